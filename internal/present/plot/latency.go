@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -76,27 +77,24 @@ func Latency(f results.File) (*Plot, error) {
 		}
 	}
 	simulated := f.Kind == results.Simulated
-	g := figure{
-		title: latencyTitle, caption: caption(f, all), simulated: simulated, width: 900, least: 400, desc: desc,
+	g := figure{least: 400, sheet: sheet{
+		title: latencyTitle, caption: caption(f, all), simulated: simulated, desc: desc,
 		note: format.Join(" ", "All kept rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited,
 			notes.text(), off),
-	}
+	}}
 	facets := facetsOf(curves, crowd, func(c *curve) int { return c.store() })
-	for i, x := range facets {
-		if len(facets) > 1 {
-			g.least = 150
-		}
+	if len(facets) > 1 {
+		g.least = 150
+	}
+	for _, x := range facets {
 		g.panels = append(g.panels, latencyPanel(x.title, x.lines, simulated, curves))
-		if i < len(facets)-1 {
-			g.panels[i].x.title = ""
-		}
 	}
 	return g.plot(), nil
 }
 
 // latencyPanel draws curves on a scale of their own, over percentiles that go as far
 // as the longest line of all.
-func latencyPanel(title string, curves []curve, simulated bool, all []curve) panel {
+func latencyPanel(title string, curves []curve, simulated bool, all []curve) *panel {
 	what := "service time"
 	if curves[0].AtRate().Params.Loop == results.OpenLoop {
 		what = "response time"
@@ -111,23 +109,27 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) pan
 	for _, c := range all {
 		far = max(far, c.q[len(c.q)-1])
 	}
-	p := panel{title: title, x: axis{title: "percentile of requests", lo: stat.Nines(0.5),
-		hi: max(stat.Nines(far), stat.Nines(0.99)) + 0.02}, y: timeAxis(what, lo, hi)}
+	p := newPanel(title)
+	timeAxis(&p.Y, what, lo, hi)
+	p.X.Label.Text, p.X.Scale = "percentile of requests", nines{}
+	p.X.Min, p.X.Max = 0.5, max(far, 0.99)
+	var ticks plot.ConstantTicks
 	for i, q := range stat.NamedQuantiles {
-		if stat.Nines(q) <= p.x.hi {
-			p.x.ticks = append(p.x.ticks, tick{stat.Nines(q), quantileLabels[i]})
+		if q <= p.X.Max {
+			ticks = append(ticks, plot.Tick{Value: q, Label: quantileLabels[i]})
 		}
 	}
+	p.X.Tick.Marker = ticks
 	for n, c := range curves {
-		l := line{name: c.label, style: styleOf(n), marks: c.marks, faint: c.faint}
+		l := line{name: c.label, style: styleOf(n), marks: c.marks}
 		if c.label == bareLabel {
 			l.style = bareStyle
 		}
 		for i := range c.q {
-			l.x, l.y = append(l.x, stat.Nines(c.q[i])), append(l.y, math.Log10(c.ns[i]))
+			l.add(c.q[i], c.ns[i])
+			l.pale = append(l.pale, i >= c.faint)
 		}
 		if slices.Max(c.ns) > hi {
-			l.cut(p.y.hi)
 			l.name = fmt.Sprintf("%s, above the frame: p99 %s", l.name, strings.ReplaceAll(format.NS(c.at(0.99)), " ", "\u00a0"))
 		}
 		p.lines = append(p.lines, l)
@@ -299,7 +301,7 @@ const bareLabel = "bare client"
 
 var bareStyle = seriesStyle{
 	line:  draw.LineStyle{Color: faint, Width: 1.6, Dashes: []vg.Length{2, 3}},
-	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: hollowGlyph{draw.CircleGlyph{}, 1.2}},
+	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: groundedGlyph{hollowGlyph{draw.CircleGlyph{}, 1.2}}},
 }
 
 // bareCurve is what a bare client saw in the same rounds. There is one where all

@@ -136,6 +136,18 @@ func caption(f results.File, all []series) string {
 	return text
 }
 
+// closedCaption is about the loop that throughput is taken from, which may have an
+// open one beside it.
+func closedCaption(f results.File, all []series) string {
+	closed := make([]series, len(all))
+	for i := range all {
+		s := *all[i].Summary
+		s.Paced = nil
+		closed[i] = series{Summary: &s}
+	}
+	return caption(f, closed)
+}
+
 // keptText says how many rounds are behind the timings, of those that were run.
 func keptText(all []series) string {
 	lo, hi := all[0].AtRate(), all[0].AtRate()

@@ -2,10 +2,103 @@ package plot
 
 import (
 	"image/color"
+	"strings"
 
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
+
+var (
+	white  = color.NRGBA{0xff, 0xff, 0xff, 0xff}
+	ink    = color.NRGBA{0x22, 0x22, 0x22, 0xff}
+	faint  = color.NRGBA{0x66, 0x66, 0x66, 0xff}
+	subtle = color.NRGBA{0xf3, 0xf3, 0xf3, 0xff}
+	amber  = color.NRGBA{0x9a, 0x5b, 0x00, 0xff}
+	away   = color.NRGBA{0xf6, 0xee, 0xd8, 0xff} // the ground behind an outage
+)
+
+var (
+	gridStyle = draw.LineStyle{Color: color.NRGBA{0xe2, 0xe2, 0xe2, 0xff}, Width: 0.7}
+	edgeStyle = draw.LineStyle{Color: faint, Width: 0.9}
+)
+
+const (
+	titleSize   = 15
+	captionSize = 9.5
+	axisSize    = 11
+	labelSize   = 10
+	margin      = vg.Length(18)
+)
+
+// The styles of text: of labels right and left of what they name, of panels' titles, and of
+// captions and notes.
+var (
+	labelStyle   = aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
+	leftStyle    = aligned(textStyle(labelSize, ink, false), text.XRight, text.YCenter)
+	panelStyle   = textStyle(axisSize, ink, true)
+	captionStyle = aligned(textStyle(captionSize, faint, false), text.XLeft, text.YTop)
+)
+
+// drawable replaces characters that the font does not have, which would take no
+// room at all.
+func drawable(s string) string {
+	face := font.DefaultCache.Lookup(labelStyle.Font, labelSize)
+	return strings.Map(func(r rune) rune {
+		if i, err := face.Face.GlyphIndex(nil, r); err != nil || i == 0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// textStyle of a size in points, set by its left end and baseline.
+func textStyle(size float64, c color.Color, bold bool) draw.TextStyle {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: font.Length(size)}
+	if bold {
+		f.Weight = xfont.WeightBold
+	}
+	return draw.TextStyle{Color: c, Font: f, Handler: plot.DefaultTextHandler}
+}
+
+// aligned returns the style with another anchor.
+func aligned(s draw.TextStyle, x text.XAlignment, y text.YAlignment) draw.TextStyle {
+	s.XAlign, s.YAlign = x, y
+	return s
+}
+
+// height is that of a text of one or more lines, from the ascenders of the first to the
+// descenders of the last; 0 for none.
+func height(s draw.TextStyle, txt string) vg.Length {
+	if txt == "" {
+		return 0
+	}
+	e := s.FontExtents()
+	return e.Ascent + e.Descent + vg.Length(strings.Count(txt, "\n"))*e.Height
+}
+
+// fold breaks a line into lines no wider than width, at spaces, or after commas
+// and colons where a word is too long; a word without either stays whole.
+func fold(s draw.TextStyle, line string, width vg.Length) string {
+	var out []string
+	cur := ""
+	for _, word := range strings.SplitAfter(line, " ") {
+		if s.Width(strings.TrimRight(word, " ")) > width {
+			word = strings.NewReplacer(",", ",\x00", ":", ":\x00", "=", "=\x00").Replace(word)
+		}
+		for _, part := range strings.Split(word, "\x00") {
+			if cur != "" && s.Width(strings.TrimRight(cur+part, " ")) > width {
+				out = append(out, strings.TrimRight(cur, " "))
+				cur = ""
+			}
+			cur += part
+		}
+	}
+	return strings.Join(append(out, strings.TrimRight(cur, " ")), "\n")
+}
 
 // palette is the one of Okabe and Ito, told apart with every common kind of
 // colour blindness, less its yellow, which vanishes on white.
@@ -65,6 +158,16 @@ func (g thickGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
 	c.StrokeLine2(style, p.X-r, p.Y+r, p.X+r, p.Y-r)
 }
 
+// groundedGlyph is a glyph on a white ground, so that it does not drown in lines.
+type groundedGlyph struct{ draw.GlyphDrawer }
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (g groundedGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: s.Radius + 1.5, Shape: draw.CircleGlyph{}}, p)
+	c.SetColor(s.Color)
+	g.GlyphDrawer.DrawGlyph(c, s, p)
+}
+
 // seriesStyle is how one strategy is drawn.
 type seriesStyle struct {
 	line  draw.LineStyle
@@ -79,12 +182,6 @@ func pale(c color.Color) color.Color {
 	return color.NRGBA{mix(r), mix(g), mix(b), 0xff}
 }
 
-// mark draws the marker on a white ground.
-func (s seriesStyle) mark(c *draw.Canvas, at vg.Point) {
-	c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: s.glyph.Radius + 1.5, Shape: draw.CircleGlyph{}}, at)
-	c.DrawGlyphNoClip(s.glyph, at)
-}
-
 // styleOf returns the style of the n-th line. Colours, dashes and markers have
 // cycles of 7, 4 and 8, so that 56 styles differ, neighbours differ in all three,
 // and lines of one colour differ in both others: no reader has to tell two lines
@@ -93,6 +190,6 @@ func styleOf(n int) seriesStyle {
 	c := palette[n%len(palette)]
 	return seriesStyle{
 		line:  draw.LineStyle{Color: c, Width: 1.6, Dashes: dashes[n%len(dashes)]},
-		glyph: draw.GlyphStyle{Color: c, Radius: 3.2, Shape: glyphs[n%len(glyphs)]},
+		glyph: draw.GlyphStyle{Color: c, Radius: 3.2, Shape: groundedGlyph{glyphs[n%len(glyphs)]}},
 	}
 }

@@ -2,11 +2,10 @@ package plot
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -19,7 +18,7 @@ type Quantity struct {
 	Name  string
 	title string
 	of    func(s *results.Summary) reading
-	axis  func(title string, values []float64) (axis, func(float64) float64)
+	axis  func(a *plot.Axis, title string, values []float64)
 	// show renders a value for people.
 	show func(v float64) string
 	// rare quantities are not worth a drawing where they are 0 everywhere.
@@ -36,16 +35,16 @@ type reading struct {
 // The quantities of sweeps.
 var (
 	// QuantityP99 is the p99 latency with its interval over rounds.
-	QuantityP99 = Quantity{"p99", "p99 latency", readP99, timeScale, format.NS, false}
+	QuantityP99 = Quantity{"p99", "p99 latency", readP99, latencyAxis, format.NS, false}
 	// QuantityLeak is the leak in percent of the limit, from certain to possible.
-	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxisOf, format.Pct, false}
+	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxis, format.Pct, false}
 	// QuantityFalseRejects is the share of requests that were rejected wrongly.
-	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxisOf, format.Pct,
+	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxis, format.Pct,
 		true}
 	// QuantityPoolWait is the time that a request waits for connections.
-	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitScale, format.NS, true}
+	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true}
 	// QuantityThroughput is decisions per second with its interval over rounds.
-	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearScale,
+	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearAxis,
 		func(v float64) string { return format.Digits(v) + "/s" }, false}
 )
 
@@ -92,28 +91,14 @@ func readPoolWait(s *results.Summary) reading {
 	return reading{value: w.Value, lo: w.Lo, hi: w.Hi, ok: w.Rounds > 0}
 }
 
-// waitScale is linear, since no wait at all is what is hoped for.
-func waitScale(title string, values []float64) (axis, func(float64) float64) {
-	div, unit := format.TimeUnit(slices.Max(values))
-	in := make([]float64, len(values))
-	for i, v := range values {
-		in[i] = v / div
-	}
-	return linearAxis(title+", "+unit, in), func(v float64) float64 { return v / div }
+// waitAxis is linear, since no wait at all is what is hoped for.
+func waitAxis(a *plot.Axis, title string, values []float64) {
+	linearAxis(a, title, values)
+	a.Tick.Marker = plot.TickerFunc(durationTicks)
 }
 
-func timeScale(title string, values []float64) (axis, func(float64) float64) {
-	lo, hi := slices.Min(values), slices.Max(values)
-	return timeAxis(title, lo/1.1, hi*1.1), func(v float64) float64 { return math.Log10(max(v, 1)) }
-}
-
-func percentAxisOf(title string, values []float64) (axis, func(float64) float64) {
-	a, s := percentAxis(title, values)
-	return a, s.at
-}
-
-func linearScale(title string, values []float64) (axis, func(float64) float64) {
-	return linearAxis(title, values), func(v float64) float64 { return v }
+func latencyAxis(a *plot.Axis, title string, values []float64) {
+	timeAxis(a, title, slices.Min(values), slices.Max(values))
 }
 
 // SweepPoint is one measurement of a sweep.
@@ -163,33 +148,35 @@ func Sweep(d SweepData) (*Plot, error) {
 	if d.Quantity.rare && slices.Max(s.extent) == 0 {
 		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, d.Quantity.title, d.Param)
 	}
-	xs := settingsAxis(d.Param, s.values)
-	slices.SortFunc(s.values, func(a, b string) int { return compareFloat(xs.place[a], xs.place[b]) })
-	y, at := d.Quantity.axis(d.Quantity.title, s.extent)
+	p := newPanel("")
+	p.Y.Padding = 14
+	place := settingsAxis(&p.X, d.Param, s.values)
+	slices.SortFunc(s.values, func(a, b string) int { return compareFloat(place[a], place[b]) })
+	d.Quantity.axis(&p.Y, d.Quantity.title, s.extent)
 	if d.Simulated && d.Quantity.Name == QuantityP99.Name {
-		y.title = "modelled " + y.title
+		p.Y.Label.Text = "modelled " + p.Y.Label.Text
 	}
-	p := panel{x: xs.axis, y: y}
 	var told []string
 	for _, name := range s.names {
-		l, said := s.line(name, &d, &xs, at)
+		l, said := s.line(name, &d, place)
 		told = append(told, said)
 		p.lines = append(p.lines, l)
 	}
-	slices.SortStableFunc(p.lines, func(a, b line) int { return compareFloat(b.y[b.last()], a.y[a.last()]) })
-	for k := range p.lines {
-		p.lines[k].style = styleOf(k)
+	styled(p.lines)
+	for _, k := range d.Knees {
+		at, ok := place[k.Value]
+		i := slices.IndexFunc(p.lines, func(l line) bool { return l.name == k.Line })
+		if ok && i >= 0 {
+			p.upright(at, draw.LineStyle{Color: p.lines[i].style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
+			told = append(told, "knee of "+k.Line+" at "+k.Value)
+		}
 	}
-	xs.rules(d.Knees, &p, &told)
-	title := upperFirst(d.Quantity.title) + " against " + d.Param
-	if i := strings.Index(title, ", in %"); i > 0 {
-		title = title[:i] + " against " + d.Param
-	}
-	g := figure{
-		title: drawable(title), caption: d.Caption, note: format.Join(" ", d.note(), notes.text()), simulated: d.Simulated,
-		panels: []panel{p}, width: 900, least: 360,
+	title, _, _ := strings.Cut(upperFirst(d.Quantity.title), ", in %")
+	title = drawable(title + " against " + d.Param)
+	g := figure{panels: []*panel{p}, least: 360, sheet: sheet{
+		title: title, caption: d.Caption, note: format.Join(" ", d.note(), notes.text()), simulated: d.Simulated,
 		desc: drawable(title + ". " + strings.Join(told, "; ") + "."),
-	}
+	}}
 	return g.plot(), nil
 }
 
@@ -220,17 +207,17 @@ func (s *sweptLines) add(p *SweepPoint, r reading, notes *captions) {
 }
 
 // line joins the readings of one name, and says where it begins and ends.
-func (s *sweptLines) line(name string, d *SweepData, xs *settings, at func(float64) float64) (l line, said string) {
-	l = line{name: name, faint: len(s.values)}
+func (s *sweptLines) line(name string, d *SweepData, place map[string]float64) (l line, said string) {
+	l = line{name: name}
 	first, last := "", ""
 	for _, v := range s.values {
 		r, ok := s.lines[name][v]
 		if !ok {
 			continue
 		}
-		l.marks = append(l.marks, len(l.x))
-		l.x, l.y = append(l.x, xs.place[v]), append(l.y, at(r.value))
-		l.lo, l.hi = append(l.lo, at(r.lo)), append(l.hi, at(r.hi))
+		l.marks = append(l.marks, len(l.at))
+		l.add(place[v], r.value)
+		l.lo, l.hi = append(l.lo, r.lo), append(l.hi, r.hi)
 		l.pale = append(l.pale, r.doubt != "")
 		if last = fmt.Sprintf("%s at %s", d.Quantity.show(r.value), v); first == "" {
 			first = last
@@ -288,19 +275,6 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 		d.Caption = "SIMULATED in virtual time, latencies are modelled · " + d.Caption
 	}
 	return Sweep(d)
-}
-
-// rules marks knees in the colours of their lines.
-func (x *settings) rules(knees []Knee, p *panel, told *[]string) {
-	for _, k := range knees {
-		at, ok := x.place[k.Value]
-		i := slices.IndexFunc(p.lines, func(l line) bool { return l.name == k.Line })
-		if !ok || i < 0 {
-			continue
-		}
-		p.rules = append(p.rules, upright{at: at, style: draw.LineStyle{Color: p.lines[i].style.line.Color, Width: 1, Dashes: []vg.Length{4, 3}}})
-		*told = append(*told, "knee of "+k.Line+" at "+k.Value)
-	}
 }
 
 // upperFirst begins a title.
