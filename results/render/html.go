@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"html/template"
 
 	"github.com/quotabench/quotabench/internal/present/html"
 	"github.com/quotabench/quotabench/results"
@@ -78,11 +79,14 @@ func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, er
 			return nil, err
 		}
 		for _, d := range drawn {
-			svg, err := d.Plot.SVG()
+			svg, width, err := d.Plot.Element()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", d.Name, err)
 			}
-			out = append(out, html.Drawing{Format: k.Name, Doc: k.Doc, Series: d.Series, Finding: d.Finding, SVG: svg})
+			out = append(out, html.Drawing{
+				Format: k.Name, Doc: k.Doc, Series: d.Series, Finding: d.Finding, Title: d.Plot.Title(), Desc: d.Plot.Desc(),
+				SVG: template.HTML(svg), Width: width, //nolint:gosec // all text in it is escaped
+			})
 		}
 	}
 	return out, nil
