@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/results"
 )
 
 // nines is the scale of percentiles: each further nine takes the same room.
@@ -42,7 +44,7 @@ func (s percentScale) at(pct float64) float64 {
 }
 
 // percentAxis is for shares in percent.
-func percentAxis(a *plot.Axis, title string, values []float64) {
+func percentAxis(a *plot.Axis, values []float64) {
 	least, most := math.Inf(1), 0.0
 	for _, v := range values {
 		if most = max(most, v); v > 0 {
@@ -57,7 +59,7 @@ func percentAxis(a *plot.Axis, title string, values []float64) {
 	top := max(math.Log10(most), s.floor+1) + 0.12
 	// The strip takes the same share of the height whatever the scale spans.
 	s.strip = 0.4 * (top - s.floor)
-	a.Label.Text, a.Scale = title, s
+	a.Scale = s
 	a.Min, a.Max = -0.5*s.strip, math.Pow(10, top)
 	ticks := logTicks(percentTick)(math.Pow(10, s.floor), a.Max)
 	a.Tick.Marker = plot.ConstantTicks(append(ticks, plot.Tick{Label: "none found"}))
@@ -72,7 +74,7 @@ func percentTick(v float64) string {
 }
 
 // linearAxis includes 0 and ends at round values.
-func linearAxis(a *plot.Axis, title string, values []float64) {
+func linearAxis(a *plot.Axis, values []float64) {
 	lo, hi := 0.0, 0.0
 	for _, v := range values {
 		if !math.IsNaN(v) {
@@ -80,7 +82,7 @@ func linearAxis(a *plot.Axis, title string, values []float64) {
 		}
 	}
 	step := niceStep(hi - lo)
-	a.Label.Text, a.Tick.Marker = title, linearTicks(tickValue)
+	a.Tick.Marker = linearTicks(tickValue)
 	a.Min, a.Max = math.Floor(lo/step)*step, math.Ceil(max(hi/step, 1))*step
 }
 
@@ -158,12 +160,12 @@ func tickNS(ns float64) string {
 }
 
 // timeAxis is logarithmic, from lo to hi nanoseconds.
-func timeAxis(a *plot.Axis, title string, lo, hi float64) {
+func timeAxis(a *plot.Axis, lo, hi float64) {
 	lo, hi = max(lo, 1)/1.1, max(hi, 1)*1.1
 	if short := 3 / (hi / lo); short > 1 { // keep noise from looking like a difference
 		lo, hi = lo/math.Sqrt(short), hi*math.Sqrt(short)
 	}
-	a.Label.Text, a.Scale, a.Tick.Marker = title, plot.LogScale{}, logTicks(tickNS)
+	a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks(tickNS)
 	a.Min, a.Max = lo, hi
 }
 
@@ -202,11 +204,11 @@ func settingsAxis(a *plot.Axis, title string, values []string) (place map[string
 	numbers := make([]float64, len(values))
 	even, smallest := false, math.Inf(1)
 	for i, v := range values {
-		n, ok := number(v)
+		n, ok := results.SweepNumber(v)
 		if numbers[i] = n; n > 0 {
 			smallest = min(smallest, n)
 		}
-		even = even || !ok
+		even = even || !ok || math.IsNaN(n) || math.IsInf(n, 0)
 	}
 	a.Label.Text = title
 	if least := slices.Min(numbers); !even && slices.Max(numbers) >= 20*smallest {
@@ -233,24 +235,15 @@ func settingsAxis(a *plot.Axis, title string, values []string) (place map[string
 		ticks = append(ticks, plot.Tick{Value: at, Label: label})
 		a.Min, a.Max = min(a.Min, at), max(a.Max, at)
 	}
-	slices.SortFunc(ticks, func(a, b plot.Tick) int { return compareFloat(a.Value, b.Value) })
+	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	a.Tick.Marker = plot.ConstantTicks(ticks)
 	return place
-}
-
-// number reads a number, a share in percent or a duration.
-func number(s string) (float64, bool) {
-	if v, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-		return v, true
-	}
-	d, err := time.ParseDuration(s)
-	return float64(d), err == nil
 }
 
 // apart takes the names of ticks away that would touch the one before.
 func apart(a *plot.Axis, c draw.Canvas) plot.ConstantTicks {
 	ticks := slices.Clone(a.Tick.Marker.Ticks(a.Min, a.Max))
-	slices.SortStableFunc(ticks, func(a, b plot.Tick) int { return compareFloat(a.Value, b.Value) })
+	slices.SortStableFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	free := c.Min.X - c.Max.X
 	for i := range ticks {
 		t := &ticks[i]

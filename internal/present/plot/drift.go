@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -40,7 +41,7 @@ func Drift(f results.File) (*Plot, error) {
 	case len(lines) > maxDots:
 		return nil, tooMany(len(lines))
 	}
-	p := newPanel("")
+	p := newPanel("drift, % of the limit")
 	p.lines = styled(lines)
 	p.X.Label.Text, p.X.Min, p.X.Max = "round", 0.5, rounds+0.5
 	var ticks plot.ConstantTicks
@@ -48,9 +49,9 @@ func Drift(f results.File) (*Plot, error) {
 		ticks = append(ticks, plot.Tick{Value: n, Label: tickValue(n)})
 	}
 	p.X.Tick.Marker = ticks
-	linearAxis(&p.Y, "drift, % of the limit", values(lines))
+	linearAxis(&p.Y, values(lines))
 	p.across(0, edgeStyle)
-	g := figure{least: 300, panels: []*panel{p}, sheet: sheet{
+	g := figure{panels: []*panel{p}, sheet: sheet{
 		title: driftTitle, caption: closedCaption(f, all), simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
 		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.", notes.text()),
 	}}
@@ -74,9 +75,9 @@ func driftOf(runs []results.Run, s series) (l line, known bool) {
 
 func driftDesc(lines []line) string {
 	most := func(l line) float64 {
-		return slices.MaxFunc(l.at, func(a, b plotter.XY) int { return compareFloat(math.Abs(a.Y), math.Abs(b.Y)) }).Y
+		return slices.MaxFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(math.Abs(a.Y), math.Abs(b.Y)) }).Y
 	}
-	worst := slices.MaxFunc(lines, func(a, b line) int { return compareFloat(math.Abs(most(a)), math.Abs(most(b))) })
+	worst := slices.MaxFunc(lines, func(a, b line) int { return cmp.Compare(math.Abs(most(a)), math.Abs(most(b))) })
 	return fmt.Sprintf("Drift of counters at the end of each round, of %s. %s is farthest from the truth, by %+.4g %% of the limit.",
 		format.Plural(int64(len(lines)), "strategy", "strategies"), worst.name, most(worst))
 }

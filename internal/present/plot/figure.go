@@ -15,7 +15,7 @@ import (
 type figure struct {
 	sheet
 	panels []*panel
-	// least is the least height of a panel's area.
+	// least is the least height of a panel's area; 0 for that of one panel or of several.
 	least vg.Length
 }
 
@@ -58,6 +58,9 @@ func (p *panel) upright(x float64, style draw.LineStyle) {
 func (g *figure) plot() *Plot {
 	names, body := vg.Length(0), vg.Length(0)
 	heights := make([]vg.Length, len(g.panels))
+	if g.least == 0 {
+		g.least = 360 / min(2.4, vg.Length(len(g.panels)))
+	}
 	for i, p := range g.panels {
 		most := vg.Length(0)
 		for k := range p.lines {

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -117,7 +118,7 @@ func (g *leakFigure) sort() {
 		if a.missing != b.missing {
 			return strings.Compare(a.missing, b.missing) // those with a p99 first
 		}
-		return compareFloat(a.p99.Value, b.p99.Value)
+		return cmp.Compare(a.p99.Value, b.p99.Value)
 	})
 }
 
@@ -153,8 +154,9 @@ func (g *leakFigure) scales() {
 	if g.simulated {
 		x = "modelled " + x
 	}
-	timeAxis(&g.charts[1].X, x, lo/1.15, hi*1.15)
-	percentAxis(&g.charts[0].X, "leak, in % of the limit", leaks)
+	g.charts[0].X.Label.Text, g.charts[1].X.Label.Text = "leak, in % of the limit", x
+	timeAxis(&g.charts[1].X, lo/1.15, hi*1.15)
+	percentAxis(&g.charts[0].X, leaks)
 }
 
 // markFrontier marks the rows that no other beats in both leak and p99, and reports whether
@@ -168,10 +170,10 @@ func (g *leakFigure) markFrontier() bool {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *leakRow) int {
-		if c := compareFloat(a.p99.Value, b.p99.Value); c != 0 {
+		if c := cmp.Compare(a.p99.Value, b.p99.Value); c != 0 {
 			return c
 		}
-		return compareFloat(a.pct, b.pct)
+		return cmp.Compare(a.pct, b.pct)
 	})
 	least, n := math.Inf(1), 0
 	for _, d := range order {

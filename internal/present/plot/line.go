@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -38,7 +39,7 @@ func (l *line) last() plotter.XY {
 
 // styled sorts lines by where they end, the highest first, and gives each a style.
 func styled(lines []line) []line {
-	slices.SortStableFunc(lines, func(a, b line) int { return compareFloat(b.last().Y, a.last().Y) })
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.last().Y, a.last().Y) })
 	for i := range lines {
 		lines[i].style = styleOf(i)
 	}

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -63,10 +64,10 @@ func Schedules(x *results.Exploration, f results.File) (*Plot, error) {
 		return nil, tooMany(len(rows))
 	}
 	slices.SortStableFunc(rows, func(a, b scheduleRow) int {
-		if c := compareFloat(b.trials, a.trials); c != 0 {
+		if c := cmp.Compare(b.trials, a.trials); c != 0 {
 			return c
 		}
-		return compareFloat(b.schedules, a.schedules)
+		return cmp.Compare(b.schedules, a.schedules)
 	})
 	return drawSchedules(rows, f, all, notes.text()), nil
 }
@@ -78,8 +79,8 @@ func drawSchedules(rows []scheduleRow, f results.File, all []series, notes strin
 		{fmt.Sprintf("of trials in the run, %s", format.Plural(int64(all[0].Params.Workers), "worker", "workers")), trialGlyph},
 	}}
 	x := &t.charts[0]
-	linearAxis(&x.X, "share that leaks, in %", nil)
-	x.X.Max = 100
+	x.X.Label.Text = "share that leaks, in %"
+	linearAxis(&x.X, []float64{100})
 	desc := "Share of leaking schedules beside the share of trials that leaked:"
 	for _, r := range rows {
 		at, glyph := t.row(r.name, false), scheduleGlyph

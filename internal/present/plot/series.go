@@ -41,7 +41,7 @@ func Series(s results.Series) (*Plot, error) {
 			continue
 		}
 		momentsAxis(&p.X, &s)
-		linearAxis(&p.Y, "", all)
+		linearAxis(&p.Y, all)
 		if q.duration {
 			p.Y.Tick.Marker = plot.TickerFunc(durationTicks)
 		}

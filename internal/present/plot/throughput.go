@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,26 +46,16 @@ func Throughput(f results.File) (*Plot, error) {
 		return nil, tooMany(len(paces))
 	}
 	shades, shaded := outages(all)
-	g := figure{least: 300, sheet: sheet{
+	g := figure{sheet: sheet{
 		title: throughputTitle, caption: closedCaption(f, all), simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
 		note: format.Join(" ", "Decisions per second, mean over kept rounds.", shaded, notes.text()),
 	}}
-	most := crowd
-	if slices.ContainsFunc(paces, func(p pace) bool { return p.store() == inProcess }) {
-		most = 0 // they are faster by orders of magnitude
-	}
-	facets := facetsOf(paces, most, func(p *pace) int { return p.store() })
-	if len(facets) == 1 {
-		facets[0].title = ""
-	} else {
-		g.least = 140
-	}
 	end := 0.0
 	for _, p := range paces {
 		end = max(end, p.sliceNS*float64(len(p.perS)))
 	}
-	for _, x := range facets {
-		p := newPanel(x.title)
+	for _, x := range facetsOf(paces, func(p *pace) int { return p.store() }) {
+		p := newPanel(format.Join(": ", x.title, "decisions per second"))
 		spanAxis(&p.X, "time since the start of a round", end)
 		for _, pace := range x.lines {
 			l := line{name: pace.label}
@@ -73,7 +64,7 @@ func Throughput(f results.File) (*Plot, error) {
 			}
 			p.lines = append(p.lines, l)
 		}
-		linearAxis(&p.Y, "decisions per second", values(styled(p.lines)))
+		linearAxis(&p.Y, values(styled(p.lines)))
 		for _, s := range shades {
 			p.shade(s.from*end, s.to*end)
 		}
@@ -137,7 +128,7 @@ func outages(all []series) (out []shade, note string) {
 }
 
 func throughputDesc(paces []pace) string {
-	by := func(a, b pace) int { return compareFloat(a.Throughput.Value, b.Throughput.Value) }
+	by := func(a, b pace) int { return cmp.Compare(a.Throughput.Value, b.Throughput.Value) }
 	lo, hi := slices.MinFunc(paces, by), slices.MaxFunc(paces, by)
 	return fmt.Sprintf("Decisions per second over the time of a round, of %s. "+
 		"Over whole rounds %s makes the most, %s/s, and %s the fewest, %s/s.",
