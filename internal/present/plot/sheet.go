@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -14,9 +15,8 @@ import (
 type sheet struct {
 	title, caption, note, desc string
 	simulated                  bool
+	width                      vg.Length // 0 for that of most
 }
-
-const sheetWidth = vg.Length(900)
 
 // plot makes a drawing around a body of some height.
 func (s *sheet) plot(body vg.Length, paint func(c draw.Canvas)) *Plot {
@@ -24,14 +24,16 @@ func (s *sheet) plot(body vg.Length, paint func(c draw.Canvas)) *Plot {
 	if s.simulated {
 		captions.Color = amber
 	}
-	caption := fold(captionStyle, drawable(s.caption), sheetWidth-2*margin)
-	note := fold(captionStyle, drawable(s.note), sheetWidth-2*margin)
-	head := margin + titleSize + 16 + height(captionStyle, caption)
+	width := cmp.Or(s.width, 900)
+	room := width - 2*margin
+	title, caption := fold(titleStyle, drawable(s.title), room), fold(captionStyle, drawable(s.caption), room)
+	note := fold(captionStyle, drawable(s.note), room)
+	below := margin + height(titleStyle, title) + 5 // the title
+	head := below + height(captionStyle, caption) + 10
 	foot := margin + height(captionStyle, note) + 6
-	return &Plot{title: s.title, desc: s.desc, width: sheetWidth, height: head + body + foot, paint: func(c draw.Canvas) {
-		top := aligned(textStyle(titleSize, ink, true), text.XLeft, text.YTop)
-		c.FillText(top, vg.Point{X: margin, Y: c.Max.Y - margin}, s.title)
-		c.FillText(captions, vg.Point{X: margin, Y: c.Max.Y - margin - titleSize - 8}, caption)
+	return &Plot{title: s.title, desc: s.desc, width: width, height: head + body + foot, paint: func(c draw.Canvas) {
+		c.FillText(titleStyle, vg.Point{X: margin, Y: c.Max.Y - margin}, title)
+		c.FillText(captions, vg.Point{X: margin, Y: c.Max.Y - below}, caption)
 		c.FillText(captionStyle, vg.Point{X: margin, Y: foot - 6}, note)
 		paint(draw.Crop(c, margin, -margin, foot, -head))
 	}}

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"image/color"
+	"slices"
 	"strings"
 
 	xfont "golang.org/x/image/font"
@@ -34,12 +35,13 @@ const (
 	margin      = vg.Length(18)
 )
 
-// The styles of text: of labels right and left of what they name, of panels' titles, and of
-// captions and notes.
+// The styles of text: of labels right and left of what they name, of titles, and of captions
+// and notes.
 var (
 	labelStyle   = aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
 	leftStyle    = aligned(textStyle(labelSize, ink, false), text.XRight, text.YCenter)
 	panelStyle   = textStyle(axisSize, ink, true)
+	titleStyle   = aligned(textStyle(titleSize, ink, true), text.XLeft, text.YTop)
 	captionStyle = aligned(textStyle(captionSize, faint, false), text.XLeft, text.YTop)
 )
 
@@ -80,8 +82,8 @@ func height(s draw.TextStyle, txt string) vg.Length {
 	return e.Ascent + e.Descent + vg.Length(strings.Count(txt, "\n"))*e.Height
 }
 
-// fold breaks a line into lines no wider than width, at spaces, or after commas
-// and colons where a word is too long; a word without either stays whole.
+// fold breaks a line into lines no wider than width, at spaces, or after commas, colons and
+// equals signs if a word is too long, and anywhere if a part of it is.
 func fold(s draw.TextStyle, line string, width vg.Length) string {
 	var out []string
 	cur := ""
@@ -89,7 +91,13 @@ func fold(s draw.TextStyle, line string, width vg.Length) string {
 		if s.Width(strings.TrimRight(word, " ")) > width {
 			word = strings.NewReplacer(",", ",\x00", ":", ":\x00", "=", "=\x00").Replace(word)
 		}
-		for _, part := range strings.Split(word, "\x00") {
+		parts := strings.Split(word, "\x00")
+		for i := 0; i < len(parts); i++ {
+			part := parts[i]
+			if s.Width(part) > width {
+				parts = slices.Replace(parts, i, i+1, strings.Split(part, "")...)
+				part = parts[i]
+			}
 			if cur != "" && s.Width(strings.TrimRight(cur+part, " ")) > width {
 				out = append(out, strings.TrimRight(cur, " "))
 				cur = ""
