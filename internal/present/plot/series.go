@@ -23,7 +23,8 @@ func Series(s results.Series) (*Plot, error) {
 		return nil, fmt.Errorf("%w: the series of %s has no samples", ErrNothingToPlot, s.Strategy)
 	}
 	g := figure{least: 108, sheet: sheet{
-		title: drawable(s.Strategy) + " over virtual time", caption: seriesCaption(&s), simulated: true, note: seriesNote(&s), desc: seriesDesc(&s),
+		title: drawable(s.Strategy) + " over virtual time", caption: seriesCaption(&s), note: seriesNote(&s), desc: seriesDesc(&s),
+		simulated: true,
 	}}
 	var still []string
 	for _, q := range seriesQuantities(&s) {
