@@ -242,7 +242,7 @@ const bareLabel = "bare client"
 
 var bareStyle = seriesStyle{
 	line:  draw.LineStyle{Color: faint, Width: 1.6, Dashes: []vg.Length{2, 3}},
-	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: groundedGlyph{hollowGlyph{draw.CircleGlyph{}, 1.2}}},
+	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: groundedGlyph{lineGlyph{draw.RingGlyph{}, 1.2}}},
 }
 
 // bareCurve is what a bare client saw in the same rounds. There is one where all

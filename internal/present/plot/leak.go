@@ -215,12 +215,12 @@ var groupStyles = map[answer.Group]draw.GlyphStyle{
 	answer.Bounded:   {Color: palette[4], Radius: dotRadius, Shape: draw.BoxGlyph{}},
 	answer.Undecided: {Color: palette[4], Radius: dotRadius, Shape: draw.RingGlyph{}},
 	answer.Fails:     {Color: palette[1], Radius: dotRadius + 0.8, Shape: draw.PyramidGlyph{}},
-	answer.Unusable:  {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: thickGlyph{}},
-	answer.Baseline:  {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: thickGlyph{upright: true}},
+	answer.Unusable:  {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.CrossGlyph{}, 2}},
+	answer.Baseline:  {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.PlusGlyph{}, 2}},
 }
 
 // ringStyle marks wrong rejections.
-var ringStyle = draw.GlyphStyle{Color: palette[1], Radius: dotRadius + 4, Shape: hollowGlyph{draw.CircleGlyph{}, 1.3}}
+var ringStyle = draw.GlyphStyle{Color: palette[1], Radius: dotRadius + 4, Shape: lineGlyph{draw.RingGlyph{}, 1.3}}
 
 // explain explains the marks in use.
 func (g *leakFigure) explain() {

@@ -98,8 +98,17 @@ func bar(from, to, y float64, style draw.LineStyle) plot.Plotter {
 	return segment(plotter.XY{X: from, Y: y}, plotter.XY{X: to, Y: y}, style)
 }
 
-// hollow is the outline of a mark.
+// hollow is the outline of a mark; a cross and a plus have thinner lines.
 func hollow(s draw.GlyphStyle) draw.GlyphStyle {
-	s.Shape = hollowGlyph{s.Shape, 1.7}
+	switch shape := s.Shape.(type) {
+	case draw.CircleGlyph:
+		s.Shape = lineGlyph{draw.RingGlyph{}, 1.7}
+	case draw.BoxGlyph:
+		s.Shape = lineGlyph{draw.SquareGlyph{}, 1.7}
+	case draw.PyramidGlyph:
+		s.Shape = lineGlyph{draw.TriangleGlyph{}, 1.7}
+	case lineGlyph:
+		s.Shape = lineGlyph{shape.GlyphDrawer, 0.8}
+	}
 	return s
 }

@@ -123,48 +123,31 @@ var palette = []color.NRGBA{
 var dashes = [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {8, 2.5, 1.5, 2.5}}
 
 var glyphs = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, thickGlyph{}, hollowGlyph{draw.CircleGlyph{}, 1.2},
-	hollowGlyph{draw.BoxGlyph{}, 1.2}, hollowGlyph{draw.PyramidGlyph{}, 1.4}, thickGlyph{upright: true},
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, lineGlyph{draw.CrossGlyph{}, 2}, lineGlyph{draw.RingGlyph{}, 1.2},
+	lineGlyph{draw.SquareGlyph{}, 1.2}, lineGlyph{draw.TriangleGlyph{}, 1.2}, lineGlyph{draw.PlusGlyph{}, 2},
 }
 
-// thickGlyph is a bold cross, or a plus. The library's own are hairlines.
-type thickGlyph struct{ upright, thin bool }
-
-// hollowGlyph is the outline of another one, of some width. The library's own are
-// hairlines.
-type hollowGlyph struct {
+// lineGlyph is a glyph of lines of some width. The library's own are hairlines.
+type lineGlyph struct {
 	draw.GlyphDrawer
 	width vg.Length
 }
 
 // DrawGlyph implements draw.GlyphDrawer.
-func (g hollowGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
-	if t, ok := g.GlyphDrawer.(thickGlyph); ok { // a cross has no inside
-		t.thin = true
-		t.DrawGlyph(c, s, p)
-		return
-	}
-	s.Shape = g.GlyphDrawer
-	c.DrawGlyphNoClip(s, p)
-	s.Color, s.Radius = white, s.Radius-g.width
-	c.DrawGlyphNoClip(s, p)
+func (g lineGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
+	wide := *c
+	wide.Canvas = wideCanvas{c.Canvas, g.width}
+	g.GlyphDrawer.DrawGlyph(&wide, s, p)
 }
 
-// DrawGlyph implements draw.GlyphDrawer.
-func (g thickGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
-	style := draw.LineStyle{Color: s.Color, Width: 2}
-	if g.thin {
-		style.Width = 0.8
-	}
-	if r := s.Radius; g.upright {
-		c.StrokeLine2(style, p.X-r, p.Y, p.X+r, p.Y)
-		c.StrokeLine2(style, p.X, p.Y-r, p.X, p.Y+r)
-		return
-	}
-	r := s.Radius * 0.8
-	c.StrokeLine2(style, p.X-r, p.Y-r, p.X+r, p.Y+r)
-	c.StrokeLine2(style, p.X-r, p.Y+r, p.X+r, p.Y-r)
+// wideCanvas draws all lines with one width.
+type wideCanvas struct {
+	vg.Canvas
+	width vg.Length
 }
+
+// SetLineWidth implements vg.Canvas.
+func (c wideCanvas) SetLineWidth(vg.Length) { c.Canvas.SetLineWidth(c.width) }
 
 // groundedGlyph is a glyph on a white ground, so that it does not drown in lines.
 type groundedGlyph struct{ draw.GlyphDrawer }
