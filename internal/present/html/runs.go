@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -111,7 +112,7 @@ func facts(entries []text.Entry) []fact {
 }
 
 func (v *recordView) skipped(all []results.Skipped) {
-	var names format.Groups[string]
+	var names layout.Groups[string]
 	for _, s := range all {
 		names.Add(s.Reason, s.Strategy)
 	}

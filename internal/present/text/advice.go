@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -56,7 +57,7 @@ func broken(s *answer.Setting) []string {
 // rivals names the strategies that are not the best one, a few of each kind, with what speaks
 // against each kind. Baselines are no candidates.
 func rivals(s *answer.Setting, best *answer.Strategy) string {
-	var names format.Groups[string]
+	var names layout.Groups[string]
 	for i := range s.Strategies {
 		x := &s.Strategies[i]
 		if x.Group == answer.Baseline || best != nil && x.Label == best.Label {

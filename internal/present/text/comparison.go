@@ -52,7 +52,7 @@ func footnotes(c *compare.Comparison, read *compare.Reading) (out []footnote) {
 		out = append(out, footnote{"same", read.Same})
 	}
 	// Strategies that share a reason share a line.
-	var names format.Groups[string]
+	var names layout.Groups[string]
 	for _, u := range c.Unmatched {
 		names.Add(u.Reason, u.Strategy)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -25,7 +26,7 @@ func itself(s *results.Summary) *results.Summary { return s }
 
 // keptOf is what most strategies have in common, and the others by name.
 func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {
-	var who format.Groups[string]
+	var who layout.Groups[string]
 	for i := range group {
 		who.Add(Kept(loop(&group[i])), format.Plain(group[i].Label))
 	}

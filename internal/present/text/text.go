@@ -204,7 +204,7 @@ func skippedLines(page layout.Page, f results.File) []string {
 	if len(f.Skipped) == 0 {
 		return nil
 	}
-	var names format.Groups[string]
+	var names layout.Groups[string]
 	for _, s := range f.Skipped {
 		names.Add(s.Reason, s.Strategy)
 	}
