@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -56,23 +57,19 @@ func broken(s *answer.Setting) []string {
 // rivals names the strategies that are not the best one, a few of each kind, with what speaks
 // against each kind. Baselines are no candidates.
 func rivals(s *answer.Setting, best *answer.Strategy) string {
-	var reasons []string
-	names := map[string][]string{}
+	var names layout.Groups[string]
 	for i := range s.Strategies {
 		x := &s.Strategies[i]
 		if x.Group == answer.Baseline || best != nil && x.Label == best.Label {
 			continue
 		}
-		why := against(s, x, best)
-		if names[why] == nil {
-			reasons = append(reasons, why)
-		}
-		names[why] = append(names[why], x.Label)
+		names.Add(against(s, x, best), x.Label)
 	}
-	for i, why := range reasons {
-		reasons[i] = listed(names[why]) + " (" + why + ")"
+	var parts []string
+	for _, why := range names.Keys {
+		parts = append(parts, listed(names.Of[why])+" ("+why+")")
 	}
-	return strings.Join(reasons, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // against says why a strategy is not the one to use.

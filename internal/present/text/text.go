@@ -204,17 +204,13 @@ func skippedLines(page layout.Page, f results.File) []string {
 	if len(f.Skipped) == 0 {
 		return nil
 	}
-	var reasons []string
-	names := map[string][]string{}
+	var names layout.Groups[string]
 	for _, s := range f.Skipped {
-		if names[s.Reason] == nil {
-			reasons = append(reasons, s.Reason)
-		}
-		names[s.Reason] = append(names[s.Reason], s.Strategy)
+		names.Add(s.Reason, s.Strategy)
 	}
 	out := []string{"SKIPPED"}
-	for _, r := range reasons {
-		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r))...)
+	for _, r := range names.Keys {
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names.Of[r], ", ")+": "+r))...)
 	}
 	return out
 }
