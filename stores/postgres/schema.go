@@ -3,11 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // CreateSchema makes a schema, which must not exist.
@@ -32,10 +33,7 @@ func (p *Store) ddl(ctx context.Context, verb, name, sql string) error {
 		p.admin.Reset()
 		_, err = p.admin.Exec(ctx, sql)
 	}
-	if err != nil {
-		return fmt.Errorf("%s schema %s: %w", verb, name, err)
-	}
-	return nil
+	return format.Wrapf(err, "%s schema %s", verb, name)
 }
 
 // The two things that are done to schemas.

@@ -74,10 +74,7 @@ func versionIn(path string) float64 {
 // refuses, and nil where we are not root.
 func account() (*server.Account, error) {
 	user, err := server.ServiceAccount("postgres", "nobody")
-	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL refuses to run as root: %w", err)
-	}
-	return user, nil
+	return user, format.Wrapf(err, "PostgreSQL refuses to run as root")
 }
 
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
@@ -92,10 +89,7 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 		p, err = start(ctx, bin, port, user, o)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("start PostgreSQL of %s: %w", bin, err)
-	}
-	return p, nil
+	return p, format.Wrapf(err, "start PostgreSQL of %s", bin)
 }
 
 func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {

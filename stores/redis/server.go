@@ -51,10 +51,7 @@ func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options
 		r, err = start(ctx, bin, port, o)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", bin, err)
-	}
-	return r, nil
+	return r, format.Wrapf(err, "start %s", bin)
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {

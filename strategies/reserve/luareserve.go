@@ -151,10 +151,8 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 // refund gives units back to the request's tenant.
 func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64) error {
 	key := s.keys.used(req.Policy.Name, req.Subject)
-	if err := s.call(refundScript, ctx, s.redis, []string{key}, units).Err(); err != nil {
-		return fmt.Errorf("refunding %s: %w", req.Subject, err)
-	}
-	return nil
+	err := s.call(refundScript, ctx, s.redis, []string{key}, units).Err()
+	return family.Wrapf(err, "refunding %s", req.Subject)
 }
 
 // Commit implements [strategies.Committer]: the upload is done, and its file

@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 
@@ -63,10 +62,7 @@ func Launch[S any](bin string, start func(port int) (S, error)) (s S, err error)
 		s, err = start(port)
 		return err
 	})
-	if err != nil {
-		return s, fmt.Errorf("start %s: %w", bin, err)
-	}
-	return s, nil
+	return s, format.Wrapf(err, "start %s", bin)
 }
 
 // usual are the folders that package managers use.

@@ -70,10 +70,8 @@ func (in *instance) outwait(ctx context.Context, ms int64) error {
 	if ms <= 0 {
 		return nil
 	}
-	if err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond); err != nil {
-		return fmt.Errorf("wait for instances to forget a rejection: %w", err)
-	}
-	return nil
+	err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond)
+	return family.Wrapf(err, "wait for instances to forget a rejection")
 }
 
 // provisionBatch bounds the scripts of one pipeline.
