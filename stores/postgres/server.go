@@ -90,12 +90,7 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	var p *Store
-	err = server.OnFreePort(func(port int) (err error) {
-		p, err = start(ctx, bin, port, user, o)
-		return err
-	})
-	return p, format.Wrapf(err, "start PostgreSQL of %s", bin)
+	return server.Launch("PostgreSQL of "+bin, func(port int) (*Store, error) { return start(ctx, bin, port, user, o) })
 }
 
 func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {

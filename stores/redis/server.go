@@ -42,16 +42,11 @@ const busOffset = 10_000
 // openProcess starts a server. One of a cluster gets a port that leaves room for its
 // second one.
 func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options) (*Store, error) {
-	var r *Store
 	above := 0
 	if cluster {
 		above = busOffset
 	}
-	err := server.OnFreePorts(above, func(port int) (err error) {
-		r, err = start(ctx, bin, port, o)
-		return err
-	})
-	return r, format.Wrapf(err, "start %s", bin)
+	return server.LaunchAbove(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {

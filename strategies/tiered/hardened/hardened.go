@@ -231,7 +231,7 @@ func (in *instance) believed(w *want, d *drawn) time.Duration {
 
 // withoutRedis has the database decide where Redis did not answer.
 func (in *instance) withoutRedis(ctx context.Context, a *ask, now time.Time, err error) (quota.Decision, error) {
-	if gone := in.gaveUp(ctx); gone {
+	if gone := family.GaveUp(ctx, in.clock); gone {
 		return quota.Decision{}, fmt.Errorf("ask Redis: %w", err)
 	}
 	d, sourceErr := in.ownDecision(ctx, a, now)
@@ -254,16 +254,6 @@ func (in *instance) ownDecision(ctx context.Context, a *ask, now time.Time) (quo
 	}
 	d.Degraded = true // the credit in Redis was left out
 	return d, nil
-}
-
-// gaveUp reports whether the caller's context is over.
-func (in *instance) gaveUp(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return true
-	}
-	// A connection can time out on the caller's deadline just before ctx knows.
-	deadline, ok := ctx.Deadline()
-	return ok && !in.clock.Now().Before(deadline)
 }
 
 func (a *ask) admitted(t quota.Tier, got answer) quota.Decision {

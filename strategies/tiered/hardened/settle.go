@@ -46,7 +46,7 @@ func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64,
 	switch {
 	case err == nil:
 		return in.outwait(ctx, left)
-	case in.gaveUp(ctx):
+	case family.GaveUp(ctx, in.clock):
 		return fmt.Errorf("tell Redis of units that came back: %w", err)
 	default:
 		return nil // Redis does not answer, and forgets by itself what it believed
