@@ -35,7 +35,10 @@ var counterMeta = strategies.Meta{
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
-		{Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash}, Formula: "L", Bound: family.None},
+		{
+			Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash},
+			Formula: "L", Bound: family.None,
+		},
 		quota.Weighted(quota.FaultCrash),
 		// What was weighed may have left the rolling window long ago.
 		quota.MayReject(quota.FaultCrash, quota.FaultClock),

@@ -4,10 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -57,13 +53,4 @@ func without(all []series, otherwise string) string {
 		}
 	}
 	return otherwise
-}
-
-func footnoteStyle() draw.TextStyle {
-	return aligned(textStyle(captionSize, faint, false), text.XLeft, text.YTop)
-}
-
-// footnote draws folded text at the bottom of a canvas, down from a height.
-func footnote(c draw.Canvas, note string, from vg.Length) {
-	c.FillText(footnoteStyle(), vg.Point{X: margin, Y: from}, note)
 }

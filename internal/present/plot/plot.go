@@ -126,14 +126,29 @@ func caption(f results.File, all []series) string {
 	if p.Loop == results.OpenLoop {
 		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
 	}
-	text := format.Join(" · ", "workload "+format.Plain(s.Workload),
-		fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(p.Limit, format.Plain(p.Unit))), loop,
-		keptText(all))
-	text = drawable(format.Join(" · ", text, storesCaption(f)))
+	return captionOf(f, s.Summary, loop, keptText(all))
+}
+
+// captionOf begins with the workload and the policy, and ends with the stores.
+func captionOf(f results.File, s *results.Summary, parts ...string) string {
+	policy := fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(s.Params.Limit, format.Plain(s.Params.Unit)))
+	text := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), storesCaption(f))
 	if f.Kind == results.Simulated {
 		text = "SIMULATED in virtual time, latencies are modelled · " + text
 	}
-	return text
+	return drawable(text)
+}
+
+// closedCaption is about the loop that throughput is taken from, which may have an
+// open one beside it.
+func closedCaption(f results.File, all []series) string {
+	closed := make([]series, len(all))
+	for i := range all {
+		s := *all[i].Summary
+		s.Paced = nil
+		closed[i] = series{Summary: &s}
+	}
+	return caption(f, closed)
 }
 
 // keptText says how many rounds are behind the timings, of those that were run.

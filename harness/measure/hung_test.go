@@ -120,7 +120,7 @@ func TestHungSettlement(t *testing.T) {
 	if r.DidNotReturn != 1 || !r.Audit.Has(harness.CodeHung) || r.Settlement == nil || r.Settlement.Errors != 1 || r.Issued == 0 {
 		t.Errorf("%d did not return, %+v: %+v", r.DidNotReturn, r.Settlement, r.Audit)
 	}
-	if detail := r.Audit.Reasons[0].Detail; !strings.Contains(detail, "in a refund") || !strings.Contains(detail, "overseer_test.go") || r.Audit.Has("count-mismatch") {
+	if detail := r.Audit.Reasons[0].Detail; !strings.Contains(detail, "in a refund") || !strings.Contains(detail, "hung_test.go") || r.Audit.Has("count-mismatch") {
 		t.Errorf("%+v", r.Audit.Reasons)
 	}
 }

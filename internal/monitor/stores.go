@@ -1,4 +1,4 @@
-package measure
+package monitor
 
 import (
 	"context"
@@ -10,22 +10,19 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 )
 
-// lookouts ask each store of a pass, on connections of their own, whether it is there
-// and still holds what was put there. Stores that a planned outage takes away are left
-// alone.
-type lookouts struct {
-	all  []*lookout
+// Stores asks each store of a pass, on connections of its own, whether it is there and still holds what was put there.
+type Stores struct {
+	all  []*watched
 	done chan struct{}
 	wg   sync.WaitGroup
 }
 
-// lookout is that of one store. Times are nanoseconds since the pass began.
-type lookout struct {
+// watched is one store. Times are nanoseconds since the pass began.
+type watched struct {
 	name  string
 	store stores.Marker
 	scope stores.Scope
@@ -36,7 +33,7 @@ type lookout struct {
 	sign     stores.Sign // the last one of all its servers
 	cut      int64       // connections that were lost so far
 	seen     int64       // when it was last there
-	away     int64       // since when it does not answer; 0 where it does
+	away     int64       // since when it does not answer; 0 if it does
 	why      error       // of the first question that it did not answer
 	notices  []harness.Notice
 	lost     bool
@@ -59,38 +56,38 @@ func (i *incident) add(n, from, to int64) {
 	i.n, i.to = i.n+n, to
 }
 
-// mark leaves the marks, before the strategy is asked anything.
-func (l *lookouts) mark(ctx context.Context, s *site) error {
-	l.done = make(chan struct{})
-	for name, st := range s.stores {
-		m, ok := st.Store.(stores.Marker)
-		planned := slices.ContainsFunc(s.outages, func(o *outage) bool { return s.concerns(o, name) })
-		if !ok || planned {
-			continue
-		}
-		before, err := countOthers(ctx, st.Store)
-		if err == nil {
-			err = m.Mark(ctx, s.scope)
-		}
-		if err != nil {
-			return err
-		}
-		after, err := countOthers(ctx, st.Store)
-		if err != nil {
-			return err
-		}
-		o := &lookout{name: name, store: m, scope: s.scope, meter: &st.meter, refusing: map[string]*incident{}, keys: max(0, after-before)}
-		if o.sign, err = m.Marked(ctx, s.scope); err != nil {
-			return fmt.Errorf("look at %s: %w", name, err)
-		}
-		l.all = append(l.all, o)
+// Mark leaves a mark in the store if it can hold one. It is called before the strategy is asked anything. Meter is that of
+// the strategy's connections.
+func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scope stores.Scope, meter *stores.Meter) error {
+	m, ok := store.(stores.Marker)
+	if !ok {
+		return nil
 	}
-	slices.SortFunc(l.all, func(a, b *lookout) int { return strings.Compare(a.name, b.name) })
+	before, err := Count(ctx, store)
+	if err == nil {
+		err = m.Mark(ctx, scope)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := Count(ctx, store)
+	if err != nil {
+		return err
+	}
+	o := &watched{name: name, store: m, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after-before)}
+	if o.sign, err = m.Marked(ctx, scope); err != nil {
+		return fmt.Errorf("look at %s: %w", name, err)
+	}
+	l.all = append(l.all, o)
+	slices.SortFunc(l.all, func(a, b *watched) int { return strings.Compare(a.name, b.name) })
 	return nil
 }
 
-// prepared looks whether the stores still have what was set up before the pass.
-func (l *lookouts) prepared(ctx context.Context) {
+// Len is how many stores hold a mark.
+func (l *Stores) Len() int { return len(l.all) }
+
+// Prepared looks whether the stores still have what was set up before the pass.
+func (l *Stores) Prepared(ctx context.Context) {
 	for _, o := range l.all {
 		o.now = func() int64 { return 0 }
 		o.cut = o.meter.Lost.Load()
@@ -99,8 +96,8 @@ func (l *lookouts) prepared(ctx context.Context) {
 	l.wg.Wait()
 }
 
-// marks is how many keys of the store with the name are marks.
-func (l *lookouts) marks(name string) int64 {
+// Marks is how many keys of the store with the name are marks.
+func (l *Stores) Marks(name string) int64 {
 	for _, o := range l.all {
 		if o.name == name {
 			return o.keys
@@ -109,22 +106,23 @@ func (l *lookouts) marks(name string) int64 {
 	return 0
 }
 
-// begin starts to look, by the machine's clock in nanoseconds. end looks a last time,
+// Begin starts to look, by the machine's clock in nanoseconds. End looks a last time,
 // and removes the marks.
-func (l *lookouts) begin(ctx context.Context, now func() int64) {
+func (l *Stores) Begin(ctx context.Context, now func() int64) {
 	begun := now()
+	l.done = make(chan struct{})
 	for _, o := range l.all {
 		o.now = func() int64 { return now() - begun }
 		o.cut = o.meter.Lost.Load()
 		l.wg.Go(func() {
-			for waitOr(looks.Every, l.done) {
+			for WaitOr(Every, l.done) {
 				o.look(ctx)
 			}
 		})
 	}
 }
 
-func (l *lookouts) end(ctx context.Context) {
+func (l *Stores) End(ctx context.Context) {
 	close(l.done)
 	l.wg.Wait()
 	for _, o := range l.all {
@@ -132,7 +130,7 @@ func (l *lookouts) end(ctx context.Context) {
 			o.look(ctx)
 			o.conclude()
 			if !o.gone {
-				asked, cancel := context.WithTimeout(ctx, looks.Timeout)
+				asked, cancel := context.WithTimeout(ctx, Timeout)
 				defer cancel()
 				_ = o.store.Unmark(asked, o.scope) // what is left goes with the scope
 			}
@@ -141,8 +139,8 @@ func (l *lookouts) end(ctx context.Context) {
 	l.wg.Wait()
 }
 
-// absent are the stores that did not answer when the pass was over.
-func (l *lookouts) absent() (names []string) {
+// Absent are the stores that did not answer when the pass was over.
+func (l *Stores) Absent() (names []string) {
 	for _, o := range l.all {
 		if o.gone {
 			names = append(names, o.name)
@@ -151,14 +149,14 @@ func (l *lookouts) absent() (names []string) {
 	return names
 }
 
-// restarted reports whether the restart of a store was noticed.
-func (l *lookouts) restarted(name string) bool {
-	return slices.ContainsFunc(l.all, func(o *lookout) bool { return o.name == name && o.anew })
+// Restarted reports whether the restart of a store was noticed.
+func (l *Stores) Restarted(name string) bool {
+	return slices.ContainsFunc(l.all, func(o *watched) bool { return o.name == name && o.anew })
 }
 
 // look asks once.
-func (o *lookout) look(ctx context.Context) {
-	asked, cancel := context.WithTimeout(ctx, looks.Timeout)
+func (o *watched) look(ctx context.Context) {
+	asked, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	sign, err := o.store.Marked(asked, o.scope)
 	now := o.now()
@@ -182,17 +180,17 @@ func (o *lookout) look(ctx context.Context) {
 }
 
 // compare notes in what a sign differs from the one before it, and keeps it.
-func (o *lookout) compare(sign stores.Sign, now int64) {
+func (o *watched) compare(sign stores.Sign, now int64) {
 	if !sign.There && !o.lost {
 		o.lost = true
-		o.notice(quota.FaultEviction, "store-lost-data", "%s lost what the run kept there, %s", o.name, span(o.seen, now))
+		o.notice(quota.FaultEviction, "store-lost-data", "%s lost what the run kept there, %s", o.name, Span(o.seen, now))
 	}
 	errors := o.sign.Errors
 	switch {
 	case stores.Restarted(o.sign.Incarnation, sign.Incarnation):
 		// What it has not on a disk is gone, and so are its counts.
 		errors, o.anew = nil, true
-		o.notice(quota.FaultOutage, "store-restarted", "%s was restarted, or another server took its place, %s", o.name, span(o.seen, now))
+		o.notice(quota.FaultOutage, "store-restarted", "%s was restarted, or another server took its place, %s", o.name, Span(o.seen, now))
 		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
 	case sign.Incarnation != o.sign.Incarnation: // some of its servers did not answer, nor tell of errors
 		return
@@ -209,34 +207,34 @@ func (o *lookout) compare(sign stores.Sign, now int64) {
 }
 
 // back notes that a store that was away answers again, or that the pass is over.
-func (o *lookout) back(now int64) {
+func (o *watched) back(now int64) {
 	if o.away != 0 {
-		o.notice(quota.FaultOutage, "store-failed", "%s did not answer as it should %s: %v", o.name, span(o.away, now), o.why)
+		o.notice(quota.FaultOutage, "store-failed", "%s did not answer as it should %s: %v", o.name, Span(o.away, now), o.why)
 		o.away = 0
 	}
 }
 
 // conclude notes what was counted, when the pass is over.
-func (o *lookout) conclude() {
+func (o *watched) conclude() {
 	o.back(o.now())
 	if i := o.severed; i.n > 0 {
 		o.notice(quota.FaultOutage, "store-failed", "%s ended or lost %s of the strategy, %s", o.name,
-			format.Number(i.n, "connection"), span(i.from, i.to))
+			format.Number(i.n, "connection"), Span(i.from, i.to))
 	}
 	for _, kind := range refusals {
 		if i := o.refusing[kind]; i != nil {
 			o.notice(quota.FaultOutage, "store-failed", "%s answered %s with the error %s, %s", o.name,
-				format.Number(i.n, "command"), kind, span(i.from, i.to))
+				format.Number(i.n, "command"), kind, Span(i.from, i.to))
 		}
 	}
 }
 
-func (o *lookout) notice(fault quota.Fault, code, format string, args ...any) {
+func (o *watched) notice(fault quota.Fault, code, format string, args ...any) {
 	o.notices = append(o.notices, harness.Notice{Fault: fault, Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
-// span is a stretch of the run, in seconds since its begin.
-func span(from, to int64) string {
+// Span is a stretch of the run, in seconds since its begin.
+func Span(from, to int64) string {
 	if to == 0 {
 		return "before the first request"
 	}
@@ -248,23 +246,10 @@ func span(from, to int64) string {
 var refusals = []string{"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "MASTERDOWN",
 	"CLUSTERDOWN", "NOREPLICAS", "ERR"}
 
-// noticed is what happened to the stores.
-func (p *pass) noticed() (out []harness.Notice) {
-	for _, o := range p.lookouts.all {
+// Notices is what happened to the stores.
+func (l *Stores) Notices() (out []harness.Notice) {
+	for _, o := range l.all {
 		out = append(out, o.notices...)
-	}
-	for _, st := range p.s.stores {
-		switch b, a := st.before, st.after; {
-		case !b.Known || !a.Known || p.lookouts.restarted(st.name) || p.s.failedOver(st.name):
-		case stores.Restarted(b.Incarnation, a.Incarnation):
-			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
-		case a.Evicted > b.Evicted:
-			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
-		}
-	}
-	if n := p.d.counts.degraded.Load(); n > 0 && len(p.s.outages) == 0 {
-		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
-			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
 	}
 	return out
 }

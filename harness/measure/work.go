@@ -1,13 +1,13 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
@@ -15,19 +15,24 @@ import (
 
 // work runs a loop on every worker, and returns when each has ended or was given up.
 func (d *drive) work(ctx context.Context, loop func(k *worker)) {
-	crew := make([]*worker, d.workers)
+	crew, callers := make([]*worker, d.workers), make([]*monitor.Caller, d.workers)
 	var wg sync.WaitGroup
 	wg.Add(len(crew))
 	for i := range crew {
 		crew[i] = d.newWorker(ctx, i)
+		callers[i] = &crew[i].Caller
 	}
-	end := d.oversee(ctx, crew, wg.Done)
+	end := monitor.WatchCalls(ctx, d.deadline, callers, func(i int, err *guard.HungError) {
+		d.stop.Store(true)
+		crew[i].hung = err
+		d.hung = append(d.hung, err)
+		wg.Done()
+	})
 	for _, k := range crew {
 		go func() {
 			through := false
 			defer func() { k.leaves(recover(), through, wg.Done) }()
-			k.goroutine = stacks.Current()
-			k.rest()
+			k.Start()
 			loop(k)
 			through = true
 		}()
@@ -35,10 +40,10 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 	wg.Wait()
 	end()
 	for _, k := range crew {
-		if k.state.Load()&stateMask == givenUp {
-			k.lost(&d.hung[slices.IndexFunc(d.hung, func(h hung) bool { return h.k == k })].HungError)
+		if k.hung != nil {
+			k.lost(k.hung)
 		}
-		k.cancel()
+		k.Close()
 		d.end = max(d.end, k.t.last)
 	}
 }
@@ -46,14 +51,14 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 // leaves ends a worker's goroutine. A panic of the strategy ends the pass: other
 // strategies go on, and what was decided up to then is judged.
 func (k *worker) leaves(v any, through bool, done func()) {
-	if !k.ended() {
+	if !k.Ended() {
 		return
 	}
 	if v == nil && !through {
 		v = "it ended its goroutine"
 	}
 	if v != nil {
-		err := &guard.PanicError{Where: k.doing(), Value: v, Stack: debug.Stack()}
+		err := &guard.PanicError{Where: cmp.Or(k.calling(), "a caller"), Value: v, Stack: debug.Stack()}
 		k.d.crash.CompareAndSwap(nil, err)
 		k.d.stop.Store(true)
 		k.lost(err)
@@ -63,8 +68,8 @@ func (k *worker) leaves(v any, through bool, done func()) {
 	done()
 }
 
-// doing names what the worker has called.
-func (k *worker) doing() string {
+// calling names the call of the strategy that the worker is in; "" is none.
+func (k *worker) calling() string {
 	switch {
 	case k.settling != nil && k.settling.fate == workloads.FateCommit:
 		return "a commit"
@@ -73,7 +78,7 @@ func (k *worker) doing() string {
 	case k.call != 0:
 		return "a decision"
 	default:
-		return "a caller"
+		return ""
 	}
 }
 

@@ -1,4 +1,4 @@
-package measure
+package monitor
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,8 +15,9 @@ import (
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/internal/testenv"
-	"github.com/quotabench/quotabench/results"
 )
+
+func now() int64 { return time.Now().UnixNano() }
 
 // ms is so many milliseconds in nanoseconds.
 func ms(n float64) int64 { return int64(n * 1e6) }
@@ -23,7 +25,10 @@ func ms(n float64) int64 { return int64(n * 1e6) }
 // TestWaitingExplainsATail plants latencies and waits at known moments.
 func TestWaitingExplainsATail(t *testing.T) {
 	const epoch = int64(1_000_000_000)
-	latencies := map[int64]int64{ms(10): ms(4), ms(110): ms(4), ms(210): ms(4), ms(310): ms(4)} // by when they began
+	var tail []Moment
+	for _, begin := range []float64{10, 110, 210, 310} {
+		tail = append(tail, Moment{From: epoch + ms(begin), To: epoch + ms(begin+1), Latency: ms(4)})
+	}
 	at := func(when float64, longest, mean int64) mark {
 		return mark{at: epoch + ms(when), longest: longest, mean: mean}
 	}
@@ -40,39 +45,35 @@ func TestWaitingExplainsATail(t *testing.T) {
 		{"waits longer than the latency were not part of it", []mark{at(15, ms(20), ms(20)), at(115, ms(20), ms(20)), at(215, 0, 0), at(315, 0, 0)}, 0},
 		{"two readings add up", []mark{at(12, ms(1), ms(1)), at(14, ms(1), ms(1)), at(115, 0, 0), at(215, 0, 0), at(315, 0, 0)}, 0.25},
 	} {
-		s := newSlowest(ms(400))
-		for due, took := range latencies {
-			s.record(due, took)
-		}
-		s.record(ms(350), ms(1)) // no part of the tail
-		w := &watch{queue: &machine.RunQueue{}, marks: c.marks}
+		w := &Cores{queue: &machine.RunQueue{}, marks: c.marks}
 		// The median is 1 ms: half of the excess of 4 ms over it is 1.5 ms.
-		if got := w.explains(s, epoch, ms(4), ms(1)); got != c.want {
+		if got := w.Explains(slices.Values(tail), ms(1.5)); got != c.want {
 			t.Errorf("%s: a share of %g, want %g", c.name, got, c.want)
 		}
 	}
-	w := &watch{marks: []mark{at(15, ms(3), ms(3))}}
-	if got := w.explains(newSlowest(ms(400)), epoch, ms(4), ms(1)); got != -1 {
+	w := &Cores{marks: []mark{at(15, ms(3), ms(3))}}
+	if got := w.Explains(slices.Values(tail), ms(1.5)); got != -1 {
 		t.Errorf("a system that does not tell explains %g", got)
 	}
 }
 
-// TestWatchSeesThreadsThatWait: more busy threads than processors wait, and are seen
+// TestCoresSeeThreadsThatWait: more busy threads than processors wait, and are seen
 // to; while nothing runs, nothing waits that long.
-func TestWatchSeesThreadsThatWait(t *testing.T) {
-	w := longer(t, 200*time.Millisecond, func(d time.Duration) *watch {
-		w := newWatch(t.Context(), wallTime, nil)
-		defer w.end()
+func TestCoresSeeThreadsThatWait(t *testing.T) {
+	var w *Cores
+	for d := 200 * time.Millisecond; w == nil || len(w.marks) < 5 && d < 30*time.Second; d *= 2 { // a busy machine reads less often
+		w = WatchCores(now)
 		if w.queue == nil {
+			w.End()
 			t.Skip("this system does not tell how long threads wait")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), d)
-		defer cancel()
 		burn(ctx, t)
-		return w
-	}, func(w *watch) bool { return len(w.marks) >= 5 })
-	r := w.record(0.25)
-	if !r.Known || r.EveryNS != watchEvery || r.Stolen != 0.25 || len(r.Slices) == 0 || len(r.Slices) > mostSlices {
+		cancel()
+		w.End()
+	}
+	r := w.Record(0.25)
+	if !r.Known || r.EveryNS != coresEvery || r.Stolen != 0.25 || len(r.Slices) == 0 || len(r.Slices) > mostSlices {
 		t.Fatalf("%+v", r)
 	}
 	if len(w.marks) < 5 {
@@ -114,15 +115,14 @@ func burn(ctx context.Context, t *testing.T) {
 	}
 }
 
-// TestWatchWaitsWithoutAThread: between two readings the watch's goroutine waits for a
+// TestCoresWaitWithoutAThread: between two readings the goroutine waits for a
 // channel, so that it holds no thread. In a call of the system it would.
-func TestWatchWaitsWithoutAThread(t *testing.T) {
-	w := newWatch(t.Context(), wallTime, nil)
-	defer w.end()
+func TestCoresWaitWithoutAThread(t *testing.T) {
+	defer WatchCores(now).End()
 	state := ""
-	for end := wallTime.nano() + int64(time.Minute); wallTime.nano() < end; time.Sleep(time.Millisecond) {
+	for end := now() + int64(time.Minute); now() < end; time.Sleep(time.Millisecond) {
 		for _, g := range stacks.All() {
-			if !strings.Contains(g.Text, "measure.(*watch).run") {
+			if !strings.Contains(g.Text, "monitor.(*Cores).run") {
 				continue
 			}
 			if state = g.State; state == "chan receive" {
@@ -130,34 +130,46 @@ func TestWatchWaitsWithoutAThread(t *testing.T) {
 			}
 		}
 	}
-	t.Errorf("the watch never waits for a channel; in the end it was in %q", state)
+	t.Errorf("it never waits for a channel; in the end it was in %q", state)
 }
 
-// TestWatchLeavesTheOnlyThreadAlone runs beside a loop where one thread at a time may
-// run Go code: the watch must not hold it while it waits for its next reading. Other
-// programs take turns too: the watch fails only where the median of 7 pairs is against it
+// TestCoresLeaveTheOnlyThreadAlone runs beside a loop while one thread at a time may
+// run Go code: it must not hold it while it waits for its next reading. Other
+// programs take turns too: the test fails only if the median of 7 pairs is against it
 // in every one of many attempts.
-func TestWatchLeavesTheOnlyThreadAlone(t *testing.T) {
+func TestCoresLeaveTheOnlyThreadAlone(t *testing.T) {
 	testenv.Long(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	turns := func() (n float64) {
-		for begin := wallTime.nano(); wallTime.nano() < begin+80_000_000; n++ {
+		for begin := now(); now() < begin+80_000_000; n++ {
 			runtime.Gosched()
 		}
 		return n
 	}
 	watched := func() float64 {
-		defer newWatch(t.Context(), wallTime, nil).end()
+		defer WatchCores(now).End()
 		return turns()
 	}
 	var share float64
 	for range 40 {
-		if share = pairs(7, watched, turns); share >= 0.94 {
+		if share = median(7, func() float64 { return watched() / turns() }, func() float64 { alone := turns(); return watched() / alone }); share >= 0.94 {
 			return
 		}
-		t.Logf("beside the watch a loop gets %.0f %% of its turns", 100*share)
+		t.Logf("next to it a loop gets %.0f %% of its turns", 100*share)
 	}
-	t.Errorf("beside the watch a loop never gets 94 %% of its turns, but %.0f %%", 100*share)
+	t.Errorf("next to it a loop never gets 94 %% of its turns, but %.0f %%", 100*share)
+}
+
+// median is that of n values, of which every second one is taken the other way round.
+func median(n int, one, other func() float64) float64 {
+	values := make([]float64, n)
+	for i := range values {
+		if values[i] = one(); i%2 == 1 {
+			values[i] = other()
+		}
+	}
+	slices.Sort(values)
+	return values[n/2]
 }
 
 func TestBetweenHistograms(t *testing.T) {
@@ -179,25 +191,5 @@ func TestBetweenHistograms(t *testing.T) {
 		if p99, most, n := newValues(c.earlier, c.later); p99 != c.p99 || most != c.most || n != c.n {
 			t.Errorf("%v to %v: p99 %d, most %d, of %d", c.earlier, c.later, p99, most, n)
 		}
-	}
-}
-
-// TestPercentilesAreMarked: the finding names the percentiles and the loop's kind of time,
-// and takes nothing back.
-func TestPercentilesAreMarked(t *testing.T) {
-	p := auditPass()
-	p.d.epoch = 0
-	p.watch = &watch{queue: &machine.RunQueue{}, hiccup: results.NewHistogram(), marks: []mark{{at: ms(15), longest: ms(3), mean: ms(3)}}}
-	l := results.Latency{Distribution: results.Distribution{P50: ms(1), P90: ms(1), P99: ms(4), P999: ms(5), P9999: ms(5)}}
-	s := newSlowest(ms(100))
-	s.record(ms(10), ms(5))
-	s.record(ms(60), ms(2))
-	p.tails().look(&l, s, "response")
-	if w := l.Waited; w.P99 != 1 || w.P999 != 1 || w.P9999 != 1 || w.P90 != 0.5 {
-		t.Errorf("%+v", w)
-	}
-	requireStrike(t, p.run, "waited-for-core", results.StrikesNote)
-	if a := p.run.Audit; !a.Valid || !a.TimingsValid || !a.ResponseValid() {
-		t.Errorf("something is taken back: %+v", a)
 	}
 }

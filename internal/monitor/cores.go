@@ -1,7 +1,7 @@
-package measure
+package monitor
 
 import (
-	"context"
+	"iter"
 	"math"
 	"os"
 	"runtime/metrics"
@@ -11,21 +11,20 @@ import (
 
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores"
 )
 
-// watchEvery is the distance in nanoseconds between two readings of a pass.
-const watchEvery = int64(5 * time.Millisecond)
+// coresEvery is the distance in nanoseconds between two readings.
+const coresEvery = int64(5 * time.Millisecond)
 
 // mostSlices is how many slices of a pass a result keeps.
 const mostSlices = 20
 
-// watch reads at short intervals of a pass how long threads of this program, and of
+// Cores reads at short intervals of a pass how long threads of this program, and of
 // the servers that were started for it, were ready to run and had no core. It also
 // notices how late it is itself: a program that nothing disturbs is punctual.
-type watch struct {
-	tb    *timebase
-	queue *machine.RunQueue // nil where the system does not tell
+type Cores struct {
+	now   func() int64
+	queue *machine.RunQueue // nil if the system does not tell
 	own   int               // this process
 	epoch int64
 
@@ -51,62 +50,54 @@ type mark struct {
 	late          int64 // how late the reading was
 }
 
-// newWatch begins to read; end ends it. Threads wait by the wall clock: under any
-// other one, nothing is read.
-func newWatch(ctx context.Context, tb *timebase, in []*siteStore) *watch {
-	if tb != wallTime {
-		return &watch{tb: tb, hiccup: results.NewHistogram()}
-	}
-	w := &watch{tb: tb, own: os.Getpid(), before: map[int]machine.Wait{}, hiccup: results.NewHistogram(), done: make(chan struct{})}
-	pids := []int{w.own}
-	for _, st := range in {
-		if p, ok := st.Store.(stores.Placed); ok && p.Place() == stores.StartedHere {
-			if more, err := p.Processes(ctx); err == nil {
-				pids = append(pids, more...)
-			}
-		}
-	}
+// WatchCores begins to read, by a clock in nanoseconds; End ends it. Servers are the processes that were started for the
+// run.
+func WatchCores(now func() int64, servers ...int) *Cores {
+	c := &Cores{now: now, own: os.Getpid(), before: map[int]machine.Wait{}, hiccup: results.NewHistogram(), done: make(chan struct{})}
 	// A system that does not tell leaves the hiccups.
-	if q, err := machine.NewRunQueue(tb.nano, pids...); err == nil {
-		w.queue = q
-		w.waits = q.Sample(w.waits)
-		for _, t := range w.waits {
-			w.before[t.Thread] = t
+	if q, err := machine.NewRunQueue(now, append([]int{c.own}, servers...)...); err == nil {
+		c.queue = q
+		c.waits = q.Sample(c.waits)
+		for _, t := range c.waits {
+			c.before[t.Thread] = t
 		}
 	}
-	w.gosched, w.gcPauses = goHistograms()
-	w.epoch = tb.nano()
-	go w.run()
-	return w
+	c.gosched, c.gcPauses = goHistograms()
+	c.epoch = now()
+	go c.run()
+	return c
 }
 
-// run reads until end is called.
-func (w *watch) run() {
-	defer close(w.done)
+// NoCores are not watched: threads wait by the wall clock, and a run by another one has nothing to read.
+func NoCores() *Cores { return &Cores{hiccup: results.NewHistogram()} }
+
+// run reads until End is called.
+func (c *Cores) run() {
+	defer close(c.done)
 	// A pacer would keep one of Go's threads from running anything while it sleeps.
 	t := time.NewTimer(0)
 	defer t.Stop()
-	for at := w.epoch + watchEvery; !w.stop.Load(); at = max(at+watchEvery, w.tb.nano()) {
-		t.Reset(time.Duration(at - w.tb.nano()))
+	for at := c.epoch + coresEvery; !c.stop.Load(); at = max(at+coresEvery, c.now()) {
+		t.Reset(time.Duration(at - c.now()))
 		<-t.C
-		now := w.tb.nano()
-		w.hiccup.Record(now - at)
-		w.marks = append(w.marks, w.read(now, now-at))
+		now := c.now()
+		c.hiccup.Record(now - at)
+		c.marks = append(c.marks, c.read(now, now-at))
 	}
 }
 
 // read takes one reading.
-func (w *watch) read(now, late int64) mark {
+func (c *Cores) read(now, late int64) mark {
 	m := mark{at: now, late: late}
-	if w.queue == nil {
+	if c.queue == nil {
 		return m
 	}
-	w.waits = w.queue.Sample(w.waits)
-	for _, t := range w.waits {
-		old := w.before[t.Thread]
-		w.before[t.Thread] = t
+	c.waits = c.queue.Sample(c.waits)
+	for _, t := range c.waits {
+		old := c.before[t.Thread]
+		c.before[t.Thread] = t
 		waited, times := t.Waited-old.Waited, t.Switches-old.Switches
-		if t.Process == w.own {
+		if t.Process == c.own {
 			m.harness += waited
 		} else {
 			m.stores += waited
@@ -118,36 +109,32 @@ func (w *watch) read(now, late int64) mark {
 	return m
 }
 
-// end stops reading.
-func (w *watch) end() {
-	if w.done == nil {
+// End stops reading.
+func (c *Cores) End() {
+	if c.done == nil {
 		return
 	}
-	w.stop.Store(true)
-	<-w.done
-	if w.queue != nil {
-		_ = w.queue.Close() // files that were only read
+	c.stop.Store(true)
+	<-c.done
+	if c.queue != nil {
+		_ = c.queue.Close() // files that were only read
 	}
-	w.goschedEnd, w.gcPausesEnd = goHistograms()
+	c.goschedEnd, c.gcPausesEnd = goHistograms()
 }
 
-// explains returns the share of the moments with a latency of at least that length
-// in which a thread waited for a core for long enough to be the reason, and not
-// longer than the latency; -1 where that is not known. The reason for a latency is
-// what explains at least half of its distance from the median.
-func (w *watch) explains(s *slowest, epoch, least, median int64) float64 {
-	if w.queue == nil || least <= 0 || len(w.marks) == 0 {
+// Moment is a stretch of the run, by its clock, and the longest latency of a request that began in it.
+type Moment struct{ From, To, Latency int64 }
+
+// Explains returns the share of the moments in which a thread waited for a core for at least that many nanoseconds, and not
+// longer than the latency; -1 if that is not known.
+func (c *Cores) Explains(all iter.Seq[Moment], least int64) float64 {
+	if c.queue == nil || len(c.marks) == 0 {
 		return -1
 	}
 	moments, explained := 0, 0
-	for i := range s.most {
-		most := s.most[i].Load()
-		if most < least {
-			continue
-		}
+	for m := range all {
 		moments++
-		from := epoch + int64(i)*s.width
-		if w.waited(from, from+s.width+most, (least-median)/2, most) {
+		if c.waited(m.From, m.To+m.Latency, least, m.Latency) {
 			explained++
 		}
 	}
@@ -159,11 +146,11 @@ func (w *watch) explains(s *slowest, epoch, least, median int64) float64 {
 
 // waited reports whether a thread waited for at least that long between two moments,
 // in waits that are not all longer than most.
-func (w *watch) waited(from, to, least, most int64) bool {
-	i := sort.Search(len(w.marks), func(i int) bool { return w.marks[i].at > from })
+func (c *Cores) waited(from, to, least, most int64) bool {
+	i := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].at > from })
 	var sum int64
-	for ; i < len(w.marks); i++ {
-		m := &w.marks[i]
+	for ; i < len(c.marks); i++ {
+		m := &c.marks[i]
 		if m.mean <= most {
 			sum += m.longest
 		}
@@ -174,26 +161,26 @@ func (w *watch) waited(from, to, least, most int64) bool {
 	return sum > 0 && sum >= least
 }
 
-// record condenses the readings.
-func (w *watch) record(stolen float64) *results.Waiting {
-	r := &results.Waiting{EveryNS: watchEvery, Known: w.queue != nil, Stolen: stolen, Slices: []results.WaitingSlice{}}
-	r.HiccupP99, r.HiccupMax = w.hiccup.Quantile(0.99), w.hiccup.Max()
-	r.GoSchedP99, r.GoSchedMax, _ = newValues(w.gosched, w.goschedEnd)
-	_, r.GCPauseMax, r.GCPauses = newValues(w.gcPauses, w.gcPausesEnd)
-	if len(w.marks) == 0 {
+// Record condenses the readings. Stolen is the share of the processor time that other machines of the host took.
+func (c *Cores) Record(stolen float64) *results.Waiting {
+	r := &results.Waiting{EveryNS: coresEvery, Known: c.queue != nil, Stolen: stolen, Slices: []results.WaitingSlice{}}
+	r.HiccupP99, r.HiccupMax = c.hiccup.Quantile(0.99), c.hiccup.Max()
+	r.GoSchedP99, r.GoSchedMax, _ = newValues(c.gosched, c.goschedEnd)
+	_, r.GCPauseMax, r.GCPauses = newValues(c.gcPauses, c.gcPausesEnd)
+	if len(c.marks) == 0 {
 		return r
 	}
-	length := w.marks[len(w.marks)-1].at - w.epoch
+	length := c.marks[len(c.marks)-1].at - c.epoch
 	var harness, servers int64
-	per := (len(w.marks) + mostSlices - 1) / mostSlices
-	for i := 0; i < len(w.marks); i += per {
-		from := w.epoch
+	per := (len(c.marks) + mostSlices - 1) / mostSlices
+	for i := 0; i < len(c.marks); i += per {
+		from := c.epoch
 		if i > 0 {
-			from = w.marks[i-1].at
+			from = c.marks[i-1].at
 		}
 		var slice results.WaitingSlice
 		var h, s int64
-		part := w.marks[i:min(i+per, len(w.marks))]
+		part := c.marks[i:min(i+per, len(c.marks))]
 		for _, m := range part {
 			h, s = h+m.harness, s+m.stores
 			slice.LongestNS, slice.HiccupNS = max(slice.LongestNS, m.longest), max(slice.HiccupNS, m.late)
