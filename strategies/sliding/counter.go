@@ -87,10 +87,8 @@ func (s *slidingCounter) Refund(ctx context.Context, r quota.Reservation) error 
 		return family.ErrNoReservation
 	}
 	keys := s.counters(r.Request.Subject, r.Request.Policy, r.Window)[:1]
-	if err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err(); err != nil {
-		return fmt.Errorf("refunding %d units: %w", r.Request.Units, err)
-	}
-	return nil
+	err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err()
+	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 
 // Used implements [strategies.Viewer]: what is counted in the numbered window, and
