@@ -29,7 +29,8 @@ func fromSource(err error) error {
 // outage reports whether err means that a store could not do its work, rather
 // than that it answered wrongly or that the caller gave up.
 func (in *instance) outage(ctx context.Context, err error) bool {
-	return !family.GaveUp(ctx, in.clock) && !errors.Is(err, errMalformed) && !errors.Is(err, errNoAgent) && !errors.Is(err, strategies.ErrPrescribed)
+	answered := errors.Is(err, errMalformed) || errors.Is(err, errNoAgent) || errors.Is(err, strategies.ErrPrescribed)
+	return !answered && !family.GaveUp(ctx, in.clock)
 }
 
 // redisFailed reports whether a check ended in an error of Redis' client.
