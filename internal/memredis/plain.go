@@ -242,7 +242,7 @@ func (f *frame) call(c *command, base int) luaValue {
 	}
 	switch {
 	case c == nil:
-		f.t.do(args) // which notes that there is no such command
+		f.t.Do(args) // which notes that there is no such command
 		panic(scriptFault{unknownToScript})
 	case c.script:
 		panic(scriptFault{forbiddenToScript})

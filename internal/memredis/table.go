@@ -38,7 +38,6 @@ type Table struct {
 	Expired func(key string)
 	// elsewhere, where not nil, carries out the commands of plain scripts.
 	elsewhere func(args []string) Reply
-	commands  int64
 	unknown   string
 	trace     *Trace // nil for none
 }
@@ -80,9 +79,6 @@ func (t *Table) WithoutTTL() int64 {
 	}
 	return n
 }
-
-// Commands implements [Redis].
-func (t *Table) Commands() int64 { return t.commands }
 
 // Unknown implements [Redis].
 func (t *Table) Unknown() string { return t.unknown }
