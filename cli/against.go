@@ -210,11 +210,8 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 // order is random in each first of two rounds, and the other one in the second: neither side gains by its place, or by a
 // machine that gets slower.
 func (a *against) order(stage, round int) []int {
-	two, second := (round-1)/2, (round-1)%2 == 1
-	if (seeds.Stream(a.Seed, seeds.Sides, uint64(stage), uint64(two))&1 == 1) != second {
-		return []int{1, 0}
-	}
-	return []int{0, 1}
+	first := int((seeds.Stream(a.Seed, seeds.Sides, uint64(stage), uint64(round-1)/2) + uint64(round)) & 1)
+	return []int{first, 1 - first}
 }
 
 // round runs one program for one round.

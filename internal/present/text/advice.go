@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -56,23 +57,48 @@ func broken(s *answer.Setting) []string {
 // rivals names the strategies that are not the best one, a few of each kind, with what speaks
 // against each kind. Baselines are no candidates.
 func rivals(s *answer.Setting, best *answer.Strategy) string {
-	var reasons []string
-	names := map[string][]string{}
+	var all grouped
 	for i := range s.Strategies {
-		x := &s.Strategies[i]
-		if x.Group == answer.Baseline || best != nil && x.Label == best.Label {
-			continue
+		if x := &s.Strategies[i]; x.Group != answer.Baseline && (best == nil || x.Label != best.Label) {
+			all.add(x.Label, against(s, x, best))
 		}
-		why := against(s, x, best)
-		if names[why] == nil {
-			reasons = append(reasons, why)
+	}
+	return all.text()
+}
+
+// grouped are names by the reason that they share.
+type grouped []reasoned
+
+type reasoned struct {
+	reason string
+	names  []string
+}
+
+func (g *grouped) add(name, reason string) {
+	for i := range *g {
+		if x := &(*g)[i]; x.reason == reason {
+			x.names = append(x.names, name)
+			return
 		}
-		names[why] = append(names[why], x.Label)
 	}
-	for i, why := range reasons {
-		reasons[i] = listed(names[why]) + " (" + why + ")"
+	*g = append(*g, reasoned{reason, []string{name}})
+}
+
+// text names a few of each reason.
+func (g grouped) text() string {
+	var parts []string
+	for _, x := range g {
+		parts = append(parts, listed(x.names)+" ("+x.reason+")")
 	}
-	return strings.Join(reasons, ", ")
+	return strings.Join(parts, ", ")
+}
+
+// lines name all, with a line for each reason.
+func (g grouped) lines(page layout.Page) (out []string) {
+	for _, x := range g {
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(x.names, ", ")+": "+x.reason))...)
+	}
+	return out
 }
 
 // against says why a strategy is not the one to use.

@@ -51,17 +51,12 @@ func footnotes(c *compare.Comparison, read *compare.Reading) (out []footnote) {
 	if read.Same != "" {
 		out = append(out, footnote{"same", read.Same})
 	}
-	// Strategies that share a reason share a line.
-	var reasons []string
-	names := map[string][]string{}
+	var left grouped
 	for _, u := range c.Unmatched {
-		if names[u.Reason] == nil {
-			reasons = append(reasons, u.Reason)
-		}
-		names[u.Reason] = append(names[u.Reason], u.Strategy)
+		left.add(u.Strategy, u.Reason)
 	}
-	for _, reason := range reasons {
-		out = append(out, footnote{"not compared", format.Plain(strings.Join(names[reason], ", ") + ": " + reason)})
+	for _, x := range left {
+		out = append(out, footnote{"not compared", format.Plain(strings.Join(x.names, ", ") + ": " + x.reason)})
 	}
 	if c.TimingsRefused != "" {
 		out = append(out, footnote{"no timings", format.Plain(c.TimingsRefused)})

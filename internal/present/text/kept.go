@@ -26,45 +26,20 @@ func itself(s *results.Summary) *results.Summary { return s }
 
 // keptOf is what most strategies have in common, and the others by name.
 func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {
-	var all []string
-	who := map[string][]string{}
+	var all grouped
 	for i := range group {
-		text := Kept(loop(&group[i]))
-		if who[text] == nil {
-			all = append(all, text)
-		}
-		who[text] = append(who[text], format.Plain(group[i].Label))
+		all.add(format.Plain(group[i].Label), Kept(loop(&group[i])))
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return len(who[b]) - len(who[a]) })
 	if len(all) == 0 {
 		return ""
 	}
+	slices.SortStableFunc(all, func(a, b reasoned) int { return len(b.names) - len(a.names) })
 	var others []string
-	for _, text := range all[1:] {
-		others = append(others, strings.Join(who[text], ", ")+" "+text)
+	for _, x := range all[1:] {
+		others = append(others, strings.Join(x.names, ", ")+" "+x.reason)
 	}
-	if len(others) == 0 {
-		return all[0]
+	if others == nil {
+		return all[0].reason
 	}
-	return all[0] + " (" + strings.Join(others, "; ") + ")"
-}
-
-// keptOfPoints is how many rounds are behind the timings of points.
-func keptOfPoints(all []results.SweepSeries) string {
-	var lo, hi *results.Summary
-	for i := range all {
-		for _, p := range all[i].Points {
-			if s := p.Summary.AtRate(); lo == nil {
-				lo, hi = s, s
-			} else if s.Timed < lo.Timed {
-				lo = s
-			} else if s.Timed > hi.Timed {
-				hi = s
-			}
-		}
-	}
-	if Kept(lo) == Kept(hi) {
-		return "rounds kept: " + Kept(lo)
-	}
-	return "rounds kept: " + Kept(lo) + " to " + Kept(hi)
+	return all[0].reason + " (" + strings.Join(others, "; ") + ")"
 }
