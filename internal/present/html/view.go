@@ -77,7 +77,7 @@ type recordView struct {
 	Simulated bool
 	Facts     []fact
 	Settings  []*settingView
-	Sweep     *sweepView
+	Sweep     *settingView
 	Skipped   []fact
 	Findings  []findingView
 	Drawings  []drawingView
@@ -208,16 +208,11 @@ func (v *recordView) drawings(r *Record, p *panels) {
 
 // figuresOf are the tables of what a plot of all strategies shows.
 func (v *recordView) figuresOf(name string) (out []*table) {
-	if v.Sweep != nil {
+	if !strings.HasPrefix(name, "latency") {
 		return nil // they stand in the answer
 	}
 	for _, s := range v.Settings {
-		switch {
-		case strings.HasPrefix(name, "latency"):
-			out = append(out, s.latencies())
-		default:
-			out = append(out, s.decided())
-		}
+		out = append(out, s.latencies())
 	}
 	return out
 }

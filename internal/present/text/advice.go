@@ -57,19 +57,33 @@ func broken(s *answer.Setting) []string {
 // rivals names the strategies that are not the best one, a few of each kind, with what speaks
 // against each kind. Baselines are no candidates.
 func rivals(s *answer.Setting, best *answer.Strategy) string {
-	var names layout.Groups[string]
+	var all grouped
 	for i := range s.Strategies {
-		x := &s.Strategies[i]
-		if x.Group == answer.Baseline || best != nil && x.Label == best.Label {
-			continue
+		if x := &s.Strategies[i]; x.Group != answer.Baseline && (best == nil || x.Label != best.Label) {
+			all.Add(against(s, x, best), x.Label)
 		}
-		names.Add(against(s, x, best), x.Label)
 	}
+	return all.text()
+}
+
+// grouped are names by the reason that they share.
+type grouped struct{ layout.Groups[string] }
+
+// text names a few of each reason.
+func (g *grouped) text() string {
 	var parts []string
-	for _, why := range names.Keys {
-		parts = append(parts, listed(names.Of[why])+" ("+why+")")
+	for _, reason := range g.Keys {
+		parts = append(parts, listed(g.Of[reason])+" ("+reason+")")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// lines name all, with a line for each reason.
+func (g *grouped) lines(page layout.Page) (out []string) {
+	for _, reason := range g.Keys {
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(g.Of[reason], ", ")+": "+reason))...)
+	}
+	return out
 }
 
 // against says why a strategy is not the one to use.

@@ -45,23 +45,3 @@ func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summar
 	}
 	return who.Keys[0] + " (" + strings.Join(others, "; ") + ")"
 }
-
-// keptOfPoints is how many rounds are behind the timings of points.
-func keptOfPoints(all []results.SweepSeries) string {
-	var lo, hi *results.Summary
-	for i := range all {
-		for _, p := range all[i].Points {
-			if s := p.Summary.AtRate(); lo == nil {
-				lo, hi = s, s
-			} else if s.Timed < lo.Timed {
-				lo = s
-			} else if s.Timed > hi.Timed {
-				hi = s
-			}
-		}
-	}
-	if Kept(lo) == Kept(hi) {
-		return "rounds kept: " + Kept(lo)
-	}
-	return "rounds kept: " + Kept(lo) + " to " + Kept(hi)
-}
