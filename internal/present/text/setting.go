@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -51,6 +52,9 @@ func Policy(s *results.Summary) string {
 	limit, tried := fixed(p, "limit", format.Units(p.Limit, p.Unit)), ""
 	if p.PolicyLimit > 0 {
 		limit, tried = format.Units(p.PolicyLimit, p.Unit), fixed(p, "limit", "tried with "+format.Count(p.Limit))
+	}
+	if unicode.IsDigit(rune((s.Policy + " ")[0])) { // its name is a text
+		return format.Join(", ", s.Policy, tried)
 	}
 	return s.Policy + ": " + format.Join(", ", limit, p.WindowText(), tried)
 }
