@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
-	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -292,7 +291,7 @@ func verifier(password string) string {
 		h.Write([]byte(text))
 		return h.Sum(nil)
 	}
-	salt := crand.Text()
+	salt := rand.Text()
 	salted := mac([]byte(password), salt+"\x00\x00\x00\x01")
 	stored := sha256.Sum256(mac(salted, "Client Key"))
 	text := base64.StdEncoding.EncodeToString
