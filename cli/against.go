@@ -175,11 +175,7 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 	defer func() { _ = temp.Remove() }() // what is left of it is of no use
 	var files [2]*results.File
 	for round := 1; round <= rounds; round++ {
-		order := []int{0, 1}
-		if seeds.Stream(a.Seed, seeds.Sides, uint64(stage), uint64(round))&1 == 1 {
-			slices.Reverse(order)
-		}
-		for _, side := range order {
+		for _, side := range a.order(stage, round) {
 			fmt.Fprintf(a.stderr, "[%d/%d] %s\n", round, rounds, sides[side])
 			f, err := a.round(side, filepath.Join(temp.Path, fmt.Sprintf("%d-%s", round, sides[side])), names)
 			if err != nil {
@@ -209,6 +205,13 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 		out[i] = compare.Side{Name: path, File: f}
 	}
 	return out, nil
+}
+
+// order is random in each first of two rounds, and the other one in the second: neither side gains by its place, or by a
+// machine that gets slower.
+func (a *against) order(stage, round int) []int {
+	first := int((seeds.Stream(a.Seed, seeds.Sides, uint64(stage), uint64(round-1)/2) + uint64(round)) & 1)
+	return []int{first, 1 - first}
 }
 
 // round runs one program for one round.

@@ -279,7 +279,7 @@ func (s *chooseSettings) choose(cmd *cobra.Command, cfg choose.Config) (err erro
 	if err := x.Begin(); err != nil {
 		return err
 	}
-	told := &told{progress: x.Progress, end: clock.Nano() + int64(cfg.Budget)}
+	told := &told{progress: x.Progress, quiet: s.Quiet, end: clock.Nano() + int64(cfg.Budget)}
 	cfg.Observer = told
 	stop := x.Progress.Watch(told.status)
 	res, err := choose.Run(x.Ctx, cfg)
@@ -355,11 +355,11 @@ func stageFile(x *session.Session, kind string, r choose.Record, interrupted boo
 // told shows how far a choice has come. Its methods but status are called one at a time.
 type told struct {
 	progress *terminal.Progress
+	quiet    bool
 	end      int64 // of the budget, on the clock
 
-	mu    sync.Mutex
-	stage string
-	doing string
+	mu           sync.Mutex
+	stage, doing string
 }
 
 // Stage implements [choose.Observer].
@@ -367,7 +367,9 @@ func (t *told) Stage(name string, n int, _ time.Duration) {
 	t.mu.Lock()
 	t.stage, t.doing = name, ""
 	t.mu.Unlock()
-	t.progress.Line(fmt.Sprintf("%s: %s left", name, format.Plural(int64(n), "strategy is", "strategies are")))
+	if !t.quiet {
+		t.progress.Line(fmt.Sprintf("%s: %s left", name, format.Plural(int64(n), "strategy is", "strategies are")))
+	}
 }
 
 // Doing implements [choose.Observer].

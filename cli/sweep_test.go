@@ -35,7 +35,7 @@ func TestSweep(t *testing.T) {
 	if len(s) != 2 || len(s[0].Points) != 2 || s[0].Second != "20" || s[0].Points[0].Value != "1" {
 		t.Errorf("series %+v", s)
 	}
-	for _, line := range []string{"SWEEP  of workers (2 values) by limit (2 values)", "honest, limit 20", "honest, limit 50"} {
+	for _, line := range []string{"honest, limit 50: there is no knee", "BASELINE  4 ", "honest, limit 20", "honest, limit 50"} {
 		if !strings.Contains(o.stdout, line) {
 			t.Errorf("no %q in\n%s", line, o.stdout)
 		}
@@ -60,7 +60,7 @@ func TestSweepSearch(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), tinySweep("--strategy", "honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1", "--until", "errors==0", "--param", "rate=4000..4100", "--workers", "4")...)
 	f := readResults(t)
-	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors==0" || !strings.Contains(o.stdout, "SEARCH  highest rate at which errors==0 holds, between 4,000 and 4,100 requests/s") {
+	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors==0" || !strings.Contains(o.stdout, "BASELINE  4000 ") {
 		t.Errorf("exit %d, %+v: %s%s", o.code, f.Sweep, o.stdout, o.stderr)
 	}
 	for _, r := range f.Runs {
@@ -108,7 +108,7 @@ func TestSweepInterrupted(t *testing.T) {
 	defer func() { onTake = nil }()
 	o := call(ctx, tinySweep("--strategy", "honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "20s")...)
 	f := readResults(t)
-	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil || f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "SWEEP") {
+	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil || f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "honest: there is no knee") {
 		t.Errorf("exit %d, %d runs, %+v: %s", o.code, len(f.Runs), f.Sweep, o.stderr)
 	}
 	p.requireNothingLeft()

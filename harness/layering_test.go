@@ -22,8 +22,8 @@ const module = "github.com/quotabench/quotabench"
 // below it that are not listed themselves. A package may import its own room and
 // lower layers, so that two rooms of one layer know nothing of each other.
 var layers = [][]string{
-	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/format", "internal/looks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/testenv", "internal/version", "internal/witness", "results/schema"},
-	{"oracle", "internal/bubble", "internal/clock", "internal/memredis", "internal/start"},
+	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/testenv", "internal/version", "internal/witness", "results/schema"},
+	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/memredis", "internal/start"},
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/fixture", "internal/isolate", "internal/likely", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout", "results/schema/internal/generate"},
 	{"internal/compare"},
@@ -31,6 +31,7 @@ var layers = [][]string{
 	{"internal/settings", "internal/present/html"},
 	{"internal/guard", "internal/promise", "results/compare", "results/render"},
 	{"harness"},
+	{"internal/monitor"},
 	{"harness/explore/internal/engine", "strategies/strategytest"},
 	{"harness/explore/internal/inproc", "internal/served"},
 	{"harness/explore/internal/bubble", "harness/explore/internal/postgres"},

@@ -13,7 +13,7 @@ func TestPoliciesOfTheRecords(t *testing.T) {
 		{"link-hits", "10000 hits per calendar month", "ADR-009"},
 		{"contact-form", "3 submissions per fixed 1m", "ProjectEPU"},
 		{"login", "5 attempts per rolling 15m", "ProjectEPU"},
-		{"receipt-email", "1 e-mails per rolling 1h", "ProjectEPU"},
+		{"receipt-email", "1 e-mail per rolling 1h", "ProjectEPU"},
 		{"guest-message", "3 messages per rolling 10m", "ProjectEPU"},
 		{"agent-api", "1000 requests per calendar hour", "ADR-005"},
 		{"agent-tokens", "500000 tokens per calendar month", "ADR-005"},

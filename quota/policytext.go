@@ -46,6 +46,9 @@ func ParsePolicy(text string) (Policy, error) {
 	if p.Limit, errs[0] = strconv.ParseInt(m[1], 10, 64); errs[0] != nil {
 		errs[0] = fmt.Errorf("the limit is above %d", int64(MaxLimit))
 	}
+	if p.Limit == 1 {
+		p.Unit = plural(p.Unit)
+	}
 	switch {
 	case m[3] != "":
 		p.Window.Kind = map[string]Kind{"month": CalendarMonth, "day": CalendarDay, "hour": CalendarHour}[m[3]]
@@ -189,7 +192,11 @@ func reserved(unit string) bool {
 
 // String renders the cap as people say it, e.g. "20 links per calendar month".
 func (p Policy) String() string {
-	s := fmt.Sprintf("%d %s", p.Limit, p.Unit)
+	unit := p.Unit
+	if one := Singular(unit); p.Limit == 1 && plural(one) == unit && !reserved(one) {
+		unit = one
+	}
+	s := fmt.Sprintf("%d %s", p.Limit, unit)
 	switch p.Window.Kind {
 	case Standing:
 		return s + " at a time"
@@ -204,6 +211,34 @@ func (p Policy) String() string {
 	default:
 		return s + " per " + p.Window.Kind.String() + " " + short(p.Window.Length)
 	}
+}
+
+// Singular is the name of one unit: "e-mail" of "e-mails", "query" of "queries", and "MB" of "MB".
+func Singular(name string) string {
+	switch {
+	case strings.HasSuffix(name, "ies"):
+		return strings.TrimSuffix(name, "ies") + "y"
+	case strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "tches"), strings.HasSuffix(name, "shes"), strings.HasSuffix(name, "sses"):
+		return strings.TrimSuffix(name, "es")
+	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss"):
+		return strings.TrimSuffix(name, "s")
+	default:
+		return name
+	}
+}
+
+// plural is the name of several, and what is in capitals, or ends as plurals do, is one.
+func plural(name string) string {
+	n := len(name)
+	switch {
+	case strings.HasSuffix(name, "s"), name == strings.ToUpper(name):
+		return name
+	case strings.HasSuffix(name, "y") && !strings.ContainsAny(name[max(0, n-2):n-1], "aeiou"):
+		return name[:n-1] + "ies"
+	case Singular(name+"es") == name:
+		return name + "es"
+	}
+	return name + "s"
 }
 
 // As is the policy with a window of another kind: the same limit, for as long a time. A bucket

@@ -124,6 +124,22 @@ func TestPoliciesHaveTexts(t *testing.T) {
 	}
 }
 
+// TestOneUnit: one unit has the singular, and both forms are read as the same policy.
+func TestOneUnit(t *testing.T) {
+	for unit, one := range map[string]string{"e-mails": "e-mail", "queries": "query", "keys": "key", "boxes": "box", "batches": "batch",
+		"caches": "cache", "MB": "MB", "ats": "ats"} {
+		want := "1 " + one + " at a time"
+		for _, text := range []string{"1 " + unit + " at a time", want} {
+			if p, err := ParsePolicy(text); err != nil || p.String() != want || one != unit && p.Unit != unit {
+				t.Errorf("%q is %q of the unit %q, %v; want %q", text, p, p.Unit, err, want)
+			}
+		}
+		if p := (Policy{Limit: 2, Unit: unit, Window: Window{Kind: Standing}}); p.String() != "2 "+unit+" at a time" {
+			t.Errorf("%q", p)
+		}
+	}
+}
+
 func FuzzParsePolicy(f *testing.F) {
 	for _, p := range Policies() {
 		f.Add(p.Text())

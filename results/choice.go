@@ -86,6 +86,8 @@ type Candidate struct {
 	ThroughputRounds Rounds `json:"throughput_rounds"`
 	// RoundTrips to any store, per decision.
 	RoundTrips float64 `json:"round_trips"`
+	// Bounded is set if it leaks, or rejects wrongly, within what it declares and the question tolerates.
+	Bounded bool `json:"bounded,omitempty"`
 	// Evidence is what each stage showed, in their order.
 	Evidence []Evidence `json:"evidence"`
 	// Caveats are what was not shown of it.

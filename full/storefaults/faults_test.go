@@ -16,7 +16,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/looks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -95,10 +95,10 @@ var fewFaults = []string{"FLUSHALL", "memory full", "one counter overwritten"}
 // named, the run is invalid, no strategy is said to have broken its word, and nothing is
 // left behind once the store is back.
 func TestFaultsOfStores(t *testing.T) {
-	every, timeout := looks.Every, looks.Timeout
-	t.Cleanup(func() { looks.Every, looks.Timeout = every, timeout })
+	every, timeout := monitor.Every, monitor.Timeout
+	t.Cleanup(func() { monitor.Every, monitor.Timeout = every, timeout })
 	// A store to which nothing happens has long to answer: the machine may be busy.
-	looks.Every, looks.Timeout = 10*time.Millisecond, time.Minute
+	monitor.Every, monitor.Timeout = 10*time.Millisecond, time.Minute
 	var calm, all sync.WaitGroup // they mostly wait, so that more may run than there are cores
 	defer all.Wait()
 	tight := make(chan struct{})
@@ -132,7 +132,7 @@ func TestFaultsOfStores(t *testing.T) {
 		all.Go(func() { t.Run(store, run) })
 	}
 	calm.Wait()
-	looks.Timeout = faultTimeout
+	monitor.Timeout = faultTimeout
 	close(tight)
 }
 
@@ -295,9 +295,9 @@ func inTurn(steps ...func(context.Context) error) func(context.Context) error {
 
 // TestNothingIsNoticed: on stores that nobody touches, nothing is.
 func TestNothingIsNoticed(t *testing.T) {
-	timeout := looks.Timeout
-	t.Cleanup(func() { looks.Timeout = timeout })
-	looks.Timeout = time.Minute // the machine may be busy
+	timeout := monitor.Timeout
+	t.Cleanup(func() { monitor.Timeout = timeout })
+	monitor.Timeout = time.Minute // the machine may be busy
 	r := measured(t, "incr-expire", storetest.Redis(t), func(cfg *measure.Config) { cfg.Load = harness.Closed() })
 	if !r.Audit.Valid || r.Audit.Has("store-failed") || r.Audit.Has("store-lost-data") {
 		t.Errorf("%+v", r.Audit)

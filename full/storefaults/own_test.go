@@ -17,7 +17,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/looks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -87,9 +87,9 @@ func shared(t *testing.T, server *redisstore.Store) stores.Store {
 // TestOwnFaultsAreNotTheStores: on a store that others have access to, a strategy that loses
 // counts by a race is called broken. One that removes its own counters is undecided.
 func TestOwnFaultsAreNotTheStores(t *testing.T) {
-	every, timeout := looks.Every, looks.Timeout
-	t.Cleanup(func() { looks.Every, looks.Timeout = every, timeout })
-	looks.Every, looks.Timeout = 10*time.Millisecond, time.Minute
+	every, timeout := monitor.Every, monitor.Timeout
+	t.Cleanup(func() { monitor.Every, monitor.Timeout = every, timeout })
+	monitor.Every, monitor.Timeout = 10*time.Millisecond, time.Minute
 	server := startRedis(t, "process")
 	for name, planted := range map[string]corrupt{
 		"racy":    {pause: time.Millisecond},
@@ -170,8 +170,8 @@ func TestLossBeforeThePass(t *testing.T) {
 // TestFreezeOfTwoSeconds: a store that stands still for two seconds misses a look, whenever
 // that begins, and one that does so for one second misses none.
 func TestFreezeOfTwoSeconds(t *testing.T) {
-	if looks.Timeout <= time.Second+looks.Every || looks.Timeout >= 2*time.Second-2*looks.Every {
-		t.Errorf("a look waits for %v, so that it is chance which of them it misses", looks.Timeout)
+	if monitor.Timeout <= time.Second+monitor.Every || monitor.Timeout >= 2*time.Second-2*monitor.Every {
+		t.Errorf("a look waits for %v, so that it is chance which of them it misses", monitor.Timeout)
 	}
 	testenv.Long(t)
 	server := startRedis(t, "process")

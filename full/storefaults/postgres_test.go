@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/looks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -63,7 +63,7 @@ func (o owner) counters(statement string) func(context.Context) error {
 			if err == nil {
 				var most int64
 				err = o.pool.QueryRow(ctx, "SELECT coalesce(max(used_units), 0) FROM "+table+" WHERE subject NOT LIKE 'warm%'").Scan(&most)
-				_ = (clock.Wall{}).Sleep(ctx, 5*looks.Every)
+				_ = (clock.Wall{}).Sleep(ctx, 5*monitor.Every)
 				if err == nil && most >= 4 {
 					_, err = o.pool.Exec(ctx, fmt.Sprintf(statement, table))
 					return err

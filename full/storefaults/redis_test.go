@@ -16,7 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/looks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -82,7 +82,7 @@ func (c commander) counters(change func(ctx context.Context, keys []string) erro
 				}
 			}
 			keys = slices.SortedFunc(maps.Keys(value), func(a, b string) int { return cmp.Compare(value[b], value[a]) })
-			_ = (clock.Wall{}).Sleep(ctx, 5*looks.Every)
+			_ = (clock.Wall{}).Sleep(ctx, 5*monitor.Every)
 			if len(keys) > 0 && value[keys[0]] >= 4 {
 				return change(ctx, keys)
 			}

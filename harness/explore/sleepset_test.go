@@ -213,7 +213,7 @@ func locked(ctx context.Context, m quota.Mutex, f func() error) error {
 // Programs at random, too, and on few keys most of what they do has something in common.
 func TestSleepingStepsOfPrograms(t *testing.T) {
 	testenv.Sequential(t)
-	n := testenv.Pick[uint64](12, 120)
+	n := testenv.Pick[uint64](12, 60)
 	slept := 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
@@ -241,9 +241,10 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 // All schedules of small programs, whatever states they lead to, come to the states that
 // a search meets which leaves orders out, and to no others.
 func TestSleepAgreesWithBruteForce(t *testing.T) {
+	testenv.Sequential(t)
 	n := testenv.Pick[uint64](3, 12)
 	// A program of more schedules is left out: one of twelve has a million.
-	const most = 40_000
+	most := testenv.Pick(5_000, 20_000)
 	tooMany := errors.New("too many schedules")
 	compared := 0
 	for seed := range n {

@@ -22,7 +22,6 @@ import (
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
 )
 
 // sqlPlant is a strategy whose Take is one transaction, over a table of numbered
@@ -56,7 +55,8 @@ func plantSQL(p sqlPlant) strategies.Selection {
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			s := p
 			s.pool = strategies.Postgres(env)
-			return s, schema.Ensure(ctx, strategies.Postgres(env), "counters", "CREATE TABLE counters (id int PRIMARY KEY, n bigint NOT NULL)")
+			_, err := s.pool.Exec(ctx, "CREATE TABLE IF NOT EXISTS counters (id int PRIMARY KEY, n bigint NOT NULL)")
+			return s, err
 		},
 	}}
 }

@@ -78,7 +78,7 @@ func (p *pass) auditStore(st *siteStore) {
 	if !b.Known || !a.Known || p.s.failedOver(st.name) {
 		return
 	}
-	if p.lookouts.restarted(st.name) {
+	if p.stores.Restarted(st.name) {
 		return
 	}
 	if stores.Restarted(b.Incarnation, a.Incarnation) {

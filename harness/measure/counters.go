@@ -10,7 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/looks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -27,7 +27,7 @@ type counters struct {
 	ended   chan struct{}
 }
 
-// Bounds of what is read: the subjects at a time, and the looks of a lookout between two
+// Bounds of what is read: the subjects at a time, and the looks at a store between two
 // readings of them.
 const (
 	maxWatched   = 32
@@ -53,7 +53,7 @@ func (c *counters) open(ctx context.Context, p *pass) {
 		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
 	}
 	var err error
-	session := &harness.Session{Plan: &cfg.Plan, Selection: s.sel, Deadline: looks.Timeout}
+	session := &harness.Session{Plan: &cfg.Plan, Selection: s.sel, Deadline: monitor.Timeout}
 	if c.site.Session, err = harness.OpenSession(ctx, session, 1, p.run.Repetition, c.site); err != nil {
 		c.close(ctx)
 	}
@@ -67,7 +67,7 @@ func (c *counters) begin(ctx context.Context, d *drive) {
 		if c.site == nil {
 			return
 		}
-		for waitOr(counterEvery*looks.Every, c.done) {
+		for monitor.WaitOr(counterEvery*monitor.Every, c.done) {
 			if in := d.limit.Load(); in != nil {
 				c.watch(d)
 				c.read(ctx, d.tb, in.policy)
@@ -107,7 +107,7 @@ func (c *counters) watch(d *drive) {
 
 func (c *counters) read(ctx context.Context, tb *timebase, policy *quota.Policy) {
 	list, err := c.site.Read(ctx, harness.ReadConfig{Policy: policy, Now: tb.nano}, c.watched)
-	if err == nil { // else the lookout of the store tells
+	if err == nil { // otherwise the monitor of the store tells
 		c.list = append(c.list, list...)
 	}
 }
@@ -170,7 +170,7 @@ func (c *counters) jumps(p *pass, f *harness.Facts) ([]harness.Notice, error) {
 	}
 	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to "+
 		"%d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",
-		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.a.Units, first.b.Units, span(first.from, first.to), more)
+		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.a.Units, first.b.Units, monitor.Span(first.from, first.to), more)
 	return []harness.Notice{{Code: "store-changed", Detail: detail}}, nil
 }
 

@@ -10,7 +10,7 @@
 // strategy in one round is one [results.Run].
 //
 // Before a pass, this process and the stores that were started here are put on
-// cores ([Config.Cores]). During it a watch reads how long threads had to wait for
+// cores ([Config.Cores]). During it [monitor.Cores] reads how long threads had to wait for
 // one, so that a percentile can be told from the machine's doing.
 //
 // Within a round every strategy is given the same request stream. Latency is

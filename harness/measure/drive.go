@@ -72,7 +72,7 @@ type drive struct {
 	errOnce    sync.Once
 	firstError error
 	crash      atomic.Pointer[guard.PanicError]
-	hung       []hung // workers that were given up
+	hung       []*guard.HungError // of workers that were given up
 	settled    settlement
 	lateness   lateness
 	slow       *slowest // of an open loop
@@ -140,7 +140,7 @@ func (d *drive) run(ctx context.Context) {
 	d.work(ctx, func(k *worker) {
 		took := int64(0)
 		for k.t.last < deadline && !d.ended() {
-			k.beat()
+			k.Beat()
 			end := d.next.Add(k.share)
 			for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
 				k.settleDue()

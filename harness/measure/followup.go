@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"sync/atomic"
 
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -133,18 +134,18 @@ func (k *worker) settle(f followUp) {
 	f.call = k.d.tb.nano()
 	k.follow = f
 	if k.settling = &k.follow; everyCall {
-		k.beat()
+		k.Beat()
 	}
 	var err error
 	switch {
 	case !committing:
-		err = k.strategy.(strategies.Refunder).Refund(k.ctx, f.reservation)
+		err = k.strategy.(strategies.Refunder).Refund(k.Context(), f.reservation)
 	case canCommit:
-		err = committer.Commit(k.ctx, f.reservation, f.actual)
+		err = committer.Commit(k.Context(), f.reservation, f.actual)
 	}
 	reply := k.d.tb.nano()
-	if reply-f.call > longCall {
-		err = k.returned(err)
+	if reply-f.call > monitor.LongCall {
+		err = k.Returned(err)
 	}
 	k.settling = nil
 	k.settled(f, reply, err)

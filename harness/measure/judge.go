@@ -97,7 +97,7 @@ func (p *pass) facts() *harness.Facts {
 		}
 	}
 	facts.Noticed = p.noticed()
-	facts.Unwatched = len(p.lookouts.all) < len(p.s.stores)
+	facts.Unwatched = p.stores.Len() < len(p.s.stores)
 	facts.LimitChanges = p.limits.changes(d.epoch)
 	return facts
 }
@@ -105,7 +105,7 @@ func (p *pass) facts() *harness.Facts {
 // answers is an error where a store did not answer when the pass was over: it is not
 // asked for more.
 func (p *pass) answers() error {
-	if names := p.lookouts.absent(); len(names) > 0 {
+	if names := p.stores.Absent(); len(names) > 0 {
 		return fmt.Errorf("%s did not answer", strings.Join(names, " and "))
 	}
 	return nil
@@ -270,12 +270,12 @@ func (t *tails) finish() {
 	if r.Response != nil {
 		t.look(r.Response, t.p.d.slow, "response")
 	}
-	r.Waiting = t.p.watch.record(t.p.machine.Share())
+	r.Waiting = t.p.cores.Record(t.p.machine.Share())
 }
 
 func (t *tails) look(l *results.Latency, s *slowest, name string) {
 	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
-	share := func(ns int64) float64 { return t.p.watch.explains(s, t.p.d.epoch, ns, l.P50) }
+	share := func(ns int64) float64 { return s.explained(t.p.cores, t.p.d.epoch, ns, l.P50) }
 	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
 	var waited []string
 	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {

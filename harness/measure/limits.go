@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -50,7 +51,7 @@ func (o *operator) schedule(ctx context.Context, plan []harness.LimitChange, len
 	go func() {
 		defer close(ended)
 		for _, c := range plan {
-			if !waitOr(c.After(length)-time.Duration(o.d.tb.nano()-begun), done) {
+			if !monitor.WaitOr(c.After(length)-time.Duration(o.d.tb.nano()-begun), done) {
 				return
 			}
 			if o.err = o.change(ctx, c.Limit); o.err != nil {

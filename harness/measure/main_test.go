@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/looks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func TestMain(m *testing.M) {
-	looks.Timeout = time.Minute // a store on a busy machine answers late, and has not failed
+	monitor.Timeout = time.Minute // a store on a busy machine answers late, and has not failed
 	storetest.Main(m)
 }

@@ -76,7 +76,7 @@ func (d *drive) runOpen(ctx context.Context) {
 			started.Add(1)
 			d.stream.At(r.index, &k.op)
 			k.intended = r.intended
-			k.beat()
+			k.Beat()
 			call, reply, out, tier := k.do(r.index, &k.op)
 			d.rec.recordOpen(k.stripe, out, tier, openTimes{reply - r.intended, reply - call, call - r.released})
 			d.slow.record(r.intended-d.epoch, reply-r.intended)
@@ -91,7 +91,7 @@ func (d *drive) runOpen(ctx context.Context) {
 func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 	for {
 		k.settleDue()
-		k.rest()
+		k.Rest()
 		due, some := k.agenda.next()
 		if !some {
 			r, ok = <-queue
@@ -104,7 +104,7 @@ func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 			return r, ok
 		case <-timer.C:
 			k.t.last = k.d.tb.nano()
-			k.beat()
+			k.Beat()
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/monitor"
 )
 
 // outage is a planned outage of one store in one run. While it lasts, every read
@@ -61,11 +62,11 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 	from, to := o.Within(d)
 	go func() {
 		defer close(ended)
-		if !waitOr(from-o.Behind, done) {
+		if !monitor.WaitOr(from-o.Behind, done) {
 			return
 		}
 		if o.Behind > 0 {
-			if o.err = o.detach(); o.err != nil || !waitOr(o.Behind, done) {
+			if o.err = o.detach(); o.err != nil || !monitor.WaitOr(o.Behind, done) {
 				return
 			}
 		}
@@ -75,7 +76,7 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 		if o.Failover {
 			o.err = o.failOver()
 		}
-		waitOr(to-from-time.Duration(now()-began), done)
+		monitor.WaitOr(to-from-time.Duration(now()-began), done)
 		if o.Empty {
 			o.err = o.wipe()
 		}
@@ -85,18 +86,6 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 	return func() {
 		close(done)
 		<-ended
-	}
-}
-
-// waitOr waits for d and reports true, or false where done came first.
-func waitOr(d time.Duration, done <-chan struct{}) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-done:
-		return false
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"iter"
 	"math"
 	"runtime"
 	"runtime/metrics"
@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/machine"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -89,7 +90,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 // ready warms up, and sets subjects up for the pass. The drive is the caller's to close, with an error too.
 func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workloads.Info) (*drive, error) {
 	m, s, run := p.m, p.s, p.run
-	if err := p.lookouts.mark(ctx, s); err != nil {
+	if err := p.mark(ctx); err != nil {
 		return nil, err
 	}
 	warm, err := m.warmUp(ctx, s, p.policy)
@@ -280,7 +281,7 @@ type pass struct {
 	run    *results.Run
 	policy *quota.Policy
 
-	watch   *watch
+	cores   coreWaits
 	own     ownCPU
 	machine machine.CPUTime
 	allocs  uint64
@@ -288,13 +289,19 @@ type pass struct {
 	meter   []results.Measure // as the pass began
 	limits  operator
 	// failed is why the strategy is asked nothing any more; nil where it is.
-	failed error
-	// lookouts are those of the pass.
-	lookouts lookouts
+	failed   error
+	stores   monitor.Stores
 	counters counters
-	census   census
+	keys     monitor.Keys
 	// warmed is how many subjects the warm-up asked about.
 	warmed int64
+}
+
+// coreWaits tells what waiting for a core explains: [monitor.Cores].
+type coreWaits interface {
+	Explains(all iter.Seq[monitor.Moment], least int64) float64
+	Record(stolen float64) *results.Waiting
+	End()
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
@@ -308,7 +315,7 @@ func (p *pass) drive(ctx context.Context) error {
 		time.AfterFunc(abortGrace, cancel)
 	})
 	defer stopped()
-	p.lookouts.prepared(work)
+	p.stores.Prepared(work)
 	if err := s.replicate(work); err != nil {
 		return err
 	}
@@ -328,10 +335,12 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
-	p.lookouts.begin(work, d.tb.nano)
+	p.stores.Begin(work, d.tb.nano)
 	p.counters.begin(work, d)
-	over = append(over, p.census.schedule(work, p))
-	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
+	if length := p.m.cfg.Duration; length > 0 && !p.m.latencyOnly {
+		over = append(over, p.keys.Schedule(d.tb.nano, length, func() map[string]int64 { return p.countKeys(work) }))
+	}
+	p.cores = p.watchCores(work)
 	p.m.cfg.Live.begin(p)
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
@@ -340,11 +349,11 @@ func (p *pass) drive(ctx context.Context) error {
 	} else {
 		d.run(work)
 	}
-	p.watch.end()
+	p.cores.End()
 	p.m.cfg.Live.end(len(d.hung) == 0)
 	p.counters.end(work)
-	p.lookouts.end(work)
-	for _, name := range p.lookouts.absent() {
+	p.stores.End(work)
+	for _, name := range p.stores.Absent() {
 		s.stores[name].absent = true
 	}
 	for _, end := range over {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/looks"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -96,7 +96,7 @@ func (s *site) prepare(ctx context.Context) error {
 		}
 		s.strays += strays
 		st := &siteStore{Store: store, name: name}
-		if st.others, err = countOthers(ctx, store); err != nil {
+		if st.others, err = monitor.Count(ctx, store); err != nil {
 			return fmt.Errorf("open %s: %w", s.sel, err)
 		}
 		s.stores[name] = st
@@ -211,7 +211,7 @@ func (s *site) close(ctx context.Context) error {
 func (s *site) wipe(ctx context.Context, st *siteStore) error {
 	if st.absent {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, looks.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, monitor.Timeout)
 		defer cancel()
 	}
 	return st.Wipe(ctx, s.scope)
@@ -224,7 +224,7 @@ func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats)
 		if st.absent {
 			continue
 		}
-		asked, cancel := context.WithTimeout(ctx, looks.Timeout)
+		asked, cancel := context.WithTimeout(ctx, monitor.Timeout)
 		if stats, err := st.Stats(asked); err == nil {
 			*into(st) = stats
 		}

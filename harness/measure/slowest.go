@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/stat"
 )
 
@@ -37,6 +38,23 @@ func (s *slowest) record(due, response int64) {
 			return
 		}
 	}
+}
+
+// explained is the share of the moments with a latency of at least that length in which a thread waited for a core for long
+// enough to be the reason; -1 if that is not known. The reason for a latency is what explains at least half of its distance
+// from the median.
+func (s *slowest) explained(cores coreWaits, epoch, least, median int64) float64 {
+	if least <= 0 {
+		return -1
+	}
+	return cores.Explains(func(yield func(monitor.Moment) bool) {
+		for i := range s.most {
+			from := epoch + int64(i)*s.width
+			if most := s.most[i].Load(); most >= least && !yield(monitor.Moment{From: from, To: from + s.width, Latency: most}) {
+				return
+			}
+		}
+	}, (least-median)/2)
 }
 
 // stalls counts the separate events behind responses of at least that length; -1

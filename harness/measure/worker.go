@@ -3,6 +3,8 @@ package measure
 import (
 	"context"
 
+	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -11,15 +13,13 @@ import (
 
 // worker is one caller.
 type worker struct {
-	oversight
+	monitor.Caller
 	d        *drive
-	base     context.Context //nolint:containedctx // of the pass
-	ctx      context.Context //nolint:containedctx // of its calls, until one takes too long
-	beats    uint64
 	op       workloads.Op
-	call     int64     // when the take under way was called; 0 where none is
-	intended int64     // when that was due, in an open loop
-	settling *followUp // the commit or refund under way; nil where none is
+	call     int64            // when the take under way was called; 0 where none is
+	intended int64            // when that was due, in an open loop
+	settling *followUp        // the commit or refund under way; nil where none is
+	hung     *guard.HungError // why the worker was given up; nil if it was not
 	follow   followUp
 	id       int
 	instance uint8
@@ -43,9 +43,9 @@ type worker struct {
 
 func (d *drive) newWorker(ctx context.Context, id int) *worker {
 	i := id % len(d.instances)
-	k := &worker{d: d, base: ctx, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id),
+	k := &worker{d: d, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id),
 		share: 1, t: tally{last: d.epoch}}
-	k.renew()
+	k.Init(ctx, k.calling)
 	return k
 }
 
@@ -120,11 +120,11 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	limit := d.limit.Load() // after the clock was read: what is in force now was so then, or later
 	req.Policy = limit.policy
 	if k.call = call; everyCall {
-		k.beat()
+		k.Beat()
 	}
-	dec, err := k.strategy.Take(k.ctx, req)
-	if reply = d.tb.nano(); reply-call > longCall {
-		err = k.returned(err)
+	dec, err := k.strategy.Take(k.Context(), req)
+	if reply = d.tb.nano(); reply-call > monitor.LongCall {
+		err = k.Returned(err)
 	}
 	k.call = 0
 	granted := int64(0)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -16,6 +17,7 @@ import (
 // declares nothing for that is held to nothing. Some that do not declare to survive a
 // failover do not.
 func TestDeclaredUnderOutages(t *testing.T) {
+	testenv.Sequential(t)
 	outages := map[string]harness.Outage{
 		"away":     {Store: "redis", From: 0.25, To: 0.3},
 		"empty":    {Store: "redis", From: 0.25, To: 0.26, Empty: true},

@@ -252,7 +252,10 @@ func (i storeHook) answer(cmd redis.Cmder) (error, bool) {
 		return errDown, true
 	}
 	i.present()
-	return i.table.Answer(cmd)
+	if _, script := cmd.(*redis.Cmd); script { // it may run for ever
+		return nil, false
+	}
+	return i.table.Process(cmd)
 }
 
 // present brings the table up to this moment.

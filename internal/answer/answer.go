@@ -107,15 +107,21 @@ type Answer struct {
 func Of(f results.File) Answer {
 	var a Answer
 	for _, group := range f.Groups() {
-		s := Setting{file: &f, ByTime: ByTime(&f)}
+		var all []Strategy
 		for i := range group {
-			s.Strategies = append(s.Strategies, Classify(&group[i], f.MaxBound))
+			all = append(all, Classify(&group[i], f.MaxBound))
 		}
-		Sort(s.Strategies, s.ByTime)
-		s.Untested = s.untested()
-		a.Settings = append(a.Settings, s)
+		a.Settings = append(a.Settings, Among(&f, all))
 	}
 	return a
+}
+
+// Among is a setting of strategies to choose from, e.g. of the points of a sweep.
+func Among(f *results.File, all []Strategy) Setting {
+	s := Setting{Strategies: all, ByTime: ByTime(f), file: f}
+	Sort(s.Strategies, s.ByTime)
+	s.Untested = s.untested()
+	return s
 }
 
 // ByTime reports whether the timings of a file put strategies in order.

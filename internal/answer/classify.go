@@ -36,10 +36,16 @@ func Classify(s *results.Summary, maxBound float64) Strategy {
 	if s.Paced == nil || out.Group == Baseline || s.Paced.Counts() && s.Paced.Leak.Trials == 0 {
 		return out
 	}
-	if paced := classify(s.Paced, maxBound); rank(paced.Group) > rank(out.Group) {
-		out.Group, out.Reason, out.Judged = paced.Group, paced.Reason+" (in the open loop)", s.Paced
-	}
+	paced := classify(s.Paced, maxBound)
+	out.Also(&paced, "in the open loop")
 	return out
+}
+
+// Also has the worse group of two loads stand, and its reason say where.
+func (s *Strategy) Also(other *Strategy, where string) {
+	if rank(other.Group) > rank(s.Group) {
+		s.Group, s.Reason, s.Judged = other.Group, other.Reason+" ("+where+")", other.Judged
+	}
 }
 
 func classify(s *results.Summary, maxBound float64) Strategy {

@@ -121,6 +121,9 @@ func slower(s, leader *results.Summary) int {
 	if saturated := min(a.Saturated, 1) - min(b.Saturated, 1); saturated != 0 {
 		return max(0, saturated)
 	}
+	if a.Params.RatePerS != b.Params.RatePerS { // each at the highest that holds
+		return max(0, cmp.Compare(b.Params.RatePerS, a.Params.RatePerS))
+	}
 	if !a.ResponseCounts || !b.ResponseCounts {
 		return 0
 	}

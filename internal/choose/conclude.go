@@ -171,7 +171,7 @@ func (x *contender) candidate() results.Candidate {
 	out := results.Candidate{
 		Strategy: x.sel.String(), Doc: x.sel.Doc, Stores: x.stores(), Deployment: x.deployment, ModelledP99: x.modelled,
 		ThroughputPerS: x.crossing.Throughput.Value, ThroughputRounds: roundsOf(x.crossing), RoundTrips: x.crossing.Cost.RoundTrips,
-		Evidence: x.evidence, Caveats: append([]string{}, x.caveats...),
+		Bounded: answer.Classify(x.crossing, 0).Group == answer.Bounded, Evidence: x.evidence, Caveats: append([]string{}, x.caveats...),
 	}
 	if x.paced != nil {
 		out.RatePerS, out.P99Counts, out.P99Rounds = x.paced.Params.RatePerS, x.p99Counts, roundsOf(x.paced)

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -64,7 +65,11 @@ func (c *chooser) present(x *contender) {
 		if here || need == strategies.NeedSource || need == strategies.NeedReplica && !postgres {
 			continue // a database of record has a model, and a model has a replica
 		}
-		x.leave(fmt.Sprintf("needs the store %s, which is not there", need), fmt.Sprintf("quotabench choose --store %s=process", need))
+		spec := "URL"
+		if d, err := stores.DriverOf(string(need)); err == nil && slices.Contains(d.Words(), "process") {
+			spec = "process"
+		}
+		x.leave(fmt.Sprintf("needs the store %s, which is not there", need), fmt.Sprintf("quotabench choose --store %s=%s", need, spec))
 		return
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // NS renders a duration in nanoseconds with three digits and the unit that
@@ -133,20 +135,7 @@ func Plural(n int64, one, many string) string {
 
 // Units renders an amount of what a policy counts, whose name is a plural: "1
 // e-mail", "50 requests", "1 MB".
-func Units(n int64, name string) string { return Plural(n, singular(name), name) }
-
-func singular(name string) string {
-	switch {
-	case strings.HasSuffix(name, "ies"):
-		return strings.TrimSuffix(name, "ies") + "y"
-	case strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "tches"), strings.HasSuffix(name, "shes"), strings.HasSuffix(name, "sses"):
-		return strings.TrimSuffix(name, "es")
-	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss"):
-		return strings.TrimSuffix(name, "s")
-	default:
-		return name
-	}
-}
+func Units(n int64, name string) string { return Plural(n, quota.Singular(name), name) }
 
 // Join leaves empty parts out.
 func Join(sep string, parts ...string) string {
@@ -213,4 +202,12 @@ func Number(n int64, what string) string {
 		what += "s"
 	}
 	return fmt.Sprintf("%d %s", n, what)
+}
+
+// Wrapf says what failed with an error; nil stays nil.
+func Wrapf(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 }

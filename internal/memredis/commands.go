@@ -14,9 +14,6 @@ type command struct {
 	run   func(t *Table, args []string) Reply
 	// script commands cannot be called from scripts.
 	script bool
-	// plain, where not nil, is what a plain script gets of it, without a reply in between;
-	// false leaves that to run.
-	plain func(f *frame, args []string) (luaValue, bool)
 }
 
 // table of all commands, by name in lower and in upper case, which is how
@@ -57,29 +54,8 @@ func init() {
 		c := command{name: c.name, arity: c.arity, run: c.run, script: c.name == "eval" || c.name == "evalsha" || c.name == "script"}
 		for _, name := range []string{c.name, strings.ToUpper(c.name)} {
 			table[name] = &c
-			if at := spot(name); spots[at].command == nil {
-				spots[at] = spotted{name, &c}
-			}
 		}
 	}
-	table["get"].plain, table["hget"].plain, table["time"].plain = plainGet, plainHGet, plainTime
-}
-
-// spots hold the commands beside the table, by a hash that is faster than a map's. Names
-// that share one are left to the table.
-var spots [1 << 8]spotted
-
-type spotted struct {
-	name string
-	*command
-}
-
-func spot(name string) uint8 {
-	n := len(name)
-	if n == 0 {
-		return 0
-	}
-	return uint8(n)*37 + name[0]*5 + name[n/2]*17 + name[n-1]*11
 }
 
 // Do runs one command. Its name comes first, in any case.
@@ -102,9 +78,6 @@ func (t *Table) lacks(what string) Reply {
 
 // lookup finds a command by its name in any case, or returns nil.
 func lookup(name string) *command {
-	if s := &spots[spot(name)]; s.name == name && s.command != nil {
-		return s.command
-	}
 	if c := table[name]; c != nil {
 		return c
 	}
@@ -175,13 +148,6 @@ func timeNow(t *Table, _ []string) Reply {
 	return Reply{Kind: Array, Array: []Reply{
 		bulk(numeric(t.now / 1e9).String()), bulk(numeric(t.now % 1e9 / 1e3).String()),
 	}}
-}
-
-// plainTime is timeNow for a plain script.
-func plainTime(f *frame, _ []string) (luaValue, bool) {
-	list := f.list(2)
-	list[0], list[1] = digitsValue(f.t.now/1e9), digitsValue(f.t.now%1e9/1e3)
-	return luaValue{kind: luaList, list: list}, true
 }
 
 func ping(_ *Table, args []string) Reply {

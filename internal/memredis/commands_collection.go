@@ -31,19 +31,6 @@ func hget(t *Table, args []string) Reply {
 	return bulk(v.String())
 }
 
-// plainHGet is hget for a plain script.
-func plainHGet(f *frame, args []string) (luaValue, bool) {
-	e, ok := f.t.find(args[1], kindHash)
-	if !ok {
-		return luaValue{}, false
-	}
-	v, has := e.field(args[2])
-	if !has {
-		return luaValue{kind: luaFalse}, true
-	}
-	return digitsValue(v.number), v.numeric
-}
-
 func hmget(t *Table, args []string) Reply {
 	e, ok := t.find(args[1], kindHash)
 	if !ok {

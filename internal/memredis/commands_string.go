@@ -16,18 +16,6 @@ func get(t *Table, args []string) Reply {
 	return bulk(e.text.String())
 }
 
-// plainGet is get for a plain script.
-func plainGet(f *frame, args []string) (luaValue, bool) {
-	e, ok := f.t.find(args[1], kindString)
-	if !ok || e != nil && !e.text.numeric {
-		return luaValue{}, false
-	}
-	if e == nil {
-		return luaValue{kind: luaFalse}, true
-	}
-	return digitsValue(e.text.number), true
-}
-
 func mget(t *Table, args []string) Reply {
 	out := make([]Reply, len(args)-1)
 	for i, k := range args[1:] {

@@ -30,27 +30,20 @@ type Scripts struct {
 	nested reflect.Value // what miniredis knows of a connection whose commands come from a script
 
 	mu       sync.Mutex
-	compiled map[string]*compiled // by digest; all of them are loaded
+	compiled map[string]*lua.FunctionProto // by digest; all of them are loaded
 
 	// The rest is used while the server is locked.
 	machine *machine
-	table   *Table       // runs plain scripts, and holds nothing
 	peer    *server.Peer // of the script that runs
 	out     bytes.Buffer
 	writer  *bufio.Writer
 	reader  *bufio.Reader
 }
 
-// compiled is a script.
-type compiled struct {
-	proto *lua.FunctionProto
-	plain *plain // nil where the script needs the machine
-}
-
 // NewScripts prepares a server that has started, and has no hook yet.
 func NewScripts(m *miniredis.Miniredis) *Scripts {
-	s := &Scripts{mini: m, compiled: map[string]*compiled{}, table: New()}
-	s.machine, s.table.elsewhere = newMachine(s.carry, func(string) {}), s.carry
+	s := &Scripts{mini: m, compiled: map[string]*lua.FunctionProto{}}
+	s.machine = newMachine(s.carry, func(string) {})
 	s.writer, s.reader = bufio.NewWriter(&s.out), bufio.NewReader(&s.out)
 	m.Server().SetPreHook(func(p *server.Peer, cmd string, _ ...string) bool {
 		if cmd == "PING" {
@@ -108,15 +101,11 @@ func (s *Scripts) run(p *server.Peer, cmd string, args []string) bool {
 	known.Elem().Set(s.nested)
 	s.peer = server.NewPeer(s.writer)
 	s.peer.Ctx = known.Interface()
-	if script.plain != nil {
-		write(p, s.table.runPlain(script.plain, keys, argv))
-	} else {
-		write(p, s.machine.run(s.machine.lua.NewFunctionFromProto(script.proto), keys, argv))
-	}
+	write(p, s.machine.run(s.machine.lua.NewFunctionFromProto(script), keys, argv))
 	return true
 }
 
-func (s *Scripts) find(sha string) *compiled {
+func (s *Scripts) find(sha string) *lua.FunctionProto {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.compiled[sha]
@@ -130,9 +119,9 @@ func (s *Scripts) note(args []string, now bool) {
 	case len(args) > 0 && strings.EqualFold(args[0], "flush"):
 		clear(s.compiled)
 	case now && len(args) == 2 && strings.EqualFold(args[0], "load"):
-		chunk, proto, err := compile(args[1])
+		proto, err := compile(args[1])
 		if err == nil && !slices.ContainsFunc(foreign, func(name string) bool { return names(proto, name) }) {
-			s.compiled[SHA1(args[1])] = &compiled{proto, compilePlain(chunk)}
+			s.compiled[SHA1(args[1])] = proto
 		}
 	}
 }

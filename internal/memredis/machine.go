@@ -28,7 +28,6 @@ type machine struct {
 	running *lua.LFunction            // the script that runs, or ran last
 	given   [2]*lua.LTable            // KEYS and ARGV of that script
 	args    []string                  // of its last command, which no command keeps
-	digits  digits
 }
 
 // removed are globals, or functions of math, that reach outside of the table, or differ
@@ -86,6 +85,17 @@ func wholeNumbers(L *lua.LState) {
 		L.Call(n, 1)
 		return 1
 	}))
+}
+
+// parseLua is tonumber of a string.
+func parseLua(s string) (float64, bool) {
+	if len(s) < 16 { // which a double holds exactly
+		if n, ok := parseShort(s); ok {
+			return float64(n), true
+		}
+	}
+	n, ok := parseFloat(s).(lua.LNumber)
+	return float64(n), ok
 }
 
 // library is the table redis.
@@ -236,7 +246,7 @@ func (m *machine) call(L *lua.LState, raise bool) int {
 		case lua.LString:
 			args[i] = string(v)
 		case lua.LNumber:
-			args[i] = m.digits.luaNumber(float64(v))
+			args[i] = luaNumber(float64(v))
 		default:
 			return fail(fault("ERR Lua redis lib command arguments must be strings or integers"))
 		}
@@ -284,9 +294,9 @@ func parseFloat(s string) lua.LValue {
 }
 
 // luaNumber is how a number reaches a command: Redis prints it with 17 digits.
-func (d *digits) luaNumber(f float64) string {
+func luaNumber(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 && (f != 0 || !math.Signbit(f)) {
-		return d.integer(int64(f))
+		return strconv.FormatInt(int64(f), 10)
 	}
 	return cFormat(f)
 }

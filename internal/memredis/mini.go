@@ -101,9 +101,6 @@ func (m *Mini) Close() { m.mini.CtxCancel() }
 // Process implements [Redis]; miniredis only speaks the protocol.
 func (m *Mini) Process(redis.Cmder) (error, bool) { return nil, false }
 
-// Answer implements [Redis], as Process.
-func (m *Mini) Answer(redis.Cmder) (error, bool) { return nil, false }
-
 // Shadow implements [Redis]; miniredis shadows no server.
 func (m *Mini) Shadow(redis.Cmder) {}
 

@@ -68,56 +68,6 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	return settle(cmd, r)
 }
 
-// Answer implements [Redis].
-func (t *Table) Answer(cmd redis.Cmder) (error, bool) {
-	if c, ok := cmd.(*redis.Cmd); ok {
-		// Not a script that has to be compiled, nor another command by whatever name.
-		args := c.Args()
-		if len(args) < 2 || args[0] != "evalsha" {
-			return nil, false
-		}
-		sha, _ := args[1].(string)
-		s := t.script
-		if s == nil || s.sha != sha {
-			if s = t.scripts[sha]; s == nil {
-				return nil, false
-			}
-			t.script = s
-		}
-		if s.plain == nil || !t.loaded(s) {
-			return nil, false
-		}
-		return t.answerPlain(c, s.plain)
-	}
-	return t.Process(cmd)
-}
-
-// answerPlain runs a plain script for a client, without a reply in between.
-func (t *Table) answerPlain(c *redis.Cmd, p *plain) (error, bool) {
-	args, ok := t.arguments(c)
-	if !ok {
-		return nil, false
-	}
-	if t.trace != nil {
-		t.trace.carries(table["evalsha"])
-	}
-	if len(args) < 3 {
-		return settle(c, wrongArity("evalsha"))
-	}
-	keys, argv, bad := scriptArgs(args[2:])
-	if bad != nil {
-		return settle(c, *bad)
-	}
-	if bad, failed := t.carryThrough(p, keys, argv); failed {
-		return settle(c, bad)
-	}
-	if v := t.frame.result.any(); v != nil {
-		c.SetVal(v)
-		return nil, true
-	}
-	return settle(c, nilReply)
-}
-
 // arguments are those of a command as texts, valid until the next command; false leaves
 // them to the client's encoder.
 func (t *Table) arguments(cmd redis.Cmder) ([]string, bool) {
@@ -212,9 +162,9 @@ func (t *Table) argument(a any) (string, bool) {
 	case string:
 		return v, true
 	case int64:
-		return t.digits.integer(v), true
+		return strconv.FormatInt(v, 10), true
 	case int:
-		return t.digits.integer(int64(v)), true
+		return strconv.Itoa(v), true
 	case uint64:
 		return strconv.FormatUint(v, 10), true
 	case []byte:

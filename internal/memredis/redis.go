@@ -36,9 +36,6 @@ type Redis interface {
 	// Process answers a command of a go-redis client without encoding it, and
 	// reports whether it could. The error is the command's own.
 	Process(cmd redis.Cmder) (err error, ok bool)
-	// Answer is Process for what ends by itself in any case: it leaves scripts that may
-	// run for ever, which only the Lua machine can.
-	Answer(cmd redis.Cmder) (err error, ok bool)
 	// Shadow carries out a command that a real server answers, so that the deadlines
 	// of keys are known here.
 	Shadow(cmd redis.Cmder)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 )
 
@@ -23,7 +22,6 @@ func SHA1(source string) string {
 // script is one that was loaded.
 type script struct {
 	machine *lua.LFunction
-	plain   *plain // nil where the script needs the machine
 	sha     string
 
 	kept     bool   // loaded at the start of each run
@@ -85,32 +83,32 @@ func (t *Table) load(source string) (*script, string, error) {
 		}
 		return s, sha, nil
 	}
-	chunk, proto, err := compile(source)
+	proto, err := compile(source)
 	if err != nil {
 		return nil, sha, err
 	}
 	if t.machine == nil {
 		t.machine = newMachine(t.fromScript, func(library string) { t.lacks(libraryPrefix + t.machine.missing(library)) })
 	}
-	s := &script{machine: t.machine.lua.NewFunctionFromProto(proto), plain: compilePlain(chunk), sha: sha}
+	s := &script{machine: t.machine.lua.NewFunctionFromProto(proto), sha: sha}
 	t.scripts[sha] = s
 	t.enter(s, sha)
 	return s, sha, nil
 }
 
 // compile compiles a script for a [machine].
-func compile(source string) ([]ast.Stmt, *lua.FunctionProto, error) {
+func compile(source string) (*lua.FunctionProto, error) {
 	chunk, err := parse.Parse(strings.NewReader(source), "@user_script")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	proto, err := lua.Compile(chunk, "@user_script")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// Lua 5.0's table of arguments, which would be built for every call.
 	proto.IsVarArg &^= lua.VarArgNeedsArg
-	return chunk, proto, nil
+	return proto, nil
 }
 
 // enter marks a script as loaded.
@@ -201,8 +199,5 @@ func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
 }
 
 func (t *Table) run(s *script, keys, argv []string) Reply {
-	if s.plain != nil {
-		return t.runPlain(s.plain, keys, argv)
-	}
 	return t.machine.run(s.machine, keys, argv)
 }

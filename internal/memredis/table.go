@@ -18,15 +18,12 @@ type Table struct {
 
 	machine *machine           // nil before the first script
 	scripts map[string]*script // compiled, by digest
-	script  *script            // that ran last
 	// kept is set once Reset unloads scripts, runs counts those Resets, and fresh are
 	// what was loaded since the last of them.
 	kept    bool
 	runs    uint64
 	flushed uint64 // the last run in which all were unloaded
 	fresh   []string
-	frame   frame
-	digits  digits
 
 	args   []string // of the client's command, which no command keeps
 	sorted []string // fields of the hash that was listed last
@@ -36,10 +33,8 @@ type Table struct {
 	Replicas int64
 	// Expired, where not nil, is told of every key that time removes.
 	Expired func(key string)
-	// elsewhere, where not nil, carries out the commands of plain scripts.
-	elsewhere func(args []string) Reply
-	unknown   string
-	trace     *Trace // nil for none
+	unknown string
+	trace   *Trace // nil for none
 }
 
 var _ Redis = (*Table)(nil)
@@ -123,7 +118,7 @@ func numeric(n int64) value  { return value{number: n, numeric: true} }
 func textual(s string) value { return value{text: s} }
 func (v value) String() string {
 	if v.numeric {
-		return decimal(v.number)
+		return strconv.FormatInt(v.number, 10)
 	}
 	return v.text
 }

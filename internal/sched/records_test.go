@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -298,6 +299,7 @@ func twoChecks(t *testing.T, w *world) *parked {
 
 // ADR-005 checks and increments in two commands: both see 999 of 1000.
 func TestThreeTierRacesBetweenCheckAndIncrement(t *testing.T) {
+	testenv.Sequential(t)
 	w := newWorld(t)
 	found := explore(t, func() *parked { return twoChecks(t, w) })
 	if found.leaking == 0 || found.leaking == found.schedules || found.worst != 1 {

@@ -143,7 +143,8 @@ func (w *Witness) Note(code Code, detail string) {
 	}
 }
 
-var errPast = errors.New("a command was sent past the client that the strategy was given: by a client of its own, by its WithTimeout, or to subscribe")
+var errPast = errors.New("a command was sent past the client that the strategy was given: " +
+	"by a client of its own, by its WithTimeout, or to subscribe")
 
 // Past notes that something was sent past the clients that the strategy was given, and returns what that is answered.
 func (w *Witness) Past() error {

@@ -8,24 +8,17 @@ import (
 	"github.com/quotabench/quotabench/internal/present/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/codec"
 )
 
 // Exports returns the formats in which other tools read a record. They are written
 // when asked for, and not with every run.
 func Exports() []Renderer {
 	return []Renderer{
-		{"gobench", "txt", "runs in Go's benchmark format, a line per round, for benchstat", goBench},
+		{"gobench", "txt", "runs in Go's benchmark format, a line per round, for benchstat",
+			record("gobench.txt", (*Bundle).hasFile, func(b *Bundle) ([]byte, error) { return export.GoBench(b.File), nil })},
 		{"hgrm", "hgrm", "latencies in HdrHistogram's percentile format, one file per strategy, loop and kind", hgrm},
 		{"csv", "csv", "a row per run and round, per sample of a series, or per property of an exploration", asCSV},
 	}
-}
-
-func goBench(b *Bundle) ([]Output, error) {
-	if b.File == nil {
-		return nil, nil
-	}
-	return one("gobench.txt", export.GoBench(b.File), nil)
 }
 
 func hgrm(b *Bundle) (out []Output, err error) {
@@ -48,23 +41,16 @@ func hgrm(b *Bundle) (out []Output, err error) {
 }
 
 func asCSV(b *Bundle) (out []Output, err error) {
-	for _, x := range []struct {
-		name   string
-		here   bool
-		render func() ([]byte, error)
-	}{
-		{"runs.csv", b.File != nil, func() ([]byte, error) { return export.RunsCSV(b.File) }},
-		{seriesTableName, b.Series != nil, func() ([]byte, error) { return codec.SeriesCSV(b.Series) }},
-		{"exploration.csv", b.Exploration != nil, func() ([]byte, error) { return export.ExplorationCSV(b.Exploration) }},
+	for _, render := range []func(*Bundle) ([]Output, error){
+		record("runs.csv", (*Bundle).hasFile, func(b *Bundle) ([]byte, error) { return export.RunsCSV(b.File) }),
+		record(seriesTableName, (*Bundle).hasSeries, seriesCSV),
+		record("exploration.csv", (*Bundle).hasExploration, func(b *Bundle) ([]byte, error) { return export.ExplorationCSV(b.Exploration) }),
 	} {
-		if !x.here {
-			continue
-		}
-		data, err := x.render()
+		more, err := render(b)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Output{Name: x.name, Bytes: data})
+		out = append(out, more...)
 	}
 	return out, nil
 }

@@ -25,69 +25,48 @@ const (
 	provenanceName  = "provenance.json"
 )
 
-func one(name string, b []byte, err error) ([]Output, error) {
-	if err != nil {
-		return nil, err
+// record is a format of one file, of bundles that have a part.
+func record(name string, has func(*Bundle) bool, encode func(*Bundle) ([]byte, error)) func(*Bundle) ([]Output, error) {
+	return func(b *Bundle) ([]Output, error) {
+		if !has(b) {
+			return nil, nil
+		}
+		data, err := encode(b)
+		if err != nil {
+			return nil, err
+		}
+		return []Output{{Name: name, Bytes: data}}, nil
 	}
-	return []Output{{Name: name, Bytes: b}}, nil
 }
 
-func resultsJSON(b *Bundle) ([]Output, error) {
-	if b.File == nil {
-		return nil, nil
-	}
-	data, err := codec.Encode(*b.File)
-	return one(ResultsName, data, err)
-}
+// The parts of a bundle; hasRuns reports whether there is anything to tabulate or to draw.
+func (b *Bundle) hasFile() bool        { return b.File != nil }
+func (b *Bundle) hasRuns() bool        { return b.File != nil && len(b.File.Runs) > 0 }
+func (b *Bundle) hasExploration() bool { return b.Exploration != nil }
+func (b *Bundle) hasSeries() bool      { return b.Series != nil }
+func (b *Bundle) hasProvenance() bool  { return b.Provenance != nil }
+func (b *Bundle) hasReport() bool      { return b.hasRuns() || b.Exploration != nil }
 
-// hasRuns reports whether there is anything to tabulate or to draw.
-func (b *Bundle) hasRuns() bool { return b.File != nil && len(b.File.Runs) > 0 }
+func resultsJSON(b *Bundle) ([]byte, error)     { return codec.Encode(*b.File) }
+func explorationJSON(b *Bundle) ([]byte, error) { return codec.ExplorationJSON(b.Exploration) }
+func seriesJSON(b *Bundle) ([]byte, error)      { return codec.SeriesJSON(b.Series) }
+func seriesCSV(b *Bundle) ([]byte, error)       { return codec.SeriesCSV(b.Series) }
 
-func explorationJSON(b *Bundle) ([]Output, error) {
-	if b.Exploration == nil {
-		return nil, nil
-	}
-	data, err := codec.ExplorationJSON(b.Exploration)
-	return one(ExplorationName, data, err)
-}
-
-func report(b *Bundle) ([]Output, error) {
+func report(b *Bundle) ([]byte, error) {
 	var t bytes.Buffer
-	switch {
-	case b.hasRuns():
-		err := text.Table(&t, layout.Page{}, *b.File)
-		return one(reportName, visible(&t), err)
-	case b.Exploration != nil:
-		err := text.Exploration(&t, layout.Page{}, b.Exploration)
-		return one(reportName, visible(&t), err)
-	default:
-		return nil, nil
+	var err error
+	if b.hasRuns() {
+		err = text.Table(&t, layout.Page{}, *b.File)
+	} else {
+		err = text.Exploration(&t, layout.Page{}, b.Exploration)
 	}
+	return visible(&t), err
 }
 
 // visible is a text for terminals: names in a record may come from anywhere.
 func visible(t *bytes.Buffer) []byte { return []byte(format.Visible(t.String())) }
 
-func seriesJSON(b *Bundle) ([]Output, error) {
-	if b.Series == nil {
-		return nil, nil
-	}
-	data, err := codec.SeriesJSON(b.Series)
-	return one(SeriesName, data, err)
-}
-
-func seriesCSV(b *Bundle) ([]Output, error) {
-	if b.Series == nil {
-		return nil, nil
-	}
-	data, err := codec.SeriesCSV(b.Series)
-	return one(seriesTableName, data, err)
-}
-
-func provenance(b *Bundle) ([]Output, error) {
-	if b.Provenance == nil {
-		return nil, nil
-	}
+func provenance(b *Bundle) ([]byte, error) {
 	data, err := json.MarshalIndent(b.Provenance, "", "  ")
-	return one(provenanceName, append(data, '\n'), err)
+	return append(data, '\n'), err
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"html/template"
 
 	"github.com/quotabench/quotabench/internal/present/html"
 	"github.com/quotabench/quotabench/results"
@@ -10,15 +11,6 @@ import (
 
 // HTMLName is the page of a record.
 const HTMLName = "report.html"
-
-// page is the report of one bundle for a browser.
-func page(b *Bundle) ([]Output, error) {
-	if !b.hasRuns() && b.Exploration == nil {
-		return nil, nil
-	}
-	data, err := HTML([]*Bundle{b})
-	return one(HTMLName, data, err)
-}
 
 // HTML is one page about all bundles, in their order. It draws their plots.
 func HTML(bundles []*Bundle) ([]byte, error) {
@@ -78,11 +70,14 @@ func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, er
 			return nil, err
 		}
 		for _, d := range drawn {
-			svg, err := d.Plot.SVG()
+			svg, width, err := d.Plot.Element()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", d.Name, err)
 			}
-			out = append(out, html.Drawing{Format: k.Name, Doc: k.Doc, Series: d.Series, Finding: d.Finding, SVG: svg})
+			out = append(out, html.Drawing{
+				Format: k.Name, Doc: k.Doc, Series: d.Series, Finding: d.Finding, Title: d.Plot.Title(), Desc: d.Plot.Desc(),
+				SVG: template.HTML(svg), Width: width, //nolint:gosec // all text in it is escaped
+			})
 		}
 	}
 	return out, nil
@@ -92,19 +87,20 @@ func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, er
 func Text(bundles []*Bundle) ([]byte, error) {
 	var out bytes.Buffer
 	for i, b := range bundles {
+		if !b.hasReport() {
+			continue
+		}
 		part, err := report(b)
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range part {
-			if b.Name != "" {
-				if i > 0 {
-					out.WriteString("\n\n")
-				}
-				fmt.Fprintf(&out, "== %s ==\n\n", b.Name)
+		if b.Name != "" {
+			if i > 0 {
+				out.WriteString("\n\n")
 			}
-			out.Write(o.Bytes)
+			fmt.Fprintf(&out, "== %s ==\n\n", b.Name)
 		}
+		out.Write(part)
 	}
 	return visible(&out), nil
 }

@@ -35,10 +35,10 @@ type Drawing struct {
 // Plots returns all kinds of drawings.
 func Plots() []PlotKind {
 	return []PlotKind{
-		{"latency", "latency by percentile", ofOneSetting("latency", plot.Latency), []string{"latency"}},
-		{"leakage", "leak and latency", ofOneSetting("leakage", plot.Leak), []string{"leakage"}},
-		{"throughput", "decisions per second over the time of a round", throughput, []string{"throughput"}},
-		{"drift", "drift of counters at the end of each round, signed", drifts, []string{"drift"}},
+		{"latency", "latency by percentile", ofRuns("latency", plot.Latency), []string{"latency"}},
+		{"leakage", "leak and latency", ofRuns("leakage", plot.Leak), []string{"leakage"}},
+		{"throughput", "decisions per second over the time of a round", measured(ofRuns("throughput", plot.Throughput)), []string{"throughput"}},
+		{"drift", "drift of counters at the end of each round, signed", measured(drifts), []string{"drift"}},
 		{"schedules", "the share of leaking schedules (explore --full) beside the leak of a run", schedules, []string{"schedules"}},
 		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
 		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
@@ -94,36 +94,37 @@ func Images(drawings []Drawing, ext string) (out []Output, err error) {
 	return out, nil
 }
 
-// ofOneSetting is one plot of all runs, which is for no sweep: that has plots of its
-// own.
-func ofOneSetting(name string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Drawing, error) {
+// ofRuns is one plot of all runs, which is for no sweep: that has plots of its own.
+func ofRuns(name string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Drawing, error) {
 	return func(b *Bundle) ([]Drawing, error) {
 		if !b.hasRuns() || b.File.Sweep != nil {
 			return nil, nil
 		}
 		p, err := draw(*b.File)
-		if err != nil {
-			return nil, err
+		return single(Drawing{Name: name, Plot: p}, err)
+	}
+}
+
+func single(d Drawing, err error) ([]Drawing, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []Drawing{d}, nil
+}
+
+// measured is for what was measured: a simulation has its series.
+func measured(draw func(*Bundle) ([]Drawing, error)) func(*Bundle) ([]Drawing, error) {
+	return func(b *Bundle) ([]Drawing, error) {
+		if !b.hasRuns() || b.File.Kind != results.Measured {
+			return nil, nil
 		}
-		return []Drawing{{Name: name, Plot: p}}, nil
+		return draw(b)
 	}
 }
 
-// throughput is for what was measured: a simulation has its series.
-func throughput(b *Bundle) ([]Drawing, error) {
-	if !b.hasRuns() || b.File.Kind != results.Measured {
-		return nil, nil
-	}
-	return ofOneSetting("throughput", plot.Throughput)(b)
-}
-
-// drifts is for what was measured: a simulation has its series. Most runs have no drift,
-// and lack nothing then.
+// drifts are for what has any: most runs have none, and lack nothing then.
 func drifts(b *Bundle) ([]Drawing, error) {
-	if !b.hasRuns() || b.File.Kind != results.Measured {
-		return nil, nil
-	}
-	out, err := ofOneSetting("drift", plot.Drift)(b)
+	out, err := ofRuns("drift", plot.Drift)(b)
 	if errors.Is(err, plot.ErrNothingToPlot) {
 		return nil, nil
 	}
@@ -136,10 +137,7 @@ func schedules(b *Bundle) ([]Drawing, error) {
 		return nil, nil
 	}
 	p, err := plot.Schedules(b.Exploration, *b.File)
-	if err != nil {
-		return nil, err
-	}
-	return []Drawing{{Name: "schedules", Plot: p}}, nil
+	return single(Drawing{Name: "schedules", Plot: p}, err)
 }
 
 func sweepFiles() (out []string) {

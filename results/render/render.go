@@ -1,5 +1,5 @@
-// Package render lists the formats that results are written in. A new format is
-// one more entry of the list.
+// Package render lists the formats that results are written in. A new format is one more
+// entry of [Exports], or of [Renderers] and [Names] if every run is to write it.
 package render
 
 import (
@@ -55,13 +55,16 @@ type Renderer struct {
 // first, so that figures are kept whatever happens to a drawing.
 func Renderers() []Renderer {
 	return append([]Renderer{
-		{"results", "json", "the record of all runs, which everything else follows from", resultsJSON},
-		{"exploration", "json", "the record of searches, counts and replays of schedules", explorationJSON},
-		{Report, "txt", "the tables and timelines, as on the terminal", report},
-		{"series", "json", "simulated runs over virtual time, sample by sample", seriesJSON},
-		{"series-table", "csv", "the same as one table, a line per strategy and sample", seriesCSV},
-		{"provenance", "json", "where and when a simulation ran", provenance},
-	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included", page})...)
+		{"results", "json", "the record of all runs, which everything else follows from", record(ResultsName, (*Bundle).hasFile, resultsJSON)},
+		{"exploration", "json", "the record of searches, counts and replays of schedules",
+			record(ExplorationName, (*Bundle).hasExploration, explorationJSON)},
+		{Report, "txt", "the tables and timelines, as on the terminal", record(reportName, (*Bundle).hasReport, report)},
+		{"series", "json", "simulated runs over virtual time, sample by sample", record(SeriesName, (*Bundle).hasSeries, seriesJSON)},
+		{"series-table", "csv", "the same as one table, a line per strategy and sample",
+			record(seriesTableName, (*Bundle).hasSeries, seriesCSV)},
+		{"provenance", "json", "where and when a simulation ran", record(provenanceName, (*Bundle).hasProvenance, provenance)},
+	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included",
+		record(HTMLName, (*Bundle).hasReport, func(b *Bundle) ([]byte, error) { return HTML([]*Bundle{b}) })})...)
 }
 
 // Records are the names of the files that everything else can be made from again.

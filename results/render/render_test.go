@@ -161,7 +161,7 @@ func TestReportsHoldNoEscapes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := string(out[0].Bytes); strings.ContainsAny(text, "\x1b\a\u202e") || !utf8.ValidString(text) {
+		if text := string(out); strings.ContainsAny(text, "\x1b\a\u202e") || !utf8.ValidString(text) {
 			t.Errorf("%q", text)
 		}
 	}

@@ -19,39 +19,20 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// pack is Debian's package.
-const pack = "haproxy"
-
-var driver = stores.Driver{
-	Name: "haproxy", Title: "HAProxy",
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "processes if HAProxy is installed, else none; the default"},
-		{Word: "process", Doc: "HAProxy of this machine, started as children and removed afterwards"},
-	},
-	Default: "auto",
-}
-
-func init() {
-	d := driver
-	d.Open, d.Survey = stores.Opener(Open), survey
-	stores.Register(d)
-}
+func init() { stores.Register(program.Driver()) }
 
 // Open starts HAProxy as spec says: "auto" or "process". auto is process where HAProxy
 // is found on this machine, and else an [stores.AbsentError].
 func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gateway, error) {
-	return httpstore.OpenSpec(ctx, &driver, pack, &program, spec, o)
+	return program.Open(ctx, spec, o)
 }
-
-func survey(context.Context) []stores.Finding { return httpstore.Survey(&driver, pack) }
 
 //go:embed haproxy.cfg.tmpl
 var configText string
 
-var configTemplate = template.Must(template.New("haproxy.cfg").Parse(configText))
-
 var program = httpstore.Program{
-	Name: driver.Name, Title: driver.Title, Template: configTemplate,
+	Name: "haproxy", Title: "HAProxy", Package: "haproxy",
+	Template: template.Must(template.New("haproxy.cfg").Parse(configText)),
 	Valid: map[string]*regexp.Regexp{
 		"period": regexp.MustCompile(`^[1-9][0-9]{0,9}(ms|s)$`),
 		"above":  regexp.MustCompile(`^[1-9][0-9]{0,8}$`), "threads": regexp.MustCompile(`^[1-9][0-9]?$`),

@@ -19,39 +19,20 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// pack is Debian's package.
-const pack = "nginx-light"
-
-var driver = stores.Driver{
-	Name: "nginx", Title: "nginx",
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "processes if nginx is installed, else none; the default"},
-		{Word: "process", Doc: "nginx of this machine, started as children and removed afterwards"},
-	},
-	Default: "auto",
-}
-
-func init() {
-	d := driver
-	d.Open, d.Survey = stores.Opener(Open), survey
-	stores.Register(d)
-}
+func init() { stores.Register(program.Driver()) }
 
 // Open starts nginx as spec says: "auto" or "process". auto is process where nginx is
 // found on this machine, and else an [stores.AbsentError].
 func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gateway, error) {
-	return httpstore.OpenSpec(ctx, &driver, pack, &program, spec, o)
+	return program.Open(ctx, spec, o)
 }
-
-func survey(context.Context) []stores.Finding { return httpstore.Survey(&driver, pack) }
 
 //go:embed nginx.conf.tmpl
 var configText string
 
-var configTemplate = template.Must(template.New("nginx.conf").Parse(configText))
-
 var program = httpstore.Program{
-	Name: driver.Name, Title: driver.Title, Template: configTemplate,
+	Name: "nginx", Title: "nginx", Package: "nginx-light",
+	Template: template.Must(template.New("nginx.conf").Parse(configText)),
 	Valid: map[string]*regexp.Regexp{
 		"rate": regexp.MustCompile(`^[1-9][0-9]{0,8}r/[sm]$`), "burst": regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`),
 		"nodelay": regexp.MustCompile(`^(true|false)$`),

@@ -42,11 +42,12 @@ func init() {
 
 // Service is one service.
 type Service struct {
+	httpstore.Uncounted
+
 	template  string // without user and password
 	user      *url.Userinfo
 	encrypted bool
 	info      stores.Info
-	addrs     []string
 }
 
 var (
@@ -103,7 +104,6 @@ func parse(spec string) (*Service, error) {
 		Kind: stores.KindURL, Detail: "a service that was already running, measured from outside; it may serve others too",
 		Durability: "unknown", Addr: net.JoinHostPort(u.Hostname(), port),
 	}
-	s.addrs = []string{s.info.Addr}
 	return s, nil
 }
 
@@ -119,51 +119,27 @@ func (s *Service) URL() string { return s.template }
 // Owned is false.
 func (s *Service) Owned() bool { return false }
 
-// Prepare does nothing: the scope begins the subjects' names.
-func (s *Service) Prepare(context.Context, stores.Scope) (int64, error) { return 0, nil }
-
-// Stats are unknown.
-func (s *Service) Stats(context.Context) (stores.Stats, error) { return stores.Stats{}, nil }
-
-// Usage is nothing that could be seen.
-func (s *Service) Usage(context.Context, stores.Scope) (stores.Usage, error) {
-	return stores.Usage{}, nil
-}
-
-// Wipe does nothing: what the service counts for a run's subjects ends as its limits do.
-func (s *Service) Wipe(context.Context, stores.Scope) error { return nil }
-
 // Close does nothing.
 func (s *Service) Close() error { return nil }
 
 // Place is where the service runs, by its address alone.
 func (s *Service) Place() stores.Place {
-	if server.AllOnThisHost(s.addrs) {
+	if server.OnThisHost(s.info.Addr) {
 		return stores.OnThisHost
 	}
 	return stores.Elsewhere
 }
 
-var errNotOurs = errors.New("the service was not started here")
-
 // Processes are not known.
-func (s *Service) Processes(context.Context) ([]int, error) { return nil, errNotOurs }
+func (s *Service) Processes(context.Context) ([]int, error) { return nil, server.ErrNotOurs }
 
 // Confine is not possible.
-func (s *Service) Confine(context.Context, []int) error { return errNotOurs }
+func (s *Service) Confine(context.Context, []int) error { return server.ErrNotOurs }
 
 // Connect makes a client, whose connections are opened by its requests.
 func (s *Service) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	return conn{&Client{service: s, http: httpstore.NewClient(o, s.encrypted)}}, nil
-}
-
-type conn struct{ c *Client }
-
-func (c conn) Client() any { return c.c }
-
-func (c conn) Close() error {
-	c.c.http.CloseIdleConnections()
-	return nil
+	c := &Client{service: s, http: httpstore.NewClient(o, s.encrypted)}
+	return httpstore.NewConn(c, c.http), nil
 }
 
 // Client asks a service.

@@ -59,82 +59,82 @@ const (
 func init() { server.OpenTimeout, server.ReachTimeout = 3*time.Minute, 3*time.Minute }
 
 // shared is a store that all tests of a binary share.
-type shared[T stores.Store] struct {
+type shared struct {
 	mu   sync.Mutex
-	open func(context.Context) (T, error)
 	done bool
-	s    T
+	s    stores.Store
 	err  error
 }
 
-func (s *shared[T]) get(t testing.TB, need string) T {
+// all are the stores of this binary by name, and in the order in which tests asked for them.
+var all struct {
+	mu    sync.Mutex
+	named map[string]*shared
+	order []*shared
+}
+
+// share returns the store with the name, which the first test that asks for it opens. It
+// skips the test where what it needs is missing.
+func share(t testing.TB, name, need string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()
+	all.mu.Lock()
+	s := all.named[name]
+	if s == nil {
+		s = new(shared)
+		if all.named == nil {
+			all.named = map[string]*shared{}
+		}
+		all.named[name] = s
+		all.order = append(all.order, s)
+	}
+	all.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.done {
-		s.s, s.err = s.open(context.Background())
+		s.s, s.err = open(context.Background())
 		s.done = true
 	}
 	missing(t, need, s.err)
 	return s.s
 }
 
-func (s *shared[T]) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.done || s.err != nil {
-		return nil
-	}
-	return s.s.Close()
+// sharedRedis is the Redis that a spec opens.
+func sharedRedis(t testing.TB, spec, need string) *redis.Store {
+	t.Helper()
+	return share(t, "redis "+spec, need, func(ctx context.Context) (stores.Store, error) {
+		return stores.Opener(redis.Open)(ctx, spec, stores.Options{Image: os.Getenv(RedisImageEnv), NoPull: true})
+	}).(*redis.Store)
 }
 
-func sharedRedis(spec string) *shared[*redis.Store] {
-	return &shared[*redis.Store]{open: func(ctx context.Context) (*redis.Store, error) {
-		return redis.Open(ctx, spec, stores.Options{Image: os.Getenv(RedisImageEnv), NoPull: true})
-	}}
-}
-
-func sharedPostgres(spec string) *shared[*postgres.Store] {
-	return &shared[*postgres.Store]{open: func(ctx context.Context) (*postgres.Store, error) {
+// sharedPostgres is the PostgreSQL that a spec opens.
+func sharedPostgres(t testing.TB, spec, need string) *postgres.Store {
+	t.Helper()
+	return share(t, "postgres "+spec, need, func(ctx context.Context) (stores.Store, error) {
 		// Tests must not wait for the disk. What they decide does not depend on it: the server may
 		// be killed, but the machine may not.
-		return postgres.Open(ctx, spec, stores.Options{
+		return stores.Opener(postgres.Open)(ctx, spec, stores.Options{
 			Image: os.Getenv(PostgresImageEnv), NoPull: true, Settings: map[string]string{"fsync": "off"},
 		})
-	}}
+	}).(*postgres.Store)
 }
-
-var (
-	redisProcess      = sharedRedis("process")
-	redisContainer    = sharedRedis("container")
-	postgresProcess   = sharedPostgres("process")
-	postgresContainer = sharedPostgres("container")
-)
 
 // Main runs the tests, stops what they started, and exits.
 func Main(m *testing.M) {
 	code := m.Run()
-	code = exitCode(code, closeFurther()) // replicas before what they follow
-	for _, s := range []interface{ close() error }{redisProcess, redisContainer, postgresProcess, postgresContainer} {
-		code = exitCode(code, s.close())
+	for _, s := range slices.Backward(all.order) { // replicas before what they follow
+		if s.done && s.err == nil {
+			code = exitCode(code, s.s.Close())
+		}
 	}
-	others.Range(func(_, s any) bool {
-		code = exitCode(code, s.(*shared[stores.Store]).close())
-		return true
-	})
 	os.Exit(code)
 }
-
-// others are the stores of [Shared], by name.
-var others sync.Map
 
 // Shared returns a store of another kind, which the first test that asks for the name
 // opens and all tests of the binary share. It skips the test where the store is
 // missing, and fails it where QUOTABENCH_REQUIRE has the name.
 func Shared(t testing.TB, name string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()
-	s, _ := others.LoadOrStore(name, &shared[stores.Store]{open: open})
-	return s.(*shared[stores.Store]).get(t, name)
+	return share(t, name, name, open)
 }
 
 func exitCode(code int, err error) int {
@@ -149,7 +149,7 @@ func exitCode(code int, err error) int {
 // begin with a [Prefix] or that of a [Scope].
 func Redis(t testing.TB) *redis.Store {
 	t.Helper()
-	return redisProcess.get(t, "redis")
+	return sharedRedis(t, "process", "redis")
 }
 
 // RedisClient returns a client of the redis-server of this test binary, and a
@@ -174,7 +174,7 @@ func RedisClient(t testing.TB) (client *goredis.Client, prefix string) {
 func ContainerRedis(t testing.TB) *redis.Store {
 	t.Helper()
 	requireContainers(t)
-	return redisContainer.get(t, "container")
+	return sharedRedis(t, "container", "container")
 }
 
 // EmbeddedRedis returns a Redis in this process that the test has to itself. It is
@@ -197,7 +197,7 @@ func EmbeddedRedis(t testing.TB) *redis.Store {
 // belong into a [Schema].
 func Postgres(t testing.TB) *postgres.Store {
 	t.Helper()
-	return postgresProcess.get(t, "postgres")
+	return sharedPostgres(t, "process", "postgres")
 }
 
 // PostgresPool returns a pool of connections to the PostgreSQL of this test
@@ -218,7 +218,7 @@ func PostgresPool(t testing.TB) *pgxpool.Pool {
 func ContainerPostgres(t testing.TB) *postgres.Store {
 	t.Helper()
 	requireContainers(t)
-	return postgresContainer.get(t, "container")
+	return sharedPostgres(t, "container", "container")
 }
 
 // requireContainers fails a test that forgot an import, which would otherwise be
@@ -274,4 +274,34 @@ func missing(t testing.TB, store string, err error) {
 	default:
 		t.Skipf("needs %s: %v", store, err)
 	}
+}
+
+// Further returns a store of this test binary beside [Redis] or [Postgres], by the
+// name by which a run knows it, e.g. "redis.2", "redis.durable" or
+// "postgres.replica". It is started as a process, once, and shared.
+func Further(t testing.TB, name string) stores.Store {
+	t.Helper()
+	d, err := stores.DriverOf(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var main stores.Store
+	switch d.Name {
+	case "redis":
+		main = Redis(t)
+	case "postgres":
+		main = Postgres(t)
+	default:
+		t.Fatalf("no store beside %s is started here", d.Name)
+	}
+	if name == d.Name {
+		return main
+	}
+	return share(t, name, d.Name, func(ctx context.Context) (stores.Store, error) {
+		st, err := d.Further(ctx, stores.Further{Name: name, Main: main, MainSpec: "process"})
+		if err != nil {
+			return nil, fmt.Errorf("start %s: %w", name, err)
+		}
+		return st, nil
+	})
 }

@@ -1,6 +1,7 @@
 package all
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -25,6 +26,9 @@ func TestImportsEveryFamily(t *testing.T) {
 	imported := imports(t, "all.go")
 	found := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if d.IsDir() && d.Name() == "internal" {
+			return filepath.SkipDir
+		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -69,20 +73,19 @@ func imports(t *testing.T, file string) map[string]bool {
 	return out
 }
 
-// registers reports whether the file calls strategies.Register, whatever name it
-// imports the package under.
+// registers reports whether the file calls strategies.Register or family.Register,
+// whatever name it imports the package under.
 func registers(t *testing.T, path string) bool {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := ""
+	names := map[string]bool{}
 	for _, spec := range f.Imports {
-		if spec.Path.Value == strconv.Quote(root) {
-			name = "strategies"
-			if spec.Name != nil {
-				name = spec.Name.Name
+		for _, imported := range []string{root, root + "/internal/family"} {
+			if spec.Path.Value == strconv.Quote(imported) {
+				names[cmp.Or(spec.Name, ast.NewIdent(filepath.Base(imported))).Name] = true
 			}
 		}
 	}
@@ -93,7 +96,7 @@ func registers(t *testing.T, path string) bool {
 			return true
 		}
 		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Register" {
-			if x, ok := sel.X.(*ast.Ident); ok && name != "" && x.Name == name {
+			if x, ok := sel.X.(*ast.Ident); ok && names[x.Name] {
 				found = true
 			}
 		}

@@ -4,21 +4,22 @@
 package baseline
 
 import (
+	_ "embed"
+
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 // everyKind and everyFault: neither baseline has a store that could fail.
 var (
 	everyKind     = quota.Kinds()
 	everyFault    = quota.Faults()
-	noFalseReject = quota.Clause{
-		Property: quota.PropertyFalseReject, Tolerates: everyFault,
-		Formula: "0", Bound: func(quota.Params) int64 { return 0 },
-	}
+	noFalseReject = family.NoFalseReject(everyFault...)
 )
 
 func init() {
-	strategies.Register(unlimitedMeta)
-	strategies.Register(exactMeta)
+	family.Register(notes, unlimitedMeta, exactMeta)
 }

@@ -2,19 +2,18 @@ package baseline
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var exactMeta = strategies.Meta{
 	Name:      "exact",
 	Core:      true,
 	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
-	Notes:     notes["exact"],
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,
@@ -101,7 +100,7 @@ func (e *exact) settle(ctx context.Context, r quota.Reservation, units int64) er
 		return err
 	}
 	if r.Request.Policy == nil {
-		return fmt.Errorf("settling a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,7 +11,6 @@ var unlimitedMeta = strategies.Meta{
 	Name:      "unlimited",
 	Core:      true,
 	Doc:       "admits everything: what the harness itself costs",
-	Notes:     notes["unlimited"],
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,

@@ -5,7 +5,7 @@ package checkafter
 
 import (
 	"context"
-	"errors"
+	_ "embed"
 	"fmt"
 	"time"
 
@@ -13,17 +13,20 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
+//go:embed notes.md
+var notes string
+
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "check-after",
 		Source:    "ADR-RM-3",
 		Doc:       "uploads first, checks afterwards, and deletes again what is over the limit",
-		Notes:     notes["check-after"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedRedis},
-		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+		Kinds:     family.Windowed,
 		Reset:     strategies.ResetsNever,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
@@ -111,41 +114,25 @@ func (s *checkAfter) upload(ctx context.Context, units int64) error {
 // Refund takes a file off the count. It keeps no record of having done so.
 func (s *checkAfter) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return errors.New("refund of a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
-	if err := s.redis.DecrBy(ctx, s.key(r.Request.Policy.Name, r.Request.Subject), r.Request.Units).Err(); err != nil {
-		return fmt.Errorf("deleting a file of %s: %w", r.Request.Subject, err)
-	}
-	return nil
+	err := s.redis.DecrBy(ctx, s.key(r.Request.Policy.Name, r.Request.Subject), r.Request.Units).Err()
+	return family.Wrapf(err, "deleting a file of %s", r.Request.Subject)
 }
 
 // Used implements [strategies.Viewer].
 func (s *checkAfter) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	units, err := s.redis.Get(ctx, s.key(p.Name, subject)).Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("reading what %s has stored: %w", subject, err)
-	}
-	return []quota.Reading{{Tier: quota.TierRedis, Units: units, Known: err == nil}}, nil
+	return family.Reading(ctx, s.redis, s.key(p.Name, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner].
 func (s *checkAfter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	const batch = 1000
-	for len(grants) > 0 {
-		n := min(batch, len(grants))
-		pipe := s.redis.Pipeline()
-		for _, g := range grants[:n] {
-			if g.Limit != p.Limit {
-				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-			}
-			pipe.Set(ctx, s.key(p.Name, g.Subject), g.Used, 0)
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("setting up %d subjects: %w", n, err)
-		}
-		grants = grants[n:]
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
 	}
-	return nil
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		pipe.Set(ctx, s.key(p.Name, g.Subject), g.Used, 0)
+	})
 }
 
 // Measures implements [strategies.Meter].

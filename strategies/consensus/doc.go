@@ -6,9 +6,13 @@
 package consensus
 
 import (
-	"github.com/quotabench/quotabench/quota"
+	_ "embed"
+
 	"github.com/quotabench/quotabench/strategies"
 )
+
+//go:embed notes.md
+var notes string
 
 // notParked is why these strategies run on the wall clock alone.
 func notParked(client string) map[strategies.Mode]string {
@@ -16,15 +20,4 @@ func notParked(client string) map[strategies.Mode]string {
 		strategies.ModeSimulate: client + " waits on the wall clock and on goroutines of its own, which virtual time cannot stop",
 		strategies.ModeExplore:  client + " sends from goroutines of its own, so that its commands cannot be held back one by one",
 	}
-}
-
-// kinds are the windows that a counter per window serves.
-var kinds = []quota.Kind{
-	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
-}
-
-// neverRejects is the clause of a counter that tells exactly what is left. A reply
-// that is lost leaves units charged that no caller holds.
-var neverRejects = quota.Clause{
-	Property: quota.PropertyFalseReject, Formula: "0", Bound: func(quota.Params) int64 { return 0 },
 }

@@ -3,6 +3,7 @@ package consensus
 import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The store and the name of etcd-counter.
@@ -14,15 +15,14 @@ const (
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      EtcdCounter,
 		Source:    "ADR-005",
 		Doc:       "a counter in etcd, changed by compare-and-swap on its revision",
-		Notes:     notes[EtcdCounter],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedEtcd},
 		Excluded:  notParked("etcd's client"),
-		Kinds:     kinds,
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
@@ -32,7 +32,7 @@ func init() {
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.
 			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-			neverRejects,
+			family.NoFalseReject(),
 		},
 		Elsewhere: strategies.WithFull,
 	})

@@ -3,6 +3,7 @@ package consensus
 import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The store and the name of queue.
@@ -21,15 +22,14 @@ const (
 
 func init() {
 	admits := func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit }
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      Queue,
 		Source:    "ADR-RM-3",
 		Doc:       "requests go through a JetStream stream, and one consumer decides them in order",
-		Notes:     notes[Queue],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedNATS},
 		Excluded:  notParked("NATS' client"),
-		Kinds:     kinds,
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
@@ -49,7 +49,7 @@ func init() {
 					return 0
 				},
 			},
-			neverRejects,
+			family.NoFalseReject(),
 		},
 		Elsewhere: strategies.WithFull,
 	})

@@ -7,22 +7,25 @@ package edge
 
 import (
 	"context"
-	"errors"
+	_ "embed"
 	"fmt"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
+//go:embed notes.md
+var notes string
+
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "edge-kv",
 		Source:    "ADR-005",
 		Doc:       "a model: counts in a replica per region, whose writes are seen elsewhere after 60 s",
-		Notes:     notes["edge-kv"],
 		Form:      strategies.Rejected,
-		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
@@ -92,16 +95,14 @@ func (s *store) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	if err := s.put(ctx, k, w.units+req.Units, w.number); err != nil {
 		return quota.Decision{}, err
 	}
-	d.Admitted, d.Remaining = true, d.Remaining-req.Units
-	d.Reservation = quota.Reservation{Request: req, Window: span.Index}
-	return d, nil
+	return family.Admit(d, req, span.Index), nil
 }
 
 // Refund implements [strategies.Refunder]: another GET and PUT.
 func (s *store) Refund(ctx context.Context, r quota.Reservation) error {
 	req := r.Request
 	if req.Policy == nil {
-		return errors.New("refund of a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	k := key(req.Subject, req.Policy, r.Window)
 	w, err := s.get(ctx, k)
@@ -150,12 +151,12 @@ func (s *store) Used(ctx context.Context, subject quota.Subject, p *quota.Policy
 // Provision writes the counters of the window in force, long enough ago for all
 // regions to see them.
 func (s *store) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
+	}
 	now := s.clock.Now()
 	index := p.Window.At(now).Index
 	for _, g := range grants {
-		if g.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-		}
 		s.kv.reset(key(g.Subject, p, index), s.region, now.Add(-s.kv.lag), g.Used)
 	}
 	return ctx.Err()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The options of pg-check, and values of theirs.
@@ -21,16 +22,15 @@ const (
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "pg-check",
 		Core:      true,
 		Source:    "ADR-005, ADR-008",
 		Doc:       "PostgreSQL only: read what remains, then add to what is used",
-		Notes:     notes["pg-check"],
 		Form:      strategies.Documented,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  notSimulated,
-		Kinds:     kinds,
+		Excluded:  family.NotSimulated,
+		Kinds:     family.Windowed,
 		Reset:     strategies.ResetsMissing,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
@@ -76,21 +76,12 @@ type check struct {
 	timeouts atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*check)(nil)
-	_ strategies.Refunder    = (*check)(nil)
-	_ strategies.Viewer      = (*check)(nil)
-	_ strategies.Provisioner = (*check)(nil)
-	_ strategies.Meter       = (*check)(nil)
-)
+var _ strategies.Meter = (*check)(nil)
 
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	u, err := openUsage(ctx, env, "pg-check")
-	if err != nil {
-		return nil, err
-	}
+	u, err := openUsage(ctx, env)
 	u.resets = env.Options[optionReset] == resetMonth
-	return &check{usage: u, literal: env.Options[optionCheck] == checkLiteral, timeout: env.Options.Duration(optionTimeout)}, nil
+	return &check{usage: u, literal: env.Options[optionCheck] == checkLiteral, timeout: env.Options.Duration(optionTimeout)}, err
 }
 
 // Take implements strategies.Strategy.

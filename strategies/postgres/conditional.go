@@ -6,27 +6,24 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "pg-conditional",
 		Core:      true,
 		Doc:       "PostgreSQL only: one UPDATE adds the units if they fit",
-		Notes:     notes["pg-conditional"],
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  notSimulated,
-		Kinds:     kinds,
+		Excluded:  family.NotSimulated,
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			w, err := openWindows(ctx, env, "pg-conditional")
-			if err != nil {
-				return nil, err
-			}
-			return &conditional{w}, nil
+			w, err := openWindows(ctx, env)
+			return &conditional{w}, err
 		},
 	})
 }
@@ -34,49 +31,36 @@ func init() {
 // conditional is one instance of pg-conditional.
 type conditional struct{ windows }
 
-var (
-	_ strategies.Strategy    = (*conditional)(nil)
-	_ strategies.Refunder    = (*conditional)(nil)
-	_ strategies.Viewer      = (*conditional)(nil)
-	_ strategies.Provisioner = (*conditional)(nil)
-)
-
 // Take implements strategies.Strategy: one statement where the request is
 // admitted, two where it is rejected, four where it is the first of its window.
 func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, c.clock.Now()
-	span := p.Window.At(now)
-	d := quota.Decision{Tier: quota.TierPostgres}
+	return c.decide(ctx, req, c.charge)
+}
+
+func (c *conditional) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
+	p := req.Policy
 
 	// An UPDATE that finds no row says too little: there may be none yet. After
 	// the first round there is one, so that of the second the answer stands.
 	for range 2 {
-		used, charged, err := number(ctx, c.pool, sqlWindowCharge, req.Subject, p, span.Index, req.Units, p.Limit)
+		used, charged, err := number(ctx, c.pool, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
+		if err != nil || charged {
+			return p.Limit - used, charged, family.Wrapf(err, "charge")
+		}
+		used, known, err := number(ctx, c.pool, sqlWindowUsed, req.Subject, p, window)
 		if err != nil {
-			return quota.Decision{}, fmt.Errorf("charge: %w", err)
+			return 0, false, fmt.Errorf("read what is used: %w", err)
 		}
-		if charged {
-			d.Admitted, d.Remaining = true, p.Limit-used
-			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
-			return d, nil
-		}
-		used, known, err := number(ctx, c.pool, sqlWindowUsed, req.Subject, p, span.Index)
-		if err != nil {
-			return quota.Decision{}, fmt.Errorf("read what is used: %w", err)
-		}
-		d.Remaining = max(p.Limit-used, 0)
+		left = p.Limit - used
 		if known {
-			if req.Units > p.Limit-used {
+			if req.Units > left {
 				break
 			}
 			continue // since the UPDATE the row was made, or units came back
 		}
-		if err := c.firstUse(ctx, c.pool, req, span.Index); err != nil {
-			return quota.Decision{}, err
+		if err := firstUse(ctx, c.pool, req, window); err != nil {
+			return 0, false, err
 		}
 	}
-	if p.Window.Kind.Tumbling() {
-		d.RetryAfter = span.End.Sub(now)
-	}
-	return d, nil
+	return left, false, nil
 }

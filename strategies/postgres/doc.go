@@ -18,17 +18,7 @@
 // databases, and commits in both or in neither.
 package postgres
 
-import (
-	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
-)
+import _ "embed"
 
-// kinds: a row holds what is used in a window, and a rolling window is always
-// being left behind.
-var kinds = []quota.Kind{
-	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
-}
-
-var notSimulated = map[strategies.Mode]string{
-	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
-}
+//go:embed notes.md
+var notes string

@@ -10,18 +10,18 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "pg-optimistic",
 		Source:    "ADR-RM-3",
 		Doc:       "PostgreSQL only: read count and version, UPDATE if the version is unchanged, else begin again",
-		Notes:     notes["pg-optimistic"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  notSimulated,
-		Kinds:     kinds,
+		Excluded:  family.NotSimulated,
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
@@ -30,11 +30,8 @@ func init() {
 		}},
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			w, err := openWindows(ctx, env, "pg-optimistic")
-			if err != nil {
-				return nil, err
-			}
-			return &optimistic{windows: w, most: env.Options.Int(optionRetries)}, nil
+			w, err := openWindows(ctx, env)
+			return &optimistic{windows: w, most: env.Options.Int(optionRetries)}, err
 		},
 	})
 }
@@ -48,13 +45,7 @@ type optimistic struct {
 	charges, retries atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*optimistic)(nil)
-	_ strategies.Refunder    = (*optimistic)(nil)
-	_ strategies.Viewer      = (*optimistic)(nil)
-	_ strategies.Provisioner = (*optimistic)(nil)
-	_ strategies.Meter       = (*optimistic)(nil)
-)
+var _ strategies.Meter = (*optimistic)(nil)
 
 // errConflict is the failure that the record warns of.
 var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrContention)
@@ -62,39 +53,36 @@ var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrContentio
 // Take implements strategies.Strategy: two statements where no other caller comes
 // in between, and two more for each one that does.
 func (o *optimistic) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, o.clock.Now()
-	span := p.Window.At(now)
-	d := quota.Decision{Tier: quota.TierPostgres}
+	return o.decide(ctx, req, o.charge)
+}
+
+func (o *optimistic) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
+	p := req.Policy
 	for tried := int64(0); ; {
-		used, version, known, err := o.read(ctx, req, span.Index)
+		used, version, known, err := o.read(ctx, req, window)
 		if err != nil {
-			return quota.Decision{}, err
+			return 0, false, err
 		}
 		if !known {
-			if err := o.firstUse(ctx, o.pool, req, span.Index); err != nil {
-				return quota.Decision{}, err
+			if err := firstUse(ctx, o.pool, req, window); err != nil {
+				return 0, false, err
 			}
 			continue
 		}
-		d.Remaining = max(p.Limit-used, 0)
-		if req.Units > p.Limit-used {
-			if p.Window.Kind.Tumbling() {
-				d.RetryAfter = span.End.Sub(now)
-			}
-			return d, nil
+		left := p.Limit - used
+		if req.Units > left {
+			return left, false, nil
 		}
-		tag, err := o.pool.Exec(ctx, sqlVersionCharge, string(req.Subject), p.Name, span.Index, used+req.Units, version)
+		tag, err := o.pool.Exec(ctx, sqlVersionCharge, string(req.Subject), p.Name, window, used+req.Units, version)
 		if err != nil {
-			return quota.Decision{}, fmt.Errorf("charge: %w", err)
+			return 0, false, fmt.Errorf("charge: %w", err)
 		}
 		if tag.RowsAffected() > 0 {
 			o.charges.Add(1)
-			d.Admitted, d.Remaining = true, d.Remaining-req.Units
-			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
-			return d, nil
+			return left - req.Units, true, nil
 		}
 		if tried++; o.most > 0 && tried > o.most {
-			return quota.Decision{}, fmt.Errorf("after %d retries: %w", o.most, errConflict)
+			return 0, false, fmt.Errorf("after %d retries: %w", o.most, errConflict)
 		}
 		o.retries.Add(1)
 	}
@@ -106,10 +94,7 @@ func (o *optimistic) read(ctx context.Context, req quota.Request, window int64) 
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, 0, false, nil
 	}
-	if err != nil {
-		return 0, 0, false, fmt.Errorf("read count and version: %w", err)
-	}
-	return used, version, true, nil
+	return used, version, err == nil, family.Wrapf(err, "read count and version")
 }
 
 // Measures implements strategies.Meter. Retries per success are the first divided

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The option of pg-query-cache, and its values.
@@ -22,15 +23,14 @@ const (
 const tierCache quota.Tier = "query-cache"
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "pg-query-cache",
 		Source:    "ADR-005",
 		Doc:       "pg-check behind a cache of query results, which any write to the table empties",
-		Notes:     notes["pg-query-cache"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  notSimulated,
-		Kinds:     kinds,
+		Excluded:  family.NotSimulated,
+		Kinds:     family.Windowed,
 		Reset:     strategies.ResetsMissing,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
@@ -70,16 +70,10 @@ type queryCache struct {
 	hits, misses, emptied atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*queryCache)(nil)
-	_ strategies.Refunder    = (*queryCache)(nil)
-	_ strategies.Viewer      = (*queryCache)(nil)
-	_ strategies.Provisioner = (*queryCache)(nil)
-	_ strategies.Meter       = (*queryCache)(nil)
-)
+var _ strategies.Meter = (*queryCache)(nil)
 
 func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	u, err := openUsage(ctx, env, "pg-query-cache")
+	u, err := openUsage(ctx, env)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // doubt is a transaction of which it is not known what became of it.
@@ -103,18 +104,13 @@ func (p *party) finish(ctx context.Context, how string, number int64) error {
 	if errors.As(err, &pg) && pg.Code == "42704" { // undefined object
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %s PREPARED: %w", p.tier, how, err)
-	}
-	return nil
+	return family.Wrapf(err, "%s: %s PREPARED", p.tier, how)
 }
 
 // prepared are the numbers of this instance's transactions that are prepared.
 func (p *party) prepared(ctx context.Context) ([]int64, error) {
-	rows, err := p.pool.Query(ctx, "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, $1)", p.prefix)
-	if err != nil {
-		return nil, fmt.Errorf("%s: look for prepared transactions: %w", p.tier, err)
-	}
+	const list = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, $1)"
+	rows, _ := p.pool.Query(ctx, list, p.prefix) // CollectRows returns its error
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("%s: look for prepared transactions: %w", p.tier, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // query is what results are kept by: the arguments of the one statement that is
@@ -98,18 +99,12 @@ func (r *redisCache) get(ctx context.Context, q query) (remaining, generation in
 	if errors.Is(err, redis.Nil) {
 		return 0, generation, false, nil
 	}
-	if err != nil {
-		return 0, 0, false, fmt.Errorf("ask the cache: %w", err)
-	}
-	return remaining, generation, true, nil
+	return remaining, generation, err == nil, family.Wrapf(err, "ask the cache")
 }
 
 func (r *redisCache) put(ctx context.Context, q query, remaining, generation int64) error {
 	err := cachePut.Run(ctx, r.client, []string{r.kept, r.generation}, field(q), remaining, strconv.FormatInt(generation, 10)).Err()
-	if err != nil {
-		return fmt.Errorf("fill the cache: %w", err)
-	}
-	return nil
+	return family.Wrapf(err, "fill the cache")
 }
 
 func (r *redisCache) empty(ctx context.Context) error {
@@ -118,8 +113,5 @@ func (r *redisCache) empty(ctx context.Context) error {
 		pipe.Del(ctx, r.kept)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("empty the cache: %w", err)
-	}
-	return nil
+	return family.Wrapf(err, "empty the cache")
 }

@@ -11,27 +11,24 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "pg-row-lock",
 		Source:    "ADR-RM-3",
 		Doc:       "PostgreSQL only: SELECT FOR UPDATE, compare, UPDATE, in one transaction",
-		Notes:     notes["pg-row-lock"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  notSimulated,
-		Kinds:     kinds,
+		Excluded:  family.NotSimulated,
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			w, err := openWindows(ctx, env, "pg-row-lock")
-			if err != nil {
-				return nil, err
-			}
-			return &rowLock{windows: w}, nil
+			w, err := openWindows(ctx, env)
+			return &rowLock{windows: w}, err
 		},
 	})
 }
@@ -43,44 +40,32 @@ type rowLock struct {
 	locked, waited atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*rowLock)(nil)
-	_ strategies.Refunder    = (*rowLock)(nil)
-	_ strategies.Viewer      = (*rowLock)(nil)
-	_ strategies.Provisioner = (*rowLock)(nil)
-	_ strategies.Meter       = (*rowLock)(nil)
-)
+var _ strategies.Meter = (*rowLock)(nil)
 
 // Take implements strategies.Strategy: BEGIN, SELECT FOR UPDATE, UPDATE where the
 // request is admitted, and COMMIT. Two more statements make the row of a window.
 func (l *rowLock) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, l.clock.Now()
-	span := p.Window.At(now)
-	d := quota.Decision{Tier: quota.TierPostgres}
-	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		used, err := l.lock(ctx, tx, req, span.Index)
+	return l.decide(ctx, req, l.charge)
+}
+
+func (l *rowLock) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
+	p := req.Policy
+	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		used, err := l.lock(ctx, tx, req, window)
 		if err != nil {
 			return err
 		}
-		d.Remaining = max(p.Limit-used, 0)
-		if req.Units > p.Limit-used {
+		left = p.Limit - used
+		if req.Units > left {
 			return nil
 		}
-		if _, err := tx.Exec(ctx, sqlRowCharge, string(req.Subject), p.Name, span.Index, used+req.Units); err != nil {
+		if _, err := tx.Exec(ctx, sqlRowCharge, string(req.Subject), p.Name, window, used+req.Units); err != nil {
 			return fmt.Errorf("charge: %w", err)
 		}
-		d.Admitted, d.Remaining = true, d.Remaining-req.Units
+		left, admitted = left-req.Units, true
 		return nil
 	})
-	switch {
-	case err != nil:
-		return quota.Decision{}, err
-	case d.Admitted:
-		d.Reservation = quota.Reservation{Request: req, Window: span.Index}
-	case p.Window.Kind.Tumbling():
-		d.RetryAfter = span.End.Sub(now)
-	}
-	return d, nil
+	return left, admitted, err
 }
 
 // lock returns what is used once the row is the transaction's own.
@@ -96,7 +81,7 @@ func (l *rowLock) lock(ctx context.Context, tx pgx.Tx, req quota.Request, window
 		if known {
 			return used, nil
 		}
-		if err := l.firstUse(ctx, tx, req, window); err != nil {
+		if err := firstUse(ctx, tx, req, window); err != nil {
 			return 0, err
 		}
 	}

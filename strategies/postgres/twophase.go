@@ -12,26 +12,25 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // needSecond is the other of the two databases.
 const needSecond strategies.Need = "postgres.2"
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:   "pg-two-phase",
 		Source: "ADR-005",
 		Doc:    "two PostgreSQL databases that charge together, by PREPARE TRANSACTION and COMMIT PREPARED",
-		Notes:  notes["pg-two-phase"],
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
-			strategies.ModeSimulate: notSimulated[strategies.ModeSimulate],
+			strategies.ModeSimulate: family.NotSimulated[strategies.ModeSimulate],
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
 				"so that nothing tells who waits for whom",
 		},
-		Kinds:     kinds,
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
@@ -68,7 +67,6 @@ type party struct {
 func (p *party) name(number int64) string { return fmt.Sprintf("%s%d", p.prefix, number) }
 
 var (
-	_ strategies.Strategy    = (*twoPhase)(nil)
 	_ strategies.Refunder    = (*twoPhase)(nil)
 	_ strategies.Viewer      = (*twoPhase)(nil)
 	_ strategies.Provisioner = (*twoPhase)(nil)
@@ -95,7 +93,7 @@ func openTwoPhase(ctx context.Context, env strategies.Env) (strategies.Strategy,
 
 // open makes the table, and the prefix of this instance's names.
 func (p *party) open(ctx context.Context, instance, number int) error {
-	if err := schema.Ensure(ctx, p.pool, tableWindows, sqlWindowSchema); err != nil {
+	if err := family.Ensure(ctx, p.pool, tableWindows, sqlWindowSchema); err != nil {
 		return err
 	}
 	var most int
@@ -115,50 +113,36 @@ func (p *party) open(ctx context.Context, instance, number int) error {
 // Take implements strategies.Strategy: eight statements where the request is
 // admitted, four where the first database has no room.
 func (t *twoPhase) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, t.clock.Now()
-	span := p.Window.At(now)
-	d := quota.Decision{Tier: quota.TierPostgres}
+	w := windows{clock: t.clock}
+	return w.decide(ctx, req, t.charge)
+}
+
+func (t *twoPhase) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
+	p := req.Policy
 	// As in pg-conditional, an UPDATE that finds no row says too little at first.
 	for range 2 {
 		var missing bool
 		ok, err := t.transact(ctx, func(ctx context.Context, db *pgxpool.Conn) (ok bool, err error) {
-			used, ok, err := number(ctx, db, sqlWindowCharge, req.Subject, p, span.Index, req.Units, p.Limit)
-			if err != nil {
-				return false, fmt.Errorf("charge: %w", err)
+			used, ok, err := number(ctx, db, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
+			if err != nil || ok {
+				left = p.Limit - used
+				return ok, family.Wrapf(err, "charge")
 			}
-			if ok {
-				d.Remaining = p.Limit - used
-				return true, nil
-			}
-			used, known, err := number(ctx, db, sqlWindowUsed, req.Subject, p, span.Index)
-			if err != nil {
-				return false, fmt.Errorf("read what is used: %w", err)
-			}
-			d.Remaining = max(p.Limit-used, 0)
-			missing = !known || req.Units <= p.Limit-used
-			return false, nil
+			used, known, err := number(ctx, db, sqlWindowUsed, req.Subject, p, window)
+			left = p.Limit - used
+			missing = !known || req.Units <= left
+			return false, family.Wrapf(err, "read what is used")
 		})
-		if err != nil {
-			return quota.Decision{}, err
-		}
-		if ok {
-			d.Admitted = true
-			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
-			return d, nil
-		}
-		if !missing {
-			break
+		if err != nil || ok || !missing {
+			return left, ok, err
 		}
 		for _, party := range t.parties {
-			if _, err := party.pool.Exec(ctx, sqlWindowFirstUse, string(req.Subject), p.Name, span.Index); err != nil {
-				return quota.Decision{}, fmt.Errorf("%s: insert on first use: %w", party.tier, err)
+			if err := firstUse(ctx, party.pool, req, window); err != nil {
+				return 0, false, fmt.Errorf("%s: %w", party.tier, err)
 			}
 		}
 	}
-	if p.Window.Kind.Tumbling() {
-		d.RetryAfter = span.End.Sub(now)
-	}
-	return d, nil
+	return left, false, nil
 }
 
 // Refund subtracts the reserved units in both databases. It remembers nothing: a
@@ -166,16 +150,13 @@ func (t *twoPhase) Take(ctx context.Context, req quota.Request) (quota.Decision,
 func (t *twoPhase) Refund(ctx context.Context, r quota.Reservation) error {
 	req := r.Request
 	if req.Policy == nil {
-		return errors.New("refund of a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	_, err := t.transact(ctx, func(ctx context.Context, db *pgxpool.Conn) (bool, error) {
 		_, err := db.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
 		return true, err
 	})
-	if err != nil {
-		return fmt.Errorf("refund: %w", err)
-	}
-	return nil
+	return family.Wrapf(err, "refund")
 }
 
 // Used implements strategies.Viewer: both databases show what they hold.

@@ -2,14 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // usage is the table that the record sets out from, with what is used and what a
@@ -21,14 +19,16 @@ type usage struct {
 	resets bool
 }
 
-func openUsage(ctx context.Context, env strategies.Env, name string) (usage, error) {
-	if strategies.Postgres(env) == nil {
-		return usage{}, errors.New(name + " needs PostgreSQL")
-	}
-	if err := schema.Ensure(ctx, strategies.Postgres(env), tableUsage, sqlSchema); err != nil {
-		return usage{}, err
-	}
-	return usage{pool: strategies.Postgres(env), clock: env.Clock}, nil
+var (
+	_ strategies.Refunder    = (*usage)(nil)
+	_ strategies.Viewer      = (*usage)(nil)
+	_ strategies.Provisioner = (*usage)(nil)
+	_ strategies.LimitSetter = (*usage)(nil)
+)
+
+func openUsage(ctx context.Context, env strategies.Env) (usage, error) {
+	pool, err := family.Table(ctx, env, tableUsage, sqlSchema)
+	return usage{pool: pool, clock: env.Clock}, err
 }
 
 // row is the window that the row of a window with the index has in the table.
@@ -46,18 +46,13 @@ func (u *usage) now(p *quota.Policy) int64 { return p.Window.At(u.clock.Now()).I
 // no row.
 func (u *usage) remaining(ctx context.Context, s quota.Subject, p *quota.Policy, row int64) (n int64, known bool, err error) {
 	n, known, err = number(ctx, u.pool, sqlRemaining, s, p, row)
-	if err != nil {
-		return 0, false, fmt.Errorf("read what remains: %w", err)
-	}
-	return n, known, nil
+	return n, known, family.Wrapf(err, "read what remains")
 }
 
 // firstUse makes a row with the policy's limit, unless there is one.
 func (u *usage) firstUse(ctx context.Context, s quota.Subject, p *quota.Policy, row int64) error {
-	if _, err := u.pool.Exec(ctx, sqlFirstUse, string(s), p.Name, row, p.Limit); err != nil {
-		return fmt.Errorf("insert on first use: %w", err)
-	}
-	return nil
+	_, err := u.pool.Exec(ctx, sqlFirstUse, string(s), p.Name, row, p.Limit)
+	return family.Wrapf(err, "insert on first use")
 }
 
 // charge adds units to a row, or takes them away.
@@ -69,37 +64,24 @@ func (u *usage) charge(ctx context.Context, s quota.Subject, p *quota.Policy, ro
 // Refund subtracts the reserved units. It remembers nothing: a reservation that
 // is refunded twice gives its units back twice.
 func (u *usage) Refund(ctx context.Context, r quota.Reservation) error {
-	if err := u.charge(ctx, r.Request.Subject, r.Request.Policy, u.row(r.Window), -r.Request.Units); err != nil {
-		return fmt.Errorf("refund: %w", err)
-	}
-	return nil
+	return family.Wrapf(u.charge(ctx, r.Request.Subject, r.Request.Policy, u.row(r.Window), -r.Request.Units), "refund")
 }
 
 // Used implements strategies.Viewer.
 func (u *usage) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	used, known, err := number(ctx, u.pool, sqlUsed, s, p, u.row(u.now(p)))
-	if err != nil {
-		return nil, fmt.Errorf("read what is used: %w", err)
-	}
-	return []quota.Reading{{Tier: quota.TierPostgres, Units: used, Known: known}}, nil
+	return reading(number(ctx, u.pool, sqlUsed, s, p, u.row(u.now(p))))
 }
 
 // Provision writes the rows. A row that exists is replaced.
 func (u *usage) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	subjects := make([]string, len(grants))
-	used, limits := make([]int64, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		subjects[i], used[i], limits[i] = string(g.Subject), g.Used, g.Limit
-	}
-	if _, err := u.pool.Exec(ctx, sqlProvision, p.Name, u.row(u.now(p)), subjects, used, limits); err != nil {
-		return fmt.Errorf("provision %d subjects: %w", len(grants), err)
-	}
-	return nil
+	subjects, limits, used := family.Columns(grants)
+	_, err := u.pool.Exec(ctx, sqlProvision, p.Name, u.row(u.now(p)), subjects, used, limits)
+	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // SetLimit implements [strategies.LimitSetter], in the rows of all windows.
 func (u *usage) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
-	_, err := u.pool.Exec(ctx, sqlSetLimit, p.Name, strategies.Names(subjects), p.Limit)
+	_, err := u.pool.Exec(ctx, sqlSetLimit, p.Name, family.Names(subjects), p.Limit)
 	return err
 }
 

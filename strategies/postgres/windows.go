@@ -2,16 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // windows is what the strategies share that keep a row per subject and window:
@@ -22,23 +18,42 @@ type windows struct {
 	clock quota.Clock
 }
 
-// openWindows makes the table for the strategy with the name.
-func openWindows(ctx context.Context, env strategies.Env, name string) (windows, error) {
-	if strategies.Postgres(env) == nil {
-		return windows{}, errors.New(name + " needs PostgreSQL")
+var (
+	_ strategies.Refunder    = (*windows)(nil)
+	_ strategies.Viewer      = (*windows)(nil)
+	_ strategies.Provisioner = (*windows)(nil)
+)
+
+// openWindows makes the table.
+func openWindows(ctx context.Context, env strategies.Env) (windows, error) {
+	pool, err := family.Table(ctx, env, tableWindows, sqlWindowSchema)
+	return windows{pool: pool, clock: env.Clock}, err
+}
+
+// decide is the decision on a request that charge has charged to the window in force, or has
+// not. It says what it left of the limit.
+func (w *windows) decide(ctx context.Context, req quota.Request,
+	charge func(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error)) (quota.Decision, error) {
+	p, now := req.Policy, w.clock.Now()
+	span := p.Window.At(now)
+	left, admitted, err := charge(ctx, req, span.Index)
+	if err != nil {
+		return quota.Decision{}, err
 	}
-	if err := schema.Ensure(ctx, strategies.Postgres(env), tableWindows, sqlWindowSchema); err != nil {
-		return windows{}, err
+	d := quota.Decision{Admitted: admitted, Tier: quota.TierPostgres, Remaining: max(left, 0)}
+	switch {
+	case admitted:
+		d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+	case p.Window.Kind.Tumbling():
+		d.RetryAfter = span.End.Sub(now)
 	}
-	return windows{pool: strategies.Postgres(env), clock: env.Clock}, nil
+	return d, nil
 }
 
 // firstUse makes the row of a subject that has none, unless another caller has.
-func (w *windows) firstUse(ctx context.Context, db execer, req quota.Request, window int64) error {
-	if _, err := db.Exec(ctx, sqlWindowFirstUse, string(req.Subject), req.Policy.Name, window); err != nil {
-		return fmt.Errorf("insert on first use: %w", err)
-	}
-	return nil
+func firstUse(ctx context.Context, db family.DB, req quota.Request, window int64) error {
+	_, err := db.Exec(ctx, sqlWindowFirstUse, string(req.Subject), req.Policy.Name, window)
+	return family.Wrapf(err, "insert on first use")
 }
 
 // Refund subtracts the reserved units from the window that was charged. It
@@ -47,39 +62,26 @@ func (w *windows) firstUse(ctx context.Context, db execer, req quota.Request, wi
 func (w *windows) Refund(ctx context.Context, r quota.Reservation) error {
 	req := r.Request
 	if req.Policy == nil {
-		return errors.New("refund of a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	_, err := w.pool.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
-	if err != nil {
-		return fmt.Errorf("refund: %w", err)
-	}
-	return nil
+	return family.Wrapf(err, "refund")
 }
 
 // Used implements strategies.Viewer.
 func (w *windows) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	used, known, err := number(ctx, w.pool, sqlWindowUsed, s, p, p.Window.At(w.clock.Now()).Index)
-	if err != nil {
-		return nil, fmt.Errorf("read what is used: %w", err)
-	}
-	return []quota.Reading{{Tier: quota.TierPostgres, Units: used, Known: known}}, nil
+	return reading(number(ctx, w.pool, sqlWindowUsed, s, p, p.Window.At(w.clock.Now()).Index))
 }
 
 // Provision writes the rows of the window in force. A row that exists is
 // replaced.
 func (w *windows) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	subjects, used := make([]string, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		if g.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-		}
-		subjects[i], used[i] = string(g.Subject), g.Used
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
 	}
-	index := p.Window.At(w.clock.Now()).Index
-	if _, err := w.pool.Exec(ctx, sqlWindowProvision, p.Name, index, subjects, used); err != nil {
-		return fmt.Errorf("provision %d subjects: %w", len(grants), err)
-	}
-	return nil
+	subjects, _, used := family.Columns(grants)
+	_, err := w.pool.Exec(ctx, sqlWindowProvision, p.Name, p.Window.At(w.clock.Now()).Index, subjects, used)
+	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // Close implements strategies.Strategy; there is nothing to release.
@@ -91,31 +93,17 @@ func (w *windows) Close(context.Context) error { return nil }
 func exact() []quota.Clause {
 	return []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		{
-			Property:  quota.PropertyFalseReject,
-			Tolerates: []quota.Fault{quota.FaultLimit},
-			Formula:   "0",
-			Bound:     func(quota.Params) int64 { return 0 },
-		},
+		family.NoFalseReject(quota.FaultLimit),
 	}
 }
 
-// querier and execer are pools and transactions.
-type (
-	querier interface {
-		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	}
-	execer interface {
-		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-	}
-)
-
 // number runs a statement that returns one number of one subject's row; found is
 // false where it returns none. More arguments follow the subject and the policy.
-func number(ctx context.Context, db querier, sql string, s quota.Subject, p *quota.Policy, more ...any) (n int64, found bool, err error) {
-	err = db.QueryRow(ctx, sql, append([]any{string(s), p.Name}, more...)...).Scan(&n)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return n, err == nil, err
+func number(ctx context.Context, db family.DB, sql string, s quota.Subject, p *quota.Policy, more ...any) (n int64, found bool, err error) {
+	return family.Row(ctx, db, sql, append([]any{string(s), p.Name}, more...)...)
+}
+
+// reading is what PostgreSQL says that a subject has used.
+func reading(used int64, known bool, err error) ([]quota.Reading, error) {
+	return []quota.Reading{{Tier: quota.TierPostgres, Units: used, Known: known}}, family.Wrapf(err, "read what is used")
 }

@@ -3,9 +3,7 @@ package replicated
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed take.lua
@@ -37,9 +36,6 @@ const (
 // requests and for clocks that differ.
 const grace = 5 * time.Second
 
-// errForeign is the error of a give-back for what no Take has admitted.
-var errForeign = errors.New("refund of a reservation that no admitted request made")
-
 // caller runs a script on the counter with that key, and returns what it answered.
 type caller func(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error)
 
@@ -53,16 +49,20 @@ type counter struct {
 	call   caller
 }
 
+var (
+	_ strategies.Refunder    = (*counter)(nil)
+	_ strategies.Viewer      = (*counter)(nil)
+	_ strategies.Provisioner = (*counter)(nil)
+)
+
 // openCounter loads the scripts into the store of that name.
 func openCounter(ctx context.Context, env strategies.Env, store strategies.Need) (*counter, error) {
 	client, ok := env.Clients[string(store)].(redis.UniversalClient)
 	if !ok {
 		return nil, fmt.Errorf("the store %s has no Redis client", store)
 	}
-	for _, script := range []*redis.Script{takeScript, refundScript} {
-		if err := script.Load(ctx, client).Err(); err != nil {
-			return nil, fmt.Errorf("load the scripts into %s: %w", store, err)
-		}
+	if err := family.Load(ctx, client, takeScript, refundScript); err != nil {
+		return nil, fmt.Errorf("the store %s: %w", store, err)
 	}
 	c := &counter{redis: client, clock: env.Clock, family: env.Prefix + "quota:"}
 	c.call = func(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error) {
@@ -101,8 +101,7 @@ func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 		d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, p.Limit-res[1])}
 		switch res[0] {
 		case counted:
-			d.Admitted = true
-			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+			d.Admitted, d.Reservation = true, quota.Reservation{Request: req, Window: span.Index}
 			return d, nil
 		case tooMany:
 			if !span.End.IsZero() {
@@ -121,63 +120,27 @@ func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 func (c *counter) Refund(ctx context.Context, r quota.Reservation) error {
 	req := r.Request
 	if req.Policy == nil {
-		return errForeign
+		return family.ErrNoReservation
 	}
-	if _, err := c.call(ctx, refundScript, c.key(req.Policy, r.Window, req.Subject), req.Units); err != nil {
-		return fmt.Errorf("refund for %s: %w", req.Subject, err)
-	}
-	return nil
+	_, err := c.call(ctx, refundScript, c.key(req.Policy, r.Window, req.Subject), req.Units)
+	return family.Wrapf(err, "refund for %s", req.Subject)
 }
 
 // Used implements [strategies.Viewer].
 func (c *counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	r := quota.Reading{Tier: quota.TierRedis, Known: true}
-	var err error
-	r.Units, err = c.redis.Get(ctx, c.key(p, p.Window.At(c.clock.Now()).Index, s)).Int64()
-	if errors.Is(err, redis.Nil) {
-		return []quota.Reading{{Tier: quota.TierRedis}}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read what %s has used: %w", s, err)
-	}
-	return []quota.Reading{r}, nil
+	return family.Reading(ctx, c.redis, c.key(p, p.Window.At(c.clock.Now()).Index, s), s)
 }
-
-// provisionBatch is how many subjects are set up in a round trip.
-const provisionBatch = 1000
 
 // Provision implements [strategies.Provisioner].
 func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	span := p.Window.At(c.clock.Now())
-	return inBatches(ctx, c.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		key := c.key(p, span.Index, g.Subject)
-		if g.Used == 0 {
-			pipe.Del(ctx, key)
-			return
-		}
-		pipe.Set(ctx, key, g.Used, 0)
-		if ends := expiry(span); ends > 0 {
-			pipe.PExpireAt(ctx, key, time.UnixMilli(ends))
-		}
-	})
-}
-
-// inBatches adds the commands for each grant to pipelines and runs them.
-func inBatches(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
-	add func(redis.Pipeliner, strategies.Grant)) error {
-	for batch := range slices.Chunk(grants, provisionBatch) {
-		pipe := c.Pipeline()
-		for _, g := range batch {
-			if g.Limit != p.Limit {
-				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+	return family.ProvisionCounters(ctx, c.redis, p, grants, func(s quota.Subject) string { return c.key(p, span.Index, s) },
+		func(pipe redis.Pipeliner, key string, used int64) {
+			pipe.Set(ctx, key, used, 0)
+			if ends := expiry(span); ends > 0 {
+				pipe.PExpireAt(ctx, key, time.UnixMilli(ends))
 			}
-			add(pipe, g)
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("set up %d subjects: %w", len(batch), err)
-		}
-	}
-	return nil
+		})
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.

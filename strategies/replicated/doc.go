@@ -6,9 +6,15 @@
 package replicated
 
 import (
+	_ "embed"
+
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 // needDurable is a Redis of its own that flushes each write to disk.
 const needDurable strategies.Need = "redis.durable"
@@ -19,7 +25,5 @@ var kinds = []quota.Kind{
 }
 
 func init() {
-	strategies.Register(redisWaitMeta)
-	strategies.Register(redisDurableMeta)
-	strategies.Register(redlockMeta)
+	family.Register(notes, redisWaitMeta, redisDurableMeta, redlockMeta)
 }

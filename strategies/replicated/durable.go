@@ -5,13 +5,13 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var redisDurableMeta = strategies.Meta{
 	Name:      "redis-durable",
 	Source:    "ADR-005",
 	Doc:       "one script on a Redis that writes each command to its log on disk before it answers",
-	Notes:     notes["redis-durable"],
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{needDurable},
 	Kinds:     kinds,
@@ -21,11 +21,7 @@ var redisDurableMeta = strategies.Meta{
 		// A refund that is made twice, by a client that repeats it or a caller that never
 		// saw the reply, gives units of others back.
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		{
-			Property: quota.PropertyFalseReject,
-			Formula:  "0",
-			Bound:    func(quota.Params) int64 { return 0 },
-		},
+		family.NoFalseReject(),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		c, err := openCounter(ctx, env, needDurable)
@@ -39,9 +35,3 @@ var redisDurableMeta = strategies.Meta{
 // redisDurable is a counter in a store whose every write is on disk before its caller
 // hears of it. The store is what makes it durable: nothing here does.
 type redisDurable struct{ *counter }
-
-var (
-	_ strategies.Refunder    = (*redisDurable)(nil)
-	_ strategies.Viewer      = (*redisDurable)(nil)
-	_ strategies.Provisioner = (*redisDurable)(nil)
-)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // notParked is why a strategy that leaves its locks to redsync is only measured.
@@ -31,7 +32,6 @@ var redlockMeta = strategies.Meta{
 	Name:   "redlock",
 	Source: "ADR-RM-3",
 	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
-	Notes:  notes["redlock"],
 	Form:   strategies.Rejected,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	NeedsToo: func(o quota.Options) (more []strategies.Need) {
@@ -55,7 +55,7 @@ var redlockMeta = strategies.Meta{
 		Property:  quota.PropertyLeak,
 		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLimit},
 		Formula:   "L while no holder outlives its lock",
-		Bound:     func(quota.Params) int64 { return 0 },
+		Bound:     family.None,
 	}},
 	Open: openRedlock,
 }
@@ -143,23 +143,9 @@ func (s *redlock) key(p *quota.Policy, subject quota.Subject) string {
 	return s.prefix + "quota:" + p.Name + ":" + string(subject) + ":used"
 }
 
-// read is what a subject has used; known is false where there is no record of it.
-func (s *redlock) read(ctx context.Context, p *quota.Policy, subject quota.Subject) (used int64, known bool, err error) {
-	used, err = s.redis.Get(ctx, s.key(p, subject)).Int64()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return 0, false, nil
-	case err != nil:
-		return 0, false, fmt.Errorf("read what %s has used: %w", subject, err)
-	}
-	return used, true, nil
-}
-
 func (s *redlock) write(ctx context.Context, p *quota.Policy, subject quota.Subject, used int64) error {
-	if err := s.redis.Set(ctx, s.key(p, subject), used, 0).Err(); err != nil {
-		return fmt.Errorf("write what %s has used: %w", subject, err)
-	}
-	return nil
+	err := s.redis.Set(ctx, s.key(p, subject), used, 0).Err()
+	return family.Wrapf(err, "write what %s has used", subject)
 }
 
 // Take implements [strategies.Strategy].
@@ -169,9 +155,9 @@ func (s *redlock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 		return quota.Decision{}, err
 	}
 	defer unlock()
-	used, _, err := s.read(ctx, req.Policy, req.Subject)
+	used, _, err := family.Number(ctx, s.redis, s.key(req.Policy, req.Subject))
 	if err != nil {
-		return quota.Decision{}, err
+		return quota.Decision{}, fmt.Errorf("read what %s has used: %w", req.Subject, err)
 	}
 	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
 	if used+req.Units > req.Policy.Limit {
@@ -180,9 +166,7 @@ func (s *redlock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	if err := s.write(ctx, req.Policy, req.Subject, used+req.Units); err != nil {
 		return quota.Decision{}, err
 	}
-	d.Admitted, d.Remaining = true, d.Remaining-req.Units
-	d.Reservation = quota.Reservation{Request: req}
-	return d, nil
+	return family.Admit(d, req, 0), nil
 }
 
 // Refund implements [strategies.Refunder]. It remembers nothing: a reservation that is
@@ -190,32 +174,31 @@ func (s *redlock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 func (s *redlock) Refund(ctx context.Context, r quota.Reservation) error {
 	req := r.Request
 	if req.Policy == nil {
-		return errForeign
+		return family.ErrNoReservation
 	}
 	unlock, err := s.lock(ctx, req.Policy, req.Subject)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	used, _, err := s.read(ctx, req.Policy, req.Subject)
+	used, _, err := family.Number(ctx, s.redis, s.key(req.Policy, req.Subject))
 	if err != nil {
-		return err
+		return fmt.Errorf("read what %s has used: %w", req.Subject, err)
 	}
 	return s.write(ctx, req.Policy, req.Subject, max(0, used-req.Units))
 }
 
 // Used implements [strategies.Viewer].
 func (s *redlock) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	used, known, err := s.read(ctx, p, subject)
-	if err != nil {
-		return nil, err
-	}
-	return []quota.Reading{{Tier: quota.TierRedis, Units: used, Known: known}}, nil
+	return family.Reading(ctx, s.redis, s.key(p, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner].
 func (s *redlock) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return inBatches(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
+	}
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.key(p, g.Subject), g.Used, 0)
 	})
 }

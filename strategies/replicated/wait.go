@@ -24,7 +24,6 @@ var redisWaitMeta = strategies.Meta{
 	Name:      "redis-wait",
 	Source:    "ADR-005",
 	Doc:       "one script on a Redis, which answers once replicas have the charge",
-	Notes:     notes["redis-wait"],
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedReplicated},
 	Kinds:     kinds,
@@ -79,12 +78,7 @@ type redisWait struct {
 	short    atomic.Int64 // charges that too few replicas had in time
 }
 
-var (
-	_ strategies.Refunder    = (*redisWait)(nil)
-	_ strategies.Viewer      = (*redisWait)(nil)
-	_ strategies.Provisioner = (*redisWait)(nil)
-	_ strategies.Meter       = (*redisWait)(nil)
-)
+var _ strategies.Meter = (*redisWait)(nil)
 
 // runAndWait runs a script, and WAIT right behind it on the same connection: WAIT is
 // about the writes of its own connection.

@@ -7,16 +7,16 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var appLockMeta = strategies.Meta{
 	Name:      "app-lock",
 	Source:    "ADR-RM-3",
 	Doc:       "GET, compare, SET under a mutex in each process: right with one instance, not with two",
-	Notes:     notes["app-lock"],
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedRedis},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
@@ -62,7 +62,7 @@ func (s *appLock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 // Refund implements [strategies.Refunder].
 func (s *appLock) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	unlock, err := s.locks.lock(ctx, tenant{r.Request.Policy.Name, r.Request.Subject})
 	if err != nil {

@@ -2,13 +2,13 @@ package reserve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var checkThenSetMeta = strategies.Meta{
@@ -16,10 +16,9 @@ var checkThenSetMeta = strategies.Meta{
 	Core:      true,
 	Source:    "ADR-RM-3",
 	Doc:       "GET, compare, SET: the race that ADR-RM-3 starts from",
-	Notes:     notes["check-then-set"],
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
@@ -51,26 +50,21 @@ func (s *checkThenSet) Take(ctx context.Context, req quota.Request) (quota.Decis
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	d := quota.Decision{Tier: quota.TierRedis}
+	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
 	if used+req.Units > req.Policy.Limit {
-		d.Remaining = max(0, req.Policy.Limit-used)
 		return d, nil
 	}
-	used += req.Units
-	if err := s.set(ctx, key, req.Subject, used); err != nil {
+	if err := s.set(ctx, key, req.Subject, used+req.Units); err != nil {
 		return quota.Decision{}, err
 	}
-	d.Admitted = true
-	d.Remaining = req.Policy.Limit - used
-	d.Reservation = quota.Reservation{Request: req}
-	return d, nil
+	return family.Admit(d, req, 0), nil
 }
 
 // Refund implements [strategies.Refunder], with the same race: what others write
 // between its two commands is lost.
 func (s *checkThenSet) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	key := s.keys.used(r.Request.Policy.Name, r.Request.Subject)
 	used, err := s.get(ctx, key, r.Request.Subject)
@@ -82,8 +76,8 @@ func (s *checkThenSet) Refund(ctx context.Context, r quota.Reservation) error {
 
 // get reads a count; a missing one is 0.
 func (s *checkThenSet) get(ctx context.Context, key string, subject quota.Subject) (int64, error) {
-	used, err := s.redis.Get(ctx, key).Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	used, _, err := family.Number(ctx, s.redis, key)
+	if err != nil {
 		return 0, fmt.Errorf("reading what %s has used: %w", subject, err)
 	}
 	return used, nil
@@ -98,17 +92,15 @@ func (s *checkThenSet) set(ctx context.Context, key string, subject quota.Subjec
 
 // Used implements [strategies.Viewer].
 func (s *checkThenSet) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return s.keys.reading(ctx, s.redis, subject, p)
+	return family.Reading(ctx, s.redis, s.keys.used(p.Name, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner].
 func (s *checkThenSet) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	for _, g := range grants {
-		if g.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-		}
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
 	}
-	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.keys.used(p.Name, g.Subject), g.Used, 0)
 	})
 }

@@ -9,27 +9,18 @@
 package reserve
 
 import (
-	"context"
-	"errors"
-	"fmt"
-
-	"github.com/redis/go-redis/v9"
+	_ "embed"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// kinds: within one window, a count that is never reset serves any limit. A
-// rolling window is always being left behind.
-var kinds = []quota.Kind{
-	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
-}
+//go:embed notes.md
+var notes string
 
 func init() {
-	strategies.Register(appLockMeta)
-	strategies.Register(checkThenSetMeta)
-	strategies.Register(luaReserveMeta)
-	strategies.Register(hardenedMeta)
+	family.Register(notes, appLockMeta, checkThenSetMeta, luaReserveMeta, hardenedMeta)
 }
 
 // keys names what is stored per subject as the record does: quota:tenant:ID:used.
@@ -48,36 +39,4 @@ func (k keys) limit(policy string, s quota.Subject) string {
 }
 
 // segment is what keys call the policy of that name.
-func segment(policy string) string { return strategies.KeySegment(policy, "tenant-uploads", "tenant") }
-
-// reading reads a subject's count.
-func (k keys) reading(ctx context.Context, c redis.UniversalClient, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	r := quota.Reading{Tier: quota.TierRedis, Known: true}
-	var err error
-	r.Units, err = c.Get(ctx, k.used(p.Name, s)).Int64()
-	if errors.Is(err, redis.Nil) {
-		r.Known = false
-	} else if err != nil {
-		return nil, fmt.Errorf("reading what %s has used: %w", s, err)
-	}
-	return []quota.Reading{r}, nil
-}
-
-// provisionBatch is how many subjects are set up per round trip.
-const provisionBatch = 1000
-
-// provision adds the commands for each grant to pipelines and runs them.
-func provision(ctx context.Context, c redis.UniversalClient, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
-	for len(grants) > 0 {
-		n := min(provisionBatch, len(grants))
-		pipe := c.Pipeline()
-		for _, g := range grants[:n] {
-			add(pipe, g)
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("setting up %d subjects: %w", n, err)
-		}
-		grants = grants[n:]
-	}
-	return nil
-}
+func segment(policy string) string { return family.KeySegment(policy, "tenant-uploads", "tenant") }

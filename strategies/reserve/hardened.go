@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed lua/hold.lua
@@ -51,10 +52,9 @@ var hardenedMeta = strategies.Meta{
 	Name:      "lua-reserve-hardened",
 	Source:    "ADR-RM-3",
 	Doc:       "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
-	Notes:     notes["lua-reserve-hardened"],
 	Form:      strategies.Hardened,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
@@ -62,11 +62,7 @@ var hardenedMeta = strategies.Meta{
 	Record:    ofRecord,
 	Guarantee: []quota.Clause{
 		quota.Exactly(hardenedTolerates...),
-		{
-			Property: quota.PropertyFalseReject,
-			Formula:  "0",
-			Bound:    func(quota.Params) int64 { return 0 },
-		},
+		family.NoFalseReject(),
 	},
 	Open: openHardened,
 }
@@ -103,10 +99,8 @@ func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy,
 	if err != nil {
 		return nil, err
 	}
-	for _, script := range []*redis.Script{holdScript, applyScript, restoreScript, endedScript, believedScript} {
-		if err := script.Load(ctx, strategies.Redis(env)).Err(); err != nil {
-			return nil, fmt.Errorf("loading the scripts: %w", err)
-		}
+	if err := family.Load(ctx, strategies.Redis(env), holdScript, applyScript, restoreScript, endedScript, believedScript); err != nil {
+		return nil, err
 	}
 	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files,
 		urls: newURLs(env), syncs: newSyncs(env)}, nil
@@ -169,12 +163,10 @@ func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (h hel
 	}
 	id := fileOf(quota.Reservation{Request: req}).id
 	err = s.twice(ctx, func() error {
-		res, err := holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()).Int64Slice()
+		res, err := family.Numbers(
+			holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()), 4)
 		if err != nil {
 			return fmt.Errorf("reserving for %s: %w", t.subject, err)
-		}
-		if len(res) != 4 {
-			return fmt.Errorf("hold.lua answered %v", res)
 		}
 		h = held{known: res[0] >= 0, admitted: res[0] == 1, used: res[1], limit: res[2], ended: res[3]}
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // errEnded is what committing an upload gives whose reservation has ended, so that
@@ -19,7 +20,7 @@ var errEnded = errors.New("its reservation has ended, or its file was deleted")
 // available. From then on the file's own size counts.
 func (s *hardened) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	f := fileOf(r)
 	c, err := s.changed(ctx, func() (change, error) { return s.files.keep(ctx, f, actual) })
@@ -40,7 +41,7 @@ func (s *hardened) Commit(ctx context.Context, r quota.Reservation, actual int64
 // nothing.
 func (s *hardened) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	f := fileOf(r)
 	c, err := s.changed(ctx, func() (change, error) { return s.files.drop(ctx, f) })
@@ -135,12 +136,9 @@ func (s *hardened) reconcile(ctx context.Context, t tenant) (changed bool, err e
 // Used implements [strategies.Viewer]. A reservation past its deadline is no use,
 // though its units are kept until the database has been asked.
 func (s *hardened) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	res, err := believedScript.Run(ctx, s.redis, s.keys.of(tenant{p.Name, subject})).Int64Slice()
+	res, err := family.Numbers(believedScript.Run(ctx, s.redis, s.keys.of(tenant{p.Name, subject})), 3)
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s has used: %w", subject, err)
-	}
-	if len(res) != 3 {
-		return nil, fmt.Errorf("believed.lua answered %v", res)
 	}
 	return []quota.Reading{{Tier: quota.TierRedis, Known: res[0] == 1, Units: res[1], Lapsing: res[2]}}, nil
 }
@@ -151,7 +149,7 @@ func (s *hardened) Provision(ctx context.Context, p *quota.Policy, grants []stra
 	if err != nil {
 		return err
 	}
-	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		a, keys := accounts[g.Subject], s.keys.of(tenant{p.Name, g.Subject})
 		pipe.Del(ctx, keys...)
 		pipe.HSet(ctx, keys[0], "limit", a.limit, "revision", a.revision, "stored", a.stored, "deleted", a.deleted,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // ledgerOf opens lua-reserve-hardened with one tenant who has used so much.
@@ -87,7 +88,7 @@ func TestHardenedRepeats(t *testing.T) {
 			t.Error("the sync found something to put right")
 		}
 		for _, settle := range []error{s.Refund(t.Context(), quota.Reservation{}), s.Commit(t.Context(), quota.Reservation{}, 1)} {
-			if !errors.Is(settle, errNoReservation) {
+			if !errors.Is(settle, family.ErrNoReservation) {
 				t.Errorf("settling no reservation: %v", settle)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // account is a tenant's row: what its changes up to a number add up to.
@@ -53,12 +54,5 @@ var errUnknownTenant = errors.New("the database has no such tenant")
 
 // openLedger opens PostgreSQL where there is one, and its model otherwise.
 func openLedger(ctx context.Context, env strategies.Env) (ledger, error) {
-	switch {
-	case strategies.Postgres(env) != nil:
-		return openPostgresLedger(ctx, strategies.Postgres(env))
-	case env.Model != nil:
-		return openModelLedger(env), nil
-	default:
-		return nil, errors.New("neither PostgreSQL nor its model is there to hold the stored files")
-	}
+	return family.OpenSource(ctx, env, openPostgresLedger, openModelLedger)
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -42,32 +41,23 @@ const (
 type postgresLedger struct{ pool *pgxpool.Pool }
 
 func openPostgresLedger(ctx context.Context, pool *pgxpool.Pool) (ledger, error) {
-	if err := schema.Ensure(ctx, pool, "ledger_files", ledgerSchemaSQL); err != nil {
+	if err := family.Ensure(ctx, pool, "ledger_files", ledgerSchemaSQL); err != nil {
 		return nil, err
 	}
 	return &postgresLedger{pool}, nil
 }
 
 func (p *postgresLedger) provision(ctx context.Context, policy string, grants []strategies.Grant) (map[quota.Subject]account, error) {
-	names, limits, used := make([]string, len(grants)), make([]int64, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		names[i], limits[i], used[i] = string(g.Subject), g.Limit, g.Used
-	}
+	names, limits, used := family.Columns(grants)
 	accounts := make(map[quota.Subject]account, len(grants))
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, ledgerClearSQL, policy, names); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, ledgerProvisionSQL, policy, names, limits, used, initialFile)
-		if err != nil {
-			return err
-		}
+		rows, _ := tx.Query(ctx, ledgerProvisionSQL, policy, names, limits, used, initialFile) // collect returns its error
 		return collect(rows, accounts)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("setting up %d tenants: %w", len(grants), err)
-	}
-	return accounts, nil
+	return accounts, family.Wrapf(err, "setting up %d tenants", len(grants))
 }
 
 // collect reads rows of accounts.
@@ -83,10 +73,7 @@ func collect(rows pgx.Rows, into map[quota.Subject]account) error {
 
 func (p *postgresLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject,
 	limit int64) (map[quota.Subject]account, error) {
-	rows, err := p.pool.Query(ctx, ledgerSetLimitSQL, policy, strategies.Names(tenants), limit)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := p.pool.Query(ctx, ledgerSetLimitSQL, policy, family.Names(tenants), limit) // collect returns its error
 	accounts := make(map[quota.Subject]account, len(tenants))
 	return accounts, collect(rows, accounts)
 }
@@ -102,26 +89,17 @@ func (p *postgresLedger) one(ctx context.Context, f file, sql string, more ...an
 
 func (p *postgresLedger) keep(ctx context.Context, f file, size int64) (change, error) {
 	c, err := p.one(ctx, f, ledgerKeepSQL, size)
-	if err != nil {
-		return c, fmt.Errorf("storing file %s of %s: %w", f.id, f.subject, err)
-	}
-	return c, nil
+	return c, family.Wrapf(err, "storing file %s of %s", f.id, f.subject)
 }
 
 func (p *postgresLedger) drop(ctx context.Context, f file) (change, error) {
 	c, err := p.one(ctx, f, ledgerDropSQL)
-	if err != nil {
-		return c, fmt.Errorf("deleting file %s of %s: %w", f.id, f.subject, err)
-	}
-	return c, nil
+	return c, family.Wrapf(err, "deleting file %s of %s", f.id, f.subject)
 }
 
 // many runs a statement that gives files.
 func (p *postgresLedger) many(ctx context.Context, t tenant, sql string, more any) ([]change, error) {
-	rows, err := p.pool.Query(ctx, sql, t.policy, string(t.subject), more)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := p.pool.Query(ctx, sql, t.policy, string(t.subject), more) // CollectRows returns its error
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c change, err error) {
 		err = row.Scan(&c.id, &c.size, &c.stored, &c.ended)
 		return c, err
@@ -130,29 +108,20 @@ func (p *postgresLedger) many(ctx context.Context, t tenant, sql string, more an
 
 func (p *postgresLedger) giveUp(ctx context.Context, t tenant, ids []string) ([]change, error) {
 	list, err := p.many(ctx, t, ledgerGiveUpSQL, ids)
-	if err != nil {
-		return nil, fmt.Errorf("giving up %d files of %s: %w", len(ids), t.subject, err)
-	}
-	return list, nil
+	return list, family.Wrapf(err, "giving up %d files of %s", len(ids), t.subject)
 }
 
 func (p *postgresLedger) changes(ctx context.Context, t tenant, after int64) ([]change, error) {
 	list, err := p.many(ctx, t, ledgerChangesSQL, after)
-	if err != nil {
-		return nil, fmt.Errorf("reading the changes of %s: %w", t.subject, err)
-	}
-	return list, nil
+	return list, family.Wrapf(err, "reading the changes of %s", t.subject)
 }
 
 func (p *postgresLedger) account(ctx context.Context, t tenant) (a account, ok bool, err error) {
 	err = p.pool.QueryRow(ctx, ledgerAccountSQL, t.policy, string(t.subject)).Scan(&a.limit, &a.revision, &a.stored, &a.deleted, &a.version)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	if errors.Is(err, pgx.ErrNoRows) {
 		return a, false, nil
-	case err != nil:
-		return a, false, fmt.Errorf("reading the account of %s: %w", t.subject, err)
 	}
-	return a, true, nil
+	return a, err == nil, family.Wrapf(err, "reading the account of %s", t.subject)
 }
 
 func (p *postgresLedger) tenants(ctx context.Context) ([]tenant, error) {

@@ -3,12 +3,16 @@ package reserve
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed reserve.lua
@@ -31,10 +35,9 @@ var luaReserveMeta = strategies.Meta{
 	Core:      true,
 	Source:    "ADR-RM-3",
 	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
-	Notes:     notes["lua-reserve"],
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
@@ -114,11 +117,8 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 	}
 	if env.Options["call"] == callDigest {
 		s.call = (*redis.Script).Run
-		// Loaded here, so that every instance asks by digest from its first call on.
-		for _, script := range []*redis.Script{reserveScript, refundScript} {
-			if err := script.Load(ctx, strategies.Redis(env)).Err(); err != nil {
-				return nil, fmt.Errorf("loading the scripts: %w", err)
-			}
+		if err := family.Load(ctx, s.redis, reserveScript, refundScript); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -131,12 +131,9 @@ type call func(script *redis.Script, ctx context.Context, c redis.Scripter, keys
 func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	policy := req.Policy.Name
 	names := []string{s.keys.used(policy, req.Subject), s.keys.limit(policy, req.Subject)}
-	res, err := s.call(reserveScript, ctx, s.redis, names, req.Units).Int64Slice()
+	res, err := family.Numbers(s.call(reserveScript, ctx, s.redis, names, req.Units), 3)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("reserving for %s: %w", req.Subject, err)
-	}
-	if len(res) != 3 {
-		return quota.Decision{}, fmt.Errorf("reserve.lua answered %v", res)
 	}
 	reserved, used, limit := res[0] == 1, res[1], res[2]
 	d := quota.Decision{Admitted: reserved, Tier: quota.TierRedis, Remaining: max(0, limit-used)}
@@ -157,10 +154,8 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 // refund gives units back to the request's tenant.
 func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64) error {
 	key := s.keys.used(req.Policy.Name, req.Subject)
-	if err := s.call(refundScript, ctx, s.redis, []string{key}, units).Err(); err != nil {
-		return fmt.Errorf("refunding %s: %w", req.Subject, err)
-	}
-	return nil
+	err := s.call(refundScript, ctx, s.redis, []string{key}, units).Err()
+	return family.Wrapf(err, "refunding %s", req.Subject)
 }
 
 // Commit implements [strategies.Committer]: the upload is done, and its file
@@ -168,7 +163,7 @@ func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64)
 // smaller or larger; only the sync job looks at actual sizes.
 func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	return s.files.add(ctx, fileOf(r), actual)
 }
@@ -179,7 +174,7 @@ func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int
 // and Redis hears nothing.
 func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	units := r.Request.Units
 	size, stored, err := s.files.remove(ctx, fileOf(r))
@@ -197,7 +192,7 @@ func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 
 // Used implements [strategies.Viewer].
 func (s *luaReserve) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return s.keys.reading(ctx, s.redis, subject, p)
+	return family.Reading(ctx, s.redis, s.keys.used(p.Name, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner]. Units used at the start are a
@@ -206,7 +201,7 @@ func (s *luaReserve) Provision(ctx context.Context, p *quota.Policy, grants []st
 	if err := s.files.provision(ctx, p.Name, grants); err != nil {
 		return err
 	}
-	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), g.Limit, 0)
 		if g.Used == 0 {
 			pipe.Del(ctx, s.keys.used(p.Name, g.Subject))
@@ -222,10 +217,93 @@ func (s *luaReserve) SetLimit(ctx context.Context, p *quota.Policy, subjects []q
 	for i, subject := range subjects {
 		grants[i].Subject = subject
 	}
-	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), p.Limit, 0)
 	})
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.
 func (s *luaReserve) Close(context.Context) error { return nil }
+
+// syncOptions say when the sync runs.
+var syncOptions = []quota.Option{{
+	Name: "sync", Type: "duration", Default: "24h", Min: "0s",
+	Doc: "`period` of the sync job; 0s: never",
+}, {
+	Name: "demand", Default: demandNever, Values: []string{demandNever, demandRejected},
+	Doc: "rejected: a rejection starts a sync",
+}}
+
+// The values of the option demand.
+const (
+	demandNever    = "never"
+	demandRejected = "rejected"
+)
+
+// syncs is when an instance's sync runs.
+type syncs struct {
+	every    time.Duration
+	onDemand bool
+	wanted   *strategies.Flag
+	wake     func(job string)
+}
+
+// onDemandJob is the name of the job that a rejection wakes.
+const onDemandJob = "sync-on-demand"
+
+func newSyncs(env strategies.Env) syncs {
+	return syncs{
+		every: env.Options.Duration("sync"), onDemand: env.Options["demand"] == demandRejected,
+		wanted: new(strategies.Flag), wake: env.Wake,
+	}
+}
+
+// want asks for a round, where one may be asked for.
+func (s *syncs) want() {
+	if s.onDemand {
+		s.wanted.Store(true)
+		s.wake(onDemandJob)
+	}
+}
+
+// jobs are those that run a round: one for all instances by the clock, and one in
+// each instance on demand.
+func (s *syncs) jobs(round func(context.Context) (bool, error)) (jobs []strategies.Job) {
+	if s.every > 0 {
+		jobs = append(jobs, strategies.Job{Name: "sync", Singleton: true, Every: s.every, Run: round})
+	}
+	if s.onDemand {
+		jobs = append(jobs, strategies.Job{Name: onDemandJob, Pending: s.wanted.Load, Run: func(ctx context.Context) (bool, error) {
+			s.wanted.Store(false)
+			return round(ctx)
+		}})
+	}
+	return jobs
+}
+
+// Jobs implements [strategies.Jobber].
+func (s *luaReserve) Jobs() []strategies.Job { return s.syncs.jobs(s.sync) }
+
+// sync overwrites every tenant's count with the sum of its stored files. Between
+// the sum and the SET, and for uploads that have not arrived yet, it is wrong,
+// which is the record's own doing. The old value comes back with the SET only to
+// tell whether anything changed.
+func (s *luaReserve) sync(ctx context.Context) (changed bool, err error) {
+	tenants, err := s.files.tenants(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range tenants {
+		sum, err := s.files.stored(ctx, t)
+		if err != nil {
+			return changed, err
+		}
+		want := strconv.FormatInt(sum, 10)
+		old, err := s.redis.SetArgs(ctx, s.keys.used(t.policy, t.subject), want, redis.SetArgs{Get: true}).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return changed, fmt.Errorf("overwriting what %s has used: %w", t.subject, err)
+		}
+		changed = changed || old != want
+	}
+	return changed, nil
+}

@@ -5,25 +5,19 @@
 package service
 
 import (
-	"fmt"
+	_ "embed"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 // TierService is the tier that decides.
 const TierService quota.Tier = "service"
 
 // servesSingle refuses policies with costs other than 1: a request over HTTP is one.
 func servesSingle(p *quota.Policy) error {
-	for _, c := range p.Costs {
-		if c != 1 {
-			return fmt.Errorf("policy %s has requests of %d %s; a service counts a request as 1", p.Name, c, p.Unit)
-		}
-	}
-	return nil
-}
-
-// noFalseReject is the clause of what rejects nothing that fits.
-var noFalseReject = quota.Clause{
-	Property: quota.PropertyFalseReject, Formula: "0", Bound: func(quota.Params) int64 { return 0 },
+	return family.CostsAtMost(1, p, "; a service counts a request as 1")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The names of the strategies whose code is in package ratelimit, and their store.
@@ -21,10 +22,9 @@ const (
 const asWindows = "windows"
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      EnvoyRatelimit,
 		Doc:       "asks a service over Envoy's rate-limit protocol: envoyproxy/ratelimit, started for the run, or yours with --ratelimit",
-		Notes:     notes[EnvoyRatelimit],
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
@@ -36,10 +36,9 @@ func init() {
 		Elsewhere: strategies.WithFull,
 		Guarantee: envoyGuarantee,
 	})
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      GRPCBare,
 		Doc:       "asks a service over Envoy's rate-limit protocol for a descriptor without a limit: the cost of a call over gRPC",
-		Notes:     notes[GRPCBare],
 		Form:      strategies.Baseline,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
@@ -47,7 +46,7 @@ func init() {
 		Counts:    quota.CountsNothing,
 		Control:   strategies.ControlOpen,
 		Elsewhere: strategies.WithFull,
-		Guarantee: []quota.Clause{noFalseReject},
+		Guarantee: []quota.Clause{family.NoFalseReject()},
 	})
 }
 

@@ -8,13 +8,13 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:    "haproxy-req-rate",
 		Doc:     "HAProxy with a stick table of http_req_rate: denies keys whose rate is above the limit, rejected requests counted",
-		Notes:   notes["haproxy-req-rate"],
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedHAProxy},
 		Outside: true,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // NeedService is the store of http: a service of the user's own. Its client has the
@@ -23,10 +24,9 @@ type remote interface {
 }
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:    "http",
 		Doc:     "asks your service over HTTP, a gateway or a limiter in any language; the status is the decision",
-		Notes:   notes["http"],
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedService},
 		Outside: true,

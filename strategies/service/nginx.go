@@ -8,13 +8,13 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:    "nginx-limit-req",
 		Doc:     "nginx with limit_req: a bucket of burst + 1 requests for each key, in memory that its workers share",
-		Notes:   notes["nginx-limit-req"],
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedNginx},
 		Outside: true,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -28,14 +29,16 @@ var counterMeta = strategies.Meta{
 	Name:      "sliding-counter",
 	Source:    "ProjectEPU",
 	Doc:       "two numbered windows; the previous one is weighted by its share of the last window's length",
-	Notes:     notes["sliding-counter"],
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     []quota.Kind{quota.Rolling, quota.Fixed},
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
-		{Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash}, Formula: "L", Bound: none},
+		{
+			Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash},
+			Formula: "L", Bound: family.None,
+		},
 		quota.Weighted(quota.FaultCrash),
 		// What was weighed may have left the rolling window long ago.
 		quota.MayReject(quota.FaultCrash, quota.FaultClock),
@@ -81,13 +84,11 @@ func (s *slidingCounter) Take(ctx context.Context, req quota.Request) (quota.Dec
 // Refund implements [strategies.Refunder].
 func (s *slidingCounter) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return fmt.Errorf("refunding a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	keys := s.counters(r.Request.Subject, r.Request.Policy, r.Window)[:1]
-	if err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err(); err != nil {
-		return fmt.Errorf("refunding %d units: %w", r.Request.Units, err)
-	}
-	return nil
+	err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err()
+	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 
 // Used implements [strategies.Viewer]: what is counted in the numbered window, and
@@ -121,13 +122,12 @@ func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, p *quo
 // force, and drops the one before.
 func (s *slidingCounter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	span := numbered(p.Window).At(s.clock.Now())
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		keys := s.counters(g.Subject, p, span.Index)
 		pipe.Del(ctx, keys...)
 		if g.Used > 0 {
 			pipe.Set(ctx, keys[0], g.Used, time.Duration(lifetime(2*span.End.Sub(span.Start)))*time.Millisecond)
 		}
-		return nil
 	})
 }
 

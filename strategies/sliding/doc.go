@@ -11,6 +11,7 @@ package sliding
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"time"
 
@@ -18,7 +19,11 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 func init() {
 	quota.RegisterPolicy(quota.Policy{
@@ -26,10 +31,7 @@ func init() {
 		Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 10},
 		Doc:    "calls of a client, 20 at once and 10 a second in the long run",
 	})
-	strategies.Register(logMeta)
-	strategies.Register(counterMeta)
-	strategies.Register(tokenBucketMeta)
-	strategies.Register(gcraMeta)
+	family.Register(notes, logMeta, counterMeta, tokenBucketMeta, gcraMeta)
 }
 
 // The faults that leave Redis' own count as high as it should be or higher. A key
@@ -48,10 +50,8 @@ type base struct {
 // openBase loads the scripts, so that every instance asks by digest from its first
 // call on.
 func openBase(ctx context.Context, env strategies.Env, scripts ...*redis.Script) (base, error) {
-	for _, s := range scripts {
-		if err := s.Load(ctx, strategies.Redis(env)).Err(); err != nil {
-			return base{}, fmt.Errorf("loading the scripts: %w", err)
-		}
+	if err := family.Load(ctx, strategies.Redis(env), scripts...); err != nil {
+		return base{}, err
 	}
 	return base{redis: strategies.Redis(env), prefix: env.Prefix}, nil
 }
@@ -68,12 +68,9 @@ func (*base) Close(context.Context) error { return nil }
 // answer runs a script that answers three numbers: whether the request is admitted,
 // how many units remain, and for how many microseconds a rejected caller should wait.
 func (b *base) answer(ctx context.Context, s *redis.Script, keys []string, args ...any) (quota.Decision, error) {
-	res, err := s.Run(ctx, b.redis, keys, args...).Int64Slice()
+	res, err := family.Numbers(s.Run(ctx, b.redis, keys, args...), 3)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
-	}
-	if len(res) != 3 {
-		return quota.Decision{}, fmt.Errorf("the script answered %v", res)
 	}
 	d := quota.Decision{Admitted: res[0] == 1, Tier: quota.TierRedis, Remaining: max(0, res[1])}
 	if !d.Admitted {
@@ -85,44 +82,23 @@ func (b *base) answer(ctx context.Context, s *redis.Script, keys []string, args 
 // reading runs a script that answers two numbers: whether there is a record, and how
 // many units it says are used.
 func (b *base) reading(ctx context.Context, s *redis.Script, keys []string, args ...any) ([]quota.Reading, error) {
-	res, err := s.Run(ctx, b.redis, keys, args...).Int64Slice()
+	res, err := family.Numbers(s.Run(ctx, b.redis, keys, args...), 2)
 	if err != nil {
 		return nil, fmt.Errorf("reading what is used: %w", err)
-	}
-	if len(res) != 2 {
-		return nil, fmt.Errorf("the script answered %v", res)
 	}
 	return []quota.Reading{{Tier: quota.TierRedis, Units: res[1], Known: res[0] == 1}}, nil
 }
 
-// provisionBatch is how many subjects are set up per round trip.
-const provisionBatch = 1000
-
 // provision sets subjects up; set adds the commands that write the state of one who
 // has used some units.
-func (b *base) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
-	set func(pipe redis.Pipeliner, g strategies.Grant) error) error {
-	for len(grants) > 0 {
-		n := min(provisionBatch, len(grants))
-		pipe := b.redis.Pipeline()
-		for _, g := range grants[:n] {
-			if g.Limit != p.Limit {
-				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-			}
-			if err := set(pipe, g); err != nil {
-				return err
-			}
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("setting up %d subjects: %w", n, err)
-		}
-		grants = grants[n:]
+func (b *base) provision(
+	ctx context.Context, p *quota.Policy, grants []strategies.Grant, set func(redis.Pipeliner, strategies.Grant),
+) error {
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
 	}
-	return nil
+	return family.Provision(ctx, b.redis, grants, set)
 }
-
-// length of a window that has one, in real time.
-func length(w *quota.Window) time.Duration { return w.RealLength() }
 
 // micros is a length in whole microseconds, rounded up.
 func micros(d time.Duration) int64 {
@@ -136,6 +112,3 @@ const grace = time.Second
 // lifetime is that of a key which must outlive a length of real time, in whole
 // milliseconds.
 func lifetime(d time.Duration) int64 { return int64((d + grace) / time.Millisecond) }
-
-// none is the bound of what never happens.
-func none(quota.Params) int64 { return 0 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -32,27 +33,21 @@ var logMeta = strategies.Meta{
 	Name:   "sliding-log",
 	Source: "ProjectEPU",
 	Doc:    "a sorted set of the times of all units in the last window's length, kept by one script",
-	Notes:  notes["sliding-log"],
 	Form:   strategies.Future,
 	Core:   true,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.Rolling},
 	Serves: func(p *quota.Policy) error {
-		for _, c := range p.Costs {
-			if c > mostEntries {
-				return fmt.Errorf("policy %s has requests of %d %s; at most %d are logged", p.Name, c, p.Unit, mostEntries)
-			}
-		}
-		return nil
+		return family.CostsAtMost(mostEntries, p, fmt.Sprintf("; at most %d are logged", mostEntries))
 	},
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		{Property: quota.PropertyLeak, Clock: byRedis,
-			Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: none},
+			Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: family.None},
 		// What a caller was told to have failed may be in the log.
 		{Property: quota.PropertyFalseReject, Clock: byRedis,
-			Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry, quota.FaultLimit}, Formula: "0", Bound: none},
+			Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry, quota.FaultLimit}, Formula: "0", Bound: family.None},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		b, err := openBase(ctx, env, logScript, logUsedScript, logFillScript)
@@ -77,7 +72,7 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	}
 	p := req.Policy
 	d, err := s.answer(ctx, logScript, []string{s.key(req.Subject, p)},
-		micros(length(&p.Window)), p.Limit, req.Units, req.ID, lifetime(length(&p.Window)))
+		micros(p.Window.RealLength()), p.Limit, req.Units, req.ID, lifetime(p.Window.RealLength()))
 	if d.Admitted {
 		d.Reservation = quota.Reservation{Request: req}
 	}
@@ -87,32 +82,29 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 // Refund implements [strategies.Refunder].
 func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return fmt.Errorf("refunding a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	entries := make([]any, r.Request.Units)
 	for i := range entries {
 		entries[i] = strconv.FormatUint(r.Request.ID, 10) + ":" + strconv.Itoa(i+1)
 	}
-	if err := s.redis.ZRem(ctx, s.key(r.Request.Subject, r.Request.Policy), entries...).Err(); err != nil {
-		return fmt.Errorf("refunding %d units: %w", r.Request.Units, err)
-	}
-	return nil
+	err := s.redis.ZRem(ctx, s.key(r.Request.Subject, r.Request.Policy), entries...).Err()
+	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 
 // Used implements [strategies.Viewer].
 func (s *slidingLog) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return s.reading(ctx, logUsedScript, []string{s.key(subject, p)}, micros(length(&p.Window)))
+	return s.reading(ctx, logUsedScript, []string{s.key(subject, p)}, micros(p.Window.RealLength()))
 }
 
 // Provision implements [strategies.Provisioner].
 func (s *slidingLog) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := s.key(g.Subject, p)
 		if g.Used == 0 {
 			pipe.Del(ctx, key)
-			return nil
+			return
 		}
-		logFillScript.EvalSha(ctx, pipe, []string{key}, g.Used, lifetime(length(&p.Window)))
-		return nil
+		logFillScript.EvalSha(ctx, pipe, []string{key}, g.Used, lifetime(p.Window.RealLength()))
 	})
 }

@@ -20,10 +20,7 @@ func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if !ok {
 		tb.Skip("has no jobs")
 	}
-	p, ok := anyKind(m)
-	if !ok {
-		tb.Skip("serves no policy")
-	}
+	p := anyKind(tb, m)
 	b := f.book(withLimit(p, 3))
 	for range 3 {
 		b.exhaust(b.subject(0), 6)
@@ -74,10 +71,7 @@ func checkCancelled(tb testing.TB, m *strategies.Meta, stores Stores) {
 		tb.Skip("pipelines of go-redis go on under a context of their own, whatever became of the caller's")
 	}
 	f := open(tb, m, stores, 1)
-	p, ok := anyKind(m)
-	if !ok {
-		tb.Skip("serves no policy")
-	}
+	p := anyKind(tb, m)
 	b := f.book(withLimit(p, 5))
 	s := b.subject(0)
 	cancelled, cancel := context.WithCancel(f.ctx())
@@ -109,10 +103,7 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if f.needsOthers && f.breakOthers == nil {
 		tb.Skip("needs a store that cannot be broken here")
 	}
-	p, ok := anyKind(m)
-	if !ok {
-		tb.Skip("serves no policy")
-	}
+	p := anyKind(tb, m)
 	const limit = 5
 	b := f.book(withLimit(p, limit))
 	before, fresh, after := b.subject(0), b.subject(0), b.subject(0)
@@ -172,10 +163,7 @@ const patience = time.Second
 // leaves nothing running.
 func checkClose(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 1)
-	p, ok := anyKind(m)
-	if !ok {
-		tb.Skip("serves no policy")
-	}
+	p := anyKind(tb, m)
 	b := f.book(withLimit(p, 20))
 	s := b.subject(0)
 	b.take(s, 1) // connections are made by now

@@ -169,12 +169,13 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 func (f *fixture) hooked(c redis.UniversalClient, virtual bool) redis.UniversalClient {
 	c.AddHook(f.witness.RedisHook())
 	if virtual {
-		c.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
+		p := pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")}
+		c.AddHook(hook(p.look))
 	}
 	if f.postponed {
-		c.AddHook(postponing{f.witness})
+		c.AddHook(hook(f.postpone))
 	}
-	c.AddHook(outage{&f.broken})
+	c.AddHook(hook(f.refuse))
 	return c
 }
 
@@ -228,28 +229,34 @@ func closePool(p *pgxpool.Pool) {
 	p.Close()
 }
 
-// outage is a go-redis hook that lets no command through while it is on.
-type outage struct{ on *atomic.Bool }
+// refuse lets no command through while the stores are broken.
+func (f *fixture) refuse(_ context.Context, cmds []redis.Cmder, send func() error) error {
+	if !f.broken.Load() {
+		return send()
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(errOutage)
+	}
+	return errOutage
+}
 
-func (o outage) DialHook(next redis.DialHook) redis.DialHook { return next }
+// hook is called with the commands that a Redis client is about to send: one, or those of
+// a pipeline.
+type hook func(ctx context.Context, cmds []redis.Cmder, send func() error) error
 
-func (o outage) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+// DialHook implements [redis.Hook].
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if o.on.Load() {
-			return errOutage
-		}
-		return next(ctx, cmd)
+		return h(ctx, []redis.Cmder{cmd}, func() error { return next(ctx, cmd) })
 	}
 }
 
-func (o outage) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+// ProcessPipelineHook implements [redis.Hook].
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if o.on.Load() {
-			for _, cmd := range cmds {
-				cmd.SetErr(errOutage)
-			}
-			return errOutage
-		}
-		return next(ctx, cmds)
+		return h(ctx, cmds, func() error { return next(ctx, cmds) })
 	}
 }

@@ -1,12 +1,12 @@
 package strategytest
 
 import (
+	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-
-	"github.com/quotabench/quotabench/internal/clock"
 )
 
 // testLength is the length of windows that are not meant to end, and the time in which
@@ -77,18 +77,25 @@ func servedKind(meta *strategies.Meta, want func(quota.Kind) bool) (p quota.Poli
 	return quota.Policy{}, false
 }
 
-// anyKind is the first policy served.
-func anyKind(meta *strategies.Meta) (quota.Policy, bool) {
-	return servedKind(meta, func(quota.Kind) bool { return true })
+// anyKind is the first policy served. A strategy that serves none is skipped: the check of
+// the Meta fails for it.
+func anyKind(tb testing.TB, meta *strategies.Meta) quota.Policy {
+	tb.Helper()
+	p, ok := servedKind(meta, func(quota.Kind) bool { return true })
+	if !ok {
+		tb.Skip("serves no policy")
+	}
+	return p
 }
 
 // standingFirst is a standing policy where one is served, which is what refunds
 // are about, and any other where not.
-func standingFirst(meta *strategies.Meta) (quota.Policy, bool) {
+func standingFirst(tb testing.TB, meta *strategies.Meta) quota.Policy {
+	tb.Helper()
 	if p, ok := servedKind(meta, func(k quota.Kind) bool { return k == quota.Standing }); ok {
-		return p, true
+		return p
 	}
-	return anyKind(meta)
+	return anyKind(tb, meta)
 }
 
 // withLimit returns the policy with that limit and with the present in the middle

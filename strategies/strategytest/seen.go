@@ -206,30 +206,13 @@ func checkClockApart(tb testing.TB, asked *fixture, stores Stores, c quota.Clock
 	}
 }
 
-// postponing has a Redis answer times that are years ahead.
-type postponing struct{ w *witness.Witness }
-
-// DialHook implements [redis.Hook].
-func (postponing) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (p postponing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		p.w.Postpone(cmd, postponement)
-		return err
+// postpone has a Redis answer times that are years ahead.
+func (f *fixture) postpone(_ context.Context, cmds []redis.Cmder, send func() error) error {
+	err := send()
+	for _, cmd := range cmds {
+		f.witness.Postpone(cmd, postponement)
 	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (p postponing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		for _, cmd := range cmds {
-			p.w.Postpone(cmd, postponement)
-		}
-		return err
-	}
+	return err
 }
 
 // skipForeign skips what moves time for code that reads the clock of package time:
@@ -261,28 +244,15 @@ type pieces struct {
 	date string // the wall clock's month
 }
 
-// DialHook implements [redis.Hook].
-func (pieces) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (p pieces) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		p.look(ctx, cmd)
-		return next(ctx, cmd)
+// look is a [hook].
+func (p pieces) look(ctx context.Context, cmds []redis.Cmder, send func() error) error {
+	for _, cmd := range cmds {
+		p.lookAt(ctx, cmd)
 	}
+	return send()
 }
 
-// ProcessPipelineHook implements [redis.Hook].
-func (p pieces) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			p.look(ctx, cmd)
-		}
-		return next(ctx, cmds)
-	}
-}
-
-func (p pieces) look(ctx context.Context, cmd redis.Cmder) {
+func (p pieces) lookAt(ctx context.Context, cmd redis.Cmder) {
 	for _, arg := range cmd.Args()[1:] {
 		text, ok := arg.(string)
 		if !ok {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -72,14 +73,7 @@ type reader interface {
 
 // openSource picks PostgreSQL where there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
-	switch {
-	case strategies.Postgres(env) != nil:
-		return openPostgres(ctx, strategies.Postgres(env))
-	case env.Model != nil:
-		return openModel(env), nil
-	default:
-		return nil, errors.New("neither PostgreSQL nor its model is there")
-	}
+	return family.OpenSource(ctx, env, openPostgres, openModel)
 }
 
 // openReplica opens what misses read with source=replica: the store

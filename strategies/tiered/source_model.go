@@ -27,7 +27,7 @@ type modelSource struct {
 	past *past
 }
 
-func openModel(env strategies.Env) *modelSource {
+func openModel(env strategies.Env) source {
 	rows := strategies.SharedValue(env.Shared, "tiered.quotas", func() table { return table{} })
 	return &modelSource{model: env.Model, rows: rows}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // undefinedColumn is PostgreSQL's code for a column that is not there.
@@ -28,7 +28,7 @@ type postgresSource struct {
 }
 
 func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
-	if err := schema.Ensure(ctx, pool, "quotas", sqlSchema); err != nil {
+	if err := family.Ensure(ctx, pool, "quotas", sqlSchema); err != nil {
 		return nil, err
 	}
 	p := &postgresSource{pool: pool, sql: map[*use]*statements{}}
@@ -121,34 +121,51 @@ func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBac
 }
 
 func (p *postgresSource) reset(ctx context.Context, u *use) ([]quota.Subject, error) {
-	rows, err := p.pool.Query(ctx, p.sql[u].reset)
-	if err != nil {
-		return nil, err
-	}
-	agents, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := p.pool.Query(ctx, p.sql[u].reset) // CollectRows returns its error
+	agents, err := pgx.CollectRows(rows, pgx.RowTo[quota.Subject])
 	// The order in which rows come back is PostgreSQL's to choose.
 	slices.Sort(agents)
-	subjects := make([]quota.Subject, len(agents))
-	for i, a := range agents {
-		subjects[i] = quota.Subject(a)
-	}
-	return subjects, nil
+	return agents, err
 }
 
 func (p *postgresSource) provision(ctx context.Context, u *use, grants []strategies.Grant) error {
-	agents := make([]string, len(grants))
-	used, limits := make([]int64, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		agents[i], used[i], limits[i] = string(g.Subject), g.Used, g.Limit
-	}
+	agents, limits, used := family.Columns(grants)
 	_, err := p.pool.Exec(ctx, p.sql[u].provision, agents, used, limits)
 	return err
 }
 
 func (p *postgresSource) setLimit(ctx context.Context, u *use, agents []quota.Subject, limit int64) error {
-	_, err := p.pool.Exec(ctx, p.sql[u].setLimit, strategies.Names(agents), limit)
+	_, err := p.pool.Exec(ctx, p.sql[u].setLimit, family.Names(agents), limit)
 	return err
+}
+
+// postgresReplica reads a streaming replica.
+type postgresReplica struct {
+	*postgresSource
+	primary *pgxpool.Pool
+	clock   quota.Clock
+}
+
+// follow waits until the replica has replayed what the primary had written when it
+// was asked. It is for opening and setting up: no check waits for it.
+func (p *postgresReplica) follow(ctx context.Context) error {
+	var written string
+	if err := p.primary.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&written); err != nil {
+		return fmt.Errorf("ask the primary how far it has written: %w", err)
+	}
+	for {
+		var there *bool
+		if err := p.pool.QueryRow(ctx, "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written).Scan(&there); err != nil {
+			return fmt.Errorf("ask the replica how far it has read: %w", err)
+		}
+		switch {
+		case there == nil:
+			return fmt.Errorf("the store that misses read replays no other's log: it is no replica")
+		case *there:
+			return nil
+		}
+		if err := p.clock.Sleep(ctx, followEvery); err != nil {
+			return fmt.Errorf("wait for the replica: %w", err)
+		}
+	}
 }

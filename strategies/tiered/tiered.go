@@ -2,6 +2,7 @@ package tiered
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -10,7 +11,11 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 const (
 	// hashTTL is how long a hash of counts lives after a write, in policy time.
@@ -27,20 +32,18 @@ const (
 )
 
 func init() {
-	strategies.Register(meta(strategies.Meta{
+	family.Register(notes, meta(strategies.Meta{
 		Name:    "redis-hash",
 		Doc:     "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
-		Notes:   notes["redis-hash"],
 		Options: options,
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, nil)
 		},
 	}))
-	strategies.Register(meta(strategies.Meta{
+	family.Register(notes, meta(strategies.Meta{
 		Name:    "three-tier",
 		Core:    true,
 		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
-		Notes:   notes["three-tier"],
 		Options: append([]quota.Option{optionFilter, optionSync}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
@@ -62,7 +65,7 @@ func meta(m strategies.Meta) strategies.Meta {
 	}
 	// The record's queue takes seconds after each round until it is empty.
 	m.BriskOptions = quota.Options{"lag": "0s", "batch": "256"}
-	m.Kinds = []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
+	m.Kinds = family.Windowed
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
 	m.GivesBack = true
@@ -113,7 +116,6 @@ type instance struct {
 }
 
 var (
-	_ strategies.Strategy    = (*instance)(nil)
 	_ strategies.Refunder    = (*instance)(nil)
 	_ strategies.Committer   = (*instance)(nil)
 	_ strategies.Viewer      = (*instance)(nil)
@@ -166,7 +168,7 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 		return d, nil
 	}
 	if charged, err := in.charge(ctx, u, req, req.Units); err != nil {
-		if in.chargeFirst || in.gaveUp(ctx) {
+		if in.chargeFirst || family.GaveUp(ctx, in.clock) {
 			return quota.Decision{}, err
 		}
 		// The check has answered and the work is done: what fails after that, an

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed take.lua
@@ -33,7 +34,6 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Core:   true,
 	Source: "ADR-008",
 	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
-	Notes:  notes["incr-expire-atomic"],
 	Form:   strategies.Hardened,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
@@ -42,16 +42,11 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		{
-			Property:  quota.PropertyFalseReject,
-			Tolerates: []quota.Fault{quota.FaultLimit},
-			Formula:   "0",
-			Bound:     func(quota.Params) int64 { return 0 },
-		},
+		family.NoFalseReject(quota.FaultLimit),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		if err := takeScript.Load(ctx, strategies.Redis(env)).Err(); err != nil {
-			return nil, fmt.Errorf("loading the script: %w", err)
+		if err := family.Load(ctx, strategies.Redis(env), takeScript); err != nil {
+			return nil, err
 		}
 		return &incrExpireAtomic{newCounter(env, userLinks)}, nil
 	},
@@ -62,10 +57,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 // the same clock: however late a command comes, a window is never counted twice.
 type incrExpireAtomic struct{ counter }
 
-var (
-	_ strategies.Viewer      = (*incrExpireAtomic)(nil)
-	_ strategies.Provisioner = (*incrExpireAtomic)(nil)
-)
+var _ strategies.Provisioner = (*incrExpireAtomic)(nil)
 
 // Take implements [strategies.Strategy].
 func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

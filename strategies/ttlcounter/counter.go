@@ -2,7 +2,6 @@ package ttlcounter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // counter is what the strategies of this package share: where the keys are, and
@@ -23,6 +23,8 @@ type counter struct {
 	record  record
 	windows *quota.Memo
 }
+
+var _ strategies.Viewer = (*counter)(nil)
 
 // record is how a design record names its keys: what the subjects are, the policy
 // that it is about, and how its keys call what is counted.
@@ -43,7 +45,7 @@ func newCounter(env strategies.Env, r record) counter {
 // counted, so that two policies of one subject do not share a counter. Neither
 // that nor labels hold a colon, which keeps keys unambiguous for any subject.
 func (c *counter) key(s quota.Subject, p *quota.Policy, label string) string {
-	return c.family + string(s) + ":" + strategies.KeySegment(p.Name, c.record.policy, c.record.counted) + ":" + label
+	return c.family + string(s) + ":" + family.KeySegment(p.Name, c.record.policy, c.record.counted) + ":" + label
 }
 
 // current is the window that contains now, and the subject's key in it.
@@ -52,35 +54,11 @@ func (c *counter) current(s quota.Subject, p *quota.Policy, now time.Time) (*quo
 	return &w.Span, c.key(s, p, w.Label)
 }
 
-// value reads a counter; known is false where the key does not exist.
-func (c *counter) value(ctx context.Context, s quota.Subject, p *quota.Policy) (value int64, known bool, err error) {
-	_, key := c.current(s, p, c.clock.Now())
-	return c.valueAt(ctx, key, s)
-}
-
-// valueAt reads the counter at a key, which is that of s.
-func (c *counter) valueAt(ctx context.Context, key string, s quota.Subject) (value int64, known bool, err error) {
-	value, err = c.redis.Get(ctx, key).Int64()
-	if errors.Is(err, redis.Nil) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("reading the counter of %s: %w", s, err)
-	}
-	return value, true, nil
-}
-
 // Used implements [strategies.Viewer] for counters that count upwards.
 func (c *counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	n, known, err := c.value(ctx, s, p)
-	if err != nil {
-		return nil, err
-	}
-	return []quota.Reading{{Tier: quota.TierRedis, Units: n, Known: known}}, nil
+	_, key := c.current(s, p, c.clock.Now())
+	return family.Reading(ctx, c.redis, key, s)
 }
-
-// provisionBatch is how many subjects are set up per round trip.
-const provisionBatch = 1000
 
 // provision sets the counters of the window in force; set adds the commands that
 // write the counter of a subject who has used some units, with its time to live.
@@ -88,33 +66,8 @@ func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strat
 	set func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time)) error {
 	now := c.clock.Now()
 	w := c.windows.At(&p.Window, now)
-	return c.provisionAt(ctx, p, grants, func(s quota.Subject) string { return c.key(s, p, w.Label) },
+	return family.ProvisionCounters(ctx, c.redis, p, grants, func(s quota.Subject) string { return c.key(s, p, w.Label) },
 		func(pipe redis.Pipeliner, key string, used int64) { set(pipe, key, used, &w.Span, now) })
-}
-
-// provisionAt sets the counters at the keys of the subjects.
-func (c *counter) provisionAt(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
-	keyOf func(quota.Subject) string, set func(pipe redis.Pipeliner, key string, used int64)) error {
-	for len(grants) > 0 {
-		n := min(provisionBatch, len(grants))
-		pipe := c.redis.Pipeline()
-		for _, g := range grants[:n] {
-			if g.Limit != p.Limit {
-				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-			}
-			key := keyOf(g.Subject)
-			if g.Used == 0 {
-				pipe.Del(ctx, key)
-				continue
-			}
-			set(pipe, key, g.Used)
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("setting up %d subjects: %w", n, err)
-		}
-		grants = grants[n:]
-	}
-	return nil
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.
@@ -143,4 +96,24 @@ func decide(admitted bool, remaining int64, span *quota.Span, now time.Time) quo
 func wholeSeconds(span *quota.Span, now time.Time) time.Duration {
 	d := span.End.Sub(now)
 	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+// countdown is a counter of what is left of the limit, as ADR-009 keeps it.
+type countdown struct{ counter }
+
+// decrement uses the record's DECR wherever it says the same as DECRBY.
+func (c *countdown) decrement(ctx context.Context, key string, units int64) (left int64, err error) {
+	if units == 1 {
+		return c.redis.Decr(ctx, key).Result()
+	}
+	return c.redis.DecrBy(ctx, key, units).Result()
+}
+
+// Used implements [strategies.Viewer]: what is not left has been used.
+func (c *countdown) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	readings, err := c.counter.Used(ctx, subject, p)
+	if err == nil && readings[0].Known {
+		readings[0].Units = p.Limit - readings[0].Units
+	}
+	return readings, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The values of the option init.
@@ -22,7 +23,6 @@ var decrExpireMeta = strategies.Meta{
 	Name:   "decr-expire",
 	Source: "ADR-009",
 	Doc:    "SET NX to the limit with an expiry, DECR, reject below zero; rejected attempts count",
-	Notes:  notes["decr-expire"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
@@ -39,7 +39,7 @@ var decrExpireMeta = strategies.Meta{
 		// is not tolerated. The same expiry between the two commands does the
 		// opposite: the key is gone, DECR makes one at -1, and all is rejected.
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
-		roomForSingleUnits,
+		family.RoomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s := &decrExpire{countdown: countdown{newCounter(env, linkHits)}}
@@ -98,10 +98,7 @@ func (o *once) forget() {
 	o.label, o.keys = "", nil
 }
 
-var (
-	_ strategies.Viewer      = (*decrExpire)(nil)
-	_ strategies.Provisioner = (*decrExpire)(nil)
-)
+var _ strategies.Provisioner = (*decrExpire)(nil)
 
 // Take implements [strategies.Strategy].
 func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

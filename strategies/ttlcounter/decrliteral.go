@@ -11,7 +11,6 @@ var decrLiteralMeta = strategies.Meta{
 	Name:   "decr-literal",
 	Source: "ADR-009",
 	Doc:    "DECR a count of remaining units that nothing ever sets to the maximum, reject below zero",
-	Notes:  notes["decr-literal"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
@@ -35,8 +34,6 @@ var decrLiteralMeta = strategies.Meta{
 // It is no Provisioner: whatever initialised the count would be the very step
 // that the pseudo-code leaves out.
 type decrLiteral struct{ countdown }
-
-var _ strategies.Viewer = (*decrLiteral)(nil)
 
 // Take implements [strategies.Strategy].
 func (s *decrLiteral) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

@@ -14,26 +14,17 @@
 package ttlcounter
 
 import (
+	_ "embed"
+
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 // tumbling are the windows that can be part of a key.
 var tumbling = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
-
-// roomForSingleUnits is the clause of counters that count rejected attempts too:
-// a large request that was turned away has used up what a small one could still
-// have had.
-var roomForSingleUnits = quota.Clause{
-	Property: quota.PropertyFalseReject,
-	Formula:  "0 while every request asks for one unit",
-	Bound: func(p quota.Params) int64 {
-		if p.MaxCost <= 1 {
-			return 0
-		}
-		return p.Offered
-	},
-}
 
 // ofRecord is what both records say: all requests are served up to the limit, one at most
 // crosses it, since Redis serves them one by one, and none is admitted while Redis is away.
@@ -43,13 +34,10 @@ func ofRecord(source string) []quota.Clause {
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source + ": one request at most crosses the limit",
 			Formula: "L + largest cost", Bound: func(p quota.Params) int64 { return p.MaxCost },
 		},
-		roomForSingleUnits.From(source + ": all are served up to the limit"),
+		family.RoomForSingleUnits.From(source + ": all are served up to the limit"),
 	}
 }
 
 func init() {
-	strategies.Register(incrExpireMeta)
-	strategies.Register(incrExpireAtomicMeta)
-	strategies.Register(decrExpireMeta)
-	strategies.Register(decrLiteralMeta)
+	family.Register(notes, incrExpireMeta, incrExpireAtomicMeta, decrExpireMeta, decrLiteralMeta)
 }

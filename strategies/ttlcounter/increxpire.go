@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var incrExpireMeta = strategies.Meta{
@@ -15,7 +16,6 @@ var incrExpireMeta = strategies.Meta{
 	Core:   true,
 	Source: "ADR-008",
 	Doc:    "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
-	Notes:  notes["incr-expire"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
@@ -26,7 +26,7 @@ var incrExpireMeta = strategies.Meta{
 		// the INCR is not tolerated: the key may have expired by then, and the late
 		// command starts the old window's count again.
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
-		roomForSingleUnits,
+		family.RoomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, userLinks)}, nil
@@ -37,10 +37,7 @@ var incrExpireMeta = strategies.Meta{
 // between them leaves a key that never expires.
 type incrExpire struct{ counter }
 
-var (
-	_ strategies.Viewer      = (*incrExpire)(nil)
-	_ strategies.Provisioner = (*incrExpire)(nil)
-)
+var _ strategies.Provisioner = (*incrExpire)(nil)
 
 // Take implements [strategies.Strategy].
 func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

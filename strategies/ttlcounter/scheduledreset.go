@@ -3,6 +3,7 @@ package ttlcounter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The options of scheduled-reset.
@@ -25,14 +27,15 @@ const (
 	// mostResets is how many resets can fall into one window: one that began before
 	// it, that of an earlier window which is late, and its own.
 	mostResets = 3
+	// deleteBatch is how many counters are deleted in a round trip.
+	deleteBatch = 1000
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:   "scheduled-reset",
 		Source: "ADR-008, ADR-009",
 		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
-		Notes:  notes["scheduled-reset"],
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},
 		Kinds:  tumbling,
@@ -94,16 +97,12 @@ func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Dec
 
 // counterOf is the key of a subject's one counter.
 func (s *scheduledReset) counterOf(subject quota.Subject, policy string) string {
-	return s.family + string(subject) + ":" + strategies.KeySegment(policy, s.record.policy, s.record.counted)
+	return s.family + string(subject) + ":" + family.KeySegment(policy, s.record.policy, s.record.counted)
 }
 
 // Used implements [strategies.Viewer].
 func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	n, known, err := s.valueAt(ctx, s.counterOf(subject, p.Name), subject)
-	if err != nil {
-		return nil, err
-	}
-	return []quota.Reading{{Tier: quota.TierRedis, Units: n, Known: known}}, nil
+	return family.Reading(ctx, s.redis, s.counterOf(subject, p.Name), subject)
 }
 
 // Provision implements [strategies.Provisioner].
@@ -112,7 +111,7 @@ func (s *scheduledReset) Provision(ctx context.Context, p *quota.Policy, grants 
 	for _, g := range grants {
 		s.schedule.see(g.Subject, p, now)
 	}
-	return s.provisionAt(ctx, p, grants, func(subject quota.Subject) string { return s.counterOf(subject, p.Name) },
+	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.counterOf(subject, p.Name) },
 		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, 0) })
 }
 
@@ -134,16 +133,15 @@ func (s *scheduledReset) reset(ctx context.Context) (changed bool, err error) {
 			s.schedule.done(d)
 			continue
 		}
-		for subjects := d.subjects; len(subjects) > 0; {
-			n := min(provisionBatch, len(subjects))
-			keys := make([]string, n)
-			for i := range keys {
-				keys[i] = s.counterOf(subjects[i], d.policy)
+		for subjects := range slices.Chunk(d.subjects, deleteBatch) {
+			keys := make([]string, len(subjects))
+			for i, subject := range subjects {
+				keys[i] = s.counterOf(subject, d.policy)
 			}
 			if err := s.redis.Del(ctx, keys...).Err(); err != nil {
-				return changed, fmt.Errorf("delete %d counters of %s: %w", n, d.policy, err)
+				return changed, fmt.Errorf("delete %d counters of %s: %w", len(keys), d.policy, err)
 			}
-			subjects, changed = subjects[n:], true
+			changed = true
 		}
 		s.resets.Add(1)
 		s.schedule.done(d)

@@ -1,13 +1,13 @@
 package window
 
 import (
-	"fmt"
 	"sync"
 	"time"
 	"unsafe"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // deques are the moments of one process, by subject and policy. A subject that
@@ -88,13 +88,13 @@ func (s *deques) size() (n, bytes int64) {
 // provision replaces the deques of the subjects: units used at the start were
 // admitted at this moment.
 func (s *deques) provision(p *quota.Policy, grants []strategies.Grant) error {
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
 	for _, g := range grants {
-		if err := sharesLimit(p, g); err != nil {
-			return err
-		}
 		q := &deque{}
 		if g.Used > 0 {
 			q.add(now, g.Used)
@@ -141,13 +141,4 @@ func (q *deque) free(units int64, now time.Time, length time.Duration) time.Dura
 		}
 	}
 	return 0
-}
-
-// sharesLimit refuses a limit of the subject's own: the record's limits are those
-// of the caller's code.
-func sharesLimit(p *quota.Policy, g strategies.Grant) error {
-	if g.Limit != p.Limit {
-		return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-	}
-	return nil
 }

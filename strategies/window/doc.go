@@ -10,11 +10,15 @@
 package window
 
 import (
+	_ "embed"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 // kinds are the windows of one length. An hour of the calendar is one:
 // ProjectEPU's limiter takes any number of seconds.
@@ -29,6 +33,5 @@ func length(w quota.Window) time.Duration {
 }
 
 func init() {
-	strategies.Register(fixedMeta)
-	strategies.Register(dequeMeta)
+	family.Register(notes, fixedMeta, dequeMeta)
 }

@@ -2,7 +2,6 @@ package window
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The faults that leave Redis' own count as high as it should be or higher, and
@@ -27,7 +27,6 @@ var fixedMeta = strategies.Meta{
 	Name:   "fixed-window",
 	Source: "ProjectEPU",
 	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
-	Notes:  notes["fixed-window"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,
@@ -37,10 +36,10 @@ var fixedMeta = strategies.Meta{
 		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
 	}},
 	Record: []quota.Clause{
-		leak(tumbling, "L", nil, none).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
+		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
 	},
 	Guarantee: []quota.Clause{
-		leak(tumbling, "L", counted, none),
+		leak(tumbling, "L", counted, family.None),
 		leak(rolling, "2 L", counted, func(p quota.Params) int64 { return p.Limit }),
 		// A deque never holds more than L of any one length of time, and there is one
 		// in each process.
@@ -48,19 +47,9 @@ var fixedMeta = strategies.Meta{
 			func(p quota.Params) int64 { return p.Instances * p.Limit }),
 		leak(rolling, "2 L + instances x L", fellBack,
 			func(p quota.Params) int64 { return (1 + p.Instances) * p.Limit }),
-		{
-			// Rejected attempts count: a large one uses up what a small one could have
-			// had. That holds for a rolling window too, which contains all that the
-			// numbered one has admitted so far.
-			Property: quota.PropertyFalseReject,
-			Formula:  "0 while every request asks for one unit",
-			Bound: func(p quota.Params) int64 {
-				if p.MaxCost <= 1 {
-					return 0
-				}
-				return p.Offered
-			},
-		},
+		// That holds for a rolling window too, which contains all that the numbered one
+		// has admitted so far.
+		family.RoomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
@@ -76,8 +65,6 @@ var (
 	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
 	rolling  = []quota.Kind{quota.Rolling}
 )
-
-func none(quota.Params) int64 { return 0 }
 
 // leak is a clause about windows of some kinds.
 func leak(kinds []quota.Kind, formula string, tolerates []quota.Fault, over func(quota.Params) int64) quota.Clause {
@@ -136,44 +123,15 @@ func increment(ctx context.Context, pipe redis.Pipeliner, key string, units int6
 // Used implements [strategies.Viewer]. It is Redis' count: what a process has
 // admitted by itself is never added to it.
 func (s *fixedWindow) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	r := quota.Reading{Tier: quota.TierRedis, Known: true}
-	var err error
-	r.Units, err = s.redis.Get(ctx, s.key(subject, p, numbered(p.Window).At(s.clock.Now()).Index)).Int64()
-	if errors.Is(err, redis.Nil) {
-		r.Known = false
-	} else if err != nil {
-		return nil, fmt.Errorf("reading the counter of %s: %w", subject, err)
-	}
-	return []quota.Reading{r}, nil
+	return family.Reading(ctx, s.redis, s.key(subject, p, numbered(p.Window).At(s.clock.Now()).Index), subject)
 }
-
-// provisionBatch is how many subjects are set up per round trip.
-const provisionBatch = 1000
 
 // Provision implements [strategies.Provisioner]: it sets the counters of the
 // window in force.
 func (s *fixedWindow) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	index := numbered(p.Window).At(s.clock.Now()).Index
-	for len(grants) > 0 {
-		n := min(provisionBatch, len(grants))
-		pipe := s.redis.Pipeline()
-		for _, g := range grants[:n] {
-			if err := sharesLimit(p, g); err != nil {
-				return err
-			}
-			key := s.key(g.Subject, p, index)
-			if g.Used == 0 {
-				pipe.Del(ctx, key)
-				continue
-			}
-			pipe.Set(ctx, key, g.Used, timeToLive(p.Window))
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("setting up %d subjects: %w", n, err)
-		}
-		grants = grants[n:]
-	}
-	return nil
+	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, index) },
+		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, timeToLive(p.Window)) })
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.
@@ -184,7 +142,7 @@ func (s *fixedWindow) Close(context.Context) error { return nil }
 // that the record does not name, the policy's name stands there. Neither holds a
 // colon, and the index is a number, so keys are unambiguous for any subject.
 func (s *fixedWindow) key(subject quota.Subject, p *quota.Policy, index int64) string {
-	return s.prefix + strategies.KeySegment(p.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
+	return s.prefix + family.KeySegment(p.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
 }
 
 // numbered is the tumbling window of that length; a rolling one is approximated

@@ -5,13 +5,13 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var dequeMeta = strategies.Meta{
 	Name:   "memory-deque",
 	Source: "ProjectEPU",
 	Doc:    "the timestamps of admitted requests, in the memory of each process, trimmed by time",
-	Notes:  notes["memory-deque"],
 	Form:   strategies.Documented,
 	Kinds:  kinds,
 	// Moments grow old one by one. Nothing happens where a fixed window ends, so
@@ -26,7 +26,7 @@ var dequeMeta = strategies.Meta{
 			// A process that rejects has itself admitted all that does not fit.
 			Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Tolerates: everyFault,
 			Formula: "0",
-			Bound:   func(quota.Params) int64 { return 0 },
+			Bound:   family.None,
 		},
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {

@@ -3,7 +3,6 @@ package windowlog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The option of the atomic form, and its values.
@@ -22,14 +22,13 @@ const (
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:     "sql-window-log-atomic",
 		Source:   "ProjectEPU, ADR-009",
 		Doc:      "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
-		Notes:    notes["sql-window-log-atomic"],
 		Form:     strategies.Hardened,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
-		Excluded: notSimulated,
+		Excluded: family.NotSimulated,
 		Kinds:    kinds,
 		Serves:   unitsOnly,
 		Counts:   quota.CountsAdmitted,
@@ -41,22 +40,15 @@ func init() {
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
-			{
-				Property: quota.PropertyFalseReject,
-				Formula:  "0",
-				Bound:    func(quota.Params) int64 { return 0 },
-			},
+			family.NoFalseReject(),
 		},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			l, err := openLog(ctx, env, "sql-window-log-atomic")
-			if err != nil {
-				return nil, err
-			}
+			l, err := openLog(ctx, env)
 			a := &atomicLog{log: l}
 			if env.Options[optionBy] == bySerializable {
 				a.isolation.IsoLevel = pgx.Serializable
 			}
-			return a, nil
+			return a, err
 		},
 	})
 }
@@ -69,12 +61,7 @@ type atomicLog struct {
 	locked, waited, retries atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*atomicLog)(nil)
-	_ strategies.Viewer      = (*atomicLog)(nil)
-	_ strategies.Provisioner = (*atomicLog)(nil)
-	_ strategies.Meter       = (*atomicLog)(nil)
-)
+var _ strategies.Meter = (*atomicLog)(nil)
 
 // Take implements strategies.Strategy: four statements for a rejection and five
 // where the request is admitted, again for each time that the transaction is ended
@@ -109,19 +96,14 @@ func (l *atomicLog) admit(ctx context.Context, tx pgx.Tx, req quota.Request) (qu
 // snapshot, which its first statement does.
 func (l *atomicLog) exclude(ctx context.Context, tx pgx.Tx, req quota.Request) error {
 	if l.isolation.IsoLevel == pgx.Serializable {
-		if _, err := tx.Exec(ctx, "SELECT 1"); err != nil {
-			return fmt.Errorf("take a snapshot: %w", err)
-		}
-		return nil
+		_, err := tx.Exec(ctx, "SELECT 1")
+		return family.Wrapf(err, "take a snapshot")
 	}
 	begun := l.clock.Now()
 	_, err := tx.Exec(ctx, sqlLock, string(req.Subject), req.Policy.Name)
 	l.waited.Add(int64(l.clock.Now().Sub(begun)))
 	l.locked.Add(1)
-	if err != nil {
-		return fmt.Errorf("lock the subject: %w", err)
-	}
-	return nil
+	return family.Wrapf(err, "lock the subject")
 }
 
 // conflict reports whether PostgreSQL has ended a transaction for another one's

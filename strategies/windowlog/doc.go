@@ -15,19 +15,19 @@ package windowlog
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 // table is what sql/schema.sql makes.
 const table = "quota_log"
@@ -47,18 +47,9 @@ var (
 
 var kinds = []quota.Kind{quota.Rolling, quota.Fixed, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour}
 
-var notSimulated = map[strategies.Mode]string{
-	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
-}
-
 // unitsOnly refuses policies whose requests ask for several units: a row is one.
 func unitsOnly(p *quota.Policy) error {
-	for _, c := range p.Costs {
-		if c != 1 {
-			return fmt.Errorf("policy %s has requests of %d %s, and a row of the log stands for one", p.Name, c, p.Unit)
-		}
-	}
-	return nil
+	return family.CostsAtMost(1, p, ", and a row of the log stands for one")
 }
 
 // log is the table of one run, as both strategies use it.
@@ -67,14 +58,14 @@ type log struct {
 	clock quota.Clock
 }
 
-func openLog(ctx context.Context, env strategies.Env, name string) (log, error) {
-	if strategies.Postgres(env) == nil {
-		return log{}, errors.New(name + " needs PostgreSQL")
-	}
-	if err := schema.Ensure(ctx, strategies.Postgres(env), table, sqlSchema); err != nil {
-		return log{}, err
-	}
-	return log{pool: strategies.Postgres(env), clock: env.Clock}, nil
+var (
+	_ strategies.Viewer      = (*log)(nil)
+	_ strategies.Provisioner = (*log)(nil)
+)
+
+func openLog(ctx context.Context, env strategies.Env) (log, error) {
+	pool, err := family.Table(ctx, env, table, sqlSchema)
+	return log{pool: pool, clock: env.Clock}, err
 }
 
 // view is a window as a request sees it: which rows count, and what an admitted
@@ -93,22 +84,14 @@ func look(p *quota.Policy, now time.Time) view {
 	return view{index: span.Index, now: now.UnixNano(), since: math.MinInt64, end: span.End}
 }
 
-// db is a connection or a transaction.
-type db interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
 // count returns how many rows of the window there are.
-func (v view) count(ctx context.Context, on db, s quota.Subject, p *quota.Policy) (n int64, err error) {
-	if err := on.QueryRow(ctx, sqlCount, string(s), p.Name, v.index, v.since).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count the window's rows: %w", err)
-	}
-	return n, nil
+func (v view) count(ctx context.Context, on family.DB, s quota.Subject, p *quota.Policy) (n int64, err error) {
+	n, _, err = family.Row(ctx, on, sqlCount, string(s), p.Name, v.index, v.since)
+	return n, family.Wrapf(err, "count the window's rows")
 }
 
 // admit counts the rows, and adds one where the limit leaves room for it.
-func (v view) admit(ctx context.Context, on db, req quota.Request) (quota.Decision, error) {
+func (v view) admit(ctx context.Context, on family.DB, req quota.Request) (quota.Decision, error) {
 	p := req.Policy
 	n, err := v.count(ctx, on, req.Subject, p)
 	if err != nil {
@@ -140,18 +123,13 @@ func (l *log) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quo
 // Provision writes as many rows as units are used, of the present moment. Rows of
 // the subjects that are there are removed.
 func (l *log) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	subjects, used := make([]string, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		if g.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-		}
-		subjects[i], used[i] = string(g.Subject), g.Used
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
 	}
+	subjects, _, used := family.Columns(grants)
 	v := look(p, l.clock.Now())
-	if _, err := l.pool.Exec(ctx, sqlProvision, p.Name, subjects, used, v.index, v.now); err != nil {
-		return fmt.Errorf("provision %d subjects: %w", len(grants), err)
-	}
-	return nil
+	_, err := l.pool.Exec(ctx, sqlProvision, p.Name, subjects, used, v.index, v.now)
+	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // Close implements strategies.Strategy; there is nothing to release.

@@ -6,20 +6,20 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // ofRecord is what ProjectEPU says of its e-mails and guest messages.
 var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at most in a rolling hour, three messages in ten minutes")}
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:     "sql-window-log",
 		Source:   "ProjectEPU, ADR-009",
 		Doc:      "PostgreSQL only: count the rows of the window, then insert one",
-		Notes:    notes["sql-window-log"],
 		Form:     strategies.Documented,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
-		Excluded: notSimulated,
+		Excluded: family.NotSimulated,
 		Kinds:    kinds,
 		Serves:   unitsOnly,
 		Counts:   quota.CountsAdmitted,
@@ -34,23 +34,14 @@ func init() {
 			Bound:     func(p quota.Params) int64 { return max(p.InFlight-1, 0) },
 		}},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			l, err := openLog(ctx, env, "sql-window-log")
-			if err != nil {
-				return nil, err
-			}
-			return &windowLog{l}, nil
+			l, err := openLog(ctx, env)
+			return &windowLog{l}, err
 		},
 	})
 }
 
 // windowLog is one instance of sql-window-log.
 type windowLog struct{ log }
-
-var (
-	_ strategies.Strategy    = (*windowLog)(nil)
-	_ strategies.Viewer      = (*windowLog)(nil)
-	_ strategies.Provisioner = (*windowLog)(nil)
-)
 
 // Take implements strategies.Strategy: one statement for a rejection, two where the
 // request is admitted.

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/results"
 )
 
 // exploredView is a search, a census or a replay of one strategy.
 type exploredView struct {
 	Title     string
-	Facts     []fact
+	Facts     []string
 	Schedules []*scheduleView
 	Claim     string
 	Withheld  []string
@@ -21,19 +22,12 @@ type exploredView struct {
 
 // scheduleView is a schedule that was found.
 type scheduleView struct {
-	ID, Property, Detail string
-	Faults               string
-	Steps                int
-	// Same is the property that the same schedule breaks, which stands above; empty for
-	// none.
-	Same  string
-	Table *table
-	Token string
-	// Odds is how often the property was broken by schedules at random, AtRate how often in a
-	// simulation, and Paused for how long calls are held up; empty where there is nothing to
-	// say.
-	Odds, AtRate, Paused string
-	Drawing              *drawingView
+	*results.Finding
+	// Said is what else is known of it: its faults, how often it is met, and the property
+	// that the same schedule breaks above.
+	Said    []string
+	Table   *table
+	Drawing *drawingView
 	// Harmless schedules break no property.
 	Harmless bool
 }
@@ -121,101 +115,74 @@ func pick(ok bool, yes, no string) string {
 }
 
 func (p *panels) search(s *results.Search) {
-	v := &exploredView{Title: "Explored with " + searchedWith(s), Claim: s.Claim}
-	add := func(name string, values ...string) { v.Facts = append(v.Facts, fact{name, values}) }
-	add("policy", fmt.Sprintf("%s with a limit of %s", s.Policy, format.Join(" ", format.Units(s.Limit, s.Unit), s.Window)))
-	add("clients do", s.Scripts...)
-	if s.Store != "" {
-		add("store", s.Store)
-	}
-	add("seen", fmt.Sprintf("%s in %s, at most %s deep", format.Plural(int64(s.States), "state", "states"),
-		format.Plural(s.Runs, "run", "runs"), format.Plural(int64(s.Depth), "step", "steps")))
-	if s.Capped != "" {
-		add("not complete", s.Capped)
-	}
-	if b := s.Bounded; b != nil {
-		add("second part", fmt.Sprintf("%s: %s in %s, at most %s deep", b.Extent(), format.Plural(int64(b.States), "state", "states"),
-			format.Plural(b.Runs, "run", "runs"), format.Plural(int64(b.Depth), "step", "steps")))
-	}
+	v := p.exploredOf(s.Strategy, "Explored with "+searchedWith(s), text.SearchFacts(s))
+	v.Claim = s.Claim
 	if text := s.Allowed(); text != "" {
-		add("declared", text)
+		v.Facts = append(v.Facts, "declared: "+text)
+	}
+	if s.Capped != "" {
+		v.Facts = append(v.Facts, "not complete: "+s.Capped)
 	}
 	for i := range s.Findings {
 		f := &s.Findings[i]
 		x := p.schedule(v, f)
-		if same := slices.IndexFunc(s.Findings[:i], func(g results.Finding) bool {
-			return len(f.Steps) > 0 &&
-				slices.Equal(g.Steps, f.Steps)
-		}); same >= 0 {
-			x.Same, x.Table = string(s.Findings[same].Property), nil
+		same := slices.IndexFunc(s.Findings[:i], func(g results.Finding) bool { return len(f.Steps) > 0 && slices.Equal(g.Steps, f.Steps) })
+		if same >= 0 {
+			x.Said, x.Table = append(x.Said, fmt.Sprintf("by the schedule of the %s above", s.Findings[same].Property)), nil
 		}
 	}
-	p.aborts(v, s.Aborts)
-	for _, w := range s.Withheld {
-		v.Withheld = append(v.Withheld, w.Detail+" ("+w.Code+")")
-	}
-	panel := p.of(s.Strategy, "")
-	panel.Explored = append(panel.Explored, v)
+	p.rest(v, s.Aborts, s.Withheld)
 }
 
 func (p *panels) census(c *results.Census) {
-	v := &exploredView{Title: "Every schedule of " + format.Plural(int64(c.Clients), "client", "clients")}
-	v.Facts = append(v.Facts, fact{"policy", []string{fmt.Sprintf("%s with a limit of %d", c.Policy, c.Limit)}},
-		fact{"counted", []string{leaking(c)}},
-		fact{"worst leak", []string{format.Plural(c.Worst, "unit", "units")}})
+	v := p.exploredOf(c.Strategy, "Every schedule of "+format.Plural(int64(c.Clients), "client", "clients"), text.CensusFacts(c))
+	v.Facts = append(v.Facts, "worst leak: "+format.Plural(c.Worst, "unit", "units"))
 	if c.Shortest != nil {
 		p.schedule(v, c.Shortest)
 	}
-	p.aborts(v, c.Aborts)
-	for _, w := range c.Withheld {
-		v.Withheld = append(v.Withheld, w.Detail+" ("+w.Code+")")
-	}
-	panel := p.of(c.Strategy, "")
-	panel.Explored = append(panel.Explored, v)
+	p.rest(v, c.Aborts, c.Withheld)
 }
 
 func (p *panels) replay(r *results.Replay) {
-	how := "broken again"
-	if !r.Broken {
-		how = "not broken this time"
-	}
-	v := &exploredView{Title: fmt.Sprintf("Repeated on %s: %s %s", r.Store, r.Property, how)}
-	for _, n := range r.Notes {
-		v.Facts = append(v.Facts, fact{"note", []string{n}})
-	}
+	v := p.exploredOf(r.Strategy, "Repeated on "+r.Store, text.ReplayFacts(r))
 	if r.Same {
-		v.Facts = append(v.Facts, fact{"replies", []string{"every step and every reply as when it was searched"}})
+		v.Facts = append(v.Facts, "every step and every reply as when it was searched")
 	}
 	if r.Finding != nil {
 		p.schedule(v, r.Finding)
 	}
-	panel := p.of(r.Strategy, "")
-	panel.Explored = append(panel.Explored, v)
 }
 
-// aborts are schedules in which the store ended transactions.
-func (p *panels) aborts(v *exploredView, all []results.Abort) {
-	for _, a := range all {
+// exploredOf adds a part to a strategy's panel.
+func (p *panels) exploredOf(strategy, title string, facts []string) *exploredView {
+	v := &exploredView{Title: title, Facts: facts}
+	panel := p.of(strategy, "")
+	panel.Explored = append(panel.Explored, v)
+	return v
+}
+
+// rest are schedules in which the store ended transactions, and why nothing is claimed.
+func (p *panels) rest(v *exploredView, aborts []results.Abort, withheld []results.Withheld) {
+	for _, a := range aborts {
 		if a.Shortest != nil {
 			p.schedule(v, a.Shortest).Harmless = true
 		}
 	}
+	for _, w := range withheld {
+		v.Withheld = append(v.Withheld, w.Detail+" ("+w.Code+")")
+	}
 }
 
-// schedule adds a finding. Its drawing, where there is one, follows.
+// schedule adds a finding. Its drawing, if there is one, follows.
 func (p *panels) schedule(v *exploredView, f *results.Finding) *scheduleView {
-	x := &scheduleView{Property: string(f.Property), Detail: f.Detail, Steps: len(f.Steps), Token: f.Token, Table: stepsTable(f),
-		AtRate: f.OddsAtRate()}
-	if f.Sampled > 0 {
-		x.Odds = fmt.Sprintf("in %s of %s at random (not a probability)", format.Count(int64(f.Met)),
-			format.Plural(int64(f.Sampled), "schedule", "schedules"))
+	x := &scheduleView{Finding: f, Table: stepsTable(f)}
+	if len(f.Faults) > 0 {
+		x.Said = append(x.Said, "faults: "+joined(f.Faults))
 	}
 	if f.Paused > 0 {
-		x.Paused = f.HeldUp()
+		x.Said = append(x.Said, "calls held up for "+f.HeldUp())
 	}
-	if len(f.Faults) > 0 {
-		x.Faults = joined(f.Faults)
-	}
+	x.Said = append(x.Said, text.Odds(f)...)
 	v.Schedules = append(v.Schedules, x)
 	p.charts[f] = x
 	return x
@@ -223,7 +190,7 @@ func (p *panels) schedule(v *exploredView, f *results.Finding) *scheduleView {
 
 // chart puts a drawing to its finding.
 func (p *panels) chart(f *results.Finding, d drawingView) {
-	if x := p.charts[f]; x != nil && x.Same == "" {
+	if x := p.charts[f]; x != nil && x.Table != nil {
 		x.Drawing = &d
 	}
 }

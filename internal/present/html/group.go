@@ -2,11 +2,11 @@ package html
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/results"
 )
 
 // groupView is how a group is shown: by a word, a shape and a colour.
@@ -38,31 +38,32 @@ func legend() (out []groupView) {
 
 // answerView is what a setting says to those who must choose.
 type answerView struct {
-	// Advice is the answer in sentences.
-	Advice []string
-	// Columns after the verdict and the strategy, and a row for each strategy, as the terminal
-	// has them.
-	Columns  []string
-	Rows     []verdictRow
-	Notes    []string
-	Untested []answer.Untested
+	text.Decision
+	Columns []string
+	Rows    []verdictRow
 }
 
-// verdictRow is a strategy, with the reason for its verdict and its conditions.
+// verdictRow is a strategy, with the reason for its verdict and its conditions, or a heading of rows.
 type verdictRow struct {
+	Heading                    string
 	Label, Panel, Verdict, Why string
 	Group                      groupView
 	Cells                      []string
 }
 
-// answered sums the setting up.
-func answered(f *results.File, a *answer.Setting, v *settingView) *answerView {
-	columns, rows, notes := text.Verdicts(f, a)
-	out := &answerView{Advice: text.Advice(v.simulated, a), Columns: columns[2:], Untested: a.Untested, Notes: notes}
-	for _, r := range rows {
-		i := slices.IndexFunc(v.Rows, func(d decisionRow) bool { return d.Label == r.Label })
-		why := format.Join("; ", append(append([]string{r.Reason}, r.Conditions...), r.Broken)...)
-		out.Rows = append(out.Rows, verdictRow{r.Label, v.Rows[i].Panel, r.Cells[0], why, groupOf(r.Group), r.Cells[2:]})
+// answered sums up, with a link to the panel of each strategy that has one.
+func answered(d *text.Decision, panels map[string]string) *answerView {
+	out := &answerView{Decision: *d}
+	for _, c := range d.Columns {
+		out.Columns = append(out.Columns, strings.ReplaceAll(c.Title, "\n", " "))
+	}
+	for _, r := range d.Rows {
+		row := verdictRow{Heading: r.Heading}
+		if r.Strategy != nil {
+			why := format.Join("; ", append(append([]string{r.Reason}, r.Conditions...), r.Broken)...)
+			row = verdictRow{"", r.Cells[1], panels[r.Label], r.Cells[0], why, groupOf(r.Group), r.Cells[2:]}
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	return out
 }

@@ -39,8 +39,11 @@ type Drawing struct {
 	Series *results.Series
 	// Finding is set where it is of one of the exploration's findings.
 	Finding *results.Finding
-	// SVG is the document.
-	SVG []byte
+	// Title and Desc say what it is and shows, SVG is the element, and Width its width in
+	// pixels.
+	Title, Desc string
+	SVG         template.HTML
+	Width       float64
 }
 
 // About is what a strategy says of itself.
@@ -72,7 +75,7 @@ var (
 var page = template.Must(template.New("page").Parse(pageTemplate))
 
 // Write writes one page about all records, in their order. A page of the same records
-// and options has the same bytes. A drawing that is no SVG document is an error.
+// and options has the same bytes.
 func Write(w io.Writer, records []Record, o Options) error {
 	v, err := view(records, o)
 	if err != nil {

@@ -130,8 +130,7 @@ func rounds(s *results.Summary, code string) string {
 }
 
 func decisionsTable(s *results.Summary) *table {
-	t := newTable("Decisions", "figure", "value")
-	unit := s.Params.Unit
+	t := newTable("Decisions; leak, worst window and drift in "+s.Params.Unit, "figure", "value")
 	t.add("rounds", fmt.Sprint(s.Rounds))
 	if s.Paced != nil {
 		t.add("rounds kept for latency", text.Kept(s.Paced))
@@ -147,19 +146,7 @@ func decisionsTable(s *results.Summary) *table {
 		t.add("errors", format.Join(": ", format.Count(s.Errors), strings.Join(figures.Errors(s), ", ")))
 		t.add("first error", s.FirstError)
 	}
-	t.rows(s, "degraded")
-	if !s.Counts() {
-		t.add("leak, false rejects, drift", "invalid")
-		return t
-	}
-	l := &s.Leak
-	t.add("leak", fmt.Sprintf("%s %s (%s of limit)", format.Range(l.Units, l.Possible), unit, format.Pct(l.PctOfLimit)))
-	t.add("worst window", format.Units(l.WorstUnits, unit))
-	t.rows(s, "leaked-trials")
-	if l.Excursions > 0 {
-		t.add("above the limit", fmt.Sprintf("%s, %s unit-seconds", format.Plural(l.Excursions, "time", "times"), format.Digits(l.UnitSeconds)))
-	}
-	t.rows(s, "rolling", "false-rejects", "drift")
+	t.rows(s, "degraded", "leak", "leak-pct", "leak-worst", "leaked-trials", "excursions", "unit-seconds", "rolling", "false-rejects", "drift")
 	return t
 }
 

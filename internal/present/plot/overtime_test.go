@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/plot/plotter"
+
 	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -68,8 +70,8 @@ func TestDrift(t *testing.T) {
 	}
 	for _, s := range plotted(f) {
 		l, known := driftOf(f.Runs, s)
-		if s.Strategy == who && (!known || !slices.Equal(l.x, []float64{1, 2, 3}) || !slices.Equal(l.y, []float64{-84, 0, 12.5})) {
-			t.Errorf("%v: %v, %v", known, l.x, l.y)
+		if s.Strategy == who && (!known || !slices.Equal(l.at, plotter.XYs{{X: 1, Y: -84}, {X: 2}, {X: 3, Y: 12.5}})) {
+			t.Errorf("%v: %v", known, l.at)
 		}
 	}
 }
@@ -117,12 +119,12 @@ func TestDates(t *testing.T) {
 		"a month":         {time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 31 * 24 * time.Hour, []string{"1 Jan", "31 Jan"}, "00:00 00:00"},
 		"years":           {time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 4 * 365 * 24 * time.Hour, []string{"Jan 2026", "Jan 2027"}, "1 Jan"},
 	} {
-		a := dateAxis(c.start, c.end)
-		text := a.title
-		for i, k := range a.ticks {
-			text += " " + k.label
-			if i > 0 && k.at <= a.ticks[i-1].at && name != "the clock moves" {
-				t.Errorf("%s: %s comes after %s", name, a.ticks[i-1].label, k.label)
+		title, ticks := dates(c.start, c.end)
+		text := title
+		for i, k := range ticks {
+			text += " " + k.Label
+			if i > 0 && k.Value <= ticks[i-1].Value && name != "the clock moves" {
+				t.Errorf("%s: %s comes after %s", name, ticks[i-1].Label, k.Label)
 			}
 		}
 		for _, want := range c.want {
@@ -130,8 +132,8 @@ func TestDates(t *testing.T) {
 				t.Errorf("%s: no %q in %s", name, want, text)
 			}
 		}
-		if strings.Contains(strings.TrimPrefix(text, a.title), c.never) || len(a.ticks) > 32 {
-			t.Errorf("%s: %d ticks, %s", name, len(a.ticks), text)
+		if strings.Contains(strings.TrimPrefix(text, title), c.never) || len(ticks) > 32 {
+			t.Errorf("%s: %d ticks, %s", name, len(ticks), text)
 		}
 	}
 }

@@ -83,28 +83,42 @@ type series struct {
 	other bool
 }
 
-// plotted returns the summaries of a file in the order of reports, each with a
-// label that tells it from the others.
+// plotted returns the summaries of a file in the order of reports, each with a label that tells it from the
+// others: with what settings differ in, if there are several.
 func plotted(f results.File) []series {
 	var out []series
-	groups := answer.Of(f).Settings
-	for n := range groups {
-		g := groups[n].Summaries()
-		for i := range g {
-			label := drawable(shorten(format.Plain(g[i].Label)))
-			if len(groups) > 1 {
-				label += fmt.Sprintf(" (%s, %s", format.Plain(g[i].Policy), format.Plain(g[i].Workload))
-				if n > 0 {
-					label += fmt.Sprintf(", setting %d", n+1)
-				}
-				label += ")"
+	settings := answer.Of(f).Settings
+	names := make([]string, len(settings))
+	for _, of := range []func(*results.Summary) string{policyOf, workloadOf} {
+		is := func(n int) string { return of(settings[n].Strategies[0].Summary) }
+		differs := false
+		for n := range settings {
+			differs = differs || is(n) != is(0)
+		}
+		for n := 0; differs && n < len(settings); n++ {
+			names[n] = format.Join(", ", names[n], is(n))
+		}
+	}
+	for n := range settings {
+		name := names[n]
+		if slices.Contains(names[:n], name) {
+			name = format.Join(", ", name, fmt.Sprintf("setting %d", n+1))
+		}
+		for i := range settings[n].Strategies {
+			x := &settings[n].Strategies[i]
+			label := drawable(shorten(format.Plain(x.Label)))
+			if name != "" {
+				label += " (" + name + ")"
 			}
-			other := slices.ContainsFunc(g[i].Stored, func(x results.Stored) bool { return f.Class(x.Store) == results.ClassOther })
-			out = append(out, series{Summary: &g[i], label: label, group: groups[n].Strategies[i].Group, other: other})
+			other := slices.ContainsFunc(x.Summary.Stored, func(k results.Stored) bool { return f.Class(k.Store) == results.ClassOther })
+			out = append(out, series{Summary: x.Summary, label: label, group: x.Group, other: other})
 		}
 	}
 	return out
 }
+
+func policyOf(s *results.Summary) string   { return format.Plain(s.Policy) }
+func workloadOf(s *results.Summary) string { return format.Plain(s.Workload) }
 
 // shorten cuts labels that no plot has room for.
 func shorten(label string) string {
@@ -126,14 +140,34 @@ func caption(f results.File, all []series) string {
 	if p.Loop == results.OpenLoop {
 		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
 	}
-	text := format.Join(" · ", "workload "+format.Plain(s.Workload),
-		fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(p.Limit, format.Plain(p.Unit))), loop,
-		keptText(all))
-	text = drawable(format.Join(" · ", text, storesCaption(f)))
+	if slices.ContainsFunc(all, func(x series) bool { return x.Policy != s.Policy }) {
+		several := *s.Summary // each row names its own
+		several.Policy = "several policies"
+		return captionOf(f, &several, loop, keptText(all))
+	}
+	return captionOf(f, s.Summary, loop, keptText(all))
+}
+
+// captionOf begins with the workload and the policy, and ends with the stores.
+func captionOf(f results.File, s *results.Summary, parts ...string) string {
+	policy := fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(s.Params.Limit, format.Plain(s.Params.Unit)))
+	text := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), storesCaption(f))
 	if f.Kind == results.Simulated {
 		text = "SIMULATED in virtual time, latencies are modelled · " + text
 	}
-	return text
+	return drawable(text)
+}
+
+// closedCaption is about the loop that throughput is taken from, which may have an
+// open one beside it.
+func closedCaption(f results.File, all []series) string {
+	closed := make([]series, len(all))
+	for i := range all {
+		s := *all[i].Summary
+		s.Paced = nil
+		closed[i] = series{Summary: &s}
+	}
+	return caption(f, closed)
 }
 
 // keptText says how many rounds are behind the timings, of those that were run.
@@ -146,11 +180,11 @@ func keptText(all []series) string {
 			hi = r
 		}
 	}
-	of := " of " + format.Plural(int64(hi.Rounds), "round", "rounds") + " kept"
-	if lo.Timed == hi.Timed {
-		return strconv.Itoa(lo.Timed) + of
+	kept := strconv.Itoa(lo.Timed)
+	if lo.Timed < hi.Timed {
+		kept += fmt.Sprintf(" to %d", hi.Timed)
 	}
-	return fmt.Sprintf("%d to %d", lo.Timed, hi.Timed) + of
+	return format.Plural(int64(hi.Rounds), "round", "rounds") + ", timings of " + kept + " kept"
 }
 
 // storesCaption names the stores, servers of one version together.

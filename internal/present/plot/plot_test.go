@@ -135,7 +135,7 @@ func TestSeriesPlot(t *testing.T) {
 	}
 	text := checkSVG(t, "series", fixture.Must[*Plot](t)(Series(s))).text
 	for _, want := range []string{"three-tier over virtual time", "SIMULATED", "counters of 7 subjects", "redis away from 1s to 2s (shaded)", "leak so far: links over the limit", "keys in Redis",
-		"all decisions by redis", "redis eu", "drift, signed: links, sum of 7 tracked subjects", "-60", "units withheld", "staleness: ms", "Drift of redis eu: -56 links"} {
+		"all decisions by redis", "redis eu", "drift, signed: links, sum of 7 tracked subjects", "-60", "units withheld", "staleness, mean of the tracked subjects", "400 ms", "Drift of redis eu: -56 links"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing about %q in\n%s", want, text)
 		}

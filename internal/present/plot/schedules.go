@@ -1,11 +1,10 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -65,72 +64,37 @@ func Schedules(x *results.Exploration, f results.File) (*Plot, error) {
 		return nil, tooMany(len(rows))
 	}
 	slices.SortStableFunc(rows, func(a, b scheduleRow) int {
-		if c := compareFloat(b.trials, a.trials); c != 0 {
+		if c := cmp.Compare(b.trials, a.trials); c != 0 {
 			return c
 		}
-		return compareFloat(b.schedules, a.schedules)
+		return cmp.Compare(b.schedules, a.schedules)
 	})
 	return drawSchedules(rows, f, all, notes.text()), nil
 }
 
-// drawSchedules lays the rows out.
+// drawSchedules draws a row for each strategy.
 func drawSchedules(rows []scheduleRow, f results.File, all []series, notes string) *Plot {
-	const width, step = vg.Length(760), vg.Length(24)
-	s := textStyle(labelSize, ink, false)
-	names := make([]string, len(rows))
-	left := vg.Length(0)
-	height := vg.Length(0)
-	heights := make([]vg.Length, len(rows))
+	t := table{charts: []axes{newAxes()}, key: []keyEntry{
+		{"of all schedules of few clients", scheduleGlyph},
+		{fmt.Sprintf("of trials in the run, %s", format.Plural(int64(all[0].Params.Workers), "worker", "workers")), trialGlyph},
+	}}
+	x := &t.charts[0]
+	x.X.Label.Text = "share that leaks, in %"
+	linearAxis(&x.X, []float64{100})
 	desc := "Share of leaking schedules beside the share of trials that leaked:"
-	for i, r := range rows {
-		names[i] = fold(s, drawable(r.name), 230)
-		heights[i] = max(step, blockHeight(s, names[i])+6)
-		height += heights[i]
-		left = max(left, s.Width(widestLine(s, names[i])))
+	for _, r := range rows {
+		at, glyph := t.row(r.name, false), scheduleGlyph
+		if r.partial {
+			glyph = hollow(glyph)
+		}
+		x.add(bar(r.schedules, r.trials, at, draw.LineStyle{Color: lifelineInk, Width: 2}), dot(r.schedules, at+2.5, glyph),
+			dot(r.trials, at-2.5, trialGlyph))
 		desc += fmt.Sprintf(" %s %s of %s schedules of %s, %s of %s trials;", r.name, format.Count(r.leaking), format.Count(r.allRuns),
 			format.Plural(int64(r.clients), "client", "clients"), format.Count(r.leaked), format.Count(r.allTrials))
 	}
-	left = min(left+margin+12, width/2)
-	workers := all[0].Params.Workers
-	c := fold(captionStyle(false), drawable(throughputCaption(f, all)), width-2*margin)
-	note := fold(footnoteStyle(), drawable(format.Join(" ",
-		"A share of schedules is no probability: under load some are far more likely than others.", notes)), width-2*margin)
-	head := margin + titleSize + 12 + captionStyle(false).Height(c) + 34
-	foot := margin + blockHeight(footnoteStyle(), note) + 8
-	p := &Plot{title: schedulesTitle, desc: drawable(desc[:len(desc)-1] + "."), width: width, height: head + height + foot + 44}
-	area := vg.Rectangle{Min: vg.Point{X: left, Y: foot + 44}, Max: vg.Point{X: width - margin - 24, Y: foot + 44 + height}}
-	fr := frame{area: area, x: axis{title: "share that leaks, in %", lo: 0, hi: 100}, y: axis{lo: 0, hi: 1}}
-	for v := 0; v <= 100; v += 20 {
-		fr.x.ticks = append(fr.x.ticks, tick{float64(v), fmt.Sprint(v)})
-	}
-	p.paint = func(cv draw.Canvas) {
-		heading(cv, schedulesTitle, c, f.Kind == results.Simulated)
-		fr.draw(cv)
-		key := aligned(s, text.XLeft, text.YCenter)
-		at := vg.Point{X: area.Min.X, Y: area.Max.Y + 16}
-		for _, e := range []struct {
-			name   string
-			hollow bool
-			style  draw.GlyphStyle
-		}{{"of all schedules of few clients", false, scheduleGlyph},
-			{fmt.Sprintf("of trials in the run, %s", format.Plural(int64(workers), "worker", "workers")), false, trialGlyph}} {
-			drawMark(&cv, e.style, vg.Point{X: at.X + 5, Y: at.Y}, e.hollow, false)
-			cv.FillText(key, vg.Point{X: at.X + 16, Y: at.Y}, e.name)
-			at.X += 16 + s.Width(e.name) + 22
-		}
-		y := area.Max.Y
-		for i, r := range rows {
-			mid := y - heights[i]/2
-			a, b := fr.point(r.schedules, 0).X, fr.point(r.trials, 0).X
-			cv.StrokeLine2(draw.LineStyle{Color: lifelineInk, Width: 2}, a, mid, b, mid)
-			drawMark(&cv, scheduleGlyph, vg.Point{X: a, Y: mid + 2.5}, r.partial, false)
-			drawMark(&cv, trialGlyph, vg.Point{X: b, Y: mid - 2.5}, false, false)
-			cv.FillText(aligned(s, text.XRight, text.YCenter), vg.Point{X: area.Min.X - 10, Y: mid}, names[i])
-			y -= heights[i]
-		}
-		footnote(cv, note, foot-8)
-	}
-	return p
+	t.sheet = sheet{title: schedulesTitle, caption: closedCaption(f, all), desc: drawable(desc[:len(desc)-1] + "."),
+		note: format.Join(" ", "A share of schedules is no probability: under load some are far more likely than others.", notes)}
+	return t.plot()
 }
 
 var (

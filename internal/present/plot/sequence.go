@@ -61,16 +61,12 @@ type lane struct {
 
 // chart is a finding, laid out.
 type chart struct {
-	lanes         []lane
-	rows          []row
-	title         []string
-	subtitle      []string
-	foot          []string
-	width, height float64
-	top           float64 // of the heads
-	bottom        float64 // of the lifelines
-	truth         float64 // middle of the column of the truth
-	busy          []span
+	lanes  []lane
+	rows   []row
+	width  float64
+	bottom float64 // of the lifelines
+	truth  float64 // middle of the column of the truth
+	busy   []span
 }
 
 // span is a call in progress on a lane.
@@ -100,10 +96,9 @@ func layOut(f *results.Finding) *chart {
 	}
 	edge := leftMargin + gap*float64(len(c.lanes))
 	c.truth = edge + truthWidth/2
-	c.width = edge + truthWidth + 12
-	c.addTexts(f)
-	c.top = 20 + 20*float64(len(c.title)) + 16*float64(len(c.subtitle)) + 6
-	y := c.top + headHeight + 12
+	// Two lanes are narrow; the text above them need not be as narrow.
+	c.width = max(edge+truthWidth+12, 560)
+	y := headHeight + 12
 	for i := range c.rows {
 		r := &c.rows[i]
 		if r.kind == markBand {
@@ -113,7 +108,6 @@ func layOut(f *results.Finding) *chart {
 		y += r.height
 	}
 	c.bottom = y + 6
-	c.height = c.bottom + 14*float64(len(c.foot)) + 22
 	c.addSpans()
 	return c
 }

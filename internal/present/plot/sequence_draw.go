@@ -33,30 +33,24 @@ func Sequence(f *results.Finding) (*Plot, error) {
 		return nil, fmt.Errorf("%w: the finding has no steps", ErrNothingToPlot)
 	}
 	c := layOut(f)
-	return &Plot{
-		title: strings.Join(c.title, " "), desc: strings.Join(append(c.subtitle, c.foot...), " "),
-		width: vg.Length(c.width), height: vg.Length(c.height),
-		paint: func(canvas draw.Canvas) {
-			d := &drawing{canvas, c.height}
-			d.texts(c)
-			d.bands(c)
-			d.lifelines(c)
-			for i := range c.rows {
-				d.row(c, &c.rows[i])
-			}
-			d.truths(c)
-		},
-	}, nil
+	s := sheetOf(f)
+	s.width = vg.Length(c.width)
+	return s.plot(vg.Length(c.bottom), func(canvas draw.Canvas) {
+		d := &drawing{canvas}
+		d.bands(c)
+		d.lifelines(c)
+		for i := range c.rows {
+			d.row(c, &c.rows[i])
+		}
+		d.truths(c)
+	}), nil
 }
 
-// drawing draws on a canvas by coordinates that grow downwards.
-type drawing struct {
-	c      draw.Canvas
-	height float64
-}
+// drawing draws on a canvas by coordinates from its upper left corner, without the margin.
+type drawing struct{ c draw.Canvas }
 
 func (d *drawing) at(x, y float64) vg.Point {
-	return vg.Point{X: vg.Length(x), Y: vg.Length(d.height - y)}
+	return vg.Point{X: d.c.Min.X - margin + vg.Length(x), Y: d.c.Max.Y - vg.Length(y)}
 }
 
 // The styles of a chart's text.
@@ -110,37 +104,6 @@ func (d *drawing) box(a area, fill, stroke color.Color) {
 	}
 }
 
-// pill is a box with round ends.
-func (d *drawing) pill(x, y, width, height float64, stroke color.Color) {
-	var p vg.Path
-	r := height / 2
-	p.Move(d.at(x+r, y+height))
-	p.Line(d.at(x+width-r, y+height))
-	p.Arc(d.at(x+width-r, y+r), vg.Length(r), -1.5707963267948966, 3.141592653589793)
-	p.Line(d.at(x+r, y))
-	p.Arc(d.at(x+r, y+r), vg.Length(r), 1.5707963267948966, 3.141592653589793)
-	p.Close()
-	d.c.SetColor(white)
-	d.c.Fill(p)
-	d.c.SetLineStyle(draw.LineStyle{Color: stroke, Width: 1})
-	d.c.Stroke(p)
-}
-
-func (d *drawing) texts(c *chart) {
-	y := 30.0
-	for _, l := range c.title {
-		d.text(16, y, text.XLeft, textStyle(16, ink, true), l)
-		y += 20
-	}
-	for _, l := range c.subtitle {
-		d.text(16, y, text.XLeft, plainText(faint), l)
-		y += 16
-	}
-	for i, l := range c.foot {
-		d.text(16, c.bottom+22+14*float64(i), text.XLeft, monoText(faint), l)
-	}
-}
-
 // headWidth is half the width of a lane's head.
 func (l *lane) headWidth() float64 {
 	widest := vg.Length(0)
@@ -160,10 +123,10 @@ func (d *drawing) lifelines(c *chart) {
 		if l.store != "" {
 			fill, stroke, width = storeGround, chartBlue, 3
 		}
-		d.line(point{l.x, c.top + headHeight}, point{l.x, end}, lifelineInk, width)
+		d.line(point{l.x, headHeight}, point{l.x, end}, lifelineInk, width)
 		half := l.headWidth()
-		d.box(area{l.x - half, c.top, 2 * half, headHeight}, fill, stroke)
-		y := c.top + headHeight/2 + 4.5 - 7*float64(len(l.head)-1)
+		d.box(area{l.x - half, 0, 2 * half, headHeight}, fill, stroke)
+		y := headHeight/2 + 4.5 - 7*float64(len(l.head)-1)
 		for i, h := range l.head {
 			s := boldText(ink)
 			if i > 0 {
@@ -319,13 +282,13 @@ func (d *drawing) verdict(x, y float64, outcome string) {
 	s := textStyle(11, colour, true)
 	outcome = short(outcome)
 	half := float64(s.Width(drawable(outcome)))/2 + 10
-	d.pill(x-half, y, 2*half, pillHeight, colour)
+	d.box(area{x - half, y, 2 * half, pillHeight}, white, colour)
 	d.text(x, y+pillHeight-5.5, text.XCenter, s, outcome)
 }
 
 // truths fills the column at the right: what is in use after each step.
 func (d *drawing) truths(c *chart) {
-	d.text(c.truth, c.top+headHeight/2+4, text.XCenter, boldText(ink), "in use")
+	d.text(c.truth, headHeight/2+4, text.XCenter, boldText(ink), "in use")
 	before := int64(-1)
 	for i := range c.rows {
 		r := &c.rows[i]

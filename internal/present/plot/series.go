@@ -2,21 +2,18 @@ package plot
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
-
-// away is the ground behind an outage.
-var away = color.NRGBA{0xf6, 0xee, 0xd8, 0xff}
 
 var boundaryStyle = draw.LineStyle{Color: faint, Width: 1, Dashes: []vg.Length{4, 3}}
 
@@ -25,61 +22,53 @@ func Series(s results.Series) (*Plot, error) {
 	if len(s.Samples) == 0 {
 		return nil, fmt.Errorf("%w: the series of %s has no samples", ErrNothingToPlot, s.Strategy)
 	}
-	g := figure{
-		title: drawable(s.Strategy) + " over virtual time", caption: seriesCaption(&s), simulated: true,
-		width: 760, least: 108, keyed: true, desc: seriesDesc(&s),
-	}
-	x := momentsAxis(&s)
-	title := x.title
-	x.title = ""
+	g := figure{least: 108, sheet: sheet{
+		title: drawable(s.Strategy) + " over virtual time", caption: seriesCaption(&s), note: seriesNote(&s), desc: seriesDesc(&s),
+		simulated: true,
+	}}
 	var still []string
 	for _, q := range seriesQuantities(&s) {
-		p := panel{title: q.title, x: x, zero: q.signed}
-		var values []float64
-		for k, l := range q.lines {
-			c := line{name: l.name, style: styleOf(k), faint: len(s.Samples)}
+		p := newPanel(q.title)
+		for k, c := range q.lines {
+			l := line{name: c.name, style: styleOf(k)}
 			for i := range s.Samples {
-				c.x, c.y = append(c.x, float64(s.Samples[i].AtNS)), append(c.y, l.at(i))
+				l.add(float64(s.Samples[i].AtNS), c.at(i))
 			}
-			values = append(values, c.y...)
-			p.lines = append(p.lines, c)
+			p.lines = append(p.lines, l)
 		}
-		if !slices.ContainsFunc(values, func(v float64) bool { return v != 0 && !math.IsNaN(v) }) {
+		all := values(p.lines)
+		if !slices.ContainsFunc(all, func(v float64) bool { return v != 0 && !math.IsNaN(v) }) {
 			still = append(still, q.short)
 			continue
 		}
-		p.y = linearAxis("", values)
-		for _, o := range s.Outages {
-			p.shades = append(p.shades, shade{float64(o.FromNS), float64(o.ToNS)})
+		momentsAxis(&p.X, &s)
+		linearAxis(&p.Y, all)
+		if q.duration {
+			p.Y.Tick.Marker = plot.TickerFunc(durationTicks)
 		}
-		p.rules = boundaries(&s, len(g.panels) == 0)
+		for _, o := range s.Outages {
+			p.shade(float64(o.FromNS), float64(o.ToNS))
+		}
+		if marksWindows(&s) {
+			for _, at := range s.WindowEndsNS {
+				p.upright(float64(at), boundaryStyle)
+			}
+		}
+		p.across(0, edgeStyle)
 		g.panels = append(g.panels, p)
 	}
 	if len(g.panels) == 0 {
 		return nil, fmt.Errorf("%w: %s did nothing that a sample shows", ErrNothingToPlot, s.Strategy)
 	}
-	g.panels[len(g.panels)-1].x.title = title
 	if len(still) > 0 {
 		g.caption += " · 0 throughout, and not drawn: " + strings.Join(still, ", ")
 	}
-	g.note = seriesNote(&s)
 	return g.plot(), nil
 }
 
-// boundaries are the ends of windows, named where they are few.
-func boundaries(s *results.Series, named bool) (out []upright) {
-	const most = 60 // more would be a grey ground
-	if len(s.WindowEndsNS) > most {
-		return nil
-	}
-	for _, at := range s.WindowEndsNS {
-		r := upright{at: float64(at), style: boundaryStyle}
-		if named && len(s.WindowEndsNS) <= 3 {
-			r.name = "window ends"
-		}
-		out = append(out, r)
-	}
-	return out
+// marksWindows reports whether the ends of windows are drawn: many would be a grey ground.
+func marksWindows(s *results.Series) bool {
+	return len(s.WindowEndsNS) > 0 && len(s.WindowEndsNS) <= 60
 }
 
 func seriesCaption(s *results.Series) string {
@@ -98,8 +87,8 @@ func seriesCaption(s *results.Series) string {
 
 func seriesNote(s *results.Series) string {
 	ends := ""
-	if n := len(s.WindowEndsNS); n > 3 && len(boundaries(s, false)) > 0 {
-		ends = fmt.Sprintf("Dashed: one of %d ends of windows.", n)
+	if marksWindows(s) {
+		ends = "Dashed: a window ends."
 	}
 	counters := ""
 	if len(s.Counters) > 0 {
@@ -132,10 +121,10 @@ func storeNamed(name string) string {
 
 // quantity is what a panel of a series shows.
 type quantity struct {
-	short  string // in a list
-	title  string
-	signed bool
-	lines  []course
+	short    string // in a list
+	title    string
+	duration bool // in nanoseconds
+	lines    []course
 }
 
 // course is how a quantity develops over the samples.
@@ -173,10 +162,12 @@ func seriesQuantities(s *results.Series) []quantity {
 	if len(s.Counters) > 0 {
 		of := fmt.Sprintf(", sum of %s", format.Plural(int64(s.Tracked), "tracked subject", "tracked subjects"))
 		out = append(out,
-			quantity{"drift", "drift, signed: " + s.Unit + of, true, counters(func(c *results.Counter) float64 { return float64(c.Drift) })},
+			quantity{"drift", "drift, signed: " + s.Unit + of, false, counters(func(c *results.Counter) float64 { return float64(c.Drift) })},
 			quantity{"units withheld", "units withheld by counters that are too high: " + s.Unit + of, false,
 				counters(func(c *results.Counter) float64 { return float64(c.Size+c.Drift) / 2 })},
-			staleness(s, counters))
+			// The worst subject is in the record: one that never heals makes it a straight line.
+			quantity{"staleness", "staleness, mean of the tracked subjects", true,
+				counters(func(c *results.Counter) float64 { return float64(c.MeanNS) })})
 	}
 	if len(s.Tiers) > 1 {
 		out = append(out, quantity{"decisions by store", "decided by, % of the decisions since the sample before", false, hits(s)})
@@ -204,28 +195,4 @@ func hits(s *results.Series) (out []course) {
 		}})
 	}
 	return out
-}
-
-// staleness is drawn in a unit that suits it. The worst subject is in the record:
-// one that never heals makes it a straight line.
-func staleness(s *results.Series, counters func(func(c *results.Counter) float64) []course) quantity {
-	var longest int64
-	for i := range s.Samples {
-		for k := range s.Samples[i].Counters {
-			longest = max(longest, s.Samples[i].Counters[k].MeanNS)
-		}
-	}
-	unit, name := time.Second, "seconds"
-	switch {
-	case longest > int64(48*time.Hour):
-		unit, name = 24*time.Hour, "days"
-	case longest > int64(2*time.Hour):
-		unit, name = time.Hour, "hours"
-	case longest > int64(2*time.Minute):
-		unit, name = time.Minute, "minutes"
-	case longest < int64(time.Second):
-		unit, name = time.Millisecond, "ms"
-	}
-	return quantity{"staleness", fmt.Sprintf("staleness: %s, mean of the tracked subjects", name), false,
-		counters(func(c *results.Counter) float64 { return float64(c.MeanNS) / float64(unit) })}
 }

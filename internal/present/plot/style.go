@@ -2,10 +2,111 @@ package plot
 
 import (
 	"image/color"
+	"slices"
+	"strings"
 
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
+
+var (
+	white  = color.NRGBA{0xff, 0xff, 0xff, 0xff}
+	ink    = color.NRGBA{0x22, 0x22, 0x22, 0xff}
+	faint  = color.NRGBA{0x66, 0x66, 0x66, 0xff}
+	subtle = color.NRGBA{0xf3, 0xf3, 0xf3, 0xff}
+	amber  = color.NRGBA{0x9a, 0x5b, 0x00, 0xff}
+	away   = color.NRGBA{0xf6, 0xee, 0xd8, 0xff} // the ground behind an outage
+)
+
+var (
+	gridStyle = draw.LineStyle{Color: color.NRGBA{0xe2, 0xe2, 0xe2, 0xff}, Width: 0.7}
+	edgeStyle = draw.LineStyle{Color: faint, Width: 0.9}
+)
+
+const (
+	titleSize   = 15
+	captionSize = 9.5
+	axisSize    = 11
+	labelSize   = 10
+	margin      = vg.Length(18)
+)
+
+// The styles of text: of labels right and left of what they name, of titles, and of captions
+// and notes.
+var (
+	labelStyle   = aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
+	leftStyle    = aligned(textStyle(labelSize, ink, false), text.XRight, text.YCenter)
+	panelStyle   = textStyle(axisSize, ink, true)
+	titleStyle   = aligned(textStyle(titleSize, ink, true), text.XLeft, text.YTop)
+	captionStyle = aligned(textStyle(captionSize, faint, false), text.XLeft, text.YTop)
+)
+
+// drawable replaces characters that the font does not have, which would take no
+// room at all.
+func drawable(s string) string {
+	face := font.DefaultCache.Lookup(labelStyle.Font, labelSize)
+	return strings.Map(func(r rune) rune {
+		if i, err := face.Face.GlyphIndex(nil, r); err != nil || i == 0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// textStyle of a size in points, set by its left end and baseline.
+func textStyle(size float64, c color.Color, bold bool) draw.TextStyle {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: font.Length(size)}
+	if bold {
+		f.Weight = xfont.WeightBold
+	}
+	return draw.TextStyle{Color: c, Font: f, Handler: plot.DefaultTextHandler}
+}
+
+// aligned returns the style with another anchor.
+func aligned(s draw.TextStyle, x text.XAlignment, y text.YAlignment) draw.TextStyle {
+	s.XAlign, s.YAlign = x, y
+	return s
+}
+
+// height is that of a text of one or more lines, from the ascenders of the first to the
+// descenders of the last; 0 for none.
+func height(s draw.TextStyle, txt string) vg.Length {
+	if txt == "" {
+		return 0
+	}
+	e := s.FontExtents()
+	return e.Ascent + e.Descent + vg.Length(strings.Count(txt, "\n"))*e.Height
+}
+
+// fold breaks a line into lines no wider than width, at spaces, or after commas, colons and
+// equals signs if a word is too long, and anywhere if a part of it is.
+func fold(s draw.TextStyle, line string, width vg.Length) string {
+	var out []string
+	cur := ""
+	for _, word := range strings.SplitAfter(line, " ") {
+		if s.Width(strings.TrimRight(word, " ")) > width {
+			word = strings.NewReplacer(",", ",\x00", ":", ":\x00", "=", "=\x00").Replace(word)
+		}
+		parts := strings.Split(word, "\x00")
+		for i := 0; i < len(parts); i++ {
+			part := parts[i]
+			if s.Width(part) > width {
+				parts = slices.Replace(parts, i, i+1, strings.Split(part, "")...)
+				part = parts[i]
+			}
+			if cur != "" && s.Width(strings.TrimRight(cur+part, " ")) > width {
+				out = append(out, strings.TrimRight(cur, " "))
+				cur = ""
+			}
+			cur += part
+		}
+	}
+	return strings.Join(append(out, strings.TrimRight(cur, " ")), "\n")
+}
 
 // palette is the one of Okabe and Ito, told apart with every common kind of
 // colour blindness, less its yellow, which vanishes on white.
@@ -22,47 +123,40 @@ var palette = []color.NRGBA{
 var dashes = [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {8, 2.5, 1.5, 2.5}}
 
 var glyphs = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, thickGlyph{}, hollowGlyph{draw.CircleGlyph{}, 1.2},
-	hollowGlyph{draw.BoxGlyph{}, 1.2}, hollowGlyph{draw.PyramidGlyph{}, 1.4}, thickGlyph{upright: true},
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, lineGlyph{draw.CrossGlyph{}, 2}, lineGlyph{draw.RingGlyph{}, 1.2},
+	lineGlyph{draw.SquareGlyph{}, 1.2}, lineGlyph{draw.TriangleGlyph{}, 1.2}, lineGlyph{draw.PlusGlyph{}, 2},
 }
 
-// thickGlyph is a bold cross, or a plus. The library's own are hairlines.
-type thickGlyph struct{ upright, thin bool }
-
-// hollowGlyph is the outline of another one, of some width. The library's own are
-// hairlines.
-type hollowGlyph struct {
+// lineGlyph is a glyph of lines of some width. The library's own are hairlines.
+type lineGlyph struct {
 	draw.GlyphDrawer
 	width vg.Length
 }
 
 // DrawGlyph implements draw.GlyphDrawer.
-func (g hollowGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
-	if t, ok := g.GlyphDrawer.(thickGlyph); ok { // a cross has no inside
-		t.thin = true
-		t.DrawGlyph(c, s, p)
-		return
-	}
-	s.Shape = g.GlyphDrawer
-	c.DrawGlyphNoClip(s, p)
-	s.Color, s.Radius = white, s.Radius-g.width
-	c.DrawGlyphNoClip(s, p)
+func (g lineGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
+	wide := *c
+	wide.Canvas = wideCanvas{c.Canvas, g.width}
+	g.GlyphDrawer.DrawGlyph(&wide, s, p)
 }
 
+// wideCanvas draws all lines with one width.
+type wideCanvas struct {
+	vg.Canvas
+	width vg.Length
+}
+
+// SetLineWidth implements vg.Canvas.
+func (c wideCanvas) SetLineWidth(vg.Length) { c.Canvas.SetLineWidth(c.width) }
+
+// groundedGlyph is a glyph on a white ground, so that it does not drown in lines.
+type groundedGlyph struct{ draw.GlyphDrawer }
+
 // DrawGlyph implements draw.GlyphDrawer.
-func (g thickGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
-	style := draw.LineStyle{Color: s.Color, Width: 2}
-	if g.thin {
-		style.Width = 0.8
-	}
-	if r := s.Radius; g.upright {
-		c.StrokeLine2(style, p.X-r, p.Y, p.X+r, p.Y)
-		c.StrokeLine2(style, p.X, p.Y-r, p.X, p.Y+r)
-		return
-	}
-	r := s.Radius * 0.8
-	c.StrokeLine2(style, p.X-r, p.Y-r, p.X+r, p.Y+r)
-	c.StrokeLine2(style, p.X-r, p.Y+r, p.X+r, p.Y-r)
+func (g groundedGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: s.Radius + 1.5, Shape: draw.CircleGlyph{}}, p)
+	c.SetColor(s.Color)
+	g.GlyphDrawer.DrawGlyph(c, s, p)
 }
 
 // seriesStyle is how one strategy is drawn.
@@ -79,12 +173,6 @@ func pale(c color.Color) color.Color {
 	return color.NRGBA{mix(r), mix(g), mix(b), 0xff}
 }
 
-// mark draws the marker on a white ground.
-func (s seriesStyle) mark(c *draw.Canvas, at vg.Point) {
-	c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: s.glyph.Radius + 1.5, Shape: draw.CircleGlyph{}}, at)
-	c.DrawGlyphNoClip(s.glyph, at)
-}
-
 // styleOf returns the style of the n-th line. Colours, dashes and markers have
 // cycles of 7, 4 and 8, so that 56 styles differ, neighbours differ in all three,
 // and lines of one colour differ in both others: no reader has to tell two lines
@@ -93,6 +181,6 @@ func styleOf(n int) seriesStyle {
 	c := palette[n%len(palette)]
 	return seriesStyle{
 		line:  draw.LineStyle{Color: c, Width: 1.6, Dashes: dashes[n%len(dashes)]},
-		glyph: draw.GlyphStyle{Color: c, Radius: 3.2, Shape: glyphs[n%len(glyphs)]},
+		glyph: draw.GlyphStyle{Color: c, Radius: 3.2, Shape: groundedGlyph{glyphs[n%len(glyphs)]}},
 	}
 }

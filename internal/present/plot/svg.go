@@ -18,35 +18,51 @@ import (
 // The fonts that an SVG document asks for. Those after the first have the metrics of
 // the one that the layout was computed with, or nearly.
 const (
-	sansStack = "'Liberation Sans',Arimo,Arial,Helvetica,sans-serif"
-	monoStack = "'Liberation Mono',Cousine,'Courier New',Menlo,monospace"
+	sansStack = "Liberation Sans,Arimo,Arial,Helvetica,sans-serif"
+	monoStack = "Liberation Mono,Cousine,Courier New,Menlo,monospace"
 )
 
 // SVG renders the plot as a stand-alone SVG document, which may also stand in an HTML
 // page beside others: its identifiers are its own. Every text states the width that it
 // was laid out with, so that no font makes labels overlap.
 func (p *Plot) SVG() ([]byte, error) {
+	body, err := p.body()
+	if err != nil {
+		return nil, err
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, p.title, p.desc, body) // never fails
+	id := fmt.Sprintf("qb%x", h.Sum64())
+	return fmt.Appendf(nil, `<svg width="%gpt" height="%gpt" xmlns="http://www.w3.org/2000/svg" aria-labelledby="%[3]s-title %[3]s-desc"%s>
+<title id="%[3]s-title">%[5]s</title>
+<desc id="%[3]s-desc">%[6]s</desc>
+%[7]s`, round2(p.width), round2(p.height), id, p.attributes(), html.EscapeString(p.title), html.EscapeString(p.desc), body), nil
+}
+
+// Element renders the plot for an HTML page that shows its title and what describes it,
+// and returns its width in pixels. All text in it is escaped.
+func (p *Plot) Element() (svg string, width float64, err error) {
+	body, err := p.body()
+	return fmt.Sprintf(`<svg aria-label="%s"%s>%s`, html.EscapeString(p.title), p.attributes(), body), float64(p.width) * 4 / 3, err
+}
+
+func (p *Plot) attributes() string {
+	return fmt.Sprintf(` viewBox="0 0 %g %g" role="img" font-family="%s"`, round2(p.width), round2(p.height), sansStack)
+}
+
+// body is what comes after the start of the svg element.
+func (p *Plot) body() (string, error) {
 	c := vgsvg.New(p.width, p.height)
 	dc := draw.New(c)
 	p.ground(dc)
 	p.paint(dc)
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("render svg: %w", err)
+		return "", fmt.Errorf("render svg: %w", err)
 	}
-	s := b.String()
-	open := strings.Index(s, "<svg")
-	end := open + strings.Index(s[open:], ">") + 1
-	body := canvasText.ReplaceAllStringFunc(s[end:], compactText)
-	h := fnv.New64a()
-	fmt.Fprint(h, p.title, p.desc, body) // never fails
-	id := fmt.Sprintf("qb%x", h.Sum64())
-	head := fmt.Sprintf(`<svg width="%gpt" height="%gpt" viewBox="0 0 %[1]g %[2]g" xmlns="http://www.w3.org/2000/svg" `+
-		`role="img" aria-labelledby="%[3]s-title %[3]s-desc" font-family="%[4]s">
-<title id="%[3]s-title">%[5]s</title>
-<desc id="%[3]s-desc">%[6]s</desc>
-`, round2(p.width), round2(p.height), id, sansStack, html.EscapeString(p.title), html.EscapeString(p.desc))
-	return []byte(head + strings.TrimLeft(body, "\n")), nil
+	_, s, _ := strings.Cut(b.String(), "<svg")
+	_, s, _ = strings.Cut(s, ">")
+	return strings.TrimLeft(canvasText.ReplaceAllStringFunc(s, compactText), "\n"), nil
 }
 
 func round2(l font.Length) float64 { return float64(int64(l*100+0.5)) / 100 }

@@ -2,11 +2,10 @@ package plot
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -19,7 +18,7 @@ type Quantity struct {
 	Name  string
 	title string
 	of    func(s *results.Summary) reading
-	axis  func(title string, values []float64) (axis, func(float64) float64)
+	axis  func(a *plot.Axis, values []float64)
 	// show renders a value for people.
 	show func(v float64) string
 	// rare quantities are not worth a drawing where they are 0 everywhere.
@@ -36,16 +35,16 @@ type reading struct {
 // The quantities of sweeps.
 var (
 	// QuantityP99 is the p99 latency with its interval over rounds.
-	QuantityP99 = Quantity{"p99", "p99 latency", readP99, timeScale, format.NS, false}
+	QuantityP99 = Quantity{"p99", "p99 latency", readP99, latencyAxis, format.NS, false}
 	// QuantityLeak is the leak in percent of the limit, from certain to possible.
-	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxisOf, format.Pct, false}
+	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxis, format.Pct, false}
 	// QuantityFalseRejects is the share of requests that were rejected wrongly.
-	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxisOf, format.Pct,
+	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxis, format.Pct,
 		true}
 	// QuantityPoolWait is the time that a request waits for connections.
-	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitScale, format.NS, true}
+	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true}
 	// QuantityThroughput is decisions per second with its interval over rounds.
-	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearScale,
+	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearAxis,
 		func(v float64) string { return format.Digits(v) + "/s" }, false}
 )
 
@@ -92,215 +91,125 @@ func readPoolWait(s *results.Summary) reading {
 	return reading{value: w.Value, lo: w.Lo, hi: w.Hi, ok: w.Rounds > 0}
 }
 
-// waitScale is linear, since no wait at all is what is hoped for.
-func waitScale(title string, values []float64) (axis, func(float64) float64) {
-	div, unit := format.TimeUnit(slices.Max(values))
-	in := make([]float64, len(values))
-	for i, v := range values {
-		in[i] = v / div
-	}
-	return linearAxis(title+", "+unit, in), func(v float64) float64 { return v / div }
+// waitAxis is linear, since no wait at all is what is hoped for.
+func waitAxis(a *plot.Axis, values []float64) {
+	linearAxis(a, values)
+	a.Tick.Marker = plot.TickerFunc(durationTicks)
 }
 
-func timeScale(title string, values []float64) (axis, func(float64) float64) {
-	lo, hi := slices.Min(values), slices.Max(values)
-	return timeAxis(title, lo/1.1, hi*1.1), func(v float64) float64 { return math.Log10(max(v, 1)) }
+func latencyAxis(a *plot.Axis, values []float64) {
+	timeAxis(a, slices.Min(values), slices.Max(values))
 }
 
-func percentAxisOf(title string, values []float64) (axis, func(float64) float64) {
-	a, s := percentAxis(title, values)
-	return a, s.at
+// sweepPlot is what the plot of a sweep gathers.
+type sweepPlot struct {
+	panel  *panel
+	place  map[string]float64
+	knees  map[string]float64 // by the line's name
+	extent []float64
+	notes  captions
+	told   []string
 }
 
-func linearScale(title string, values []float64) (axis, func(float64) float64) {
-	return linearAxis(title, values), func(v float64) float64 { return v }
-}
-
-// SweepPoint is one measurement of a sweep.
-type SweepPoint struct {
-	// Line that the point belongs to: a strategy, with the second parameter's value
-	// where two were swept.
-	Line string
-	// Value of the parameter, as it was given: a number, a duration, a share or a word.
-	Value string
-	// Summary of that setting.
-	Summary *results.Summary
-}
-
-// Knee is where a line begins to bend.
-type Knee struct{ Line, Value string }
-
-// SweepData is a quantity against a parameter.
-type SweepData struct {
-	// Param names the parameter, e.g. "workers".
-	Param string
-	// Quantity on the vertical axis.
-	Quantity Quantity
-	// Points in any order; those of one line are joined in the order of their values.
-	Points []SweepPoint
-	// Knees are marked.
-	Knees []Knee
-	// Caption says what the figures rest on, in one line.
-	Caption string
-	// Simulated is set where latencies are modelled.
-	Simulated bool
-}
-
-// Sweep draws a quantity against a parameter: a line per strategy, with intervals. It
-// returns [ErrNothingToPlot] where no point has the quantity.
-func Sweep(d SweepData) (*Plot, error) {
-	var notes captions
-	s := sweptLines{lines: map[string]map[string]reading{}}
-	for _, p := range d.Points {
-		s.add(&p, d.Quantity.of(p.Summary), &notes)
-	}
-	if len(s.names) == 0 {
-		return nil, fmt.Errorf("%w: no setting of %s has %s", ErrNothingToPlot, d.Param, d.Quantity.title)
-	}
-	if len(s.names) > maxDots {
-		return nil, tooMany(len(s.names))
-	}
-	if d.Quantity.rare && slices.Max(s.extent) == 0 {
-		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, d.Quantity.title, d.Param)
-	}
-	xs := settingsAxis(d.Param, s.values)
-	slices.SortFunc(s.values, func(a, b string) int { return compareFloat(xs.place[a], xs.place[b]) })
-	y, at := d.Quantity.axis(d.Quantity.title, s.extent)
-	if d.Simulated && d.Quantity.Name == QuantityP99.Name {
-		y.title = "modelled " + y.title
-	}
-	p := panel{x: xs.axis, y: y}
-	var told []string
-	for _, name := range s.names {
-		l, said := s.line(name, &d, &xs, at)
-		told = append(told, said)
-		p.lines = append(p.lines, l)
-	}
-	slices.SortStableFunc(p.lines, func(a, b line) int { return compareFloat(b.y[b.last()], a.y[a.last()]) })
-	for k := range p.lines {
-		p.lines[k].style = styleOf(k)
-	}
-	xs.rules(d.Knees, &p, &told)
-	title := upperFirst(d.Quantity.title) + " against " + d.Param
-	if i := strings.Index(title, ", in %"); i > 0 {
-		title = title[:i] + " against " + d.Param
-	}
-	g := figure{
-		title: drawable(title), caption: d.Caption, note: format.Join(" ", d.note(), notes.text()), simulated: d.Simulated,
-		panels: []panel{p}, width: 900, least: 360,
-		desc: drawable(title + ". " + strings.Join(told, "; ") + "."),
-	}
-	return g.plot(), nil
-}
-
-// sweptLines are the readings of each line by the parameter's value.
-type sweptLines struct {
-	values, names []string
-	lines         map[string]map[string]reading
-	extent        []float64
-}
-
-func (s *sweptLines) add(p *SweepPoint, r reading, notes *captions) {
-	if !slices.Contains(s.values, p.Value) {
-		s.values = append(s.values, p.Value)
-	}
-	if !r.ok {
-		notes.add("No figure", p.Line+" at "+p.Value, "it cannot be shown")
-		return
-	}
-	if r.doubt != "" {
-		notes.add("Pale", p.Line+" at "+p.Value, r.doubt)
-	}
-	if s.lines[p.Line] == nil {
-		s.lines[p.Line] = map[string]reading{}
-		s.names = append(s.names, p.Line)
-	}
-	s.lines[p.Line][p.Value] = r
-	s.extent = append(s.extent, r.value, r.lo, r.hi)
-}
-
-// line joins the readings of one name, and says where it begins and ends.
-func (s *sweptLines) line(name string, d *SweepData, xs *settings, at func(float64) float64) (l line, said string) {
-	l = line{name: name, faint: len(s.values)}
-	first, last := "", ""
-	for _, v := range s.values {
-		r, ok := s.lines[name][v]
-		if !ok {
-			continue
-		}
-		l.marks = append(l.marks, len(l.x))
-		l.x, l.y = append(l.x, xs.place[v]), append(l.y, at(r.value))
-		l.lo, l.hi = append(l.lo, at(r.lo)), append(l.hi, at(r.hi))
-		l.pale = append(l.pale, r.doubt != "")
-		if last = fmt.Sprintf("%s at %s", d.Quantity.show(r.value), v); first == "" {
-			first = last
-		}
-	}
-	return l, name + ": " + first + ", " + last
-}
-
-// note says what whiskers and rules are.
-func (d *SweepData) note() string {
-	note := "Whiskers: interval over rounds, their range where fewer than 6 count."
-	switch d.Quantity.Name {
-	case QuantityP99.Name:
-		note = "Whiskers: interval over rounds, if 6 or more are kept."
-	case QuantityLeak.Name:
-		note = "Whiskers: from certain to possible leak."
-	}
-	if len(d.Knees) > 0 {
-		note += " Dashed, in the line's colour: the knee, from which on more brings little throughput."
-	}
-	return note
-}
-
-// SweepOf draws a quantity against what a sweep varies, with the knee of each line. It
-// returns [ErrNothingToPlot] for other records.
+// SweepOf draws a quantity against what a sweep varies: a line per strategy, with intervals
+// and its knee. It returns [ErrNothingToPlot] for other records, and if no point has the
+// quantity.
 func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	all := f.SweepSeries()
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: the record is of no sweep", ErrNothingToPlot)
 	}
-	d := SweepData{Param: f.Sweep.Parameters[0].Name, Quantity: q, Simulated: f.Kind == results.Simulated}
-	for i := range all {
-		s := &all[i]
-		name := shorten(format.Plain(s.Strategy))
-		if s.Second != "" {
-			name += ", " + format.Plain(f.Sweep.Parameters[1].Name) + " " + format.Plain(s.Second)
-		}
-		for _, p := range s.Points {
-			d.Points = append(d.Points, SweepPoint{name, format.Plain(p.Value), p.Summary})
-		}
-		if k := s.Knee(); k.At >= 0 {
-			d.Knees = append(d.Knees, Knee{name, format.Plain(s.Points[k.At].Value)})
-		}
-	}
-	first := all[0].Points[0].Summary
+	var values []string
 	var points []series
-	for _, p := range d.Points {
-		points = append(points, series{Summary: p.Summary})
+	for i := range all {
+		for _, p := range all[i].Points {
+			values, points = append(values, format.Plain(p.Value)), append(points, series{Summary: p.Summary})
+		}
 	}
-	kept := keptText(points)
-	d.Caption = format.Join(" · ", "workload "+format.Plain(first.Workload),
-		fmt.Sprintf("%s (%s)", format.Plain(first.Policy), format.Units(first.Params.Limit, format.Plain(first.Params.Unit))),
-		kept+" each", storesCaption(f))
-	if d.Simulated {
-		d.Caption = "SIMULATED in virtual time, latencies are modelled · " + d.Caption
+	param := f.Sweep.Parameters[0].Name
+	s := sweepPlot{panel: newPanel(q.title), knees: map[string]float64{}}
+	p := s.panel
+	p.Y.Padding = 14
+	s.place = settingsAxis(&p.X, param, values)
+	for i := range all {
+		name := shorten(format.Plain(all[i].Strategy))
+		if all[i].Second != "" {
+			name += ", " + format.Plain(f.Sweep.Parameters[1].Name) + " " + format.Plain(all[i].Second)
+		}
+		s.line(name, &all[i], &q)
 	}
-	return Sweep(d)
+	switch {
+	case len(p.lines) == 0:
+		return nil, fmt.Errorf("%w: no setting of %s has %s", ErrNothingToPlot, param, q.title)
+	case len(p.lines) > maxDots:
+		return nil, tooMany(len(p.lines))
+	case q.rare && slices.Max(s.extent) == 0:
+		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, q.title, param)
+	}
+	q.axis(&p.Y, s.extent)
+	first, simulated := all[0].Points[0].Summary, f.Kind == results.Simulated
+	if simulated && q.Name == QuantityP99.Name {
+		p.title = "modelled " + p.title
+	}
+	for _, l := range styled(p.lines) {
+		if at, ok := s.knees[l.name]; ok {
+			p.upright(at, draw.LineStyle{Color: l.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
+		}
+	}
+	title, _, _ := strings.Cut(upperFirst(q.title), ", in %")
+	title = drawable(title + " against " + param)
+	g := figure{panels: []*panel{p}, sheet: sheet{
+		title: title, caption: captionOf(f, first, keptText(points)+" each"), simulated: simulated,
+		note: format.Join(" ", s.note(&q), s.notes.text()), desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
+	}}
+	return g.plot(), nil
 }
 
-// rules marks knees in the colours of their lines.
-func (x *settings) rules(knees []Knee, p *panel, told *[]string) {
-	for _, k := range knees {
-		at, ok := x.place[k.Value]
-		i := slices.IndexFunc(p.lines, func(l line) bool { return l.name == k.Line })
-		if !ok || i < 0 {
+// line joins the readings of one series, and says where it begins, ends and bends.
+func (s *sweepPlot) line(name string, all *results.SweepSeries, q *Quantity) {
+	l := line{name: name}
+	var told []string
+	for _, p := range all.Points {
+		r, value := q.of(p.Summary), format.Plain(p.Value)
+		if !r.ok {
+			s.notes.add("No figure", name+" at "+value, "it cannot be shown")
 			continue
 		}
-		p.rules = append(p.rules, upright{at: at, style: draw.LineStyle{Color: p.lines[i].style.line.Color, Width: 1, Dashes: []vg.Length{4, 3}}})
-		*told = append(*told, "knee of "+k.Line+" at "+k.Value)
+		if r.doubt != "" {
+			s.notes.add("Pale", name+" at "+value, r.doubt)
+		}
+		l.marks = append(l.marks, len(l.at))
+		l.add(s.place[value], r.value)
+		l.lo, l.hi = append(l.lo, r.lo), append(l.hi, r.hi)
+		l.pale = append(l.pale, r.doubt != "")
+		s.extent = append(s.extent, r.value, r.lo, r.hi)
+		told = append(told, fmt.Sprintf("%s at %s", q.show(r.value), value))
 	}
+	if told == nil {
+		return
+	}
+	s.panel.lines = append(s.panel.lines, l)
+	s.told = append(s.told, name+": "+told[0]+", "+told[len(told)-1])
+	if k := all.Knee(); k.At >= 0 {
+		value := format.Plain(all.Points[k.At].Value)
+		s.knees[name] = s.place[value]
+		s.told = append(s.told, "knee of "+name+" at "+value)
+	}
+}
+
+// note says what whiskers and rules are.
+func (s *sweepPlot) note(q *Quantity) string {
+	note := "Whiskers: interval over rounds, their range where fewer than 6 count."
+	switch q.Name {
+	case QuantityP99.Name:
+		note = "Whiskers: interval over rounds, if 6 or more are kept."
+	case QuantityLeak.Name:
+		note = "Whiskers: from certain to possible leak."
+	}
+	if len(s.knees) > 0 {
+		note += " Dashed, in the line's colour: the knee, from which on more brings little throughput."
+	}
+	return note
 }
 
 // upperFirst begins a title.

@@ -98,8 +98,7 @@ func TestSweepSecondParameter(t *testing.T) {
 			t.Fatal("a run without a pool")
 		}
 	}
-	empty := SweepData{Param: "x", Quantity: QuantityPoolWait, Points: []SweepPoint{{"a", "1", &results.Summary{}}}}
-	if _, err := Sweep(empty); !errors.Is(err, ErrNothingToPlot) {
+	if _, err := SweepOf(f, QuantityPoolWait); !errors.Is(err, ErrNothingToPlot) {
 		t.Errorf("without figures: %v", err)
 	}
 }

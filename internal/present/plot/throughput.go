@@ -1,11 +1,11 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stat"
@@ -45,57 +45,32 @@ func Throughput(f results.File) (*Plot, error) {
 	if len(paces) > maxDots {
 		return nil, tooMany(len(paces))
 	}
-	shades, away := outages(all)
-	g := figure{
-		title: throughputTitle, caption: throughputCaption(f, all), simulated: f.Kind == results.Simulated, width: 900, least: 300,
-		note: format.Join(" ", "Decisions per second, mean over kept rounds.", away, notes.text()), desc: throughputDesc(paces),
-	}
-	most := crowd
-	if slices.ContainsFunc(paces, func(p pace) bool { return p.store() == inProcess }) {
-		most = 0 // they are faster by orders of magnitude
-	}
-	facets := facetsOf(paces, most, func(p *pace) int { return p.store() })
-	if len(facets) == 1 {
-		facets[0].title = ""
-	}
+	shades, shaded := outages(all)
+	g := figure{sheet: sheet{
+		title: throughputTitle, caption: closedCaption(f, all), simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
+		note: format.Join(" ", "Decisions per second, mean over kept rounds.", shaded, notes.text()),
+	}}
 	end := 0.0
 	for _, p := range paces {
 		end = max(end, p.sliceNS*float64(len(p.perS)))
 	}
-	for i, x := range facets {
-		if len(facets) > 1 {
-			g.least = 140
+	for _, x := range facetsOf(paces, func(p *pace) int { return p.store() }) {
+		p := newPanel(format.Join(": ", x.title, "decisions per second"))
+		spanAxis(&p.X, "time since the start of a round", end)
+		for _, pace := range x.lines {
+			l := line{name: pace.label}
+			for k, v := range pace.perS {
+				l.add((float64(k)+0.5)*pace.sliceNS, v)
+			}
+			p.lines = append(p.lines, l)
 		}
-		p := throughputPanel(x.title, x.lines, end)
-		if i < len(facets)-1 {
-			p.x.title = ""
-		}
+		linearAxis(&p.Y, values(styled(p.lines)))
 		for _, s := range shades {
-			p.shades = append(p.shades, shade{s.from * end, s.to * end})
+			p.shade(s.from*end, s.to*end)
 		}
 		g.panels = append(g.panels, p)
 	}
 	return g.plot(), nil
-}
-
-func throughputPanel(title string, paces []pace, end float64) panel {
-	p := panel{title: title, x: spanAxis(time.Duration(end))}
-	p.x.title = "time since the start of a round"
-	var values []float64
-	for _, x := range paces {
-		l := line{name: x.label, faint: len(x.perS)}
-		for k, v := range x.perS {
-			l.x, l.y = append(l.x, (float64(k)+0.5)*x.sliceNS), append(l.y, v)
-		}
-		values = append(values, l.y...)
-		p.lines = append(p.lines, l)
-	}
-	slices.SortStableFunc(p.lines, func(a, b line) int { return compareFloat(b.y[len(b.y)-1], a.y[len(a.y)-1]) })
-	for k := range p.lines {
-		p.lines[k].style = styleOf(k)
-	}
-	p.y = linearAxis("decisions per second", values)
-	return p
 }
 
 // paceOf condenses the rounds of a summary.
@@ -127,6 +102,9 @@ func paceOf(runs []results.Run, s series) (pace, bool) {
 	return p, true
 }
 
+// shade is a stretch of time.
+type shade struct{ from, to float64 }
+
 // outages are the shares of a round during which stores were taken away, which all
 // strategies have in common.
 func outages(all []series) (out []shade, note string) {
@@ -149,20 +127,8 @@ func outages(all []series) (out []shade, note string) {
 	return out, note
 }
 
-// throughputCaption is about the loop that throughput is taken from, which may have an
-// open one beside it.
-func throughputCaption(f results.File, all []series) string {
-	closed := make([]series, len(all))
-	for i := range all {
-		s := *all[i].Summary
-		s.Paced = nil
-		closed[i] = series{Summary: &s}
-	}
-	return caption(f, closed)
-}
-
 func throughputDesc(paces []pace) string {
-	by := func(a, b pace) int { return compareFloat(a.Throughput.Value, b.Throughput.Value) }
+	by := func(a, b pace) int { return cmp.Compare(a.Throughput.Value, b.Throughput.Value) }
 	lo, hi := slices.MinFunc(paces, by), slices.MaxFunc(paces, by)
 	return fmt.Sprintf("Decisions per second over the time of a round, of %s. "+
 		"Over whole rounds %s makes the most, %s/s, and %s the fewest, %s/s.",

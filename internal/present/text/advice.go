@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -56,23 +57,33 @@ func broken(s *answer.Setting) []string {
 // rivals names the strategies that are not the best one, a few of each kind, with what speaks
 // against each kind. Baselines are no candidates.
 func rivals(s *answer.Setting, best *answer.Strategy) string {
-	var reasons []string
-	names := map[string][]string{}
+	var all grouped
 	for i := range s.Strategies {
-		x := &s.Strategies[i]
-		if x.Group == answer.Baseline || best != nil && x.Label == best.Label {
-			continue
+		if x := &s.Strategies[i]; x.Group != answer.Baseline && (best == nil || x.Label != best.Label) {
+			all.Add(against(s, x, best), x.Label)
 		}
-		why := against(s, x, best)
-		if names[why] == nil {
-			reasons = append(reasons, why)
-		}
-		names[why] = append(names[why], x.Label)
 	}
-	for i, why := range reasons {
-		reasons[i] = listed(names[why]) + " (" + why + ")"
+	return all.text()
+}
+
+// grouped are names by the reason that they share.
+type grouped struct{ layout.Groups[string] }
+
+// text names a few of each reason.
+func (g *grouped) text() string {
+	var parts []string
+	for _, reason := range g.Keys {
+		parts = append(parts, listed(g.Of[reason])+" ("+reason+")")
 	}
-	return strings.Join(reasons, ", ")
+	return strings.Join(parts, ", ")
+}
+
+// lines name all, with a line for each reason.
+func (g *grouped) lines(page layout.Page) (out []string) {
+	for _, reason := range g.Keys {
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(g.Of[reason], ", ")+": "+reason))...)
+	}
+	return out
 }
 
 // against says why a strategy is not the one to use.

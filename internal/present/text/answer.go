@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,80 +12,104 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// adviceLines say of each setting which strategy to use and why.
-func adviceLines(page layout.Page, f results.File, settings []answer.Setting) (out []string) {
-	for i := range settings {
-		s := &settings[i]
-		if len(s.In(answer.Baseline)) == len(s.Strategies) {
-			continue // there is nothing to choose from
-		}
-		if out != nil {
-			out = append(out, "")
-		}
-		for j, sentence := range Advice(f.Kind == results.Simulated, s) {
-			if j == 0 && len(settings) > 1 {
-				sentence = s.Strategies[0].Summary.Policy + ": " + sentence
-			}
-			out = append(out, page.Paragraph("", format.Plain(sentence))...)
-		}
-	}
-	return out
+// Decision is what somebody who must choose reads first, of runs, sweeps and choices alike.
+type Decision struct {
+	// Advice is the answer in sentences: what to use and why, and what it was chosen over. An empty one
+	// stands between settings.
+	Advice []string
+	// Title says what all rows have in common. Columns are at most six, and notes at most two.
+	Title   string
+	Columns []layout.Column
+	Rows    []Row
+	Notes   []string
+	// Untested is what is left open.
+	Untested []answer.Untested
+	// Setting is what all points of a sweep have in common.
+	Setting []Entry
 }
 
-// verdictLines is the table: a row for each strategy, and a heading above each setting if there
-// are several.
-func verdictLines(page layout.Page, f results.File, settings []answer.Setting) []string {
-	if len(settings) == 0 {
-		return nil
-	}
-	t := newVerdicts(&f, settings)
-	var g layout.Grid
-	for _, c := range t.columns() {
-		g.Columns = append(g.Columns, layout.Column{Title: c})
-	}
-	g.Columns[0].Left, g.Columns[0].Tone = true, ToneOf
-	g.Columns[1].Left, g.Columns[1].Flexible, g.Columns[1].Minimum = true, true, 18
-	g.Columns[4].Left, g.Columns[4].Flexible, g.Columns[4].Minimum = true, true, 19
-	title := Policy(settings[0].Strategies[0].Summary) + " · " + loadText(f, &settings[0])
-	for i := range settings {
-		s := &settings[i]
-		if len(settings) > 1 {
-			title = loadText(f, &settings[0])
-			heading := Policy(s.Strategies[0].Summary)
-			if load := loadText(f, s); load != title {
-				heading += " · " + load
-			}
-			g.AddHeading(format.Plain(heading), layout.Plain)
-		}
-		for _, x := range candidates(s) {
-			g.Add(t.row(x)...)
-		}
-	}
-	out := append(page.Title(format.Plain(title)), page.Table(&g)...)
-	for _, note := range t.notes() {
-		out = append(out, noteLines(page, note)...)
-	}
-	return out
-}
-
-// Row is a strategy in the table of [Verdicts].
+// Row of the table of a [Decision].
 type Row struct {
+	// Heading says what the rows below it have in common; a heading has no cells.
+	Heading string
+	// Strategy is nil in a choice, which has no figures of runs.
 	*answer.Strategy
 	Cells []string
 }
 
-// Verdicts is the table of one setting: what its columns are called, its rows, and at most two
-// notes below it.
-func Verdicts(f *results.File, s *answer.Setting) (columns []string, rows []Row, notes []string) {
-	t := newVerdicts(f, []answer.Setting{*s})
-	for _, x := range candidates(s) {
-		rows = append(rows, Row{x, t.row(x)})
+// Decide says of settings which strategy to use, with a row for each strategy, and a heading above
+// each setting if there are several.
+func Decide(f *results.File, settings ...answer.Setting) (d Decision) {
+	if len(settings) == 0 {
+		d.Advice = []string{"No strategy was run."}
+		return d
 	}
-	columns = t.columns()
-	for i := range columns {
-		columns[i] = strings.ReplaceAll(columns[i], "\n", " ")
+	t := newVerdicts(f, settings)
+	d.Columns = t.columns()
+	d.Title = Policy(settings[0].Strategies[0].Summary) + " · " + loadText(f, &settings[0])
+	if len(settings) > 1 {
+		d.Title = loadText(f, &settings[0])
 	}
-	return columns, rows, t.notes()
+	for i := range settings {
+		s := &settings[i]
+		if len(settings) > 1 {
+			heading := Policy(s.Strategies[0].Summary)
+			if load := loadText(f, s); load != d.Title {
+				heading += " · " + load
+			}
+			d.Rows = append(d.Rows, Row{Heading: heading})
+		}
+		for _, x := range candidates(s) {
+			d.Rows = append(d.Rows, Row{Strategy: x, Cells: t.row(x)})
+		}
+		if len(s.In(answer.Baseline)) < len(s.Strategies) { // there is something to choose from
+			d.advise(len(settings) > 1, s, f.Kind == results.Simulated)
+		}
+		d.Untested = slices.Concat(s.Untested, d.Untested) // the command that is shown is the last one
+	}
+	d.Notes = t.notes()
+	return d
+}
+
+func (d *Decision) advise(several bool, s *answer.Setting, simulated bool) {
+	sentences := Advice(simulated, s)
+	if several {
+		sentences[0] = s.Strategies[0].Summary.Policy + ": " + sentences[0]
+	}
+	if d.Advice != nil {
+		d.Advice = append(d.Advice, "")
+	}
+	d.Advice = append(d.Advice, sentences...)
+}
+
+func (d *Decision) adviceLines(page layout.Page) (out []string) {
+	for _, sentence := range d.Advice {
+		if sentence == "" {
+			out = append(out, "")
+			continue
+		}
+		out = append(out, page.Paragraph("", format.Plain(sentence))...)
+	}
+	return out
+}
+
+func (d *Decision) tableLines(page layout.Page) []string {
+	if len(d.Rows) == 0 {
+		return nil
+	}
+	g := layout.Grid{Columns: d.Columns}
+	for _, r := range d.Rows {
+		if r.Heading != "" {
+			g.AddHeading(format.Plain(r.Heading), layout.Plain)
+			continue
+		}
+		g.Add(r.Cells...)
+	}
+	out := append(page.Title(format.Plain(d.Title)), page.Table(&g)...)
+	for _, note := range d.Notes {
+		out = append(out, noteLines(page, note)...)
+	}
+	return out
 }
 
 // candidates are the strategies to choose from, or the baselines if nothing else ran.
@@ -99,17 +124,26 @@ func candidates(s *answer.Setting) (out []*answer.Strategy) {
 }
 
 // loadText is what the strategies of one setting have in common, except the policy.
-func loadText(f results.File, s *answer.Setting) string {
+func loadText(f *results.File, s *answer.Setting) string {
 	x := s.Strategies[0].Summary
-	p := x.Params
-	load := format.Plural(int64(p.Workers), "worker", "workers")
+	p := &x.Params
+	load := fixed(p, "workers", format.Plural(int64(p.Workers), "worker", "workers"))
 	if r := &x.AtRate().Params; r.Loop == results.OpenLoop && r.RatePerS > 0 {
-		load = format.Digits(r.RatePerS) + " requests/s"
+		load = fixed(p, "rate", format.Digits(r.RatePerS)+" requests/s")
 		if r.RateFrom != "" {
 			load += " (" + r.RateFrom + ")"
 		}
 	}
-	return format.Join(" · ", x.Workload, load, format.Plural(int64(p.Instances), "instance", "instances"), rounds(f), storesText(f))
+	return format.Join(" · ", x.Workload, load, fixed(p, "instances", format.Plural(int64(p.Instances), "instance", "instances")),
+		rounds(f), storesText(f))
+}
+
+// fixed is the text of a parameter, unless a sweep varies it.
+func fixed(p *results.Params, name, text string) string {
+	if _, varies := p.Point[name]; varies {
+		return ""
+	}
+	return text
 }
 
 // verdicts makes the rows of one table, and the notes that they need.
@@ -148,8 +182,12 @@ func newVerdicts(f *results.File, settings []answer.Setting) *verdicts {
 	return t
 }
 
-func (t *verdicts) columns() []string {
-	return []string{"verdict", "strategy", "most admitted in a window", "windows over the limit", t.p99Title, "commands per decision"}
+func (t *verdicts) columns() []layout.Column {
+	return []layout.Column{
+		{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 18},
+		{Title: "most admitted in a window"}, {Title: "windows over the limit"},
+		{Title: t.p99Title, Left: true, Flexible: true, Minimum: 19}, {Title: "commands per decision"},
+	}
 }
 
 func (t *verdicts) row(x *answer.Strategy) []string {
@@ -164,11 +202,18 @@ func (t *verdicts) row(x *answer.Strategy) []string {
 		over = format.Count(leak.LeakedTrials) + " of " + format.Count(leak.Trials)
 	}
 	if known := x.WithoutFault(); known != "" {
-		t.known = append(t.known, x.Label+": "+known)
+		t.know(x.Summary.Label + ": " + known)
 	}
 	var notes figures.Notes
 	return []string{x.Group.Verdict(), format.Plain(name(x)), admitted, over, t.p99(x),
 		format.TrimZeros(figures.Of("all-commands").Text(x.Summary, &notes))}
+}
+
+// know is told of one strategy once, though it may have several rows.
+func (t *verdicts) know(found string) {
+	if !slices.Contains(t.known, found) {
+		t.known = append(t.known, found)
+	}
 }
 
 func (t *verdicts) p99(x *answer.Strategy) string {
@@ -210,22 +255,18 @@ func (t *verdicts) notes() []string {
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
 
-// untestedLines says what the settings leave open, with one command that tests some of it.
-func untestedLines(page layout.Page, settings []answer.Setting) []string {
+// untestedLines says what is left open, with one command that tests some of it.
+func (d *Decision) untestedLines(page layout.Page) []string {
 	var what []string
-	command := ""
-	for _, s := range slices.Backward(settings) { // the command is one of the first setting
-		for _, u := range s.Untested {
-			if !slices.Contains(what, u.What) {
-				what = append(what, u.What)
-			}
-			switch {
-			case u.Command != "":
-				command = u.Command
-			case u.Add != "" && command == "":
-				command = "this command again, with " + u.Add
-			}
+	command, add := "", ""
+	for _, u := range d.Untested {
+		if !slices.Contains(what, u.What) {
+			what = append(what, u.What)
 		}
+		command, add = cmp.Or(u.Command, command), cmp.Or(u.Add, add)
+	}
+	if command == "" && add != "" {
+		command = "this command again, with " + add
 	}
 	if what == nil {
 		return nil

@@ -1,56 +1,142 @@
 package text
 
 import (
-	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
-// Choice writes which strategies serve a policy, and what rules out the others. With
-// commands it has the one that shows each figure again, and without only those of
-// schedules, which are short.
-func Choice(w io.Writer, page layout.Page, c *results.Choice, commands bool) error {
-	out := bufio.NewWriter(w)
-	x := choice{page: page, commands: commands, line: func(s string) { fmt.Fprintln(out, s) }}
-	x.paragraph("", questionText(&c.Question))
-	x.line("")
-	x.candidates(c)
-	x.ruledOut(c)
-	x.notTested(c)
-	x.stages(c)
-	return out.Flush()
+// Choice writes which strategy to use for a policy and what rules out the others; in whole with the evidence and the
+// commands that show it again.
+func Choice(w io.Writer, page layout.Page, c *results.Choice, whole bool) error {
+	d := decideChoice(c)
+	return write(w, func(section func([]string)) {
+		section(d.adviceLines(page))
+		section(d.tableLines(page))
+		section(d.untestedLines(page))
+		if whole {
+			section(candidateLines(page, slices.Concat(c.Candidates, c.Others)))
+			section(ruledOutLines(page, c.RuledOut))
+			section(stageLines(page, c))
+		}
+	})
 }
 
-// choice writes parts of a [results.Choice].
-type choice struct {
-	page     layout.Page
-	commands bool
-	line     func(string)
-}
-
-func (x *choice) paragraph(head, text string) {
-	for _, l := range x.page.Paragraph(head, format.Plain(text)) {
-		x.line(l)
+// decideChoice has a row for each strategy that fits, and for each that was tried and does not.
+func decideChoice(c *results.Choice) Decision {
+	d := Decision{Advice: choiceAdvice(c), Title: questionText(&c.Question), Notes: c.Notes[:min(len(c.Notes), 2)]}
+	fit := slices.Concat(c.Candidates, c.Others)
+	p99 := func(x *results.Candidate) int64 { return cmp.Or(x.ModelledP99, x.P99) }
+	least, title := int64(0), "p99"
+	for i := range fit {
+		if ns := p99(&fit[i]); ns > 0 && (least == 0 || ns < least) {
+			least = ns
+		}
 	}
+	div, unit := format.TimeUnit(float64(least))
+	if c.Question.Regions > 1 {
+		title = "modelled p99"
+	}
+	if least > 0 {
+		title += ", " + unit
+	}
+	d.Columns = []layout.Column{
+		{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 18},
+		{Title: "shown by", Left: true}, {Title: "what was shown", Left: true, Flexible: true, Minimum: 20},
+		{Title: title}, {Title: "round trips per decision"},
+	}
+	add := func(g answer.Group, name string, e *results.Evidence, figures ...string) {
+		what := e.Text
+		if _, after, ok := strings.Cut(what, ": "); ok {
+			what = after
+		}
+		what, _, _ = strings.Cut(what, ", ")
+		cells := []string{g.Verdict(), format.Plain(name), shownBy[e.Kind], format.Plain(what)}
+		d.Rows = append(d.Rows, Row{Cells: append(cells, figures...)})
+	}
+	for i := range fit {
+		x := &fit[i]
+		g, time := answer.Enforces, "-"
+		if x.Bounded {
+			g = answer.Bounded
+		}
+		if ns := p99(x); ns > 0 {
+			time = format.Digits(float64(ns) / div)
+		}
+		best := new(results.Evidence) // the first of runs
+		for j := range x.Evidence {
+			if best.Kind != results.EvidenceMeasured {
+				best = &x.Evidence[j]
+			}
+		}
+		add(g, x.Strategy, best, time, format.TrimZeros(format.Digits(x.RoundTrips)))
+	}
+	for i := range c.RuledOut {
+		if r := &c.RuledOut[i]; r.Reason.Kind != results.EvidenceDeclared {
+			add(answer.Fails, r.Strategy, &r.Reason, "-", "-")
+		}
+	}
+	var untested grouped
+	command := ""
+	for _, u := range c.NotTested {
+		untested.Add(u.Reason, u.Strategy)
+		command = cmp.Or(command, u.Command)
+	}
+	if len(untested.Keys) > 0 {
+		d.Untested = []answer.Untested{{What: untested.text(), Command: command}}
+	}
+	return d
 }
 
-func (x *choice) title(text string) {
-	for _, l := range x.page.Title(text) {
-		x.line(l)
-	}
+var shownBy = map[results.EvidenceKind]string{
+	results.EvidenceDeclared: "declaration", results.EvidenceSchedule: "search",
+	results.EvidenceMeasured: "run", results.EvidenceSimulated: "simulation",
 }
 
-// command shows one on a line of its own, unbroken, to be copied.
-func (x *choice) command(indent string, e *results.Evidence) {
-	if e.Command != "" && (x.commands || e.Token != "") {
-		x.line(indent + format.Plain(e.Command))
+// choiceAdvice says which strategy to use and why, and what it was chosen over.
+func choiceAdvice(c *results.Choice) (out []string) {
+	if c.Interrupted {
+		out = []string{"Interrupted: this is what was known by then."}
 	}
+	var rest grouped
+	fit := slices.Concat(c.Candidates, c.Others)
+	for i := range fit {
+		if i > 0 {
+			rest.Add("fits, but ranks behind it", fit[i].Strategy)
+		}
+	}
+	for _, r := range c.RuledOut {
+		rest.Add("ruled out by a "+shownBy[r.Reason.Kind], r.Strategy)
+	}
+	if len(fit) == 0 {
+		out = append(out, "No strategy that could be tested fits.")
+		if len(rest.Keys) > 0 {
+			out = append(out, "These were tried: "+rest.text()+".")
+		}
+		return out
+	}
+	best := &fit[0]
+	var shown []string
+	for _, e := range best.Evidence {
+		shown = append(shown, shownBy[e.Kind])
+	}
+	out = append(out, fmt.Sprintf("Use %s: its %s show nothing against it. It needs %s.", best.Strategy, listed(slices.Compact(shown)),
+		format.Join("; ", cmp.Or(strings.Join(best.Stores, ", "), "no store"), best.Deployment)))
+	if len(rest.Keys) > 0 {
+		out = append(out, "It was chosen over "+rest.text()+".")
+	}
+	if len(best.Caveats) > 0 {
+		out = append(out, "Not shown of "+best.Strategy+": "+strings.Join(best.Caveats, "; ")+".")
+	}
+	return out
 }
 
 // questionText is what was asked, in a sentence.
@@ -84,46 +170,30 @@ func questionText(q *results.Question) string {
 	return strings.Join(parts, "; ")
 }
 
-func (x *choice) candidates(c *results.Choice) {
-	if len(c.Candidates) == 0 {
-		x.title("NO CANDIDATE  every strategy that could be tested is ruled out")
-		x.line("")
-		return
-	}
-	x.title("CANDIDATES  the best first")
-	for i := range c.Candidates {
-		x.candidate(fmt.Sprintf("%d. ", i+1), &c.Candidates[i])
-	}
-	x.line("")
-	if len(c.Others) == 0 {
-		return
-	}
-	x.title("ALSO FIT  and rank behind them")
-	wide := widest(len(c.Others), func(i int) string { return c.Others[i].Strategy })
-	for _, o := range c.Others {
-		x.paragraph("  "+layout.Pad(o.Strategy, wide)+"  ", format.Join("; ", append([]string{costOf(&o)}, o.Caveats...)...))
-	}
-	x.line("")
-}
-
-func (x *choice) candidate(number string, c *results.Candidate) {
+func candidateLines(page layout.Page, all []results.Candidate) (out []string) {
 	const indent = "   "
-	x.paragraph(number, c.Strategy+": "+c.Doc)
-	needs := "needs no store"
-	if len(c.Stores) > 0 {
-		needs = "needs " + strings.Join(c.Stores, ", ")
-	}
-	x.paragraph(indent, format.Join("; ", needs, c.Deployment, costOf(c)))
-	for i := range c.Evidence {
-		e := &c.Evidence[i]
-		x.paragraph(indent+"+ ", kindText(e)+e.Text)
-		if x.commands {
-			x.command(indent+"  ", e)
+	for i := range all {
+		c := &all[i]
+		out = append(out, page.Paragraph(fmt.Sprintf("%d. ", i+1), format.Plain(c.Strategy+": "+c.Doc))...)
+		out = append(out, page.Paragraph(indent, format.Plain(format.Join("; ", c.Deployment, costOf(c))))...)
+		for j := range c.Evidence {
+			e := &c.Evidence[j]
+			out = append(out, page.Paragraph(indent+"+ ", format.Plain(shownBy[e.Kind]+": "+e.Text))...)
+			out = append(out, commandLines(indent+"  ", e.Command)...)
+		}
+		for _, caveat := range c.Caveats {
+			out = append(out, page.Paragraph(indent+"! ", format.Plain(caveat))...)
 		}
 	}
-	for _, caveat := range c.Caveats {
-		x.paragraph(indent+"! ", caveat)
+	return out
+}
+
+// commandLines show one on a line of its own, unbroken, to be copied.
+func commandLines(indent, command string) []string {
+	if command == "" {
+		return nil
 	}
+	return []string{indent + format.Plain(command)}
 }
 
 // costOf is what a candidate costs, in one line.
@@ -149,78 +219,27 @@ func timing(name, value string, counts bool, r results.Rounds) string {
 	return fmt.Sprintf("%s %s (%d of %s)", name, value, r.Kept, format.Plural(int64(r.Run), "round", "rounds"))
 }
 
-// kindText says what evidence consists of.
-func kindText(e *results.Evidence) string {
-	switch e.Kind {
-	case results.EvidenceSchedule:
-		return "searched "
-	case results.EvidenceMeasured:
-		return "measured "
-	case results.EvidenceSimulated:
-		return "simulated "
-	default:
-		return ""
+// ruledOutLines have the first reason that was found against each. Strategies that declare the same share a line.
+func ruledOutLines(page layout.Page, all []results.RuledOut) []string {
+	if len(all) == 0 {
+		return nil
 	}
-}
-
-func (x *choice) ruledOut(c *results.Choice) {
-	if len(c.RuledOut) == 0 {
-		return
-	}
-	x.title("RULED OUT  each by the first reason that was found")
-	shown := func(r *results.RuledOut) bool { return r.Reason.Kind != results.EvidenceDeclared }
-	wide := widest(len(c.RuledOut), func(i int) string {
-		if r := &c.RuledOut[i]; shown(r) {
-			return r.Strategy
-		}
-		return ""
-	})
-	var reasons []string
-	declaring := map[string][]string{}
-	for i := range c.RuledOut {
-		r := &c.RuledOut[i]
-		if !shown(r) {
-			if declaring[r.Reason.Text] == nil {
-				reasons = append(reasons, r.Reason.Text)
-			}
-			declaring[r.Reason.Text] = append(declaring[r.Reason.Text], r.Strategy)
+	out := page.Title("RULED OUT  each by the first reason that was found")
+	var declared grouped
+	for i := range all {
+		r := &all[i]
+		if r.Reason.Kind == results.EvidenceDeclared {
+			declared.Add(r.Reason.Text, r.Strategy)
 			continue
 		}
-		x.paragraph("  "+layout.Pad(r.Strategy, wide)+"  ", kindText(&r.Reason)+r.Reason.Text)
-		x.command(strings.Repeat(" ", wide+4), &r.Reason)
+		out = append(out, page.Paragraph("  ", format.Plain(r.Strategy+": "+shownBy[r.Reason.Kind]+": "+r.Reason.Text))...)
+		out = append(out, commandLines("    ", r.Reason.Command)...)
 	}
-	for _, reason := range reasons {
-		x.paragraph("  ", strings.Join(declaring[reason], ", ")+": "+reason)
-	}
-	x.line("")
+	return append(out, declared.lines(page)...)
 }
 
-func (x *choice) notTested(c *results.Choice) {
-	if len(c.NotTested) == 0 {
-		return
-	}
-	x.title("NOT TESTED  nothing is said of them")
-	var reasons []string
-	of := map[string][]string{}
-	for _, u := range c.NotTested {
-		if of[u.Reason] == nil {
-			reasons = append(reasons, u.Reason)
-		}
-		of[u.Reason] = append(of[u.Reason], u.Strategy)
-	}
-	for _, reason := range reasons {
-		x.paragraph("  ", strings.Join(of[reason], ", ")+": "+reason)
-		for _, u := range c.NotTested {
-			if u.Reason == reason && u.Command != "" && x.commands {
-				x.line("    " + format.Plain(u.Command))
-			}
-		}
-	}
-	x.line("")
-}
-
-// stages says how many strategies each stage left, and what the figures do not cover.
-func (x *choice) stages(c *results.Choice) {
+// stageLines say how many strategies each stage left, and what the figures do not cover.
+func stageLines(page layout.Page, c *results.Choice) []string {
 	var parts []string
 	for _, s := range c.Stages {
 		text := fmt.Sprintf("%s %d → %d", s.Name, s.Entered, s.Left)
@@ -229,19 +248,9 @@ func (x *choice) stages(c *results.Choice) {
 		}
 		parts = append(parts, text)
 	}
-	x.paragraph("stages  ", strings.Join(parts, ", "))
+	out := page.Paragraph("stages  ", format.Plain(strings.Join(parts, ", ")))
 	for _, n := range c.Notes {
-		x.paragraph("note    ", n)
+		out = append(out, page.Paragraph("note    ", format.Plain(n))...)
 	}
-	if c.Interrupted {
-		x.paragraph("note    ", "interrupted: this is what was known by then")
-	}
-}
-
-// widest is the width of the widest of n names, in cells.
-func widest(n int, name func(int) string) (wide int) {
-	for i := range n {
-		wide = max(wide, layout.TextWidth(name(i)))
-	}
-	return wide
+	return out
 }

@@ -52,16 +52,12 @@ func footnotes(c *compare.Comparison, read *compare.Reading) (out []footnote) {
 		out = append(out, footnote{"same", read.Same})
 	}
 	// Strategies that share a reason share a line.
-	var reasons []string
-	names := map[string][]string{}
+	var names layout.Groups[string]
 	for _, u := range c.Unmatched {
-		if names[u.Reason] == nil {
-			reasons = append(reasons, u.Reason)
-		}
-		names[u.Reason] = append(names[u.Reason], u.Strategy)
+		names.Add(u.Reason, u.Strategy)
 	}
-	for _, reason := range reasons {
-		out = append(out, footnote{"not compared", format.Plain(strings.Join(names[reason], ", ") + ": " + reason)})
+	for _, reason := range names.Keys {
+		out = append(out, footnote{"not compared", format.Plain(strings.Join(names.Of[reason], ", ") + ": " + reason)})
 	}
 	if c.TimingsRefused != "" {
 		out = append(out, footnote{"no timings", format.Plain(c.TimingsRefused)})

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bufio"
 	"io"
 	"slices"
 
@@ -12,47 +11,51 @@ import (
 // Exploration writes the reports of all that was searched, counted and replayed.
 // Replays of what a search found follow its report.
 func Exploration(w io.Writer, page layout.Page, x *results.Exploration) error {
-	out := bufio.NewWriter(w)
-	first := true
-	part := func(write func() error) error {
-		if !first {
-			if err := out.WriteByte('\n'); err != nil {
-				return err
+	return write(w, func(section func([]string)) {
+		searched := map[string]bool{}
+		for i, s := range x.Searches {
+			searched[s.Strategy] = true
+			section(searchLines(page, s))
+			if slices.ContainsFunc(x.Searches[i+1:], func(later *results.Search) bool { return later.Strategy == s.Strategy }) {
+				continue // replays follow the last of its searches
+			}
+			for _, r := range x.Replays {
+				if r.Strategy == s.Strategy {
+					section(replayLines(page, r, true))
+				}
 			}
 		}
-		first = false
-		return write()
-	}
-	searched := map[string]bool{}
-	for i, s := range x.Searches {
-		searched[s.Strategy] = true
-		if err := part(func() error { return Search(out, page, s) }); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(x.Searches[i+1:], func(later *results.Search) bool { return later.Strategy == s.Strategy }) {
-			continue // replays follow the last of its searches
+		for _, c := range x.Censuses {
+			section(censusLines(page, c))
 		}
 		for _, r := range x.Replays {
-			if r.Strategy != s.Strategy {
-				continue
-			}
-			if err := part(func() error { return Replay(out, page, r, true) }); err != nil {
-				return err
+			if !searched[r.Strategy] {
+				section(replayLines(page, r, false))
 			}
 		}
-	}
-	for _, c := range x.Censuses {
-		if err := part(func() error { return Census(out, page, c) }); err != nil {
-			return err
-		}
-	}
-	for _, r := range x.Replays {
-		if searched[r.Strategy] {
-			continue
-		}
-		if err := part(func() error { return Replay(out, page, r, false) }); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
+	})
+}
+
+// Search writes what was searched, the timeline of every finding, and what
+// may be claimed of the rest.
+func Search(w io.Writer, page layout.Page, r *results.Search) error {
+	return write(w, func(section func([]string)) { section(searchLines(page, r)) })
+}
+
+// Timeline writes a finding as a table: a line per step, a column per actor
+// with the command and its reply, and the truth after it.
+func Timeline(w io.Writer, page layout.Page, f *results.Finding) error {
+	return write(w, func(section func([]string)) { section(timelineLines(page, f)) })
+}
+
+// Census writes what an enumeration counted, and the shortest schedule that
+// leaks.
+func Census(w io.Writer, page layout.Page, c *results.Census) error {
+	return write(w, func(section func([]string)) { section(censusLines(page, c)) })
+}
+
+// Replay writes how a schedule went when it was run again. known says that its
+// timeline stands above, and need not be shown where nothing was different.
+func Replay(w io.Writer, page layout.Page, r *results.Replay, known bool) error {
+	return write(w, func(section func([]string)) { section(replayLines(page, r, known)) })
 }

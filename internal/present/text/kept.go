@@ -2,10 +2,10 @@ package text
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -26,45 +26,22 @@ func itself(s *results.Summary) *results.Summary { return s }
 
 // keptOf is what most strategies have in common, and the others by name.
 func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {
-	var all []string
-	who := map[string][]string{}
+	var who layout.Groups[string]
 	for i := range group {
-		text := Kept(loop(&group[i]))
-		if who[text] == nil {
-			all = append(all, text)
-		}
-		who[text] = append(who[text], format.Plain(group[i].Label))
+		who.Add(Kept(loop(&group[i])), format.Plain(group[i].Label))
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return len(who[b]) - len(who[a]) })
-	if len(all) == 0 {
-		return ""
-	}
+	who.Sort()
 	var others []string
-	for _, text := range all[1:] {
-		others = append(others, strings.Join(who[text], ", ")+" "+text)
-	}
-	if len(others) == 0 {
-		return all[0]
-	}
-	return all[0] + " (" + strings.Join(others, "; ") + ")"
-}
-
-// keptOfPoints is how many rounds are behind the timings of points.
-func keptOfPoints(all []results.SweepSeries) string {
-	var lo, hi *results.Summary
-	for i := range all {
-		for _, p := range all[i].Points {
-			if s := p.Summary.AtRate(); lo == nil {
-				lo, hi = s, s
-			} else if s.Timed < lo.Timed {
-				lo = s
-			} else if s.Timed > hi.Timed {
-				hi = s
-			}
+	for i, text := range who.Keys {
+		if i > 0 {
+			others = append(others, strings.Join(who.Of[text], ", ")+" "+text)
 		}
 	}
-	if Kept(lo) == Kept(hi) {
-		return "rounds kept: " + Kept(lo)
+	switch {
+	case len(who.Keys) == 0:
+		return ""
+	case len(others) == 0:
+		return who.Keys[0]
 	}
-	return "rounds kept: " + Kept(lo) + " to " + Kept(hi)
+	return who.Keys[0] + " (" + strings.Join(others, "; ") + ")"
 }

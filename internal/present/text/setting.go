@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -48,11 +49,14 @@ func Setting(f results.File, group []results.Summary) []Entry {
 // Policy says which policy was tried, and with which limit if that is not its own.
 func Policy(s *results.Summary) string {
 	p := &s.Params
-	limit, tried := p.Limit, ""
+	limit, tried := fixed(p, "limit", format.Units(p.Limit, p.Unit)), ""
 	if p.PolicyLimit > 0 {
-		limit, tried = p.PolicyLimit, "tried with "+format.Count(p.Limit)
+		limit, tried = format.Units(p.PolicyLimit, p.Unit), fixed(p, "limit", "tried with "+format.Count(p.Limit))
 	}
-	return s.Policy + ": " + format.Join(", ", format.Units(limit, p.Unit), p.WindowText(), tried)
+	if unicode.IsDigit(rune((s.Policy + " ")[0])) { // its name is a text
+		return format.Join(", ", s.Policy, tried)
+	}
+	return s.Policy + ": " + format.Join(", ", limit, p.WindowText(), tried)
 }
 
 // streamText says which parameters of the request stream were asked for.

@@ -2,12 +2,12 @@ package text
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
@@ -15,100 +15,180 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Sweep renders the file of a sweep for a terminal: what it shows, in one line for each
-// strategy, a table for each strategy with a line per value, what was not tested, and the setting.
-func Sweep(w io.Writer, page layout.Page, f results.File) error {
+// sweepSections have what the decision leaves out: all figures of each value, and the setting.
+func sweepSections(page layout.Page, f results.File, d *Decision, section func([]string)) {
 	series := f.SweepSeries()
-	v, err := newSweepView(page, f.Sweep)
-	if err != nil {
-		return err
+	v := sweepView{sweep: f.Sweep}
+	var notes figures.Notes
+	for i := range series {
+		section(append(page.Title(v.seriesName(&series[i])), page.Table(v.table(&series[i], &notes))...))
 	}
-	return write(w, func(section func([]string)) {
-		shows := page.Title(v.title())
-		for i := range series {
-			name := "  " + layout.Pad(v.seriesName(&series[i]), v.widest(series)) + "  "
-			shows = append(shows, page.Paragraph(name, format.Plain(v.conclusion(&series[i])))...)
+	section(noteLines(page, noted(waitNote, &notes)))
+	section(skippedLines(page, f))
+	section(findingLines(page, Findings(f.Summarised())))
+	section(entryLines(page, Head(f)))
+	section(entryLines(page, d.Setting))
+}
+
+const waitNote = "pool wait: of all commands of a request together, for a connection of the pool; " +
+	"waited: connections that were not free at once"
+
+// DecideSweep says of a sweep which value to use. It has a row for each value, and a heading above each strategy.
+func DecideSweep(f *results.File) (Decision, error) {
+	v := sweepView{sweep: f.Sweep}
+	if f.Sweep != nil && f.Sweep.Until != "" {
+		gate, err := compare.ParseRunGate(f.Sweep.Until)
+		if err != nil {
+			return Decision{}, fmt.Errorf("the condition of the sweep: %w", err)
 		}
-		if len(series) == 0 {
-			shows = append(shows, "  Nothing was measured.")
+		v.until = &gate
+	}
+	series := f.SweepSeries()
+	if len(series) == 0 {
+		return Decision{Advice: []string{"Nothing was measured."}}, nil
+	}
+	// Each series is a setting, with a strategy for each value.
+	settings := make([]answer.Setting, len(series))
+	for i := range series {
+		for _, p := range series[i].Points {
+			settings[i].Strategies = append(settings[i].Strategies, answer.Classify(p.Summary, f.MaxBound))
 		}
-		section(shows)
-		for i := range series {
-			section(v.table(&series[i]))
+	}
+	var d Decision
+	d.Advice, d.Untested = v.advice(f, series, settings)
+	v.rows(&d, f, series, settings)
+	d.Setting = v.setting(series)
+	return d, nil
+}
+
+// advice chooses among series, each at the value to use. The values of an option are themselves what there is to choose
+// from. A load is not: under it a strategy is as good as at its worst value.
+func (v *sweepView) advice(f *results.File, series []results.SweepSeries, settings []answer.Setting) ([]string, []answer.Untested) {
+	var all []answer.Strategy
+	var fails []string
+	names, why := map[*results.Summary]string{}, map[*results.Summary]string{}
+	for i := range series {
+		s, points := &series[i], settings[i].Strategies
+		at := v.chosen(s)
+		if at < 0 && v.until != nil {
+			fails = append(fails, v.seriesName(s)+": "+v.conclusion(s)+".")
+			continue
 		}
-		section(v.below(series))
-		section(skippedLines(page, f))
-		section(findingLines(page, Findings(f.Summarised())))
-		section(entryLines(page, Head(f)))
-		section(entryLines(page, v.setting(series)))
-	})
+		if !strings.Contains(v.first().Name, ".") {
+			points = []answer.Strategy{v.atWorst(s, points, at)}
+			why[points[0].Summary] = v.conclusion(s)
+		} else if at >= 0 {
+			why[points[at].Summary] = v.conclusion(s)
+		}
+		for _, x := range points {
+			names[x.Summary] = v.seriesName(s)
+			if at >= 0 || len(points) > 1 {
+				names[x.Summary] += " at " + v.first().Name + " " + x.Summary.Params.Point[v.first().Name]
+			}
+		}
+		all = append(all, points...)
+	}
+	if all == nil {
+		return append([]string{"No strategy that ran is known to hold " + v.until.String() + "."}, fails...),
+			answer.Among(f, slices.Clone(settings[0].Strategies)).Untested
+	}
+	s := answer.Among(f, all)
+	for i := range s.Strategies {
+		x := &s.Strategies[i]
+		x.Label = names[x.Summary]
+	}
+	best := s.Cheapest()
+	if best != nil {
+		best.Reason = format.Join("; ", why[best.Summary], best.Reason)
+		return append(Advice(false, &s), fails...), s.Untested
+	}
+	var out []string
+	if len(s.In(answer.Baseline)) < len(s.Strategies) {
+		out = Advice(false, &s)
+	}
+	for i := range s.Strategies {
+		if x := &s.Strategies[i]; why[x.Summary] != "" {
+			out = append(out, x.Label+": "+why[x.Summary]+".")
+		}
+	}
+	return append(out, fails...), s.Untested
+}
+
+// chosen is the value to use: the knee, or the highest at which the condition holds, or the lowest if
+// it holds only from there on; -1 for none.
+func (v *sweepView) chosen(s *results.SweepSeries) int {
+	if v.until == nil {
+		return s.Knee().At
+	}
+	e := v.until.Along(s)
+	if e.From > 0 {
+		return e.From
+	}
+	return e.To
+}
+
+// atWorst is a series at the chosen value, or at the last if none is, with the worst verdict of all values.
+func (v *sweepView) atWorst(s *results.SweepSeries, points []answer.Strategy, at int) answer.Strategy {
+	if at < 0 {
+		at = len(points) - 1
+	}
+	x := points[at]
+	for i := range points {
+		x.Also(&points[i], v.first().Name+" "+s.Points[i].Value)
+	}
+	return x
+}
+
+// rows fills the table.
+func (v *sweepView) rows(d *Decision, f *results.File, series []results.SweepSeries, settings []answer.Setting) {
+	t := newVerdicts(f, settings)
+	first := &settings[0].Strategies[0]
+	d.Title, d.Columns = Policy(first.Summary)+" · "+loadText(f, &settings[0]), t.columns()
+	d.Columns[1] = layout.Column{Title: v.first().Name, Left: true}
+	if v.first().Name == "rate" {
+		d.Columns[1].Title += ", per s"
+	}
+	d.Columns[2].Title = "decisions per s\n[interval]"
+	if v.until != nil {
+		d.Columns[5].Title = v.until.String() + " holds"
+	}
+	for i := range series {
+		d.Rows = append(d.Rows, Row{Heading: v.seriesName(&series[i])})
+		marks := v.marks(&series[i])
+		for j := range settings[i].Strategies {
+			x := &settings[i].Strategies[j]
+			cells := t.row(x)
+			cells[1] = series[i].Points[j].Value
+			cells[2] = throughput(x.Summary)
+			if v.until != nil {
+				cells[5] = marks[j]
+			} else {
+				cells[1] = format.Join(" ", cells[1], marks[j])
+			}
+			d.Rows = append(d.Rows, Row{Strategy: x, Cells: cells})
+		}
+	}
+	d.Notes = t.notes()
+}
+
+func throughput(s *results.Summary) string {
+	if !s.TimingsCount {
+		return "-"
+	}
+	text := format.Count(int64(s.Throughput.Value + 0.5))
+	if s.Throughput.Rounds > 1 {
+		text += " [" + throughputInterval(s, nil) + "]"
+	}
+	return text
 }
 
 // sweepView is what the parts of a sweep's report share.
 type sweepView struct {
-	page  layout.Page
 	sweep *results.Sweep
-	until *compare.Gate // nil where no edge is looked for
-	notes figures.Notes
-}
-
-func newSweepView(page layout.Page, s *results.Sweep) (*sweepView, error) {
-	v := &sweepView{sweep: s, page: page}
-	if s.Until == "" {
-		return v, nil
-	}
-	gate, err := compare.ParseRunGate(s.Until)
-	if err != nil {
-		return nil, fmt.Errorf("the condition of the sweep: %w", err)
-	}
-	v.until = &gate
-	return v, nil
-}
-
-// SweepConclusions are what a sweep shows, an entry for each of [results.File.SweepSeries].
-func SweepConclusions(f results.File) (out []Entry, err error) {
-	v, err := newSweepView(layout.Page{}, f.Sweep)
-	if err != nil {
-		return nil, err
-	}
-	series := f.SweepSeries()
-	for i := range series {
-		out = append(out, Entry{v.seriesName(&series[i]), format.Plain(v.conclusion(&series[i]))})
-	}
-	return out, nil
-}
-
-// SweepSetting is what all points of a sweep have in common.
-func SweepSetting(f results.File) ([]Entry, error) {
-	v, err := newSweepView(layout.Page{}, f.Sweep)
-	if err != nil {
-		return nil, err
-	}
-	return v.setting(f.SweepSeries()), nil
+	until *compare.Gate // nil if no edge is looked for
 }
 
 func (v *sweepView) first() *results.Swept { return &v.sweep.Parameters[0] }
-
-// title names what varies.
-func (v *sweepView) title() string {
-	if v.sweep.Search {
-		p := v.first()
-		return fmt.Sprintf("SEARCH  highest rate at which %s holds, between %s and %s requests/s", v.until, countText(p.Values[0]),
-			countText(p.Values[1]))
-	}
-	var parts []string
-	for _, p := range v.sweep.Parameters {
-		parts = append(parts, fmt.Sprintf("%s (%s)", p.Name, format.Plural(int64(len(p.Values)), "value", "values")))
-	}
-	return "SWEEP  of " + strings.Join(parts, " by ")
-}
-
-func countText(value string) string {
-	if x, ok := results.SweepNumber(value); ok && x == float64(int64(x)) {
-		return format.Count(int64(x))
-	}
-	return value
-}
 
 // seriesName is the strategy, with the value of the second parameter.
 func (v *sweepView) seriesName(s *results.SweepSeries) string {
@@ -118,29 +198,12 @@ func (v *sweepView) seriesName(s *results.SweepSeries) string {
 	return format.Plain(fmt.Sprintf("%s, %s %s", s.Strategy, v.sweep.Parameters[1].Name, s.Second))
 }
 
-func (v *sweepView) widest(all []results.SweepSeries) (wide int) {
-	for i := range all {
-		wide = max(wide, layout.TextWidth(v.seriesName(&all[i])))
-	}
-	return wide
-}
-
 // setting is what all points have in common.
 func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
-	if len(all) == 0 {
-		return nil
-	}
 	s := all[0].Points[0].Summary
 	p := s.Params
 	entry := adder(&out)
-	fixed := func(name, text string) string {
-		if _, varies := p.Point[name]; varies {
-			return ""
-		}
-		return text
-	}
-	entry("policy", format.Join(" · ", format.Join(": ", s.Policy,
-		format.Join(", ", fixed("limit", format.Units(p.Limit, p.Unit)), p.WindowText()))))
+	entry("policy", Policy(s))
 	asked := p
 	asked.Workload = maps.Clone(p.Workload)
 	maps.DeleteFunc(asked.Workload, func(name, _ string) bool { return p.Point[name] != "" })
@@ -148,28 +211,32 @@ func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 	entry("outages", outagesText(p.Outages))
 	loop := "closed loop: callers wait for each answer"
 	if p.Loop == results.OpenLoop {
-		loop = format.Join(", ", "open loop", p.Arrivals, fixed("rate", format.Digits(p.RatePerS)+" requests/s"))
+		loop = format.Join(", ", "open loop", p.Arrivals, fixed(&p, "rate", format.Digits(p.RatePerS)+" requests/s"))
 	}
 	bound := boundText(p)
 	if p.Point["rate"] != "" && p.DurationNS > 0 {
 		bound = ""
 	}
-	entry("load", format.Join(" · ", loop, fixed("workers", format.Plural(int64(p.Workers), "worker", "workers")),
-		fixed("instances", format.Plural(int64(p.Instances), "instance", "instances")), bound))
-	entry("connections", fixed("pool", poolText(p)))
+	entry("load", format.Join(" · ", loop, fixed(&p, "workers", format.Plural(int64(p.Workers), "worker", "workers")),
+		fixed(&p, "instances", format.Plural(int64(p.Instances), "instance", "instances")), bound))
+	entry("connections", fixed(&p, "pool", poolText(p)))
+	run := spread(all, func(s *results.Summary) int { return s.Rounds })
+	kept := spread(all, func(s *results.Summary) int { return s.AtRate().Timed })
 	entry("rounds", fmt.Sprintf("%s of each point, the points in random order within a round; "+
-		"percentiles are those of all kept rounds together, decisions per second their mean%s; %s",
-		roundsOfPoints(all), v.intervalsText(all), keptOfPoints(all)))
+		"percentiles are those of all kept rounds together, decisions per second their mean%s; rounds kept: %s of %s",
+		run, v.intervalsText(all), kept, run))
 	return out
 }
 
-// roundsOfPoints is how many rounds points have: an interrupted sweep and a search have
+// spread is the range of a number of rounds over all points: an interrupted sweep and a search have
 // more of some than of others.
-func roundsOfPoints(all []results.SweepSeries) string {
-	lo, hi := all[0].Points[0].Summary.Rounds, 0
+func spread(all []results.SweepSeries, of func(*results.Summary) int) string {
+	lo := of(all[0].Points[0].Summary)
+	hi := lo
 	for i := range all {
 		for _, p := range all[i].Points {
-			lo, hi = min(lo, p.Summary.Rounds), max(hi, p.Summary.Rounds)
+			n := of(p.Summary)
+			lo, hi = min(lo, n), max(hi, n)
 		}
 	}
 	if lo == hi {
@@ -202,12 +269,12 @@ func (v *sweepView) conclusion(s *results.SweepSeries) string {
 func (v *sweepView) knee(s *results.SweepSeries) string {
 	k := s.Knee()
 	if k.At < 0 {
-		return "no knee: " + k.Why
+		return "there is no knee, since " + k.Why
 	}
 	p, last := &s.Points[k.At], &s.Points[len(s.Points)-1]
 	at, end := p.Summary.Throughput.Value, last.Summary.Throughput.Value
-	return fmt.Sprintf("knee at %s %s: %s decisions/s; %s brings %s", v.first().Name, p.Value, format.Count(int64(at+0.5)), last.Value,
-		thanText(end, at))
+	return fmt.Sprintf("the knee is at %s %s, with %s decisions/s; %s brings %s", v.first().Name, p.Value, format.Count(int64(at+0.5)),
+		last.Value, thanText(end, at))
 }
 
 // thanText is how much a figure is above or below another one.
@@ -259,32 +326,28 @@ func (v *sweepView) edge(s *results.SweepSeries) string {
 
 // valueText is a value with its unit, where it is a rate.
 func (v *sweepView) valueText(value string) string {
-	if v.first().Name == "rate" {
-		return countText(value) + "/s"
+	if v.first().Name != "rate" {
+		return value
 	}
-	return value
+	if x, ok := results.SweepNumber(value); ok && x == float64(int64(x)) {
+		value = format.Count(int64(x))
+	}
+	return value + "/s"
 }
 
 // table has a line for each value.
-func (v *sweepView) table(s *results.SweepSeries) []string {
-	all := v.columns(s.Points[0].Summary.AtRate().Params.Loop == results.OpenLoop)
-	g := layout.Grid{Columns: []layout.Column{{Title: v.first().Name, Left: true}}}
-	for _, c := range all {
-		g.Columns = append(g.Columns, c.Column)
-	}
-	marks := v.marks(s)
-	g.Columns = append(g.Columns, layout.Column{Left: true, Optional: true})
-	if v.until != nil {
-		g.Columns[len(g.Columns)-1] = layout.Column{Title: "holds", Left: true}
-	}
+func (v *sweepView) table(s *results.SweepSeries, notes *figures.Notes) *layout.Grid {
+	group := make([]results.Summary, len(s.Points))
 	for i := range s.Points {
-		cells := cellsOf(s.Points[i].Summary, all, &v.notes)
-		g.Add(append(append([]string{format.Plain(s.Points[i].Value)}, cells...), marks[i])...)
+		group[i] = *s.Points[i].Summary
+		group[i].Label = s.Points[i].Value
 	}
-	return append(v.page.Title(v.seriesName(s)), v.page.Table(&g)...)
+	g := grid(group, sweepColumns(group[0].AtRate().Params.Loop == results.OpenLoop), notes)
+	g.Columns[0] = layout.Column{Title: v.first().Name, Left: true}
+	return g
 }
 
-func (v *sweepView) columns(open bool) []column {
+func sweepColumns(open bool) []column {
 	interval := column{Column: layout.Column{Title: "interval", Optional: true}, cell: throughputInterval}
 	latency := columns("p50", "p99")
 	latency[0].Over = "service time"
@@ -307,7 +370,12 @@ func (v *sweepView) marks(s *results.SweepSeries) []string {
 		return out
 	}
 	for i, h := range v.until.Along(s).Held {
-		out[i] = heldText(h)
+		switch out[i] = "no"; {
+		case h.Unknown:
+			out[i] = "not known"
+		case h.Holds:
+			out[i] = "yes"
+		}
 	}
 	return out
 }
@@ -318,28 +386,4 @@ func throughputInterval(s *results.Summary, _ *figures.Notes) string {
 		return ""
 	}
 	return format.Count(int64(f.Lo+0.5)) + " to " + format.Count(int64(f.Hi+0.5))
-}
-
-func heldText(h compare.Held) string {
-	switch {
-	case h.Unknown:
-		return "?"
-	case h.Holds:
-		return "yes"
-	default:
-		return "no"
-	}
-}
-
-// below explains what the tables turn out to hold.
-func (v *sweepView) below(all []results.SweepSeries) []string {
-	always := "knee: the value farthest above the straight line between the ends of the curve of decisions/s, by more than the rounds vary"
-	if v.until != nil {
-		always = "holds: " + v.until.String() + "; ?: not known, which is taken for no"
-	}
-	if slices.ContainsFunc(all, func(s results.SweepSeries) bool { return s.Points[0].Summary.AtRate().PoolWait != nil }) {
-		always += "; pool wait: of all commands of a request together, for a connection of the pool; " +
-			"waited: connections that were not free at once"
-	}
-	return noteLines(v.page, noted(always, &v.notes))
 }

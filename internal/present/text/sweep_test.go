@@ -45,13 +45,14 @@ func sweepText(t *testing.T, f results.File, width int) string {
 
 func TestSweepSaysTheKnee(t *testing.T) {
 	name := fixture.New(1, fixture.Strategies[0]).Runs[0].Params.Label
-	for _, width := range []int{120, 100} {
+	for _, width := range []int{100, 120} {
 		text := sweepText(t, swept(""), width)
 		for _, want := range []string{
-			"SWEEP  of workers (5 values)", "  " + name + "  knee at workers 4: 4,004 decisions/s; 16 brings 0 % more",
+			"Use " + name + " at workers 4: the knee is at workers 4, with 4,004 decisions/s; 16 brings 0 % more; no",
+			"PASS     4 ◀ knee  4,004 [4,002 to 4,006]           0 of 6,000  719 [699–742]                   1.05",
 			"6 of each point, the points in random order within a round", "rounds kept: 6 of 6",
 		} {
-			if !strings.Contains(text, want) {
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
 				t.Errorf("no %q in\n%s", want, text)
 			}
 		}
@@ -59,7 +60,7 @@ func TestSweepSaysTheKnee(t *testing.T) {
 			continue // rows are folded
 		}
 		for l := range strings.SplitSeq(text, "\n") {
-			marked, row := strings.HasSuffix(l, "◀ knee"), strings.HasPrefix(l, "4 ")
+			marked, row := strings.Contains(l, "◀ knee"), strings.HasPrefix(l, "PASS     4 ")
 			if marked != row {
 				t.Errorf("the mark of the knee is wrong: %s", l)
 			}
@@ -138,19 +139,78 @@ func TestSweepOfTwo(t *testing.T) {
 	text := sweepText(t, f, 120)
 	name := f.Runs[0].Params.Label
 	last := 0
-	for _, want := range []string{"SWEEP  of workers (5 values) by pool (2 values)", name + ", pool 4  knee", name + ", pool 8  knee", "\n" + name + ", pool 4\n", "\n" + name + ", pool 8\n"} {
+	for _, want := range []string{"Use " + name + ", pool 4 at workers 4", "over " + name + ", pool 8 at workers 4 (as good)", "── " + name + ", pool 4 ──", "── " + name + ", pool 8 ──", "\n" + name + ", pool 4\n", "\n" + name + ", pool 8\n"} {
 		i := strings.Index(text[last:], want)
 		if i < 0 {
 			t.Fatalf("no %q after the first %d characters of\n%s", want, last, text)
 		}
 		last += i
 	}
-	if err := Sweep(new(bytes.Buffer), layout.Page{}, swept("nonsense>1")); err == nil {
+	if err := Table(new(bytes.Buffer), layout.Page{}, swept("nonsense>1")); err == nil {
 		t.Error("a condition that cannot be read is no error")
 	}
 	empty := swept("")
 	empty.Runs = nil
 	if text := sweepText(t, empty, 120); !strings.Contains(text, "Nothing was measured") {
 		t.Errorf("nothing was measured:\n%s", text)
+	}
+}
+
+// TestSweepSaysWhatToUse plants strategies of which one is right, and values of an option of which one is.
+func TestSweepSaysWhatToUse(t *testing.T) {
+	both := swept("")
+	other := swept("").Runs
+	for i := range other {
+		r := &other[i]
+		r.Strategy, r.Params.Label = "racy", "racy"
+		if r.Params.Workers == 8 { // beyond the knee
+			r.Leak.Units, r.Leak.Possible, r.Leak.WorstUnits, r.Leak.LeakedTrials = 7, 7, 7, 1
+		}
+	}
+	both.Runs = append(both.Runs, other...)
+	option := swept("")
+	option.Sweep.Parameters = []results.Swept{{Name: "x.lag", Values: []string{"1s", "2s"}}}
+	option.Runs = option.Runs[:12]
+	for i := range option.Runs {
+		r := &option.Runs[i]
+		r.Params.Point = map[string]string{"x.lag": []string{"1s", "2s"}[i/6]}
+		if i/6 == 0 {
+			r.Leak.Units, r.Leak.Possible, r.Leak.WorstUnits, r.Leak.LeakedTrials = 7, 7, 7, 1
+		}
+	}
+	rates := swept("throughput>1")
+	rates.Sweep.Parameters[0].Name, rates.Sweep.Search = "rate", true
+	slow := swept("").Runs[:24] // up to 8
+	for i := range slow {
+		slow[i].Strategy, slow[i].Params.Label = "a-slow-one", "a-slow-one"
+	}
+	rates.Runs = append(rates.Runs, slow...)
+	for i := range rates.Runs {
+		r := &rates.Runs[i]
+		r.Params.Loop, r.Params.RatePerS = results.OpenLoop, float64(r.Params.Workers)
+		r.Params.Point = map[string]string{"rate": r.Params.Point["workers"]}
+		response := r.Service
+		r.Response = &response
+	}
+	never := swept("throughput>9000")
+	for want, f := range map[string]results.File{
+		"Use incr-expire at workers 4: the knee is at workers 4, with 4,004 decisions/s; 16 brings 0 % more; no leak": both,
+		"It was chosen over racy at workers 4 (over the limit).":                                                      both,
+		"Use incr-expire at x.lag 2s: no leak":                                                                        option,
+		"It was chosen over incr-expire at x.lag 1s (over the limit).":                                                option,
+		"Use incr-expire at rate 16: throughput>1 holds at every value":                                               rates,
+		"It was chosen over a-slow-one at rate 8 (slower).":                                                           rates,
+		"No strategy that ran is known to hold throughput>9000. incr-expire: throughput>9000 holds at no value of":    never,
+	} {
+		d, err := DecideSweep(&f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(d.Advice, " "); !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+		if len(d.Columns) > 6 || len(d.Notes) > 2 || len(d.Untested) == 0 {
+			t.Errorf("%d columns, %d notes, %d things untested", len(d.Columns), len(d.Notes), len(d.Untested))
+		}
 	}
 }

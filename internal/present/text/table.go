@@ -13,14 +13,15 @@ import (
 
 // Table renders all that a file says: the answer, what was measured and on what, then
 // of each setting correctness, speed, costs and declared guarantees, who was skipped,
-// and everything that speaks against the figures. The file of a sweep is that of [Sweep].
+// and everything that speaks against the figures.
 func Table(w io.Writer, page layout.Page, f results.File) error {
-	if f.Sweep != nil {
-		return Sweep(w, page, f)
-	}
 	f.Summaries = f.Summarised() // once for all sections
-	return write(w, func(section func([]string)) {
-		answered(page, f, section, nil)
+	return answered(w, page, f, func(d *Decision, section func([]string)) {
+		section(d.untestedLines(page))
+		if f.Sweep != nil {
+			sweepSections(page, f, d, section)
+			return
+		}
 		sections(page, f, section)
 	})
 }
@@ -28,35 +29,33 @@ func Table(w io.Writer, page layout.Page, f results.File) error {
 // Brief renders what a terminal has room for: the answer, who was skipped, and what takes
 // figures back.
 func Brief(w io.Writer, page layout.Page, f results.File) error {
-	if f.Sweep != nil {
-		return Sweep(w, page, f)
-	}
 	f.Summaries = f.Summarised() // once for all sections
-	return write(w, func(section func([]string)) {
-		answered(page, f, section, func() {
-			section(briefSkipped(page, f))
-			if f.Ended != "" {
-				section(page.Paragraph("", "Rounds: "+format.Plain(f.Ended)+"."))
-			}
-			section(gravestLines(page, f.Summaries))
-		})
+	return answered(w, page, f, func(d *Decision, section func([]string)) {
+		section(briefSkipped(page, f))
+		if f.Ended != "" {
+			section(page.Paragraph("", "Rounds: "+format.Plain(f.Ended)+"."))
+		}
+		section(gravestLines(page, f.Summaries))
+		section(d.untestedLines(page))
 	})
 }
 
-// answered renders what a record says for somebody who must choose: the strategy to use and
-// why, one table of all, what between adds, and what was not tested.
-func answered(page layout.Page, f results.File, section func([]string), between func()) {
-	settings := answer.Of(f).Settings
-	section(entryLines(page, briefHead(f)))
-	if len(settings) == 0 {
-		section([]string{"No strategy was run."})
+// answered renders what a record says for somebody who must choose: what to use and why, one
+// table of all, and then the rest.
+func answered(w io.Writer, page layout.Page, f results.File, rest func(d *Decision, section func([]string))) error {
+	d, err := DecideSweep(&f)
+	if err != nil {
+		return err
 	}
-	section(adviceLines(page, f, settings))
-	section(verdictLines(page, f, settings))
-	if between != nil {
-		between()
+	if f.Sweep == nil {
+		d = Decide(&f, answer.Of(f).Settings...)
 	}
-	section(untestedLines(page, settings))
+	return write(w, func(section func([]string)) {
+		section(entryLines(page, briefHead(f)))
+		section(d.adviceLines(page))
+		section(d.tableLines(page))
+		rest(&d, section)
+	})
 }
 
 func sections(page layout.Page, f results.File, section func([]string)) {

@@ -103,7 +103,7 @@ func briefHead(f results.File) []Entry {
 }
 
 // storesText names the stores, their kinds and versions.
-func storesText(f results.File) string {
+func storesText(f *results.File) string {
 	var stores []string
 	for _, name := range f.StoreNames() {
 		s := f.Stores[name]
@@ -114,7 +114,7 @@ func storesText(f results.File) string {
 }
 
 // rounds counts those of the strategy that has most.
-func rounds(f results.File) string {
+func rounds(f *results.File) string {
 	most := 0
 	for _, s := range f.Summarised() {
 		most = max(most, s.Rounds)
@@ -198,25 +198,16 @@ func bracketsText(group []results.Summary) string {
 	}
 }
 
-// skippedLines names who did not take part, and why. Strategies that share a
-// reason share a line.
+// skippedLines names who did not take part, and why.
 func skippedLines(page layout.Page, f results.File) []string {
 	if len(f.Skipped) == 0 {
 		return nil
 	}
-	var reasons []string
-	names := map[string][]string{}
+	var all grouped
 	for _, s := range f.Skipped {
-		if names[s.Reason] == nil {
-			reasons = append(reasons, s.Reason)
-		}
-		names[s.Reason] = append(names[s.Reason], s.Strategy)
+		all.Add(s.Reason, s.Strategy)
 	}
-	out := []string{"SKIPPED"}
-	for _, r := range reasons {
-		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r))...)
-	}
-	return out
+	return append([]string{"SKIPPED"}, all.lines(page)...)
 }
 
 // briefSkipped is the same without long reasons.

@@ -1,9 +1,7 @@
 package text
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -18,10 +16,8 @@ const (
 	columnGap   = 2
 )
 
-// Timeline writes a finding as a table: a line per step, a column per actor
-// with the command and its reply, and the truth after it.
-func Timeline(w io.Writer, page layout.Page, f *results.Finding) error {
-	out := bufio.NewWriter(w)
+// timelineLines are the rows of a finding.
+func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 	cols := f.ActorColumns()
 	truth := len("in use")
 	for _, s := range f.Steps {
@@ -60,12 +56,12 @@ func Timeline(w io.Writer, page layout.Page, f *results.Finding) error {
 		}
 	}
 	widths := slices.Concat([]int{stepWidth}, middle, []int{truth})
-	writeRow(out, widths, slices.Concat([]string{"step"}, names, []string{"in use"}))
+	out = append(out, rowLines(widths, slices.Concat([]string{"step"}, names, []string{"in use"}))...)
 	rules := make([]string, len(widths))
 	for i, n := range widths {
 		rules[i] = strings.Repeat("-", n)
 	}
-	writeRow(out, widths, rules)
+	out = append(out, rowLines(widths, rules)...)
 	for _, s := range f.Steps {
 		at, text := slices.Index(cols, s.Column), stepText(&s)
 		number := fmt.Sprintf("T%d", s.Number)
@@ -73,14 +69,14 @@ func Timeline(w io.Writer, page layout.Page, f *results.Finding) error {
 		case shared:
 			at, text = 0, s.Actor+": "+text
 		case at < 0:
-			writeRow(out, []int{stepWidth, span, truth}, []string{number, acrossText(&s), truthText(&s)})
+			out = append(out, rowLines([]int{stepWidth, span, truth}, []string{number, acrossText(&s), truthText(&s)})...)
 			continue
 		}
 		cells := make([]string, len(widths))
 		cells[0], cells[at+1], cells[len(cells)-1] = number, text, truthText(&s)
-		writeRow(out, widths, cells)
+		out = append(out, rowLines(widths, cells)...)
 	}
-	return out.Flush()
+	return out
 }
 
 // shareRoom gives columns the widths that they would like, and where that is too much
@@ -150,24 +146,22 @@ func truthText(s *results.Step) string {
 	return fmt.Sprintf("%d of %d%s", s.InUse, s.Limit, mark)
 }
 
-// writeRow writes one row, wrapping cells over several lines.
-func writeRow(out *bufio.Writer, widths []int, cells []string) {
+// rowLines are those of one row, with cells wrapped over several.
+func rowLines(widths []int, cells []string) (out []string) {
 	wrapped := make([][]string, len(cells))
-	lines := 1
 	for i, c := range cells {
 		wrapped[i] = layout.Wrap(c, widths[i])
-		lines = max(lines, len(wrapped[i]))
 	}
-	for l := range lines {
+	for l := 0; slices.ContainsFunc(wrapped, func(w []string) bool { return l < len(w) }); l++ {
 		var b strings.Builder
 		for i := range cells {
 			text := ""
 			if l < len(wrapped[i]) {
 				text = strings.ReplaceAll(wrapped[i][l], glue, " ")
 			}
-			b.WriteString(text)
-			b.WriteString(strings.Repeat(" ", max(0, widths[i]-layout.TextWidth(text))+columnGap))
+			b.WriteString(layout.Pad(text, widths[i]+columnGap))
 		}
-		_, _ = out.WriteString(strings.TrimRight(b.String(), " ") + "\n") // Flush tells
+		out = append(out, strings.TrimRight(b.String(), " "))
 	}
+	return out
 }

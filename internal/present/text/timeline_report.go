@@ -1,9 +1,7 @@
 package text
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,10 +10,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Search writes what was searched, the timeline of every finding, and what
-// may be claimed of the rest.
-func Search(w io.Writer, page layout.Page, r *results.Search) error {
-	out := bufio.NewWriter(w)
+// SearchFacts say what was searched, a text for each.
+func SearchFacts(r *results.Search) []string {
 	how := "one step per command"
 	if r.Split {
 		how = "effect and reply are two steps"
@@ -26,74 +22,65 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	if r.Passes {
 		how += "; time passes between calls"
 	}
-	writeText(out, page, fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
-		r.Strategy, r.Policy, limited(r), count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
+	out := []string{fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
+		r.Strategy, r.Policy, limited(r), count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how)}
 	if r.Store == "" {
 		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"),
 			count(r.Depth, "step"), count(r.Pruned, "run"))
 		if r.LeftOut > 0 {
 			text += fmt.Sprintf("; %s of independent steps left out", count(r.LeftOut, "order"))
 		}
-		writeText(out, page, text)
+		out = append(out, text)
 	} else {
-		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"),
+		out = append(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"),
 			count(r.Runs, "schedule"), count(r.Depth, "step")))
 	}
-	writeBounded(out, page, r.Bounded)
-	if r.Window != "" && len(r.Findings) > 0 {
-		writeText(out, page, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy", limited(r)))
+	if b := r.Bounded; b != nil {
+		extent := b.Extent()
+		if b.Capped != "" {
+			extent += ", ended by: " + b.Capped
+		}
+		out = append(out, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, count(b.States, "state"), count(b.Runs, "run"),
+			count(b.Depth, "step")))
 	}
-	writeWaits(out, page, &r.ServerFacts)
+	if r.Window != "" && len(r.Findings) > 0 {
+		out = append(out, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy", limited(r)))
+	}
+	return append(out, waits(&r.ServerFacts)...)
+}
+
+func searchLines(page layout.Page, r *results.Search) []string {
+	out := paragraphs(page, SearchFacts(r)...)
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		fmt.Fprintln(out)
+		out = append(out, "")
+		name := strings.ToUpper(string(f.Property))
 		if len(f.Steps) == 0 { // see [results.Finding]
-			writeText(out, page, fmt.Sprintf("%s: %s; its schedule could not be run again", strings.ToUpper(string(f.Property)), f.Detail))
+			out = append(out, page.Wrap(fmt.Sprintf("%s: %s; its schedule could not be run again", name, f.Detail))...)
 			continue
 		}
-		writeHead(out, page, strings.ToUpper(string(f.Property)),
-			fmt.Sprintf(" in %s%s: %s", count(len(f.Steps), "step"), preempted(f), f.Detail))
+		out = append(out, headed(page, name, fmt.Sprintf(" in %s%s: %s", count(len(f.Steps), "step"), preempted(f), f.Detail))...)
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })
 		if same >= 0 {
-			fmt.Fprintf(out, "by the schedule of the %s above\n", r.Findings[same].Property)
-		} else if err := Timeline(out, page, f); err != nil {
-			return err
+			out = append(out, fmt.Sprintf("by the schedule of the %s above", r.Findings[same].Property))
+		} else {
+			out = append(out, timelineLines(page, f)...)
 		}
-		writeOdds(out, page, f)
-		writeReplayHint(out, f)
+		out = append(append(out, paragraphs(page, Odds(f)...)...), replayHint(f))
 	}
-	if err := writeAborts(out, page, r.Aborts); err != nil {
-		return err
+	out = append(out, abortLines(page, r.Aborts)...)
+	for _, text := range []string{r.Allowed(), r.Claim} {
+		if text != "" {
+			out = append(append(out, ""), page.Wrap(text)...)
+		}
 	}
-	if text := r.Allowed(); text != "" {
-		fmt.Fprintln(out)
-		writeText(out, page, text)
-	}
-	if r.Claim != "" {
-		fmt.Fprintln(out)
-		writeText(out, page, r.Claim)
-	}
-	writeWithheld(out, page, r.Withheld)
-	return out.Flush()
+	return append(out, withheldLines(page, r.Withheld)...)
 }
 
 // limited is the limit, and where that is known the window, in words.
 func limited(r *results.Search) string {
 	return format.Join(" ", format.Units(r.Limit, r.Unit), r.Window)
-}
-
-// writeBounded says what the second part of a search did.
-func writeBounded(out *bufio.Writer, page layout.Page, b *results.Bounded) {
-	if b == nil {
-		return
-	}
-	extent := b.Extent()
-	if b.Capped != "" {
-		extent += ", ended by: " + b.Capped
-	}
-	writeText(out, page, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, count(b.States, "state"), count(b.Runs, "run"),
-		count(b.Depth, "step")))
 }
 
 // preempted says of a schedule that is not known to be a shortest one how it was found.
@@ -108,78 +95,80 @@ func preempted(f *results.Finding) string {
 	return text
 }
 
-// writeOdds says how often what was found is met.
-func writeOdds(out *bufio.Writer, page layout.Page, f *results.Finding) {
+// Odds say how often what was found is met.
+func Odds(f *results.Finding) (out []string) {
 	if f.Sampled > 0 {
-		writeText(out, page, fmt.Sprintf("met in %s of %s at random (not a probability)", format.Count(int64(f.Met)),
+		out = append(out, fmt.Sprintf("met in %s of %s at random (not a probability)", format.Count(int64(f.Met)),
 			format.Plural(int64(f.Sampled), "schedule", "schedules")))
 	}
 	if odds := f.OddsAtRate(); odds != "" {
-		writeText(out, page, odds)
+		out = append(out, odds)
 	}
+	return out
 }
 
-// Census writes what an enumeration counted, and the shortest schedule that
-// leaks.
-func Census(w io.Writer, page layout.Page, c *results.Census) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s, %s with a limit of %d\n", c.Strategy, c.Policy, c.Limit)
-	writeText(out, page, censusLine(c))
-	writeWaits(out, page, &c.ServerFacts)
+// CensusFacts say what an enumeration counted, a text for each.
+func CensusFacts(c *results.Census) []string {
+	what := "every schedule"
+	if !c.Complete {
+		what = "the first schedules"
+	}
+	return append([]string{
+		fmt.Sprintf("%s, %s with a limit of %d", c.Strategy, c.Policy, c.Limit),
+		fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, not a probability)", what, c.Clients, c.Schedules, c.Leaking,
+			results.Percent(c.Leaking, c.Schedules)),
+	}, waits(&c.ServerFacts)...)
+}
+
+func censusLines(page layout.Page, c *results.Census) []string {
+	facts := CensusFacts(c)
+	out := append(facts[:1:1], paragraphs(page, facts[1:]...)...)
 	if f := c.Shortest; f != nil {
-		fmt.Fprintf(out, "\nshortest: %s; worst leak: %s\n", count(len(f.Steps), "step"), count(c.Worst, "unit"))
-		if err := Timeline(out, page, f); err != nil {
-			return err
-		}
-		writeOdds(out, page, f)
-		writeReplayHint(out, f)
+		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", count(len(f.Steps), "step"), count(c.Worst, "unit")))
+		out = append(append(out, timelineLines(page, f)...), paragraphs(page, Odds(f)...)...)
+		out = append(out, replayHint(f))
 	}
-	if err := writeAborts(out, page, c.Aborts); err != nil {
-		return err
-	}
-	writeWithheld(out, page, c.Withheld)
-	return out.Flush()
+	return append(append(out, abortLines(page, c.Aborts)...), withheldLines(page, c.Withheld)...)
 }
 
-// Replay writes how a schedule went when it was run again. known says that its
-// timeline stands above, and need not be shown where nothing was different.
-func Replay(w io.Writer, page layout.Page, r *results.Replay, known bool) error {
-	out := bufio.NewWriter(w)
-	how := strings.ToUpper(string(r.Property)) + " again: " + r.Finding.Detail
-	if !r.Broken {
-		how = fmt.Sprintf("%s NOT broken this time", r.Property)
+// ReplayFacts say how a schedule went when it was run again, a text for each.
+func ReplayFacts(r *results.Replay) []string {
+	how := fmt.Sprintf("%s NOT broken this time", r.Property)
+	if r.Broken {
+		how = strings.ToUpper(string(r.Property)) + " again: " + r.Finding.Detail
 	}
-	writeText(out, page, fmt.Sprintf("%s, %s, repeated on %s: %s", r.Strategy, r.Policy, r.Store, how))
+	out := []string{fmt.Sprintf("%s, %s, repeated on %s: %s", r.Strategy, r.Policy, r.Store, how)}
 	for _, n := range r.Notes {
-		writeText(out, page, "note: "+n)
+		out = append(out, "note: "+n)
 	}
+	return out
+}
+
+func replayLines(page layout.Page, r *results.Replay, known bool) []string {
+	out := paragraphs(page, ReplayFacts(r)...)
 	if known && r.Same {
-		fmt.Fprintln(out, "every step and every reply as above")
-	} else if err := Timeline(out, page, r.Finding); err != nil {
-		return err
+		return append(out, "every step and every reply as above")
 	}
-	return out.Flush()
+	return append(out, timelineLines(page, r.Finding)...)
 }
 
-// writeReplayHint writes a line to copy, however long.
-func writeReplayHint(out *bufio.Writer, f *results.Finding) {
-	fmt.Fprintf(out, "replay: quotabench explore --replay %s\n", f.Token)
+// replayHint is a line to copy, however long.
+func replayHint(f *results.Finding) string { return "replay: quotabench explore --replay " + f.Token }
+
+func paragraphs(page layout.Page, texts ...string) (out []string) {
+	for _, t := range texts {
+		out = append(out, page.Wrap(t)...)
+	}
+	return out
 }
 
-func writeText(out *bufio.Writer, page layout.Page, text string) {
-	for _, line := range page.Wrap(text) {
-		fmt.Fprintln(out, line)
+// headed begins with the name of what is broken.
+func headed(page layout.Page, name, text string) []string {
+	out := page.Wrap(name + text)
+	if strings.HasPrefix(out[0], name) {
+		out[0] = page.Paint(layout.Bad, name) + out[0][len(name):]
 	}
-}
-
-// writeHead writes a text that begins with the name of what is broken.
-func writeHead(out *bufio.Writer, page layout.Page, name, text string) {
-	for i, line := range page.Wrap(name + text) {
-		if i == 0 && strings.HasPrefix(line, name) {
-			line = page.Paint(layout.Bad, name) + line[len(name):]
-		}
-		fmt.Fprintln(out, line)
-	}
+	return out
 }
 
 // count is a number of things, e.g. "1 step" or "2 steps".
@@ -190,51 +179,36 @@ func count[N int | int64](n N, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// censusLine says what was counted.
-func censusLine(c *results.Census) string {
-	what := "every schedule"
-	if !c.Complete {
-		what = "the first schedules"
-	}
-	share := 0.0
-	if c.Schedules > 0 {
-		share = 100 * float64(c.Leaking) / float64(c.Schedules)
-	}
-	return fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, not a probability)", what, c.Clients, c.Schedules,
-		c.Leaking, share)
-}
-
-// writeWithheld says why nothing is claimed.
-func writeWithheld(out *bufio.Writer, page layout.Page, reasons []results.Withheld) {
+// withheldLines say why nothing is claimed.
+func withheldLines(page layout.Page, reasons []results.Withheld) (out []string) {
 	for i, r := range reasons {
 		if i == 0 {
-			fmt.Fprintln(out)
+			out = append(out, "")
 		}
-		writeHead(out, page, "NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", r.Detail, r.Code))
+		out = append(out, headed(page, "NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", r.Detail, r.Code))...)
 	}
+	return out
 }
 
-// writeWaits says in how many schedules a client waited or was aborted on a server.
-func writeWaits(out *bufio.Writer, page layout.Page, s *results.ServerFacts) {
+// waits says in how many schedules a client waited or was aborted on a server.
+func waits(s *results.ServerFacts) []string {
 	if s.Store == "" {
-		return
+		return nil
 	}
 	parts := []string{fmt.Sprintf("schedules in which a client waits for another's lock: %d", s.Waited)}
 	for _, a := range s.Aborts {
 		parts = append(parts, fmt.Sprintf("with a %s: %d", strings.ReplaceAll(string(a.Kind), "-", " "), a.Schedules))
 	}
-	writeText(out, page, strings.Join(parts, "; "))
+	return []string{strings.Join(parts, "; ")}
 }
 
-// writeAborts shows the shortest schedule for each.
-func writeAborts(out *bufio.Writer, page layout.Page, list []results.Abort) error {
+// abortLines show the shortest schedule for each.
+func abortLines(page layout.Page, list []results.Abort) (out []string) {
 	for _, a := range list {
 		f := a.Shortest
-		fmt.Fprintf(out, "\n%s in %s, which breaks no property: %s\n", strings.ToUpper(string(a.Kind)), count(len(f.Steps), "step"), f.Detail)
-		if err := Timeline(out, page, f); err != nil {
-			return err
-		}
-		writeReplayHint(out, f)
+		out = append(out, "", fmt.Sprintf("%s in %s, which breaks no property: %s", strings.ToUpper(string(a.Kind)),
+			count(len(f.Steps), "step"), f.Detail))
+		out = append(append(out, timelineLines(page, f)...), replayHint(f))
 	}
-	return nil
+	return out
 }

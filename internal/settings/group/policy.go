@@ -47,7 +47,8 @@ func LookupPolicy(text string) (quota.Policy, error) {
 
 // PolicyText is the policy for people, e.g. "1 e-mail per rolling 1h".
 func PolicyText(p *quota.Policy) string {
-	return format.Units(p.Limit, p.Unit) + strings.TrimPrefix(p.String(), fmt.Sprintf("%d %s", p.Limit, p.Unit))
+	_, rest, _ := strings.Cut(p.String(), " ")
+	return format.Count(p.Limit) + " " + rest
 }
 
 // readPolicy is strict: an unknown key is an error. Without a name the policy is

@@ -1,6 +1,7 @@
 package httpstore
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/http"
@@ -54,3 +55,72 @@ func parserOf(encrypted bool) stores.Parser {
 	}
 	return &parser{}
 }
+
+// NewConn is a connection of a store for what a strategy is given, which asks by h.
+func NewConn(client any, h *http.Client) stores.Conn { return conn{client, h} }
+
+type conn struct {
+	client any
+	http   *http.Client
+}
+
+func (c conn) Client() any { return c.client }
+
+func (c conn) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Uncounted has methods of stores in which nothing can be prepared, seen or removed: a
+// scope begins the names of subjects, and what is counted for them ends by itself.
+type Uncounted struct{}
+
+// Prepare does nothing.
+func (Uncounted) Prepare(context.Context, stores.Scope) (int64, error) { return 0, nil }
+
+// Stats are unknown.
+func (Uncounted) Stats(context.Context) (stores.Stats, error) { return stores.Stats{}, nil }
+
+// Usage is nothing that could be seen.
+func (Uncounted) Usage(context.Context, stores.Scope) (stores.Usage, error) {
+	return stores.Usage{}, nil
+}
+
+// Wipe does nothing.
+func (Uncounted) Wipe(context.Context, stores.Scope) error { return nil }
+
+// end of a request without a body.
+var end = []byte("\r\n\r\n")
+
+// parser counts the requests in what a client of HTTP/1.1 writes. None has a body.
+type parser struct {
+	matched int // bytes of end that were seen last
+}
+
+// Parse implements [stores.Parser].
+func (p *parser) Parse(b []byte) (out stores.Parsed, ok bool) {
+	for _, c := range b {
+		switch c {
+		case end[p.matched]:
+			p.matched++
+		case end[0]:
+			p.matched = 1
+		default:
+			p.matched = 0
+		}
+		if p.matched == len(end) {
+			out.Commands++
+			p.matched = 0
+		}
+	}
+	return out, !bytes.HasPrefix(b, preface)
+}
+
+// preface begins a connection of HTTP/2, which this parser does not read.
+var preface = []byte("PRI * HTTP/2.0")
+
+// sealed is a connection whose traffic is encrypted.
+type sealed struct{}
+
+// Parse gives up at once.
+func (sealed) Parse([]byte) (stores.Parsed, bool) { return stores.Parsed{}, false }

@@ -17,6 +17,8 @@ import (
 // configuration that is asked for gets a server of its own, which is started when it is
 // asked for first.
 type Gateway struct {
+	Uncounted
+
 	program *Program
 	bin     string
 	info    stores.Info
@@ -36,8 +38,8 @@ var (
 	_ stores.Placed = (*Gateway)(nil)
 )
 
-// Open looks for the program, and starts one server of it without a limit.
-func Open(ctx context.Context, p *Program, bin string, o stores.Options) (*Gateway, error) {
+// open starts one server of the program without a limit.
+func open(ctx context.Context, p *Program, bin string, o stores.Options) (*Gateway, error) {
 	server.RemoveLeftovers(ctx, o.Dir)
 	g := &Gateway{program: p, bin: bin, options: o, servers: map[string]*running{}}
 	version, err := p.version(ctx, bin)
@@ -85,21 +87,6 @@ func (g *Gateway) Info() stores.Info { return g.info }
 
 // Owned is true: what is not started here is the store "service".
 func (g *Gateway) Owned() bool { return true }
-
-// Prepare does nothing: a scope begins the subjects' names, and no other run of these
-// servers has had it.
-func (g *Gateway) Prepare(context.Context, stores.Scope) (int64, error) { return 0, nil }
-
-// Stats are unknown: the servers tell none.
-func (g *Gateway) Stats(context.Context) (stores.Stats, error) { return stores.Stats{}, nil }
-
-// Usage is nothing that could be seen.
-func (g *Gateway) Usage(context.Context, stores.Scope) (stores.Usage, error) {
-	return stores.Usage{}, nil
-}
-
-// Wipe does nothing: counts end by themselves, and at the latest with the server.
-func (g *Gateway) Wipe(context.Context, stores.Scope) error { return nil }
 
 // Place is [stores.StartedHere].
 func (g *Gateway) Place() stores.Place { return stores.StartedHere }
@@ -149,7 +136,8 @@ func (g *Gateway) Close() error {
 
 // Connect makes a client. [stores.Conn.Client] is a [*Client].
 func (g *Gateway) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	return &conn{&Client{gateway: g, http: NewClient(o, false)}}, nil
+	c := &Client{gateway: g, http: NewClient(o, false)}
+	return NewConn(c, c.http), nil
 }
 
 // Client asks the servers of a [Gateway].
@@ -171,20 +159,39 @@ func (c *Client) Locate(ctx context.Context, settings map[string]string) (string
 	return s.url(settings), nil
 }
 
-type conn struct{ c *Client }
-
-func (c *conn) Client() any { return c.c }
-
-func (c *conn) Close() error {
-	c.c.http.CloseIdleConnections()
-	return nil
+// Driver is the driver of the program.
+func (p *Program) Driver() stores.Driver {
+	return stores.Driver{
+		Name: p.Name, Title: p.Title,
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "processes if " + p.Title + " is installed, else none; the default"},
+			{Word: "process", Doc: p.Title + " of this machine, started as children and removed afterwards"},
+		},
+		Default: "auto", Open: stores.Opener(p.Open), Survey: p.survey,
+	}
 }
 
-// Find looks for the program of a driver. pack is its package in Debian.
-func Find(d *stores.Driver, pack string) (string, error) {
-	if bin, ok := server.Find(d.Name); ok {
-		return bin, nil
+// Open opens what spec names: "auto" or "process". auto is process where the program is
+// found on this machine, and else an [stores.AbsentError].
+func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gateway, error) {
+	if spec != "auto" && spec != "process" {
+		d := p.Driver()
+		return nil, d.Refuse(spec)
 	}
-	return "", fmt.Errorf("no %s found on the PATH or in the usual folders: install it (%s)",
-		d.Name, server.Install(pack, d.Name, d.Name, d.Name))
+	if bin, ok := server.Find(p.Name); ok {
+		return open(ctx, p, bin, o)
+	}
+	err := fmt.Errorf("no %s found on the PATH or in the usual folders: install it (%s)", p.Name, p.install())
+	if spec == "auto" {
+		err = &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
+	}
+	return nil, err
+}
+
+func (p *Program) install() string { return server.Install(p.Package, p.Name, p.Name, p.Name) }
+
+func (p *Program) survey(context.Context) []stores.Finding {
+	bin, _ := server.Find(p.Name)
+	f := server.SurveyProgram(p.Name, bin, "--"+p.Name+" process", "measure one of yours by --service URL", p.install())
+	return []stores.Finding{stores.Finding(f)}
 }

@@ -20,8 +20,9 @@ import (
 
 // Program is what differs from one kind of gateway to the next.
 type Program struct {
-	// Name of the driver, and Title what people call the program.
-	Name, Title string
+	// Name of the driver and of the program, Title what people call it, and Package what
+	// Debian does.
+	Name, Title, Package string
 	// Template of the configuration file, filled with a [Site].
 	Template *template.Template
 	// Valid are the forms of the settings, by name. A limit has all of them.

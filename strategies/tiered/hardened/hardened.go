@@ -2,16 +2,22 @@ package hardened
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 	"github.com/quotabench/quotabench/strategies/tiered"
 )
+
+//go:embed notes.md
+var notes string
 
 const (
 	// drawPatience is how long a draw keeps others from drawing: longer than a statement
@@ -32,16 +38,13 @@ const (
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
-		Name:   "three-tier-hardened",
-		Source: "ADR-005",
-		Doc:    "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
-		Notes:  notes["three-tier-hardened"],
-		Form:   strategies.Hardened,
-		Needs:  []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-		Kinds: []quota.Kind{
-			quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
-		},
+	family.Register(notes, strategies.Meta{
+		Name:      "three-tier-hardened",
+		Source:    "ADR-005",
+		Doc:       "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
+		Form:      strategies.Hardened,
+		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
@@ -62,11 +65,7 @@ func init() {
 		Guarantee: []quota.Clause{
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 				quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
-			{
-				Property: quota.PropertyFalseReject,
-				Formula:  "0",
-				Bound:    func(quota.Params) int64 { return 0 },
-			},
+			family.NoFalseReject(),
 		},
 		Open: open,
 	})
@@ -95,7 +94,6 @@ type instance struct {
 }
 
 var (
-	_ strategies.Strategy    = (*instance)(nil)
 	_ strategies.Refunder    = (*instance)(nil)
 	_ strategies.Committer   = (*instance)(nil)
 	_ strategies.Viewer      = (*instance)(nil)
@@ -109,7 +107,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}
-	if err := loadScripts(ctx, strategies.Redis(env)); err != nil {
+	if err := family.Load(ctx, strategies.Redis(env), takeScript, depositScript, clearScript, forgetScript, reclaimScript); err != nil {
 		return nil, err
 	}
 	span := env.Options.Duration("lease")
@@ -233,7 +231,7 @@ func (in *instance) believed(w *want, d *drawn) time.Duration {
 
 // withoutRedis has the database decide where Redis did not answer.
 func (in *instance) withoutRedis(ctx context.Context, a *ask, now time.Time, err error) (quota.Decision, error) {
-	if gone := in.gaveUp(ctx); gone {
+	if gone := family.GaveUp(ctx, in.clock); gone {
 		return quota.Decision{}, fmt.Errorf("ask Redis: %w", err)
 	}
 	d, sourceErr := in.ownDecision(ctx, a, now)
@@ -258,16 +256,6 @@ func (in *instance) ownDecision(ctx context.Context, a *ask, now time.Time) (quo
 	return d, nil
 }
 
-// gaveUp reports whether the caller's context is over.
-func (in *instance) gaveUp(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return true
-	}
-	// A connection can time out on the caller's deadline just before ctx knows.
-	deadline, ok := ctx.Deadline()
-	return ok && !in.clock.Now().Before(deadline)
-}
-
 func (a *ask) admitted(t quota.Tier, got answer) quota.Decision {
 	return quota.Decision{Admitted: true, Tier: t, Remaining: got.remaining()}
 }
@@ -286,4 +274,28 @@ func (g answer) remaining() int64 {
 		return -1
 	}
 	return g.credit + g.left
+}
+
+// demand is what callers of an instance wait for while another draws: the next draw is
+// at least as large, so that it serves them all.
+type demand struct {
+	mu    sync.Mutex
+	units map[leaseKey]int64
+}
+
+func (d *demand) add(k leaseKey, units int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.units == nil {
+		d.units = map[leaseKey]int64{}
+	}
+	if d.units[k] += units; d.units[k] == 0 {
+		delete(d.units, k)
+	}
+}
+
+func (d *demand) of(k leaseKey) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.units[k]
 }

@@ -48,7 +48,7 @@ type modelSource struct {
 	t     *tables
 }
 
-func openModel(env strategies.Env) *modelSource {
+func openModel(env strategies.Env) source {
 	return &modelSource{env.Model, strategies.SharedValue(env.Shared, "escrow", func() *tables {
 		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*hold{},
 			regions: map[string]bool{}, asked: map[rowKey]*usage{}}

@@ -3,10 +3,11 @@ package hardened
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -47,15 +48,6 @@ type answer struct {
 	span time.Duration
 }
 
-func loadScripts(ctx context.Context, c redis.UniversalClient) error {
-	for _, s := range []*redis.Script{takeScript, depositScript, clearScript, forgetScript, reclaimScript} {
-		if err := s.Load(ctx, c).Err(); err != nil {
-			return fmt.Errorf("load the scripts: %w", err)
-		}
-	}
-	return nil
-}
-
 // ask is what both scripts of a request are asked.
 type ask struct {
 	account
@@ -79,12 +71,9 @@ func (in *instance) deposit(ctx context.Context, a *ask, units int64, got drawn,
 }
 
 func read(cmd *redis.Cmd) (answer, error) {
-	n, err := cmd.Int64Slice()
+	n, err := family.Numbers(cmd, 4)
 	if err != nil {
 		return answer{}, err
-	}
-	if len(n) != 4 {
-		return answer{}, fmt.Errorf("a script answered %v", n)
 	}
 	return answer{n[0], n[1], n[2], time.Duration(n[3]) * time.Millisecond}, nil
 }

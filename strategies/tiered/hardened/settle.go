@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-var errNoReservation = errors.New("the reservation is of no request")
 
 // Commit implements [strategies.Committer]: the request holds the actual units from
 // now on.
@@ -33,7 +33,7 @@ func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
 // It answers once no instance rejects others by what was known before.
 func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64, closed bool) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	a := reserved(&r)
 	if closed && a.ends.IsZero() {
@@ -46,7 +46,7 @@ func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64,
 	switch {
 	case err == nil:
 		return in.outwait(ctx, left)
-	case in.gaveUp(ctx):
+	case family.GaveUp(ctx, in.clock):
 		return fmt.Errorf("tell Redis of units that came back: %w", err)
 	default:
 		return nil // Redis does not answer, and forgets by itself what it believed
@@ -70,10 +70,8 @@ func (in *instance) outwait(ctx context.Context, ms int64) error {
 	if ms <= 0 {
 		return nil
 	}
-	if err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond); err != nil {
-		return fmt.Errorf("wait for instances to forget a rejection: %w", err)
-	}
-	return nil
+	err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond)
+	return family.Wrapf(err, "wait for instances to forget a rejection")
 }
 
 // provisionBatch bounds the scripts of one pipeline.
@@ -108,9 +106,7 @@ func (in *instance) SetLimit(ctx context.Context, p *quota.Policy, subjects []qu
 // says that instances may still reject by what was known before.
 func (in *instance) each(ctx context.Context, script *redis.Script, a account, agents []quota.Subject) error {
 	var longest int64
-	for len(agents) > 0 {
-		batch := agents[:min(len(agents), provisionBatch)]
-		agents = agents[len(batch):]
+	for batch := range slices.Chunk(agents, provisionBatch) {
 		pipe := in.redis.Pipeline()
 		left := make([]*redis.Cmd, len(batch))
 		for i, s := range batch {

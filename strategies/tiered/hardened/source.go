@@ -3,8 +3,7 @@ package hardened
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -94,17 +93,14 @@ type recall struct {
 const recallBatch = 1_000
 
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
-	switch {
-	case strategies.Postgres(env) != nil:
-		return &postgresSource{strategies.Postgres(env)}, schema.Ensure(ctx, strategies.Postgres(env), "escrow_usage", sqlSchema)
-	case env.Model != nil:
-		return openModel(env), nil
-	default:
-		return nil, errors.New("neither PostgreSQL nor its model is there")
-	}
+	return family.OpenSource(ctx, env, openPostgres, openModel)
 }
 
 type postgresSource struct{ pool *pgxpool.Pool }
+
+func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
+	return &postgresSource{pool}, family.Ensure(ctx, pool, "escrow_usage", sqlSchema)
+}
 
 func (p *postgresSource) tier() quota.Tier { return quota.TierPostgres }
 
@@ -119,10 +115,7 @@ func (a *account) end() *time.Time {
 func (p *postgresSource) draw(ctx context.Context, a *account, w want) (d drawn, err error) {
 	err = p.pool.QueryRow(ctx, sqlDraw, string(a.subject), a.policy, a.window, w.units, w.whole, a.limit, a.end(),
 		w.region, w.least, w.batch, w.near).Scan(&d.granted, &d.left, &d.several)
-	if err != nil {
-		err = fmt.Errorf("draw %d units: %w", w.units, err)
-	}
-	return d, err
+	return d, family.Wrapf(err, "draw %d units", w.units)
 }
 
 func (p *postgresSource) enroll(ctx context.Context, region string) error {
@@ -131,10 +124,7 @@ func (p *postgresSource) enroll(ctx context.Context, region string) error {
 }
 
 func (p *postgresSource) recalled(ctx context.Context, region string) ([]recall, error) {
-	rows, err := p.pool.Query(ctx, sqlRecalled, region, recallBatch)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := p.pool.Query(ctx, sqlRecalled, region, recallBatch) // CollectRows returns its error
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r recall, err error) {
 		err = row.Scan((*string)(&r.subject), &r.policy, &r.window, &r.draws)
 		return r, err
@@ -157,26 +147,15 @@ func (p *postgresSource) giveBack(ctx context.Context, region string, list []rec
 
 func (p *postgresSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
 	_, err := p.pool.Exec(ctx, sqlSettle, string(a.subject), a.policy, a.window, int64(request), taken, held, closed, a.end())
-	if err != nil {
-		return fmt.Errorf("settle request %d: %w", request, err)
-	}
-	return nil
+	return family.Wrapf(err, "settle request %d", request)
 }
 
 func (p *postgresSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
-	err = p.pool.QueryRow(ctx, sqlDrawn, string(a.subject), a.policy, a.window).Scan(&units)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return units, err == nil, err
+	return family.Row(ctx, p.pool, sqlDrawn, string(a.subject), a.policy, a.window)
 }
 
 func (p *postgresSource) provision(ctx context.Context, a *account, grants []strategies.Grant) error {
-	agents := make([]string, len(grants))
-	limits, used := make([]int64, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		agents[i], limits[i], used[i] = string(g.Subject), g.Limit, g.Used
-	}
+	agents, limits, used := family.Columns(grants)
 	_, err := p.pool.Exec(ctx, sqlProvision, a.policy, a.window, agents, limits, used, a.end())
 	return err
 }
@@ -188,6 +167,43 @@ func (p *postgresSource) purge(ctx context.Context, before time.Time) (bool, err
 }
 
 func (p *postgresSource) setLimit(ctx context.Context, policy string, agents []quota.Subject, units int64) error {
-	_, err := p.pool.Exec(ctx, sqlSetLimit, policy, strategies.Names(agents), units)
+	_, err := p.pool.Exec(ctx, sqlSetLimit, policy, family.Names(agents), units)
 	return err
+}
+
+// account is one agent's use under one policy in one window.
+type account struct {
+	subject quota.Subject
+	policy  string
+	window  int64
+	// limit of the policy in units. An agent's own, where an operator has set one, is
+	// in the database and takes its place.
+	limit int64
+	// ends is when the window does; zero is never.
+	ends time.Time
+}
+
+func accountAt(p *quota.Policy, s quota.Subject, now time.Time) account {
+	span := p.Window.At(now)
+	a := account{subject: s, policy: p.Name, window: span.Index, limit: p.Limit}
+	if p.Window.Kind.Tumbling() {
+		a.ends = span.End
+	}
+	return a
+}
+
+// key of the account's hash.
+func (a account) key(prefix string) string {
+	return prefix + "escrow:" + a.policy + ":" + strconv.FormatInt(a.window, 10) + ":" + string(a.subject)
+}
+
+// grace is how long a hash outlives its window, for requests that come late.
+const grace = 5 * time.Second
+
+// expiry is when the hash goes, in milliseconds since 1970; 0 is never.
+func (a account) expiry() int64 {
+	if a.ends.IsZero() {
+		return 0
+	}
+	return a.ends.Add(grace).UnixMilli()
 }

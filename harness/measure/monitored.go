@@ -1,0 +1,110 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// watchCores begins to read how long threads of this program and of the servers that were started for it wait for a core.
+func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
+	if p.d.tb != wallTime {
+		return monitor.NoCores()
+	}
+	var servers []int
+	for _, st := range p.s.stores {
+		if placed, ok := st.Store.(stores.Placed); ok && placed.Place() == stores.StartedHere {
+			if more, err := placed.Processes(ctx); err == nil {
+				servers = append(servers, more...)
+			}
+		}
+	}
+	return monitor.WatchCores(p.d.tb.nano, servers...)
+}
+
+// mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage takes away have none.
+func (p *pass) mark(ctx context.Context) error {
+	for name, st := range p.s.stores {
+		if slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o, name) }) {
+			continue
+		}
+		if err := p.stores.Mark(ctx, name, st.Store, p.s.scope, &st.meter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noticed is what happened to the stores.
+func (p *pass) noticed() []harness.Notice {
+	out := p.stores.Notices()
+	for _, st := range p.s.stores {
+		switch b, a := st.before, st.after; {
+		case !b.Known || !a.Known || p.stores.Restarted(st.name) || p.s.failedOver(st.name):
+		case stores.Restarted(b.Incarnation, a.Incarnation):
+			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
+		case a.Evicted > b.Evicted:
+			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
+		}
+	}
+	if n := p.d.counts.degraded.Load(); n > 0 && len(p.s.outages) == 0 {
+		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
+			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
+	}
+	return out
+}
+
+// deadline is that of a call: calls return by the wall clock, and under any other one
+// none is watched.
+func (m *measurement) deadline() time.Duration {
+	if m.tb != wallTime {
+		return 0
+	}
+	return m.cfg.DecisionTimeout
+}
+
+// A strategy that has failed is left soon.
+const lostDeadline = time.Second
+
+// lose notes that the strategy has failed in a way after which it may not answer.
+func (s *site) lose() {
+	s.lost = true
+	if s.Session != nil {
+		s.Deadline = min(s.Deadline, lostDeadline)
+	}
+}
+
+// hung notes so if err is that a call did not return.
+func (s *site) hung(err error) {
+	var h *guard.HungError
+	if errors.As(err, &h) {
+		s.lose()
+	}
+}
+
+// aside is how long what belongs to several calls may take, such as a round of a job.
+func (s *site) aside() time.Duration {
+	if s.lost {
+		return s.Deadline
+	}
+	return 4 * s.Deadline
+}
+
+// failure is why the strategy could not be driven to the end, or nil.
+func (d *drive) failure() error {
+	if err := d.crash.Load(); err != nil {
+		return err
+	}
+	if len(d.hung) > 0 {
+		return d.hung[0]
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Stores asks each store of a pass, on connections of its own, whether it is there and still holds what was put there.
+type Stores struct {
+	all  []*watched
+	done chan struct{}
+	wg   sync.WaitGroup
+}
+
+// watched is one store. Times are nanoseconds since the pass began.
+type watched struct {
+	name  string
+	store stores.Marker
+	scope stores.Scope
+	meter *stores.Meter // of the strategy's connections
+	now   func() int64
+
+	keys     int64       // that the mark consists of
+	sign     stores.Sign // the last one of all its servers
+	cut      int64       // connections that were lost so far
+	seen     int64       // when it was last there
+	away     int64       // since when it does not answer; 0 if it does
+	why      error       // of the first question that it did not answer
+	notices  []harness.Notice
+	lost     bool
+	anew     bool // it was restarted
+	gone     bool // it did not answer the last question of the pass
+	severed  incident
+	refusing map[string]*incident // by the kind of error
+}
+
+// incident is something that happened several times.
+type incident struct {
+	n        int64
+	from, to int64
+}
+
+func (i *incident) add(n, from, to int64) {
+	if i.n == 0 {
+		i.from = from
+	}
+	i.n, i.to = i.n+n, to
+}
+
+// Mark leaves a mark in the store if it can hold one. It is called before the strategy is asked anything. Meter is that of
+// the strategy's connections.
+func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scope stores.Scope, meter *stores.Meter) error {
+	m, ok := store.(stores.Marker)
+	if !ok {
+		return nil
+	}
+	before, err := Count(ctx, store)
+	if err == nil {
+		err = m.Mark(ctx, scope)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := Count(ctx, store)
+	if err != nil {
+		return err
+	}
+	o := &watched{name: name, store: m, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after-before)}
+	if o.sign, err = m.Marked(ctx, scope); err != nil {
+		return fmt.Errorf("look at %s: %w", name, err)
+	}
+	l.all = append(l.all, o)
+	slices.SortFunc(l.all, func(a, b *watched) int { return strings.Compare(a.name, b.name) })
+	return nil
+}
+
+// Len is how many stores hold a mark.
+func (l *Stores) Len() int { return len(l.all) }
+
+// Prepared looks whether the stores still have what was set up before the pass.
+func (l *Stores) Prepared(ctx context.Context) {
+	for _, o := range l.all {
+		o.now = func() int64 { return 0 }
+		o.cut = o.meter.Lost.Load()
+		l.wg.Go(func() { o.look(ctx) })
+	}
+	l.wg.Wait()
+}
+
+// Marks is how many keys of the store with the name are marks.
+func (l *Stores) Marks(name string) int64 {
+	for _, o := range l.all {
+		if o.name == name {
+			return o.keys
+		}
+	}
+	return 0
+}
+
+// Begin starts to look, by the machine's clock in nanoseconds. End looks a last time,
+// and removes the marks.
+func (l *Stores) Begin(ctx context.Context, now func() int64) {
+	begun := now()
+	l.done = make(chan struct{})
+	for _, o := range l.all {
+		o.now = func() int64 { return now() - begun }
+		o.cut = o.meter.Lost.Load()
+		l.wg.Go(func() {
+			for WaitOr(Every, l.done) {
+				o.look(ctx)
+			}
+		})
+	}
+}
+
+func (l *Stores) End(ctx context.Context) {
+	close(l.done)
+	l.wg.Wait()
+	for _, o := range l.all {
+		l.wg.Go(func() {
+			o.look(ctx)
+			o.conclude()
+			if !o.gone {
+				asked, cancel := context.WithTimeout(ctx, Timeout)
+				defer cancel()
+				_ = o.store.Unmark(asked, o.scope) // what is left goes with the scope
+			}
+		})
+	}
+	l.wg.Wait()
+}
+
+// Absent are the stores that did not answer when the pass was over.
+func (l *Stores) Absent() (names []string) {
+	for _, o := range l.all {
+		if o.gone {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+// Restarted reports whether the restart of a store was noticed.
+func (l *Stores) Restarted(name string) bool {
+	return slices.ContainsFunc(l.all, func(o *watched) bool { return o.name == name && o.anew })
+}
+
+// look asks once.
+func (o *watched) look(ctx context.Context) {
+	asked, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	sign, err := o.store.Marked(asked, o.scope)
+	now := o.now()
+	if ctx.Err() != nil { // the run was given up
+		return
+	}
+	if n := o.meter.Lost.Load(); n > o.cut {
+		o.severed.add(n-o.cut, o.seen, now)
+		o.cut = n
+	}
+	o.gone = err != nil
+	if err != nil {
+		if o.away == 0 {
+			o.away, o.why = max(o.seen, 1), err
+		}
+		return
+	}
+	o.back(now)
+	o.compare(sign, now)
+	o.seen = now
+}
+
+// compare notes in what a sign differs from the one before it, and keeps it.
+func (o *watched) compare(sign stores.Sign, now int64) {
+	if !sign.There && !o.lost {
+		o.lost = true
+		o.notice(quota.FaultEviction, "store-lost-data", "%s lost what the run kept there, %s", o.name, Span(o.seen, now))
+	}
+	errors := o.sign.Errors
+	switch {
+	case stores.Restarted(o.sign.Incarnation, sign.Incarnation):
+		// What it has not on a disk is gone, and so are its counts.
+		errors, o.anew = nil, true
+		o.notice(quota.FaultOutage, "store-restarted", "%s was restarted, or another server took its place, %s", o.name, Span(o.seen, now))
+		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
+	case sign.Incarnation != o.sign.Incarnation: // some of its servers did not answer, nor tell of errors
+		return
+	}
+	for _, kind := range refusals {
+		if n := sign.Errors[kind] - errors[kind]; n > 0 {
+			if o.refusing[kind] == nil {
+				o.refusing[kind] = &incident{}
+			}
+			o.refusing[kind].add(n, o.seen, now)
+		}
+	}
+	o.sign = sign
+}
+
+// back notes that a store that was away answers again, or that the pass is over.
+func (o *watched) back(now int64) {
+	if o.away != 0 {
+		o.notice(quota.FaultOutage, "store-failed", "%s did not answer as it should %s: %v", o.name, Span(o.away, now), o.why)
+		o.away = 0
+	}
+}
+
+// conclude notes what was counted, when the pass is over.
+func (o *watched) conclude() {
+	o.back(o.now())
+	if i := o.severed; i.n > 0 {
+		o.notice(quota.FaultOutage, "store-failed", "%s ended or lost %s of the strategy, %s", o.name,
+			format.Number(i.n, "connection"), Span(i.from, i.to))
+	}
+	for _, kind := range refusals {
+		if i := o.refusing[kind]; i != nil {
+			o.notice(quota.FaultOutage, "store-failed", "%s answered %s with the error %s, %s", o.name,
+				format.Number(i.n, "command"), kind, Span(i.from, i.to))
+		}
+	}
+}
+
+func (o *watched) notice(fault quota.Fault, code, format string, args ...any) {
+	o.notices = append(o.notices, harness.Notice{Fault: fault, Code: code, Detail: fmt.Sprintf(format, args...)})
+}
+
+// Span is a stretch of the run, in seconds since its begin.
+func Span(from, to int64) string {
+	if to == 0 {
+		return "before the first request"
+	}
+	return fmt.Sprintf("between %.2f s and %.2f s", time.Duration(from).Seconds(), time.Duration(to).Seconds())
+}
+
+// refusals are errors by which a Redis says that it will not do what any client asks
+// of it, whatever the strategy.
+var refusals = []string{"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "MASTERDOWN",
+	"CLUSTERDOWN", "NOREPLICAS", "ERR"}
+
+// Notices is what happened to the stores.
+func (l *Stores) Notices() (out []harness.Notice) {
+	for _, o := range l.all {
+		out = append(out, o.notices...)
+	}
+	return out
+}

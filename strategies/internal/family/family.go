@@ -1,0 +1,108 @@
+// Package family holds what families of strategies share: how they are registered, the
+// clauses and windows that many have, and how they keep counts in Redis and in PostgreSQL.
+package family
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Register registers strategies, each with its notes of the Markdown. It panics if one
+// has none.
+func Register(markdown string, metas ...strategies.Meta) {
+	notes := readNotes(markdown)
+	for _, m := range metas {
+		var ok bool
+		if m.Notes, ok = notes[m.Name]; !ok {
+			panic("there are no notes of the strategy " + m.Name)
+		}
+		strategies.Register(m)
+	}
+}
+
+// Windowed are the windows that a count for each window serves. A rolling window is
+// always being left behind.
+var Windowed = []quota.Kind{
+	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
+}
+
+// NotSimulated is why strategies that are SQL do not run in virtual time.
+var NotSimulated = map[strategies.Mode]string{
+	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
+}
+
+// NoFalseReject is the clause of what rejects nothing that fits.
+func NoFalseReject(tolerates ...quota.Fault) quota.Clause {
+	return quota.Clause{
+		Property: quota.PropertyFalseReject, Tolerates: tolerates, Formula: "0", Bound: None,
+	}
+}
+
+// None is the bound of what never happens.
+func None(quota.Params) int64 { return 0 }
+
+// RoomForSingleUnits is the clause of counters that count rejected attempts too: a large
+// request that was turned away has used up what a small one could still have had.
+var RoomForSingleUnits = quota.Clause{
+	Property: quota.PropertyFalseReject,
+	Formula:  "0 while every request asks for one unit",
+	Bound: func(p quota.Params) int64 {
+		if p.MaxCost <= 1 {
+			return 0
+		}
+		return p.Offered
+	},
+}
+
+// CostsAtMost refuses policies with larger costs, and says why.
+func CostsAtMost(most int64, p *quota.Policy, why string) error {
+	for _, c := range p.Costs {
+		if c > most {
+			return fmt.Errorf("policy %s has requests of %d %s%s", p.Name, c, p.Unit, why)
+		}
+	}
+	return nil
+}
+
+// OneLimit refuses limits of a subject's own.
+func OneLimit(p *quota.Policy, grants []strategies.Grant) error {
+	for _, g := range grants {
+		if g.Limit != p.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+		}
+	}
+	return nil
+}
+
+// ErrNoReservation is what settling the reservation of a rejected request gives.
+var ErrNoReservation = errors.New("settling a reservation that no admitted request made")
+
+// Admit completes a decision on a request that is charged to the window with the index.
+func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
+	d.Admitted = true
+	d.Remaining -= req.Units
+	d.Reservation = quota.Reservation{Request: req, Window: window}
+	return d
+}
+
+// Wrapf says what failed with an error; nil stays nil.
+func Wrapf(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
+// GaveUp reports whether the caller's context is over.
+func GaveUp(ctx context.Context, clock quota.Clock) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	// A connection can time out on the caller's deadline just before ctx knows.
+	deadline, ok := ctx.Deadline()
+	return ok && !clock.Now().Before(deadline)
+}

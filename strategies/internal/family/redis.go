@@ -1,0 +1,97 @@
+package family
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// KeySegment is how a record's keys call the policy of that name. Its own policy
+// has the record's word for it, any other one its own name. A policy whose name is
+// that very word changes places with the record's, so that two policies never have
+// the same segment.
+func KeySegment(policy, own, word string) string {
+	switch policy {
+	case own:
+		return word
+	case word:
+		return own
+	}
+	return policy
+}
+
+// Load loads scripts, so that every instance asks by digest from its first call on.
+func Load(ctx context.Context, c redis.Scripter, scripts ...*redis.Script) error {
+	for _, s := range scripts {
+		if err := s.Load(ctx, c).Err(); err != nil {
+			return fmt.Errorf("loading the scripts: %w", err)
+		}
+	}
+	return nil
+}
+
+// Numbers is the answer of a script that gives so many numbers.
+func Numbers(cmd *redis.Cmd, n int) ([]int64, error) {
+	res, err := cmd.Int64Slice()
+	if err == nil && len(res) != n {
+		err = fmt.Errorf("the script answered %v", res)
+	}
+	return res, err
+}
+
+// Number reads the number at a key; known is false if there is none.
+func Number(ctx context.Context, c redis.Cmdable, key string) (n int64, known bool, err error) {
+	n, err = c.Get(ctx, key).Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, false, nil
+	}
+	return n, err == nil, err
+}
+
+// Reading is what the number at a key says that a subject has used.
+func Reading(ctx context.Context, c redis.Cmdable, key string, s quota.Subject) ([]quota.Reading, error) {
+	n, known, err := Number(ctx, c, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading what %s has used: %w", s, err)
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: n, Known: known}}, nil
+}
+
+// provisionBatch is how many subjects are set up in a round trip.
+const provisionBatch = 1000
+
+// Provision runs the commands that add gives for each grant.
+func Provision(ctx context.Context, c redis.UniversalClient, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
+	for batch := range slices.Chunk(grants, provisionBatch) {
+		pipe := c.Pipeline()
+		for _, g := range batch {
+			add(pipe, g)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("setting up %d subjects: %w", len(batch), err)
+		}
+	}
+	return nil
+}
+
+// ProvisionCounters sets up the counters of subjects, which share the limit of the policy:
+// key names one, and set adds the commands that write it. Who has used nothing has none.
+func ProvisionCounters(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
+	key func(quota.Subject) string, set func(pipe redis.Pipeliner, key string, used int64)) error {
+	if err := OneLimit(p, grants); err != nil {
+		return err
+	}
+	return Provision(ctx, c, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		if g.Used == 0 {
+			pipe.Del(ctx, key(g.Subject))
+			return
+		}
+		set(pipe, key(g.Subject), g.Used)
+	})
+}

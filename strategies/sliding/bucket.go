@@ -1,0 +1,143 @@
+package sliding
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// bucketKinds are what a bucket serves: its own kind of policy, and limits per length
+// of time, which it keeps by letting the limit flow in over that length.
+var bucketKinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
+
+var burstOption = quota.Option{
+	Name: "burst", Type: "int", Default: "0", Min: "0",
+	Doc: "bucket size in units; 0: the policy's limit",
+}
+
+// exactly is up to where every whole number is one of Lua's.
+const exactly = 1 << 53
+
+// servesFlow refuses what scripts cannot count without rounding.
+func servesFlow(p *quota.Policy) error {
+	if n := micros(p.Window.Length); n > 0 && p.Limit > exactly/n {
+		return fmt.Errorf("policy %s: %d %s times %d microseconds is more than Lua counts exactly", p.Name, p.Limit, p.Unit, n)
+	}
+	return nil
+}
+
+// flow is a bucket of some size into which units flow in per length.
+type flow struct {
+	size, refill int64
+	length       time.Duration
+}
+
+func newFlow(p *quota.Policy, burst int64) flow {
+	f := flow{size: p.Limit, refill: p.Limit, length: p.Window.RealLength()}
+	if p.Window.Kind == quota.Bucket {
+		f.refill = p.Window.Refill
+	}
+	if burst > 0 {
+		f.size = burst
+	}
+	return f
+}
+
+// whole is how long an empty bucket takes to be full.
+func (f flow) whole() time.Duration {
+	w := quota.Window{Kind: quota.Bucket, Length: f.length, Refill: f.refill}
+	return time.Duration(w.Flow().Until(quota.Level{Units: f.size}))
+}
+
+// burst is the size in force.
+func burst(p quota.Params) int64 {
+	if n := p.Options.Int("burst"); n > 0 {
+		return n
+	}
+	return p.Limit
+}
+
+// flowGuarantee is what a bucket promises.
+var flowGuarantee = []quota.Clause{
+	{
+		Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Clock: byRedis, Tolerates: counted,
+		Formula: "L, or burst where it is larger",
+		Bound:   func(p quota.Params) int64 { return max(0, burst(p)-p.Limit) },
+	},
+	{
+		// All that the bucket holds, and all that flows in.
+		Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Rolling, quota.Fixed}, Clock: byRedis, Tolerates: counted,
+		Formula: "L + burst", Bound: burst,
+	},
+	{
+		// What is missing from a bucket of the limit's size is never more than what the
+		// last length of time holds. What a caller was told to have failed may be missing.
+		// A clock that passes a whole length before a reply comes is not tolerated: the
+		// units may then count as taken later than Redis took them.
+		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Bucket, quota.Rolling}, Clock: byRedis,
+		Formula: "0 while burst is not below L",
+		Bound: func(p quota.Params) int64 {
+			if burst(p) < p.Limit {
+				return quota.Unbounded
+			}
+			return 0
+		},
+	},
+	{
+		// A new window finds the bucket as the one before has left it.
+		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed}, Clock: byRedis, Tolerates: counted,
+		Formula: "any", Bound: func(quota.Params) int64 { return quota.Unbounded },
+	},
+}
+
+// bucket is one instance of a strategy whose scripts keep a bucket per subject. One that
+// is not there is full.
+type bucket struct {
+	base
+	burst int64
+	// take and used are the scripts, each with what it is given.
+	take, used *redis.Script
+	takeArgs   func(f flow, units int64) []any
+	usedArgs   func(f flow) []any
+}
+
+var (
+	_ strategies.Viewer      = (*bucket)(nil)
+	_ strategies.Provisioner = (*bucket)(nil)
+)
+
+// open is [strategies.Meta.Open] of a strategy with the scripts of b.
+func (b bucket) open(ctx context.Context, env strategies.Env) (_ strategies.Strategy, err error) {
+	b.burst = env.Options.Int("burst")
+	b.base, err = openBase(ctx, env, b.take, b.used)
+	return &b, err
+}
+
+// Take implements [strategies.Strategy].
+func (b *bucket) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	f := newFlow(req.Policy, b.burst)
+	return b.answer(ctx, b.take, []string{b.key(req.Subject, req.Policy)}, b.takeArgs(f, req.Units)...)
+}
+
+// Used implements [strategies.Viewer]: what is missing from the bucket.
+func (b *bucket) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	return b.reading(ctx, b.used, []string{b.key(subject, p)}, b.usedArgs(newFlow(p, b.burst))...)
+}
+
+// Provision implements [strategies.Provisioner]: it fills the bucket, and takes out
+// what was used.
+func (b *bucket) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	f := newFlow(p, b.burst)
+	return b.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		key := b.key(g.Subject, p)
+		pipe.Del(ctx, key)
+		if g.Used > 0 {
+			b.take.EvalSha(ctx, pipe, []string{key}, b.takeArgs(f, min(g.Used, f.size))...)
+		}
+	})
+}
