@@ -324,7 +324,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 		return fail(ExitInterrupted, session.ErrNothing)
 	}
 	for _, run := range report.Runs {
-		if run.Trace != "" {
+		if s.Verbose && run.Trace != "" {
 			fmt.Fprintf(x.Stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
 		}
 	}
@@ -346,9 +346,10 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies in
 	})()
 	began := clock.Nano()
 	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
-		since := time.Duration(clock.Nano() - began)
-		fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n",
-			strategy, requests, elapsed.Round(time.Millisecond), since.Round(time.Millisecond))
+		if s.Verbose {
+			fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n", strategy, requests,
+				elapsed.Round(time.Millisecond), time.Duration(clock.Nano()-began).Round(time.Millisecond))
+		}
 	}
 	partial := session.Simulated(cfg, &sim.Report{}, skipped, x.Infos())
 	keep := &session.Keeper{Dir: x.Dir, File: &partial, Progress: x.Progress}

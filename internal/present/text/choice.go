@@ -84,6 +84,9 @@ func decideChoice(c *results.Choice) Decision {
 			add(answer.Fails, r.Strategy, &r.Reason, "-", "-")
 		}
 	}
+	if slices.ContainsFunc(fit, func(x results.Candidate) bool { return p99(&x) == 0 }) && len(d.Notes) < 2 {
+		d.Notes = append(slices.Clone(d.Notes), "a p99 is not shown if it is not measurable here")
+	}
 	var untested grouped
 	command := ""
 	for _, u := range c.NotTested {
@@ -110,7 +113,7 @@ func choiceAdvice(c *results.Choice) (out []string) {
 	fit := slices.Concat(c.Candidates, c.Others)
 	for i := range fit {
 		if i > 0 {
-			rest.Add("fits, but ranks behind it", fit[i].Strategy)
+			rest.Add("lower in rank", fit[i].Strategy)
 		}
 	}
 	for _, r := range c.RuledOut {
