@@ -71,7 +71,7 @@ func TestFromFunc(t *testing.T) {
 	if d, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: &other, Units: 1}); err != nil || !d.Admitted {
 		t.Errorf("another limit: %+v, %v", d, err)
 	}
-	if strings.Join(made, ", ") != "2 calls per fixed 1h, 1 calls per fixed 1h" || keys[0] != "run:p:a" {
+	if strings.Join(made, ", ") != "2 calls per fixed 1h, 1 call per fixed 1h" || keys[0] != "run:p:a" {
 		t.Errorf("made %q, asked for %q", made, keys)
 	}
 	other.Limit = 13
