@@ -60,8 +60,8 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 	if n := r.FalseRejects.Count; n > 0 && !declared {
 		fmt.Fprintf(&b, "FALSE-REJECT: %d of %d requests were rejected although there was room for them all the time\n", n, r.Issued)
 	}
-	what := fmt.Sprintf("%.0f days of virtual time, %d requests of %d subjects on %d instances, seed %d",
-		cfg.Duration.Hours()/24, r.Issued, simulatedSubjects, cfg.Instances, o.Seed)
+	what := fmt.Sprintf("%.0f days of virtual time, %d requests of %d subjects on %s, seed %d",
+		cfg.Duration.Hours()/24, r.Issued, simulatedSubjects, format.Plural(int64(cfg.Instances), "instance", "instances"), o.Seed)
 	if b.Len() > 0 {
 		t.Error("\n" + b.String() + "in " + what + ": the same in every run\n")
 		return

@@ -129,23 +129,23 @@ func Exactly(tolerates ...Fault) Clause {
 // PerInstance are the clauses of a limiter in memory that keeps the limit in each instance of
 // the application, under the given faults, and so admits several limits if there are several
 // instances. Windows that begin with a first request begin at other moments in each, and two
-// of an instance may touch one of the policy's. For buckets there is no clause: each refills
-// for itself, and what several admit too much grows with time.
+// of an instance may touch one of the policy's. Of buckets, each refills for itself, and what
+// several admit too much grows with time.
 func PerInstance(tolerates ...Fault) []Clause {
-	return []Clause{{
-		Property: PropertyLeak, Tolerates: tolerates,
-		Kinds:   []Kind{Fixed, Rolling, CalendarHour, CalendarDay, CalendarMonth, Standing},
-		Formula: "L x instances", Bound: func(p Params) int64 { return (p.Instances - 1) * p.Limit },
-	}, {
-		Property: PropertyLeak, Tolerates: tolerates, Kinds: []Kind{FirstRequest},
-		Formula: "2 L x instances, or L on one instance",
-		Bound: func(p Params) int64 {
+	clause := func(formula string, several func(p Params) int64, kinds ...Kind) Clause {
+		return Clause{Property: PropertyLeak, Tolerates: tolerates, Kinds: kinds, Formula: formula, Bound: func(p Params) int64 {
 			if p.Instances < 2 {
 				return 0
 			}
-			return (2*p.Instances - 1) * p.Limit
-		},
-	}}
+			return several(p)
+		}}
+	}
+	return []Clause{
+		clause("L x instances", func(p Params) int64 { return (p.Instances - 1) * p.Limit },
+			Fixed, Rolling, CalendarHour, CalendarDay, CalendarMonth, Standing),
+		clause("2 L x instances, or L on one instance", func(p Params) int64 { return (2*p.Instances - 1) * p.Limit }, FirstRequest),
+		clause("what is asked, or L on one instance", func(p Params) int64 { return p.Offered }, Bucket),
+	}
 }
 
 // Weighted is the clause of a counter that weighs the window before by the share of it

@@ -135,3 +135,64 @@ type Counter interface {
 	// have expired count until the store has removed them.
 	Count(ctx context.Context) (int64, error)
 }
+
+// PoolUse is how a client's pool of connections was used since it was opened.
+type PoolUse struct {
+	// Taken counts connections that were taken from the pool.
+	Taken int64
+	// Waited counts those for which the caller had to wait, since all were in use.
+	Waited int64
+	// Wait is the sum of these waits. What was given up before it got a connection is not
+	// in it.
+	Wait time.Duration
+}
+
+// Sub returns what was used between the earlier state and u.
+func (u PoolUse) Sub(earlier PoolUse) PoolUse {
+	return PoolUse{Taken: u.Taken - earlier.Taken, Waited: u.Waited - earlier.Waited, Wait: u.Wait - earlier.Wait}
+}
+
+// Add returns both together.
+func (u PoolUse) Add(o PoolUse) PoolUse {
+	return PoolUse{Taken: u.Taken + o.Taken, Waited: u.Waited + o.Waited, Wait: u.Wait + o.Wait}
+}
+
+// Pooled is a [Conn] that can tell how its pool was used, at any time.
+type Pooled interface {
+	Conn
+	PoolUse() PoolUse
+}
+
+// Place says where a store runs, seen from this process.
+type Place string
+
+// The places.
+const (
+	InProcess   Place = "in-process" // embedded: it has no processes of its own
+	StartedHere Place = "started"    // a server on this machine, started for this process
+	OnThisHost  Place = "host"       // a server on this machine that was running already
+	Elsewhere   Place = "elsewhere"  // on another machine, or unknown
+)
+
+// Placed is a [Store] that knows where it runs. A store need not be one: it is then
+// taken to be [Elsewhere]. The store with place [StartedHere] has processes and can
+// be confined; the methods of any other return errors.
+type Placed interface {
+	// Place is where the store runs.
+	Place() Place
+	// Processes are the numbers of the server's processes at this moment, parents
+	// before their children.
+	Processes(ctx context.Context) ([]int, error)
+	// Confine lets the server run on the given cores alone, by the system's numbers of
+	// logical processors, with processes that it starts later. A wider set takes an
+	// earlier one back.
+	Confine(ctx context.Context, cores []int) error
+}
+
+// PlaceOf returns where a store runs.
+func PlaceOf(s Store) Place {
+	if p, ok := s.(Placed); ok {
+		return p.Place()
+	}
+	return Elsewhere
+}

@@ -2,6 +2,7 @@ package track
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,8 +23,9 @@ Published Go limiters, unmodified, searched through their public API and judged 
 `
 
 // Render writes the page. It runs every command that the page names, which takes
-// some minutes, and fails where one no longer finds what it is there for.
-func Render(goMod []byte) ([]byte, error) {
+// some minutes. The error is of those that do not find any more what they are there for; the
+// page says so of them, and has all others.
+func Render(goMod []byte) (page []byte, lost error) {
 	version := versions(goMod)
 	var table, sections bytes.Buffer
 	modules := map[string]bool{}
@@ -32,19 +34,18 @@ func Render(goMod []byte) ([]byte, error) {
 		f := &findings[i]
 		e, err := f.evidence()
 		if err != nil {
-			return nil, err
+			lost = errors.Join(lost, err)
+			e.consequence = "Not found again when this page was written: " + err.Error() + "."
 		}
 		observed, err := confirmed(f.name)
-		if err != nil {
-			return nil, err
-		}
+		lost = errors.Join(lost, err)
 		modules[f.module] = true
 		if len(f.command) == 2 {
 			flagless++
 		}
 		v := version[f.module]
 		if v == "" {
-			return nil, fmt.Errorf("go.mod requires no %s", f.module)
+			lost = errors.Join(lost, fmt.Errorf("go.mod requires no %s", f.module))
 		}
 		fmt.Fprintf(&table, "| [%s](#%s) | %s %s | %s | %s | %s |\n", f.name, f.name, short(f.module), v, f.by(), steps(e.steps), upstream(f))
 		section(&sections, f, e, observed, v)
@@ -61,25 +62,21 @@ func Render(goMod []byte) ([]byte, error) {
 	b.WriteString("\n## Clean\n\n`quotabench explore STRATEGY` finds nothing within its [bounds](exploration.md#reading-a-claim); searches that ran out of time, in the schedules that they saw.\n\n| library | strategy | searches | states | out of time |\n|---|---|---|---|---|\n")
 	for _, c := range clean {
 		all, err := search([]string{"explore", c.strategy})
-		if err != nil {
-			return nil, err
-		}
+		lost = errors.Join(lost, err)
 		for _, s := range all {
 			if len(s.Findings) > 0 || s.Claim == "" {
-				return nil, fmt.Errorf("%s under %s is not clean: %+v", c.strategy, s.Policy, s)
+				lost = errors.Join(lost, fmt.Errorf("%s under %s is not clean: %+v", c.strategy, s.Policy, s))
 			}
 		}
 		fmt.Fprintf(&b, "| %s %s | `%s` | %s |\n", short(c.module), version[c.module], c.strategy, extent(all))
 	}
-	if err := gateways(&b); err != nil {
-		return nil, err
-	}
+	lost = errors.Join(lost, gateways(&b))
 	b.WriteString("\n## Without an adapter\n\n")
 	for _, l := range left {
 		fmt.Fprintf(&b, "- **%s.** %s\n", l.name, l.why)
 	}
 	b.WriteString(mark)
-	return b.Bytes(), nil
+	return b.Bytes(), lost
 }
 
 // extent is how many searches of a limiter there were, what they saw, and how many of them
@@ -96,12 +93,13 @@ func extent(all []*results.Search) string {
 }
 
 // gateways writes what searches say of scripts that are rebuilt.
-func gateways(b *bytes.Buffer) error {
+func gateways(b *bytes.Buffer) (lost error) {
 	b.WriteString("\n## Gateways, rebuilt\n\nThese algorithms are reimplemented from what the gateways publish. The gateways were not run, and findings are not counted as defects.\n")
 	for _, r := range rebuilt {
 		all, err := search(r.command)
 		if err != nil {
-			return err
+			lost = errors.Join(lost, err)
+			continue
 		}
 		s := all[0]
 		said := "No violation in any schedule of this command"
@@ -112,20 +110,21 @@ func gateways(b *bytes.Buffer) error {
 			}
 			said = fmt.Sprintf("%s in %d steps: %s %s <%s>", r.property, len(found.Steps), sentence(found.Detail), thread, r.thread)
 		} else if r.property != "" || len(s.Findings) > 0 {
-			return fmt.Errorf("%s: %s is not what is found: %+v", strings.Join(r.command, " "), r.property, s.Findings)
+			lost = errors.Join(lost, fmt.Errorf("%s: %s is not what is found: %+v", strings.Join(r.command, " "), r.property, s.Findings))
+			continue
 		}
-		fmt.Fprintf(b, "\n%s [Source](%s).\n\n    %s\n\n%s.\n", r.text, r.source, line(r.command), strings.ToUpper(said[:1])+said[1:])
+		fmt.Fprintf(b, "\n%s [Source](%s).\n\n    %s\n\n%s.\n", r.text, r.source, line(r.command), capital(said))
 	}
-	return nil
+	return lost
 }
 
 func section(b *bytes.Buffer, f *finding, e evidence, observed, version string) {
 	fmt.Fprintf(b, "\n### %s\n\n%s %s. %s\n\n", f.name, short(f.module), version, f.broken)
 	fmt.Fprintf(b, "- **When.** %s\n- **Consequence.** %s", f.when, e.consequence)
 	if e.odds != "" {
-		fmt.Fprintf(b, "\n- **How often.** %s.", strings.ToUpper(e.odds[:1])+e.odds[1:])
+		fmt.Fprintf(b, "\n- **How often.** %s.", capital(e.odds))
 	}
-	fmt.Fprintf(b, "\n- **Alone.** %s.\n", strings.ToUpper(observed[:1])+observed[1:])
+	fmt.Fprintf(b, "\n- **Alone.** %s.\n", capital(observed))
 	if f.related != "" {
 		fmt.Fprintf(b, "- **Upstream.** <%s> %s.\n", f.related, f.known)
 	}

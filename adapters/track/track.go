@@ -5,6 +5,7 @@ package track
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,11 +34,18 @@ func (f *finding) evidence() (evidence, error) {
 	if f.property == "" {
 		var e evidence
 		var err error
-		e.consequence, err = f.measured()
+		for range mostRuns {
+			if e.consequence, err = f.measured(); err == nil {
+				break
+			}
+		}
 		return e, err
 	}
 	return f.explored()
 }
+
+// mostRuns are made until one finds it: on a busy machine a run is invalid, or asks for less.
+const mostRuns = 3
 
 // explored returns the steps and the consequence of the shortest schedule.
 func (f *finding) explored() (evidence, error) {
@@ -45,14 +53,21 @@ func (f *finding) explored() (evidence, error) {
 	if err != nil {
 		return evidence{}, err
 	}
+	var e evidence
 	var claims []string
+	policy := f.policy
 	for _, s := range all {
-		if found := s.Found(f.property); found != nil && (f.policy == "" || f.policy == s.Policy) {
-			return evidence{len(found.Steps), sentence(found.Detail), found.OddsAtRate()}, nil
+		found := s.Found(f.property)
+		if found != nil && (policy == "" || policy == s.Policy) && (e.steps == 0 || len(found.Steps) < e.steps) {
+			policy = s.Policy // another one may break for another reason
+			e = evidence{len(found.Steps), sentence(found.Detail), found.OddsAtRate()}
 		}
 		claims = append(claims, s.Claim)
 	}
-	return evidence{}, fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
+	if e.steps > 0 {
+		return e, nil
+	}
+	return e, fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
 }
 
 // measured returns the consequence of a run.
@@ -80,7 +95,7 @@ func (f *finding) measured() (string, error) {
 		}
 	}
 	if worst == 0 {
-		return "", fmt.Errorf("%s: no valid run breaks the guarantee any more", f.name)
+		return "", errors.Join(fmt.Errorf("%s: none of %d runs breaks the guarantee", f.name, mostRuns), results.Invalid(file.Runs))
 	}
 	calls := "calls"
 	if worst == 1 {
@@ -126,7 +141,9 @@ func output(command []string) ([]byte, error) {
 }
 
 // sentence begins with a capital and ends with a full stop.
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
+func sentence(s string) string { return capital(s) + "." }
+
+func capital(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }
 
 // line is a command as one types it.
 func line(command []string) string {

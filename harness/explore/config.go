@@ -143,14 +143,8 @@ const (
 	MostSchedules = 1_000_000_000_000
 )
 
-// supported lists the faults that can be injected here.
-var supported = []quota.Fault{
-	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-	quota.FaultClock, quota.FaultEviction, quota.FaultOutage,
-}
-
 // Faults lists the faults that can be injected.
-func Faults() []quota.Fault { return slices.Clone(supported) }
+func Faults() []quota.Fault { return slices.Clone(engine.Faults[:]) }
 
 // ParseFaults reads a comma-separated list of faults, or "all".
 func ParseFaults(list string) ([]quota.Fault, error) {
@@ -158,14 +152,14 @@ func ParseFaults(list string) ([]quota.Fault, error) {
 	case "":
 		return nil, nil
 	case "all":
-		return slices.Clone(supported), nil
+		return Faults(), nil
 	}
 	var out []quota.Fault
 	for name := range strings.SplitSeq(list, ",") {
 		f := quota.Fault(strings.TrimSpace(name))
-		if !slices.Contains(supported, f) {
-			names := make([]string, len(supported))
-			for i, s := range supported {
+		if !slices.Contains(engine.Faults[:], f) {
+			names := make([]string, len(engine.Faults))
+			for i, s := range engine.Faults {
 				names[i] = string(s)
 			}
 			return nil, quota.Unknown("fault", string(f), names, ", or all")

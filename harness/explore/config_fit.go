@@ -65,7 +65,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, err
 	}
 	for _, f := range c.Faults {
-		if !slices.Contains(supported, f) {
+		if !slices.Contains(engine.Faults[:], f) {
 			return c, fmt.Errorf("fault %q cannot be injected", f)
 		}
 	}

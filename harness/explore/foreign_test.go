@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -265,6 +266,38 @@ func TestForeignPool(t *testing.T) {
 	}
 	if got := codes(r); len(got) == 0 || got[0] != witness.OtherClient {
 		t.Errorf("withheld for %v", r.Withheld)
+	}
+}
+
+// lasting admits one caller of each instance, by how long a key lives: that is for whoever wrote it last to say.
+type lasting struct {
+	rdb              redis.UniversalClient
+	writes, admitted time.Duration
+	asked            atomic.Bool
+}
+
+func (l *lasting) Allow(ctx context.Context, key string) (bool, error) {
+	if l.asked.Swap(true) {
+		return false, nil
+	}
+	err := errors.Join(l.rdb.Ping(ctx).Err(), l.rdb.Set(ctx, key, 1, l.writes).Err())
+	if err != nil {
+		return false, err
+	}
+	left, err := l.rdb.TTL(ctx, key).Result()
+	return left == l.admitted, err
+}
+
+// States that differ in how long a key lives are two, whichever of them comes first.
+func TestForeignTimeToLive(t *testing.T) {
+	for _, admitted := range []time.Duration{time.Hour, 2 * time.Hour} {
+		sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
+			return &lasting{rdb: strategies.Redis(env), writes: time.Duration(env.Instance+1) * time.Hour, admitted: admitted}
+		}, strategies.NeedRedis)
+		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak}})
+		if r == nil || r.Found(explore.Leak) == nil {
+			t.Errorf("%v: %+v, %v", admitted, r, err)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
-	"github.com/quotabench/quotabench/quota"
 )
 
 // bounds is the number of preemptions up to which a search goes on that a bound has
@@ -64,7 +63,5 @@ func prices(w *engine.World, actor int32, next []engine.Choice, fused bool) (out
 // command and the reply. Otherwise what comes between the two might as well come before
 // the command that follows.
 func (s *search) repliesMatter() bool {
-	return slices.ContainsFunc(s.cfg.Faults, func(f quota.Fault) bool {
-		return f == quota.FaultCrash || f == quota.FaultLostReply || f == quota.FaultRetry
-	})
+	return slices.ContainsFunc(s.cfg.Faults, engine.BefallsReplies)
 }

@@ -94,7 +94,10 @@ func TestOverdueDecisionIsCancelled(t *testing.T) {
 		cfg := s.config(t, "user-links", "hot-key", soonOverdue)
 		cfg.Load = harness.OpenAt(loop)
 		r := s.run(t, cfg)
-		if r.Issued != 400 || r.Errors != 4 || cancelled.Load() != 4 || fresh.Load() != 0 || r.DidNotReturn != 0 || r.Audit.Has(harness.CodeHung) {
+		// Requests of an open loop that a busy machine does not begin in time are not issued.
+		late := r.Issued / 100
+		if r.Issued != s.taken.Load() || r.Issued != 400 && loop == 0 || late == 0 || r.Errors != late || cancelled.Load() != late || fresh.Load() != 0 ||
+			r.DidNotReturn != 0 || r.Audit.Has(harness.CodeHung) {
 			t.Errorf("%d issued, %d errors, %d cancelled, %d begun with a context that was: %+v", r.Issued, r.Errors, cancelled.Load(), fresh.Load(), r.Audit)
 		}
 		if !strings.Contains(r.FirstError, "--decision-timeout") || r.Params.DecisionTimeoutNS != int64(soonOverdue) {
@@ -128,7 +131,7 @@ func TestHungSettlement(t *testing.T) {
 // TestHungInAnOpenLoop: what did not return took at least that long, and is counted.
 func TestHungInAnOpenLoop(t *testing.T) {
 	s := &slow{take: func(_ context.Context, n int64) error {
-		if n == 50 {
+		if n == 5 { // early: what a busy machine does not begin in time is not issued
 			select {}
 		}
 		return nil
@@ -136,7 +139,7 @@ func TestHungInAnOpenLoop(t *testing.T) {
 	cfg := s.config(t, "user-links", "hot-key", soonOverdue)
 	cfg.Load = harness.OpenAt(2000)
 	r := s.run(t, cfg)
-	if r.DidNotReturn != 1 || r.Errors != 1 || r.Audit.Has("sample-mismatch") || r.Audit.Has("count-mismatch") || r.Issued < 50 {
+	if r.DidNotReturn != 1 || r.Errors != 1 || r.Audit.Has("sample-mismatch") || r.Audit.Has("count-mismatch") || r.Issued < 5 {
 		t.Errorf("%d did not return, %d of %d errors: %+v", r.DidNotReturn, r.Errors, r.Issued, r.Audit)
 	}
 }

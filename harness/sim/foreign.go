@@ -111,7 +111,7 @@ func (w *network) adopt(ctx context.Context, cmd redis.Cmder) (context.Context, 
 	if !greeting[cmd.Name()] && w.own(cmd.Name()) {
 		return ctx, sched.ErrForeign
 	}
-	if w.foreign && w.watching && !w.inside {
+	if w.foreign && w.watching && !w.inside.Load() {
 		if ctx = w.s.Adopt(ctx); sched.From(ctx) == nil {
 			return ctx, sched.ErrForeign
 		}

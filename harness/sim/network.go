@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -28,7 +29,7 @@ type network struct {
 	route []*route
 	// inside is set while a client carries an operation out: what it does
 	// underneath, such as opening a connection, is part of it.
-	inside bool
+	inside atomic.Bool
 	legs   int64
 	// watching is set while requests are issued.
 	watching bool
@@ -53,6 +54,14 @@ func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched
 		Interrupt: interrupt, Beat: beat, Within: reflect.ValueOf((*pass).simulate).Pointer()})
 	w.clock = w.s.Clock(0)
 	return w
+}
+
+// leave is for what a client sends while it carries out what came by its hooks.
+func (w *network) leave() error {
+	if !w.inside.Load() {
+		return w.witness.Past()
+	}
+	return nil
 }
 
 // route leads from one region to one server.
@@ -129,7 +138,7 @@ func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if err != nil {
 			return err
 		}
-		if o.w.inside {
+		if o.w.inside.Load() {
 			return next(ctx, cmd)
 		}
 		if o.w.watching {
@@ -157,7 +166,7 @@ func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 		if err != nil {
 			return setErrors(cmds, err)
 		}
-		if o.w.inside {
+		if o.w.inside.Load() {
 			return next(ctx, cmds)
 		}
 		if o.w.watching {
@@ -202,7 +211,7 @@ func (storeHook) DialHook(next redis.DialHook) redis.DialHook {
 // ProcessHook implements [redis.Hook].
 func (i storeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if i.w.inside {
+		if i.w.inside.Load() {
 			return next(ctx, cmd)
 		}
 		if i.away(ctx) {
@@ -221,7 +230,7 @@ func (i storeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (i storeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if i.w.inside {
+		if i.w.inside.Load() {
 			return next(ctx, cmds)
 		}
 		if i.away(ctx) {
@@ -263,7 +272,7 @@ func (i storeHook) away(ctx context.Context) bool {
 }
 
 func (i storeHook) pass(do func() error) error {
-	i.w.inside = true
-	defer func() { i.w.inside = false }()
+	i.w.inside.Store(true)
+	defer i.w.inside.Store(false)
 	return do()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -244,7 +245,9 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	p.d = d
 	d.live, d.liveParts = c.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
 	d.aborted = func() bool { return ctx.Err() != nil }
-	d.stop = func() bool { return d.aborted() || p.st.unknown() != "" || d.history.Full() }
+	d.stop = func() bool {
+		return d.aborted() || p.st.unknown() != "" || d.witness.Noted(witness.OtherClient) || d.history.Full()
+	}
 	var err error
 	if d.arrivals, err = p.arrivals(); err != nil {
 		return err

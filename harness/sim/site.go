@@ -173,7 +173,7 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 			return nil, err
 		}
 	} else {
-		own := memredis.Client(t)
+		own := memredis.Watched(t, memredis.Pool, st.w.leave)
 		st.clients = append(st.clients, own)
 		c = own
 	}

@@ -87,8 +87,8 @@ const (
 )
 
 var (
-	errStruck  = errors.New("its timings are not measurable here")
-	errInvalid = errors.New("no round is valid")
+	errUnmeasurable = errors.New("its timings are not measurable here")
+	errInvalid      = errors.New("no round is valid")
 )
 
 // All are the figures in their order: a group after the other.
@@ -136,7 +136,7 @@ func (f *Figure) Value(s *results.Summary) (float64, error) {
 	case f.Counts == Valid && !s.Counts():
 		return 0, errInvalid
 	case f.Counts >= Timed && !s.TimingsCount, f.Counts == Response && s.Response != nil && !s.ResponseCounts:
-		return 0, errStruck
+		return 0, errUnmeasurable
 	case f.of != nil:
 		return f.of(s)
 	}

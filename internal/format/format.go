@@ -203,3 +203,11 @@ func Number(n int64, what string) string {
 	}
 	return fmt.Sprintf("%d %s", n, what)
 }
+
+// Wrapf says what failed with an error; nil stays nil.
+func Wrapf(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}

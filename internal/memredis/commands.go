@@ -60,11 +60,6 @@ func init() {
 
 // Do runs one command. Its name comes first, in any case.
 func (t *Table) Do(args []string) Reply {
-	t.commands++
-	return t.do(args)
-}
-
-func (t *Table) do(args []string) Reply {
 	c := lookup(args[0])
 	if c == nil {
 		t.lacks(strings.ToLower(args[0]))

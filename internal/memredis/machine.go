@@ -263,7 +263,7 @@ func (m *machine) call(L *lua.LState, raise bool) int {
 func (t *Table) fromScript(args []string) Reply {
 	switch c := lookup(args[0]); {
 	case c == nil:
-		t.do(args) // which notes that there is no such command
+		t.Do(args) // which notes that there is no such command
 		return unknownToScript
 	case c.script:
 		return forbiddenToScript

@@ -22,15 +22,14 @@ import (
 // more commands than a [Table] and is many times as slow, since it builds a Lua
 // state for every script and visits all keys that can expire whenever time moves.
 type Mini struct {
-	mini     *miniredis.Miniredis
-	server   *server.Server
-	loaded   map[string]string // script sources to their digests
-	kept     map[string]string // those that every run begins with; nil before Keep
-	fresh    []string
-	now      time.Time
-	commands int64
-	resets   int
-	unknown  string
+	mini    *miniredis.Miniredis
+	server  *server.Server
+	loaded  map[string]string // script sources to their digests
+	kept    map[string]string // those that every run begins with; nil before Keep
+	fresh   []string
+	now     time.Time
+	resets  int
+	unknown string
 }
 
 var _ Redis = (*Mini)(nil)
@@ -92,9 +91,6 @@ func (m *Mini) WithoutTTL() (n int64) {
 	}
 	return n
 }
-
-// Commands implements [Redis].
-func (m *Mini) Commands() int64 { return m.commands }
 
 // Unknown implements [Redis].
 func (m *Mini) Unknown() string { return m.unknown }
@@ -208,10 +204,11 @@ func (m *Mini) enter(source, sha string) {
 	}
 }
 
-// blocks reports whether a command may wait for another one.
+// blocks reports whether a command may wait for another one, or has its connection wait.
 func blocks(args []string) bool {
 	switch name := strings.ToLower(args[0]); name {
-	case "blpop", "brpop", "brpoplpush", "blmove", "blmpop", "bzpopmin", "bzpopmax", "bzmpop":
+	case "blpop", "brpop", "brpoplpush", "blmove", "blmpop", "bzpopmin", "bzpopmax", "bzmpop",
+		"subscribe", "psubscribe", "ssubscribe", "monitor":
 		return true
 	default:
 		return strings.HasPrefix(name, "xread") && slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "block") })
@@ -221,7 +218,6 @@ func blocks(args []string) bool {
 // dispatch runs one command. Loading a script again is answered here, because
 // miniredis compiles it each time and every run of a strategy begins with it.
 func (m *Mini) dispatch(p *server.Peer, args []string) {
-	m.commands++
 	if blocks(args) { // it would wait by the wall clock
 		m.unknown = strings.ToLower(args[0]) + ", which waits"
 		p.WriteError("ERR unknown command '" + args[0] + "'")

@@ -48,12 +48,9 @@ type Redis interface {
 	Len() int
 	// WithoutTTL counts the keys that never expire.
 	WithoutTTL() int64
-	// Commands is how many commands were received since the beginning, whatever
-	// Reset does; those of scripts are not counted.
-	Commands() int64
 	// Unknown is the first command that the store does not have, in lower case, or "".
 	Unknown() string
-	// Close releases the store. Unknown and Commands still answer.
+	// Close releases the store. Unknown still answers.
 	Close()
 
 	dial() net.Conn
@@ -75,22 +72,44 @@ type Key struct {
 // Client returns a go-redis client of r without hooks. Its hooks may answer
 // commands by [Redis.Process]; what they pass on is encoded and answered within
 // the call.
-func Client(r Redis) *redis.Client {
+func Client(r Redis) *redis.Client { return Watched(r, Pool, func() error { return nil }) }
+
+// Pool is large enough for any number of callers: one runs at a time, and only those within
+// a WATCH keep a connection.
+const Pool = 4096
+
+// Watched is a Client with so many connections, which ask leave when they are opened and before
+// they send something. An error is the answer: what is sent did not come by the hooks, perhaps.
+func Watched(r Redis, pool int, leave func() error) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr:     "memory",
-		Protocol: 2,
-		// One caller runs at a time; the others are parked within a command.
-		PoolSize:     4096,
-		MaxRetries:   -1,
-		ReadTimeout:  -1,
-		WriteTimeout: -1,
+		Addr:          "memory",
+		Protocol:      2,
+		PoolSize:      pool,
+		MaxRetries:    -1,
+		DialerRetries: 1,
+		ReadTimeout:   -1,
+		WriteTimeout:  -1,
 		// Connections age by the wall clock, on which nothing may depend here.
 		ConnMaxIdleTime:          -1,
 		ConnMaxLifetime:          -1,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return r.dial(), nil },
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			return watched{r.dial(), leave}, leave()
+		},
 	})
+}
+
+type watched struct {
+	net.Conn
+	leave func() error
+}
+
+func (w watched) Write(b []byte) (int, error) {
+	if err := w.leave(); err != nil {
+		return 0, err
+	}
+	return w.Conn.Write(b)
 }
 
 // ErrUnknown is the error of [WithFallback] where neither store has a command.

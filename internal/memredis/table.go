@@ -32,10 +32,9 @@ type Table struct {
 	// as WAIT reports.
 	Replicas int64
 	// Expired, where not nil, is told of every key that time removes.
-	Expired  func(key string)
-	commands int64
-	unknown  string
-	trace    *Trace // nil for none
+	Expired func(key string)
+	unknown string
+	trace   *Trace // nil for none
 }
 
 var _ Redis = (*Table)(nil)
@@ -75,9 +74,6 @@ func (t *Table) WithoutTTL() int64 {
 	}
 	return n
 }
-
-// Commands implements [Redis].
-func (t *Table) Commands() int64 { return t.commands }
 
 // Unknown implements [Redis].
 func (t *Table) Unknown() string { return t.unknown }

@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/internal/testenv"
 )
-
-func now() int64 { return time.Now().UnixNano() }
 
 // ms is so many milliseconds in nanoseconds.
 func ms(n float64) int64 { return int64(n * 1e6) }
@@ -62,7 +61,7 @@ func TestWaitingExplainsATail(t *testing.T) {
 func TestCoresSeeThreadsThatWait(t *testing.T) {
 	var w *Cores
 	for d := 200 * time.Millisecond; w == nil || len(w.marks) < 5 && d < 30*time.Second; d *= 2 { // a busy machine reads less often
-		w = WatchCores(now)
+		w = WatchCores(clock.Nano)
 		if w.queue == nil {
 			w.End()
 			t.Skip("this system does not tell how long threads wait")
@@ -118,9 +117,9 @@ func burn(ctx context.Context, t *testing.T) {
 // TestCoresWaitWithoutAThread: between two readings the goroutine waits for a
 // channel, so that it holds no thread. In a call of the system it would.
 func TestCoresWaitWithoutAThread(t *testing.T) {
-	defer WatchCores(now).End()
+	defer WatchCores(clock.Nano).End()
 	state := ""
-	for end := now() + int64(time.Minute); now() < end; time.Sleep(time.Millisecond) {
+	for end := clock.Nano() + int64(time.Minute); clock.Nano() < end; time.Sleep(time.Millisecond) {
 		for _, g := range stacks.All() {
 			if !strings.Contains(g.Text, "monitor.(*Cores).run") {
 				continue
@@ -141,13 +140,13 @@ func TestCoresLeaveTheOnlyThreadAlone(t *testing.T) {
 	testenv.Long(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	turns := func() (n float64) {
-		for begin := now(); now() < begin+80_000_000; n++ {
+		for begin := clock.Nano(); clock.Nano() < begin+80_000_000; n++ {
 			runtime.Gosched()
 		}
 		return n
 	}
 	watched := func() float64 {
-		defer WatchCores(now).End()
+		defer WatchCores(clock.Nano).End()
 		return turns()
 	}
 	var share float64

@@ -106,8 +106,7 @@ func (l *Stores) Marks(name string) int64 {
 	return 0
 }
 
-// Begin starts to look, by the machine's clock in nanoseconds. End looks a last time,
-// and removes the marks.
+// Begin starts to look, by the machine's clock in nanoseconds.
 func (l *Stores) Begin(ctx context.Context, now func() int64) {
 	begun := now()
 	l.done = make(chan struct{})
@@ -122,6 +121,7 @@ func (l *Stores) Begin(ctx context.Context, now func() int64) {
 	}
 }
 
+// End looks a last time, and removes the marks.
 func (l *Stores) End(ctx context.Context) {
 	close(l.done)
 	l.wg.Wait()

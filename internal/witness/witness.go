@@ -9,6 +9,7 @@ package witness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -140,6 +141,15 @@ func (w *Witness) Note(code Code, detail string) {
 		}
 		w.after[code] = w.seen.Load()
 	}
+}
+
+var errPast = errors.New("a command was sent past the client that the strategy was given: " +
+	"by a client of its own, by its WithTimeout, or to subscribe")
+
+// Past notes that something was sent past the clients that the strategy was given, and returns what that is answered.
+func (w *Witness) Past() error {
+	w.Note(OtherClient, errPast.Error())
+	return errPast
 }
 
 // NotedAfter is how many commands had been seen when a reason of that code was noted; 0

@@ -1,5 +1,5 @@
-// Package render lists the formats that results are written in. A new format is
-// one more entry of the list.
+// Package render lists the formats that results are written in. A new format is one more
+// entry of [Exports], or of [Renderers] and [Names] if every run is to write it.
 package render
 
 import (

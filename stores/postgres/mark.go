@@ -3,12 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -31,10 +31,8 @@ func (p *Store) Mark(ctx context.Context, scope stores.Scope) error {
 		return nil
 	}
 	sql := "CREATE TABLE " + mark(scope) + " AS SELECT 0 AS looks, ARRAY(" + tablesOf + quoted(scope.Schema()) + ") AS tables"
-	if _, err := p.admin.Exec(ctx, sql); err != nil {
-		return fmt.Errorf("leave a mark in postgresql: %w", err)
-	}
-	return nil
+	_, err := p.admin.Exec(ctx, sql)
+	return format.Wrapf(err, "leave a mark in postgresql")
 }
 
 // quoted is a name of ours, of letters, digits and underscores, as a literal.

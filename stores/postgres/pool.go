@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -43,10 +44,7 @@ func (p *Store) Pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 			"use a smaller pool or raise its max_connections", o.Size, p.room)
 	}
 	pool, err := p.pool(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("open a pool of PostgreSQL connections: %w", err)
-	}
-	return pool, nil
+	return pool, format.Wrapf(err, "open a pool of PostgreSQL connections")
 }
 
 func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {

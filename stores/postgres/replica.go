@@ -35,16 +35,14 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 	if err != nil {
 		return nil, fmt.Errorf("start a replica: %w", err)
 	}
-	var p *Store
-	err = server.OnFreePort(func(port int) (err error) {
+	p, err := server.Launch("a PostgreSQL replica", func(port int) (*Store, error) {
 		s := planned{bin, primary.base.ConnConfig.Password, user, o}
-		p, err = s.serve(ctx, port, func(dir *server.Dir, data string) error {
+		return s.serve(ctx, port, func(dir *server.Dir, data string) error {
 			return primary.copyTo(ctx, copier, dir, data, lag, user)
 		})
-		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("start a PostgreSQL replica: %w", err)
+		return nil, err
 	}
 	p.lag = lag
 	p.self.About.Detail += ", a replica of " + primary.self.About.Addr

@@ -3,8 +3,13 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -74,10 +79,7 @@ func versionIn(path string) float64 {
 // refuses, and nil where we are not root.
 func account() (*server.Account, error) {
 	user, err := server.ServiceAccount("postgres", "nobody")
-	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL refuses to run as root: %w", err)
-	}
-	return user, nil
+	return user, format.Wrapf(err, "PostgreSQL refuses to run as root")
 }
 
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
@@ -87,15 +89,7 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	var p *Store
-	err = server.OnFreePort(func(port int) (err error) {
-		p, err = start(ctx, bin, port, user, o)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start PostgreSQL of %s: %w", bin, err)
-	}
-	return p, nil
+	return server.Launch("PostgreSQL of "+bin, func(port int) (*Store, error) { return start(ctx, bin, port, user, o) })
 }
 
 func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {
@@ -286,4 +280,77 @@ func explain(err error, addr, password string) error {
 		text = dial.Error()
 	}
 	return fmt.Errorf("no postgresql reached at %s (%s): %s", addr, text, waysOut)
+}
+
+// verifier is what a server started here keeps of its password. The password is random, so
+// that hashing it once protects it as well as the usual 4,096 times, which take a
+// millisecond of both sides at each connection of each run.
+func verifier(password string) string {
+	mac := func(key []byte, text string) []byte {
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte(text))
+		return h.Sum(nil)
+	}
+	salt := rand.Text()
+	salted := mac([]byte(password), salt+"\x00\x00\x00\x01")
+	stored := sha256.Sum256(mac(salted, "Client Key"))
+	text := base64.StdEncoding.EncodeToString
+	return "SCRAM-SHA-256$1:" + text([]byte(salt)) + "$" + text(stored[:]) + ":" + text(mac(salted, "Server Key"))
+}
+
+func survey(context.Context) []stores.Finding {
+	f := stores.Finding{Name: "postgresql", Advice: "--postgres process"}
+	user, err := account()
+	if err != nil {
+		f.Detail, f.Advice = err.Error(), "run as a user other than root, or use --postgres with a URL"
+		return []stores.Finding{f}
+	}
+	bin, err := find()
+	if err != nil {
+		f.Detail, f.Advice = "initdb and postgres not found on the PATH or in the usual folders",
+			server.Install("postgresql", "postgresql-server", "postgresql", "postgresql@17")
+		return []stores.Finding{f}
+	}
+	f.Found, f.Detail = true, bin
+	if user != nil {
+		f.Detail += ", to be run as user " + user.Name
+	}
+	return []stores.Finding{f}
+}
+
+func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Store, error) {
+	password := server.NewPassword()
+	// Shown by the server, so that it is known among others; it is no secret.
+	o.Settings = maps.Clone(o.Settings)
+	if o.Settings == nil {
+		o.Settings = map[string]string{}
+	}
+	o.Settings["cluster_name"] = ownUser + " " + rand.Text()
+	const pwfile = "/etc/quotabench.password"
+	spec := server.ContainerSpec{
+		Image: cmp.Or(o.Image, defaultImage),
+		Port:  5432,
+		Dir:   o.Dir, NoPull: o.NoPull,
+		Files: map[string]string{pwfile: password},
+		Env: map[string]string{
+			"POSTGRES_USER": ownUser, "POSTGRES_DB": ownDatabase, "POSTGRES_PASSWORD_FILE": pwfile,
+			// By default the image trusts every client on 127.0.0.1.
+			"POSTGRES_INITDB_ARGS": "--auth-host=scram-sha-256 --encoding=UTF8 --locale=C --no-sync",
+		},
+		Command: func(listen string, port int) []string {
+			return append([]string{"postgres"}, arguments(listen, port, o)...)
+		},
+	}
+	var p *Store
+	err := e.Run(ctx, spec, func(b server.Container) error {
+		p = newStore(b, stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)})
+		if err := p.aim(b.Host(), b.Port(), password); err != nil {
+			return err
+		}
+		return p.await(ctx, "cluster_name", o.Settings["cluster_name"])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }

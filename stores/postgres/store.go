@@ -2,12 +2,18 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -112,4 +118,66 @@ func (c conn) Client() any { return c.pool }
 func (c conn) Close() error {
 	c.pool.Close()
 	return nil
+}
+
+// Stats reads the server's statistics. The processor time is that of all its processes; it is 0 on servers that are no
+// children of ours, and outside Linux.
+func (p *Store) Stats(ctx context.Context) (stores.Stats, error) {
+	var start time.Time
+	if err := p.admin.QueryRow(ctx, "SELECT pg_postmaster_start_time()").Scan(&start); err != nil {
+		return stores.Stats{}, fmt.Errorf("ask postgresql for its state: %w", err)
+	}
+	stats := stores.Stats{Known: true, Incarnation: start.UTC().Format(time.RFC3339Nano)}
+	if pid := p.PID(); pid != 0 {
+		stats.CPU, _ = server.CPUOfTree(pid)
+	}
+	return stats, nil
+}
+
+var _ stores.Pooled = conn{}
+
+// PoolUse is what the pool counts.
+func (c conn) PoolUse() stores.PoolUse {
+	s := c.pool.Stat()
+	return stores.PoolUse{Taken: s.AcquireCount(), Waited: s.EmptyAcquireCount(), Wait: s.EmptyAcquireWaitTime()}
+}
+
+// CreateSchema makes a schema, which must not exist.
+func (p *Store) CreateSchema(ctx context.Context, name string) error {
+	return p.ddl(ctx, create, name, "CREATE SCHEMA "+pgx.Identifier{name}.Sanitize())
+}
+
+// DropSchema removes a schema and all that is in it. It may not exist. Where the
+// connection is lost it is tried again, once.
+func (p *Store) DropSchema(ctx context.Context, name string) error {
+	return p.ddl(ctx, drop, name, dropping(name))
+}
+
+func dropping(name string) string {
+	return "DROP SCHEMA IF EXISTS " + pgx.Identifier{name}.Sanitize() + " CASCADE"
+}
+
+func (p *Store) ddl(ctx context.Context, verb, name, sql string) error {
+	_, err := p.admin.Exec(ctx, sql)
+	if verb == drop && lost(err) && ctx.Err() == nil {
+		// The connection was cut while it lay idle. Others may have been, too.
+		p.admin.Reset()
+		_, err = p.admin.Exec(ctx, sql)
+	}
+	return format.Wrapf(err, "%s schema %s", verb, name)
+}
+
+// The two things that are done to schemas.
+const (
+	create = "create"
+	drop   = "drop"
+)
+
+// lost reports whether an error is of the connection and not of the statement.
+func lost(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08") // operator intervention, connection exception
+	}
+	return err != nil
 }

@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -25,10 +26,7 @@ func (r *Store) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL
 // Count is the number of keys of the server, or of all masters of a cluster.
 func (r *Store) Count(ctx context.Context) (int64, error) {
 	n, err := r.admin.DBSize(ctx).Result()
-	if err != nil {
-		return 0, fmt.Errorf("count the keys of redis: %w", err)
-	}
-	return n, nil
+	return n, format.Wrapf(err, "count the keys of redis")
 }
 
 // usage counts the keys that begin with prefix, and has w weigh them; nil weighs none.
@@ -88,10 +86,7 @@ func (r *Store) WipePrefix(ctx context.Context, prefix string) (removed int64, e
 		}
 		return err
 	})
-	if err != nil {
-		return removed, fmt.Errorf("wipe keys under %q: %w", prefix, err)
-	}
-	return removed, nil
+	return removed, format.Wrapf(err, "wipe keys under %q", prefix)
 }
 
 // scan calls f with the keys under prefix, never with none, and a client of the

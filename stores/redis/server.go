@@ -42,19 +42,11 @@ const busOffset = 10_000
 // openProcess starts a server. One of a cluster gets a port that leaves room for its
 // second one.
 func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options) (*Store, error) {
-	var r *Store
 	above := 0
 	if cluster {
 		above = busOffset
 	}
-	err := server.OnFreePorts(above, func(port int) (err error) {
-		r, err = start(ctx, bin, port, o)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", bin, err)
-	}
-	return r, nil
+	return server.LaunchAbove(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
@@ -188,4 +180,57 @@ func explain(err error, opt *goredis.Options) error {
 		return fmt.Errorf("connect to redis at %s: %w", opt.Addr, context.Canceled)
 	}
 	return fmt.Errorf("no redis reached at %s (%s): %s", opt.Addr, text, waysOut)
+}
+
+func survey(context.Context) []stores.Finding {
+	bin, _ := find()
+	return []stores.Finding{stores.Finding(server.SurveyProgram("redis-server", bin, "--redis process",
+		"use --redis with a URL, or --redis embedded", server.Install("redis-server", "redis", "redis", "redis")))}
+}
+
+// config is a configuration file that sets the password.
+func config(password string) string {
+	var b strings.Builder
+	b.WriteString(`requirepass "`)
+	for _, c := range []byte(password) {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteString("\"\n")
+	return b.String()
+}
+
+func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Store, error) {
+	password := passwordOf(o)
+	const path = "/etc/quotabench.conf"
+	spec := server.ContainerSpec{
+		Image: cmp.Or(o.Image, defaultImage),
+		Port:  6379,
+		Dir:   o.Dir, NoPull: o.NoPull,
+		Files: map[string]string{path: config(password)},
+		Command: func(listen string, port int) []string {
+			return append([]string{"redis-server", path}, arguments(listen, port, o)...)
+		},
+	}
+	var r *Store
+	err := e.Run(ctx, spec, func(b server.Container) error {
+		r = newStore(b, stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)})
+		r.base = goredis.Options{Addr: net.JoinHostPort(b.Host(), strconv.Itoa(b.Port())), Password: password}
+		// A server without a password takes every one, so it has to name ours.
+		return r.await(ctx, func(ctx context.Context) (bool, error) {
+			set, err := r.admin.ConfigGet(ctx, "requirepass").Result()
+			return set["requirepass"] == password, err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }

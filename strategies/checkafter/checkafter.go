@@ -116,10 +116,8 @@ func (s *checkAfter) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	if err := s.redis.DecrBy(ctx, s.key(r.Request.Policy.Name, r.Request.Subject), r.Request.Units).Err(); err != nil {
-		return fmt.Errorf("deleting a file of %s: %w", r.Request.Subject, err)
-	}
-	return nil
+	err := s.redis.DecrBy(ctx, s.key(r.Request.Policy.Name, r.Request.Subject), r.Request.Units).Err()
+	return family.Wrapf(err, "deleting a file of %s", r.Request.Subject)
 }
 
 // Used implements [strategies.Viewer].

@@ -122,10 +122,8 @@ func (c *counter) Refund(ctx context.Context, r quota.Reservation) error {
 	if req.Policy == nil {
 		return family.ErrNoReservation
 	}
-	if _, err := c.call(ctx, refundScript, c.key(req.Policy, r.Window, req.Subject), req.Units); err != nil {
-		return fmt.Errorf("refund for %s: %w", req.Subject, err)
-	}
-	return nil
+	_, err := c.call(ctx, refundScript, c.key(req.Policy, r.Window, req.Subject), req.Units)
+	return family.Wrapf(err, "refund for %s", req.Subject)
 }
 
 // Used implements [strategies.Viewer].

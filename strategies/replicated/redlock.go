@@ -144,10 +144,8 @@ func (s *redlock) key(p *quota.Policy, subject quota.Subject) string {
 }
 
 func (s *redlock) write(ctx context.Context, p *quota.Policy, subject quota.Subject, used int64) error {
-	if err := s.redis.Set(ctx, s.key(p, subject), used, 0).Err(); err != nil {
-		return fmt.Errorf("write what %s has used: %w", subject, err)
-	}
-	return nil
+	err := s.redis.Set(ctx, s.key(p, subject), used, 0).Err()
+	return family.Wrapf(err, "write what %s has used", subject)
 }
 
 // Take implements [strategies.Strategy].

@@ -35,7 +35,10 @@ var counterMeta = strategies.Meta{
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
-		{Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash}, Formula: "L", Bound: family.None},
+		{
+			Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash},
+			Formula: "L", Bound: family.None,
+		},
 		quota.Weighted(quota.FaultCrash),
 		// What was weighed may have left the rolling window long ago.
 		quota.MayReject(quota.FaultCrash, quota.FaultClock),
@@ -84,10 +87,8 @@ func (s *slidingCounter) Refund(ctx context.Context, r quota.Reservation) error 
 		return family.ErrNoReservation
 	}
 	keys := s.counters(r.Request.Subject, r.Request.Policy, r.Window)[:1]
-	if err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err(); err != nil {
-		return fmt.Errorf("refunding %d units: %w", r.Request.Units, err)
-	}
-	return nil
+	err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err()
+	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 
 // Used implements [strategies.Viewer]: what is counted in the numbered window, and

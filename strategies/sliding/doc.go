@@ -91,7 +91,9 @@ func (b *base) reading(ctx context.Context, s *redis.Script, keys []string, args
 
 // provision sets subjects up; set adds the commands that write the state of one who
 // has used some units.
-func (b *base) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, set func(redis.Pipeliner, strategies.Grant)) error {
+func (b *base) provision(
+	ctx context.Context, p *quota.Policy, grants []strategies.Grant, set func(redis.Pipeliner, strategies.Grant),
+) error {
 	if err := family.OneLimit(p, grants); err != nil {
 		return err
 	}

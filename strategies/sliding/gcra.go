@@ -1,7 +1,6 @@
 package sliding
 
 import (
-	"context"
 	_ "embed"
 
 	"github.com/redis/go-redis/v9"
@@ -31,43 +30,9 @@ var gcraMeta = strategies.Meta{
 	Counts:    quota.CountsAdmitted,
 	Options:   []quota.Option{burstOption},
 	Guarantee: flowGuarantee,
-	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		b, err := openBase(ctx, env, gcraScript, gcraUsedScript)
-		return &gcra{b, env.Options.Int("burst")}, err
-	},
-}
-
-// gcra keeps one moment per subject. A subject without one has a full bucket.
-type gcra struct {
-	base
-	burst int64
-}
-
-var (
-	_ strategies.Viewer      = (*gcra)(nil)
-	_ strategies.Provisioner = (*gcra)(nil)
-)
-
-// Take implements [strategies.Strategy].
-func (s *gcra) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	f := newFlow(req.Policy, s.burst)
-	return s.answer(ctx, gcraScript, []string{s.key(req.Subject, req.Policy)}, f.size, req.Units, f.refill, micros(f.length))
-}
-
-// Used implements [strategies.Viewer]: what is missing from the bucket.
-func (s *gcra) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	f := newFlow(p, s.burst)
-	return s.reading(ctx, gcraUsedScript, []string{s.key(subject, p)}, f.refill, micros(f.length))
-}
-
-// Provision implements [strategies.Provisioner].
-func (s *gcra) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	f := newFlow(p, s.burst)
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		key := s.key(g.Subject, p)
-		pipe.Del(ctx, key)
-		if g.Used > 0 {
-			gcraScript.EvalSha(ctx, pipe, []string{key}, f.size, min(g.Used, f.size), f.refill, micros(f.length))
-		}
-	})
+	// One moment per subject is kept.
+	Open: bucket{
+		take: gcraScript, takeArgs: func(f flow, units int64) []any { return []any{f.size, units, f.refill, micros(f.length)} },
+		used: gcraUsedScript, usedArgs: func(f flow) []any { return []any{f.refill, micros(f.length)} },
+	}.open,
 }

@@ -88,10 +88,8 @@ func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
 	for i := range entries {
 		entries[i] = strconv.FormatUint(r.Request.ID, 10) + ":" + strconv.Itoa(i+1)
 	}
-	if err := s.redis.ZRem(ctx, s.key(r.Request.Subject, r.Request.Policy), entries...).Err(); err != nil {
-		return fmt.Errorf("refunding %d units: %w", r.Request.Units, err)
-	}
-	return nil
+	err := s.redis.ZRem(ctx, s.key(r.Request.Subject, r.Request.Policy), entries...).Err()
+	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 
 // Used implements [strategies.Viewer].

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // errMalformed marks what a store answered, but not as it should have: nothing
@@ -25,20 +26,11 @@ func fromSource(err error) error {
 	return sourceError{fmt.Errorf("ask the database of record: %w", err)}
 }
 
-// gaveUp reports whether the caller's context is over.
-func (in *instance) gaveUp(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return true
-	}
-	// A connection can time out on the caller's deadline just before ctx knows.
-	deadline, ok := ctx.Deadline()
-	return ok && !in.clock.Now().Before(deadline)
-}
-
 // outage reports whether err means that a store could not do its work, rather
 // than that it answered wrongly or that the caller gave up.
 func (in *instance) outage(ctx context.Context, err error) bool {
-	return !in.gaveUp(ctx) && !errors.Is(err, errMalformed) && !errors.Is(err, errNoAgent) && !errors.Is(err, strategies.ErrPrescribed)
+	answered := errors.Is(err, errMalformed) || errors.Is(err, errNoAgent) || errors.Is(err, strategies.ErrPrescribed)
+	return !answered && !family.GaveUp(ctx, in.clock)
 }
 
 // redisFailed reports whether a check ended in an error of Redis' client.
@@ -104,7 +96,7 @@ func (in *instance) unified(ctx context.Context, u *use, req quota.Request, err 
 	case err == nil:
 		d.Degraded = true
 		return d, nil
-	case isSource(err) && !errors.Is(err, errNoAgent) && !in.gaveUp(ctx):
+	case isSource(err) && !errors.Is(err, errNoAgent) && !family.GaveUp(ctx, in.clock):
 		return open(), nil
 	default:
 		return quota.Decision{}, err

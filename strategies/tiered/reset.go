@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // resetter knows which windows the counts belong to. An operator would have one
@@ -115,8 +116,6 @@ func (in *instance) zero(ctx context.Context, u *use) error {
 	if in.filter == nil {
 		return nil
 	}
-	if err := in.redis.Del(ctx, in.overQuota()).Err(); err != nil {
-		return fmt.Errorf("forget who was over quota: %w", err)
-	}
-	return nil
+	err = in.redis.Del(ctx, in.overQuota()).Err()
+	return family.Wrapf(err, "forget who was over quota")
 }

@@ -168,7 +168,7 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 		return d, nil
 	}
 	if charged, err := in.charge(ctx, u, req, req.Units); err != nil {
-		if in.chargeFirst || in.gaveUp(ctx) {
+		if in.chargeFirst || family.GaveUp(ctx, in.clock) {
 			return quota.Decision{}, err
 		}
 		// The check has answered and the work is done: what fails after that, an

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -23,8 +24,5 @@ func write() error {
 		return err
 	}
 	page, err := track.Render(goMod)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile("../docs/track-record.md", page, 0o600)
+	return errors.Join(err, os.WriteFile("../docs/track-record.md", page, 0o600))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -115,15 +116,12 @@ func facts(entries []text.Entry) []fact {
 }
 
 func (v *recordView) skipped(all []results.Skipped) {
-	at := map[string]int{}
+	var names layout.Groups[string]
 	for _, s := range all {
-		i, ok := at[s.Reason]
-		if !ok {
-			i = len(v.Skipped)
-			at[s.Reason] = i
-			v.Skipped = append(v.Skipped, fact{Name: s.Reason})
-		}
-		v.Skipped[i].Values = append(v.Skipped[i].Values, s.Strategy)
+		names.Add(s.Reason, s.Strategy)
+	}
+	for _, reason := range names.Keys {
+		v.Skipped = append(v.Skipped, fact{reason, names.Of[reason]})
 	}
 }
 

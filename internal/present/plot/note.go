@@ -1,38 +1,28 @@
 package plot
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
 // captions collect who is missing from a plot, by what is missing and why.
-type captions struct{ entries []captionEntry }
+type captions struct{ layout.Groups[missing] }
 
 // NotMeasurable is why a drawing of timings is missing if the machine was disturbed in too
 // many rounds.
 const NotMeasurable = "timings are not measurable here, and the findings of the audit say why"
 
-type captionEntry struct {
-	what, why string
-	who       []string
-}
+type missing struct{ what, why string }
 
-func (c *captions) add(what, label, why string) {
-	i := slices.IndexFunc(c.entries, func(e captionEntry) bool { return e.what == what && e.why == why })
-	if i < 0 {
-		i = len(c.entries)
-		c.entries = append(c.entries, captionEntry{what: what, why: why})
-	}
-	c.entries[i].who = append(c.entries[i].who, label)
-}
+func (c *captions) add(what, label, why string) { c.Add(missing{what, why}, label) }
 
 // text is a sentence for each.
 func (c *captions) text() string {
 	var out []string
-	for _, e := range c.entries {
-		out = append(out, e.what+" ("+e.why+"): "+strings.Join(e.who, ", ")+".")
+	for _, m := range c.Keys {
+		out = append(out, m.what+" ("+m.why+"): "+strings.Join(c.Of[m], ", ")+".")
 	}
 	return strings.Join(out, " ")
 }

@@ -60,43 +60,28 @@ func rivals(s *answer.Setting, best *answer.Strategy) string {
 	var all grouped
 	for i := range s.Strategies {
 		if x := &s.Strategies[i]; x.Group != answer.Baseline && (best == nil || x.Label != best.Label) {
-			all.add(x.Label, against(s, x, best))
+			all.Add(against(s, x, best), x.Label)
 		}
 	}
 	return all.text()
 }
 
 // grouped are names by the reason that they share.
-type grouped []reasoned
-
-type reasoned struct {
-	reason string
-	names  []string
-}
-
-func (g *grouped) add(name, reason string) {
-	for i := range *g {
-		if x := &(*g)[i]; x.reason == reason {
-			x.names = append(x.names, name)
-			return
-		}
-	}
-	*g = append(*g, reasoned{reason, []string{name}})
-}
+type grouped struct{ layout.Groups[string] }
 
 // text names a few of each reason.
-func (g grouped) text() string {
+func (g *grouped) text() string {
 	var parts []string
-	for _, x := range g {
-		parts = append(parts, listed(x.names)+" ("+x.reason+")")
+	for _, reason := range g.Keys {
+		parts = append(parts, listed(g.Of[reason])+" ("+reason+")")
 	}
 	return strings.Join(parts, ", ")
 }
 
 // lines name all, with a line for each reason.
-func (g grouped) lines(page layout.Page) (out []string) {
-	for _, x := range g {
-		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(x.names, ", ")+": "+x.reason))...)
+func (g *grouped) lines(page layout.Page) (out []string) {
+	for _, reason := range g.Keys {
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(g.Of[reason], ", ")+": "+reason))...)
 	}
 	return out
 }

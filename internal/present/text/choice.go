@@ -90,10 +90,10 @@ func decideChoice(c *results.Choice) Decision {
 	var untested grouped
 	command := ""
 	for _, u := range c.NotTested {
-		untested.add(u.Strategy, u.Reason)
+		untested.Add(u.Reason, u.Strategy)
 		command = cmp.Or(command, u.Command)
 	}
-	if untested != nil {
+	if len(untested.Keys) > 0 {
 		d.Untested = []answer.Untested{{What: untested.text(), Command: command}}
 	}
 	return d
@@ -113,15 +113,15 @@ func choiceAdvice(c *results.Choice) (out []string) {
 	fit := slices.Concat(c.Candidates, c.Others)
 	for i := range fit {
 		if i > 0 {
-			rest.add(fit[i].Strategy, "lower in rank")
+			rest.Add("lower in rank", fit[i].Strategy)
 		}
 	}
 	for _, r := range c.RuledOut {
-		rest.add(r.Strategy, "ruled out by a "+shownBy[r.Reason.Kind])
+		rest.Add("ruled out by a "+shownBy[r.Reason.Kind], r.Strategy)
 	}
 	if len(fit) == 0 {
 		out = append(out, "No strategy that could be tested fits.")
-		if len(rest) > 0 {
+		if len(rest.Keys) > 0 {
 			out = append(out, "These were tried: "+rest.text()+".")
 		}
 		return out
@@ -133,7 +133,7 @@ func choiceAdvice(c *results.Choice) (out []string) {
 	}
 	out = append(out, fmt.Sprintf("Use %s: its %s show nothing against it. It needs %s.", best.Strategy, listed(slices.Compact(shown)),
 		format.Join("; ", cmp.Or(strings.Join(best.Stores, ", "), "no store"), best.Deployment)))
-	if len(rest) > 0 {
+	if len(rest.Keys) > 0 {
 		out = append(out, "It was chosen over "+rest.text()+".")
 	}
 	if len(best.Caveats) > 0 {
@@ -232,7 +232,7 @@ func ruledOutLines(page layout.Page, all []results.RuledOut) []string {
 	for i := range all {
 		r := &all[i]
 		if r.Reason.Kind == results.EvidenceDeclared {
-			declared.add(r.Strategy, r.Reason.Text)
+			declared.Add(r.Reason.Text, r.Strategy)
 			continue
 		}
 		out = append(out, page.Paragraph("  ", format.Plain(r.Strategy+": "+shownBy[r.Reason.Kind]+": "+r.Reason.Text))...)

@@ -51,12 +51,13 @@ func footnotes(c *compare.Comparison, read *compare.Reading) (out []footnote) {
 	if read.Same != "" {
 		out = append(out, footnote{"same", read.Same})
 	}
-	var left grouped
+	// Strategies that share a reason share a line.
+	var names layout.Groups[string]
 	for _, u := range c.Unmatched {
-		left.add(u.Strategy, u.Reason)
+		names.Add(u.Reason, u.Strategy)
 	}
-	for _, x := range left {
-		out = append(out, footnote{"not compared", format.Plain(strings.Join(x.names, ", ") + ": " + x.reason)})
+	for _, reason := range names.Keys {
+		out = append(out, footnote{"not compared", format.Plain(strings.Join(names.Of[reason], ", ") + ": " + reason)})
 	}
 	if c.TimingsRefused != "" {
 		out = append(out, footnote{"no timings", format.Plain(c.TimingsRefused)})

@@ -2,10 +2,10 @@ package text
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -26,20 +26,22 @@ func itself(s *results.Summary) *results.Summary { return s }
 
 // keptOf is what most strategies have in common, and the others by name.
 func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {
-	var all grouped
+	var who layout.Groups[string]
 	for i := range group {
-		all.add(format.Plain(group[i].Label), Kept(loop(&group[i])))
+		who.Add(Kept(loop(&group[i])), format.Plain(group[i].Label))
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(all, func(a, b reasoned) int { return len(b.names) - len(a.names) })
+	who.Sort()
 	var others []string
-	for _, x := range all[1:] {
-		others = append(others, strings.Join(x.names, ", ")+" "+x.reason)
+	for i, text := range who.Keys {
+		if i > 0 {
+			others = append(others, strings.Join(who.Of[text], ", ")+" "+text)
+		}
 	}
-	if others == nil {
-		return all[0].reason
+	switch {
+	case len(who.Keys) == 0:
+		return ""
+	case len(others) == 0:
+		return who.Keys[0]
 	}
-	return all[0].reason + " (" + strings.Join(others, "; ") + ")"
+	return who.Keys[0] + " (" + strings.Join(others, "; ") + ")"
 }

@@ -2,9 +2,9 @@ package text
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -27,24 +27,18 @@ func placementTexts(group []results.Summary) []string {
 // placements are the placement of most summaries first, and the others with the
 // names of the strategies.
 func placements(group []results.Summary) []string {
-	var order []results.Placement
-	names := map[results.Placement][]string{}
+	var names layout.Groups[results.Placement]
 	for i := range group {
-		p := group[i].Placement
-		if p == nil {
-			continue
+		if p := group[i].Placement; p != nil {
+			names.Add(*p, group[i].Label)
 		}
-		if names[*p] == nil {
-			order = append(order, *p)
-		}
-		names[*p] = append(names[*p], group[i].Label)
 	}
-	slices.SortStableFunc(order, func(a, b results.Placement) int { return len(names[b]) - len(names[a]) })
+	names.Sort()
 	var out []string
-	for i, p := range order {
+	for i, p := range names.Keys {
 		text := placementText(&p)
 		if i > 0 {
-			text = strings.Join(names[p], ", ") + ": " + text
+			text = strings.Join(names.Of[p], ", ") + ": " + text
 		}
 		out = append(out, text)
 	}

@@ -273,8 +273,8 @@ func (v *sweepView) knee(s *results.SweepSeries) string {
 	}
 	p, last := &s.Points[k.At], &s.Points[len(s.Points)-1]
 	at, end := p.Summary.Throughput.Value, last.Summary.Throughput.Value
-	return fmt.Sprintf("the knee is at %s %s, with %s decisions/s; %s brings %s", v.first().Name, p.Value, format.Count(int64(at+0.5)), last.Value,
-		thanText(end, at))
+	return fmt.Sprintf("the knee is at %s %s, with %s decisions/s; %s brings %s", v.first().Name, p.Value, format.Count(int64(at+0.5)),
+		last.Value, thanText(end, at))
 }
 
 // thanText is how much a figure is above or below another one.

@@ -204,8 +204,8 @@ func skippedLines(page layout.Page, f results.File) []string {
 		return nil
 	}
 	var all grouped
-	for _, x := range f.Skipped {
-		all.add(x.Strategy, x.Reason)
+	for _, s := range f.Skipped {
+		all.Add(s.Reason, s.Strategy)
 	}
 	return append([]string{"SKIPPED"}, all.lines(page)...)
 }

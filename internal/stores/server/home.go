@@ -2,9 +2,9 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 
 	"github.com/quotabench/quotabench/internal/format"
 )
@@ -58,15 +58,18 @@ func (h *Home) Start(cmd *exec.Cmd) (*Child, error) {
 }
 
 // Launch starts a server of the program bin on a free port.
-func Launch[S any](bin string, start func(port int) (S, error)) (s S, err error) {
-	err = OnFreePort(func(port int) (err error) {
+func Launch[S any](bin string, start func(port int) (S, error)) (S, error) {
+	return LaunchAbove(bin, 0, start)
+}
+
+// LaunchAbove is as [Launch] for a server that also takes the port which is that much above
+// the one it is given; 0 for none.
+func LaunchAbove[S any](bin string, above int, start func(port int) (S, error)) (s S, err error) {
+	err = OnFreePorts(above, func(port int) (err error) {
 		s, err = start(port)
 		return err
 	})
-	if err != nil {
-		return s, fmt.Errorf("start %s: %w", bin, err)
-	}
-	return s, nil
+	return s, format.Wrapf(err, "start %s", bin)
 }
 
 // usual are the folders that package managers use.
@@ -86,4 +89,30 @@ func Find(program string) (path string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Install is the command that installs a package here. Its name differs from one
+// package manager to the next.
+func Install(apt, dnf, apk, brew string) string {
+	for _, m := range [][3]string{
+		{"apt-get", "apt-get install", apt}, {"dnf", "dnf install", dnf}, {"apk", "apk add", apk}, {"brew", "brew install", brew},
+	} {
+		if _, err := exec.LookPath(m[0]); err == nil {
+			return m[1] + " " + m[2]
+		}
+	}
+	return "install its package, often called " + apt
+}
+
+// SurveyProgram says whether a program was found at a path, which is empty where it was
+// not: use says how to choose it, remote what to do where servers are not started, and
+// install how to get it.
+func SurveyProgram(name, path, use, remote, install string) Finding {
+	switch {
+	case runtime.GOOS == "windows":
+		return Finding{Name: name, Detail: "servers are not started on this system", Advice: remote}
+	case path == "":
+		return Finding{Name: name, Detail: "not found on the PATH or in the usual folders", Advice: install}
+	}
+	return Finding{Name: name, Found: true, Detail: path, Advice: use}
 }

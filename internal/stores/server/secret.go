@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // NewPassword is the password of one server that is started here. Loopback
@@ -55,4 +56,14 @@ func (d *Dir) Enterable(user *Account) error {
 			return nil
 		}
 	}
+}
+
+// Redact takes passwords out of a text that comes from a client library.
+func Redact(s string, secrets ...string) string {
+	for _, x := range secrets {
+		if x != "" {
+			s = strings.ReplaceAll(s, x, "***")
+		}
+	}
+	return s
 }

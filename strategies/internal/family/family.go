@@ -3,6 +3,7 @@
 package family
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -94,4 +95,14 @@ func Wrapf(err error, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
+// GaveUp reports whether the caller's context is over.
+func GaveUp(ctx context.Context, clock quota.Clock) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	// A connection can time out on the caller's deadline just before ctx knows.
+	deadline, ok := ctx.Deadline()
+	return ok && !clock.Now().Before(deadline)
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -230,7 +231,7 @@ func (in *instance) believed(w *want, d *drawn) time.Duration {
 
 // withoutRedis has the database decide where Redis did not answer.
 func (in *instance) withoutRedis(ctx context.Context, a *ask, now time.Time, err error) (quota.Decision, error) {
-	if gone := in.gaveUp(ctx); gone {
+	if gone := family.GaveUp(ctx, in.clock); gone {
 		return quota.Decision{}, fmt.Errorf("ask Redis: %w", err)
 	}
 	d, sourceErr := in.ownDecision(ctx, a, now)
@@ -255,16 +256,6 @@ func (in *instance) ownDecision(ctx context.Context, a *ask, now time.Time) (quo
 	return d, nil
 }
 
-// gaveUp reports whether the caller's context is over.
-func (in *instance) gaveUp(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return true
-	}
-	// A connection can time out on the caller's deadline just before ctx knows.
-	deadline, ok := ctx.Deadline()
-	return ok && !in.clock.Now().Before(deadline)
-}
-
 func (a *ask) admitted(t quota.Tier, got answer) quota.Decision {
 	return quota.Decision{Admitted: true, Tier: t, Remaining: got.remaining()}
 }
@@ -283,4 +274,28 @@ func (g answer) remaining() int64 {
 		return -1
 	}
 	return g.credit + g.left
+}
+
+// demand is what callers of an instance wait for while another draws: the next draw is
+// at least as large, so that it serves them all.
+type demand struct {
+	mu    sync.Mutex
+	units map[leaseKey]int64
+}
+
+func (d *demand) add(k leaseKey, units int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.units == nil {
+		d.units = map[leaseKey]int64{}
+	}
+	if d.units[k] += units; d.units[k] == 0 {
+		delete(d.units, k)
+	}
+}
+
+func (d *demand) of(k leaseKey) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.units[k]
 }

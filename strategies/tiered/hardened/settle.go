@@ -46,7 +46,7 @@ func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64,
 	switch {
 	case err == nil:
 		return in.outwait(ctx, left)
-	case in.gaveUp(ctx):
+	case family.GaveUp(ctx, in.clock):
 		return fmt.Errorf("tell Redis of units that came back: %w", err)
 	default:
 		return nil // Redis does not answer, and forgets by itself what it believed
@@ -70,10 +70,8 @@ func (in *instance) outwait(ctx context.Context, ms int64) error {
 	if ms <= 0 {
 		return nil
 	}
-	if err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond); err != nil {
-		return fmt.Errorf("wait for instances to forget a rejection: %w", err)
-	}
-	return nil
+	err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond)
+	return family.Wrapf(err, "wait for instances to forget a rejection")
 }
 
 // provisionBatch bounds the scripts of one pipeline.

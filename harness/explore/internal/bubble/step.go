@@ -333,7 +333,6 @@ func (e *Engine) tick(kind int) error {
 		e.pass(t.Sub(e.now))
 		synctest.Wait()
 	}
-	e.Budget.Tick++
 	e.now = e.clock.Now()
 	e.sync()
 	e.Run.Truth.At(e.now)

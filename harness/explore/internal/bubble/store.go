@@ -2,18 +2,11 @@ package bubble
 
 import (
 	"context"
-	"errors"
-	"net"
-
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/stacks"
-	"github.com/quotabench/quotabench/internal/witness"
 )
-
-// errOwn is what a connection of the strategy's own is answered.
-var errOwn = errors.New("bubble: a connection of the strategy's own cannot be scheduled")
 
 // mostConnections is how many of an instance's callers can have one at the same time.
 const mostConnections = 64
@@ -22,22 +15,14 @@ const mostConnections = 64
 // channels, and belongs to the bubble.
 func (e *Engine) client(in *instance) redis.UniversalClient {
 	for len(in.clients) <= in.lives {
-		plain := memredis.Client(e.redis)
-		o := *plain.Options()
-		o.PoolSize = mostConnections
-		dial := o.Dialer
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if e.inside.Load() == 0 { // a pool dials on a goroutine of its own
-				e.Witness.Note(witness.OtherClient, "the strategy opens a connection past the client that it was given: by a client of "+
-					"its own, by its WithTimeout, or to subscribe")
-				return nil, errOwn
+		c := memredis.Watched(e.redis, mostConnections, func() error {
+			if e.inside.Load() == 0 { // a pool begins a connection on a goroutine of its own
+				return e.Witness.Past()
 			}
-			return dial(ctx, network, addr)
-		}
-		c := redis.NewClient(&o)
+			return nil
+		})
 		c.AddHook(hook{e, in, len(in.clients)})
 		in.clients = append(in.clients, c)
-		_ = plain.Close() // it has no connection
 	}
 	return in.clients[in.lives]
 }

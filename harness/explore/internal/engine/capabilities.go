@@ -28,13 +28,3 @@ type Keeper interface {
 	// Keep has every run from now on begin with the scripts that are loaded now.
 	Keep()
 }
-
-// Actor is who takes the step. ok is false for steps that are of no actor.
-func (c Choice) Actor() (id int, ok bool) {
-	switch c.Kind {
-	case StepActor, PromptJob, CrashCall, LoseReply, RetryReply, FailBefore:
-		return c.ID, true
-	default:
-		return 0, false
-	}
-}

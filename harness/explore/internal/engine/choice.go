@@ -3,11 +3,13 @@ package engine
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 )
 
 // ChoiceKind is a kind of step that a schedule can take.
@@ -37,24 +39,66 @@ type Choice struct {
 	Key string
 }
 
+// injection is a kind of step that injects a fault.
+type injection struct {
+	kind  ChoiceKind
+	fault quota.Fault
+	event results.StepEvent
+	// at is where its client must be; Done for a step of no client.
+	at Place
+	// able reports whether it can befall a client that is there; nil for every one.
+	able func(*Actor) bool
+}
+
+// injections are all of them, in the order in which they are tried. A fault is a row here, one
+// of [Faults], a case in the Step of each engine, and a name in packages quota and results.
+var injections = [...]injection{
+	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering},
+	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering},
+	{RetryReply, quota.FaultRetry, results.EventRetry, Answering, func(a *Actor) bool { return a.Repeats }},
+	{FailBefore, quota.FaultOutage, results.EventOutage, Asking, func(a *Actor) bool { return a.Fails }},
+	{kind: CrashHost, fault: quota.FaultCrash, event: results.EventCrash},
+	{kind: TickClock, fault: quota.FaultClock, event: results.EventTick},
+	{kind: EvictKey, fault: quota.FaultEviction, event: results.EventEviction},
+}
+
+func (c Choice) injection() *injection {
+	for i := range injections {
+		if injections[i].kind == c.Kind {
+			return &injections[i]
+		}
+	}
+	return nil
+}
+
 // Fault is the one that the step injects; empty where it injects none.
 func (c Choice) Fault() quota.Fault {
-	switch c.Kind {
-	case CrashCall, CrashHost:
-		return quota.FaultCrash
-	case LoseReply:
-		return quota.FaultLostReply
-	case RetryReply:
-		return quota.FaultRetry
-	case FailBefore:
-		return quota.FaultOutage
-	case TickClock:
-		return quota.FaultClock
-	case EvictKey:
-		return quota.FaultEviction
-	default:
-		return ""
+	if x := c.injection(); x != nil {
+		return x.fault
 	}
+	return ""
+}
+
+// Actor is who takes the step. ok is false for steps that are of no actor.
+func (c Choice) Actor() (id int, ok bool) {
+	if c.Kind == StepActor || c.Kind == PromptJob {
+		return c.ID, true
+	}
+	if x := c.injection(); x != nil && x.at != Done {
+		return c.ID, true
+	}
+	return 0, false
+}
+
+// Faults are those that engines inject, in the order of records.
+var Faults = [...]quota.Fault{
+	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage,
+}
+
+// BefallsReplies reports whether the fault can happen to a call between the effect of its
+// command and the reply.
+func BefallsReplies(f quota.Fault) bool {
+	return slices.ContainsFunc(injections[:], func(x injection) bool { return x.fault == f && x.at == Answering })
 }
 
 // Deadlines to tick to.
@@ -89,7 +133,7 @@ func ParseChoice(s string) (Choice, error) {
 		}
 		return c, nil
 	}
-	if !strings.ContainsRune("spkilrotq", rune(c.Kind)) {
+	if c.injection() == nil && c.Kind != StepActor && c.Kind != PromptJob && c.Kind != Ask {
 		return Choice{}, fmt.Errorf("step %q is of no known kind", s)
 	}
 	n, err := strconv.Atoi(s[1:])

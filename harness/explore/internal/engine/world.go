@@ -42,27 +42,23 @@ func (w *World) Connect(port Engine) { w.port = port }
 // Common implements [Engine].
 func (w *World) Common() *World { return w }
 
-// Budget is how often each fault has happened in a run.
-type Budget struct{ Crash, Lost, Retry, Outage, Evict, Tick int }
+// Budget is how often each of [Faults] has happened in a run.
+type Budget [len(Faults)]int
+
+func (b *Budget) of(f quota.Fault) *int { return &b[slices.Index(Faults[:], f)] }
 
 // Digest folds it in.
 func (b *Budget) Digest(d *Digest) {
-	for _, n := range [...]int{b.Crash, b.Lost, b.Retry, b.Outage, b.Evict, b.Tick} {
+	for _, n := range b {
 		d.Num(uint64(n))
 	}
 }
 
 // faults lists those that have happened.
 func (w *World) faults() (out []quota.Fault) {
-	for _, x := range [...]struct {
-		n int
-		f quota.Fault
-	}{
-		{w.Budget.Crash, quota.FaultCrash}, {w.Budget.Lost, quota.FaultLostReply}, {w.Budget.Retry, quota.FaultRetry},
-		{w.Budget.Tick, quota.FaultClock}, {w.Budget.Evict, quota.FaultEviction}, {w.Budget.Outage, quota.FaultOutage},
-	} {
-		if x.n > 0 && (x.f != quota.FaultClock || !w.Setup.Passes) {
-			out = append(out, x.f)
+	for i, f := range Faults {
+		if w.Budget[i] > 0 && (f != quota.FaultClock || !w.Setup.Passes) {
+			out = append(out, f)
 		}
 	}
 	return out
@@ -144,33 +140,27 @@ func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
 	if len(w.Setup.Faults) == 0 && !w.Setup.Passes {
 		return out
 	}
-	may := func(f quota.Fault, used int) bool { return used < w.Setup.Times && w.Setup.Has(f) }
+	may := func(f quota.Fault) bool { return w.Setup.Has(f) && *w.Budget.of(f) < w.Setup.Times }
 	for i := range s.Actors {
 		a := &s.Actors[i]
 		if a.Client == nil {
 			continue
 		}
-		if a.At == Answering && may(quota.FaultCrash, w.Budget.Crash) {
-			out = append(out, Choice{Kind: CrashCall, ID: a.ID})
-		}
-		if a.At == Answering && may(quota.FaultLostReply, w.Budget.Lost) {
-			out = append(out, Choice{Kind: LoseReply, ID: a.ID})
-		}
-		if a.At == Answering && a.Repeats && may(quota.FaultRetry, w.Budget.Retry) {
-			out = append(out, Choice{Kind: RetryReply, ID: a.ID})
-		}
-		if a.At == Asking && a.Fails && may(quota.FaultOutage, w.Budget.Outage) {
-			out = append(out, Choice{Kind: FailBefore, ID: a.ID})
+		for j := range injections {
+			x := &injections[j]
+			if x.at != Done && x.at == a.At && (x.able == nil || x.able(a)) && may(x.fault) {
+				out = append(out, Choice{Kind: x.kind, ID: a.ID})
+			}
 		}
 	}
-	if may(quota.FaultCrash, w.Budget.Crash) {
+	if may(quota.FaultCrash) {
 		for i := range w.Setup.Instances {
 			if w.port.Crashable(i) {
 				out = append(out, Choice{Kind: CrashHost, ID: i})
 			}
 		}
 	}
-	if may(quota.FaultEviction, w.Budget.Evict) {
+	if may(quota.FaultEviction) {
 		for _, k := range w.keys() {
 			out = append(out, Choice{Kind: EvictKey, Key: k.Name})
 		}
@@ -180,7 +170,7 @@ func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
 
 func (w *World) enabledTicks(out []Choice, s *Snapshot) []Choice {
 	atRest := s.atRest()
-	if !w.Setup.Ticks() || w.Budget.Tick > w.Setup.Times || w.Setup.Passes && !atRest {
+	if !w.Setup.Ticks() || w.ticks() > w.Setup.Times || w.Setup.Passes && !atRest {
 		return out
 	}
 	fractions := w.Setup.Fractions() && atRest
@@ -263,27 +253,15 @@ func (w *World) keys() []Holding {
 // Inject counts the fault of a transition, and says on the line of the step what happens to
 // whom.
 func (w *World) Inject(c Choice, actor string, role results.Role) {
-	t := &w.Run.Timeline
+	x, text := c.injection(), ""
+	*w.Budget.of(x.fault)++
 	switch c.Kind {
-	case CrashCall:
-		w.Budget.Crash++
-		t.Mark(actor, role, results.EventCrash, "")
-	case LoseReply:
-		w.Budget.Lost++
-		t.Mark(actor, role, results.EventLostReply, "")
-	case RetryReply:
-		w.Budget.Retry++
-		t.Mark(actor, role, results.EventRetry, "")
-	case FailBefore:
-		w.Budget.Outage++
-		t.Mark(actor, role, results.EventOutage, "")
 	case EvictKey:
-		w.Budget.Evict++
-		t.Mark("store", results.RoleStore, results.EventEviction, "evicts "+c.Key)
+		actor, role, text = "store", results.RoleStore, "evicts "+c.Key
 	case CrashHost:
-		w.Budget.Crash++
-		t.Mark(fmt.Sprintf("instance %d", c.ID), results.RoleInstance, results.EventCrash, "ends and starts anew")
+		actor, role, text = fmt.Sprintf("instance %d", c.ID), results.RoleInstance, "ends and starts anew"
 	}
+	w.Run.Timeline.Mark(actor, role, x.event, text)
 }
 
 // TickTexts say what a deadline of each kind is.
@@ -291,8 +269,11 @@ var TickTexts = [...]string{
 	"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes", "the window is about to end",
 }
 
-// Ticked notes that time has moved on to a deadline.
+func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }
+
+// Ticked counts and notes that time has moved on to a deadline.
 func (w *World) Ticked(d time.Duration, what string) {
+	*w.Budget.of(quota.FaultClock)++
 	w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
 }
 
@@ -360,7 +341,7 @@ func (w *World) Serial() (c Choice, ok bool) {
 func (w *World) Look() Look {
 	s := w.port.Snapshot()
 	l := Look{
-		AtRest: s.atRest(), Ended: true, Faults: w.faults(), Ticked: w.Budget.Tick > 0, Stuck: s.Stuck, Forgot: s.Forgot,
+		AtRest: s.atRest(), Ended: true, Faults: w.faults(), Ticked: w.ticks() > 0, Stuck: s.Stuck, Forgot: s.Forgot,
 		SyncPeriod: s.SyncPeriod, PeriodicJobs: s.PeriodicJobs,
 	}
 	able := w.Traits.Foreign // it says itself who is stuck

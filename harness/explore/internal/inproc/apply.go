@@ -131,7 +131,6 @@ func (w *Engine) tick(kind int) error {
 	if !ok {
 		return engine.ErrMisfit
 	}
-	w.Budget.Tick++
 	busy := !w.Look().AtRest
 	d := t.Sub(w.s.Now())
 	if a, ok := w.store.(ager); ok {

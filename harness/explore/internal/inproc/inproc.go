@@ -258,7 +258,7 @@ func (w *Engine) open(in *instance) error {
 	in.jobs.Reset()
 	in.source.SetState(in.begin)
 	in.history, in.hidden = engine.Digest{}, in.hidden[:0]
-	if w.named == nil { // the client is the same in every run
+	if w.named[string(strategies.NeedRedis)] != w.store.client() { // which is the same in most runs
 		w.named = map[string]any{string(strategies.NeedRedis): w.store.client()}
 		for _, name := range w.sel.RedisNeeds() {
 			w.named[string(name)] = w.store.client()
@@ -373,7 +373,6 @@ func (w *Engine) End() error {
 	if !w.known && runtime.NumGoroutine() > w.goroutines {
 		runtime.Gosched() // so that goroutines of the strategy get to the store before the search ends
 	}
-	w.store.audit(w.Witness)
 	if w.s.Foreign() {
 		w.Witness.Note(witness.OwnGoroutine, "a command"+ownGoroutine)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -81,8 +80,6 @@ func (l *live) copy() (restore func(), ok bool) { return nil, false }
 func (l *live) trace(*memredis.Trace) (ok bool) { return false }
 
 func (l *live) lacking() error { return nil }
-
-func (l *live) audit(*witness.Witness) {}
 
 func (l *live) close() error {
 	return errors.Join(l.wipe(context.WithoutCancel(l.ctx)), l.rdb.Close())

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/witness"
 )
 
 // store is the Redis of an exploration, looked at from outside of all actors.
@@ -30,12 +29,10 @@ type store interface {
 	keep()
 	// fresh are the scripts beyond these that are loaded, in an order of their own.
 	fresh() []string
-	// watch has the commands of the client go by the engine.
+	// watch makes the client, whose commands go by the engine.
 	watch(w *Engine)
 	// lacking is an error once the store has met a command that it does not have.
 	lacking() error
-	// audit notes commands that came past the client.
-	audit(*witness.Witness)
 	close() error
 }
 

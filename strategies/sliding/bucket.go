@@ -1,10 +1,14 @@
 package sliding
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // bucketKinds are what a bucket serves: its own kind of policy, and limits per length
@@ -89,4 +93,51 @@ var flowGuarantee = []quota.Clause{
 		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed}, Clock: byRedis, Tolerates: counted,
 		Formula: "any", Bound: func(quota.Params) int64 { return quota.Unbounded },
 	},
+}
+
+// bucket is one instance of a strategy whose scripts keep a bucket per subject. One that
+// is not there is full.
+type bucket struct {
+	base
+	burst int64
+	// take and used are the scripts, each with what it is given.
+	take, used *redis.Script
+	takeArgs   func(f flow, units int64) []any
+	usedArgs   func(f flow) []any
+}
+
+var (
+	_ strategies.Viewer      = (*bucket)(nil)
+	_ strategies.Provisioner = (*bucket)(nil)
+)
+
+// open is [strategies.Meta.Open] of a strategy with the scripts of b.
+func (b bucket) open(ctx context.Context, env strategies.Env) (_ strategies.Strategy, err error) {
+	b.burst = env.Options.Int("burst")
+	b.base, err = openBase(ctx, env, b.take, b.used)
+	return &b, err
+}
+
+// Take implements [strategies.Strategy].
+func (b *bucket) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	f := newFlow(req.Policy, b.burst)
+	return b.answer(ctx, b.take, []string{b.key(req.Subject, req.Policy)}, b.takeArgs(f, req.Units)...)
+}
+
+// Used implements [strategies.Viewer]: what is missing from the bucket.
+func (b *bucket) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	return b.reading(ctx, b.used, []string{b.key(subject, p)}, b.usedArgs(newFlow(p, b.burst))...)
+}
+
+// Provision implements [strategies.Provisioner]: it fills the bucket, and takes out
+// what was used.
+func (b *bucket) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	f := newFlow(p, b.burst)
+	return b.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		key := b.key(g.Subject, p)
+		pipe.Del(ctx, key)
+		if g.Used > 0 {
+			b.take.EvalSha(ctx, pipe, []string{key}, b.takeArgs(f, min(g.Used, f.size))...)
+		}
+	})
 }
