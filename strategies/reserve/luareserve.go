@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -155,7 +156,7 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64) error {
 	key := s.keys.used(req.Policy.Name, req.Subject)
 	err := s.call(refundScript, ctx, s.redis, []string{key}, units).Err()
-	return family.Wrapf(err, "refunding %s", req.Subject)
+	return format.Wrapf(err, "refunding %s", req.Subject)
 }
 
 // Commit implements [strategies.Committer]: the upload is done, and its file

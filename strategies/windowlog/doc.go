@@ -21,6 +21,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -87,7 +88,7 @@ func look(p *quota.Policy, now time.Time) view {
 // count returns how many rows of the window there are.
 func (v view) count(ctx context.Context, on family.DB, s quota.Subject, p *quota.Policy) (n int64, err error) {
 	n, _, err = family.Row(ctx, on, sqlCount, string(s), p.Name, v.index, v.since)
-	return n, family.Wrapf(err, "count the window's rows")
+	return n, format.Wrapf(err, "count the window's rows")
 }
 
 // admit counts the rows, and adds one where the limit leaves room for it.
@@ -129,7 +130,7 @@ func (l *log) Provision(ctx context.Context, p *quota.Policy, grants []strategie
 	subjects, _, used := family.Columns(grants)
 	v := look(p, l.clock.Now())
 	_, err := l.pool.Exec(ctx, sqlProvision, p.Name, subjects, used, v.index, v.now)
-	return family.Wrapf(err, "provision %d subjects", len(grants))
+	return format.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // Close implements strategies.Strategy; there is nothing to release.
