@@ -179,7 +179,7 @@ func requireStrike(t *testing.T, r *results.Run, code, strikes string) {
 func TestAuditReference(t *testing.T) {
 	redis := storetest.Redis(t)
 	cfg := Config{Plan: harness.Plan{Workers: 4, Stores: setOf(t, redis)}, ReferenceLength: DefaultReferenceLength}
-	m := &measurement{cfg: &cfg, tb: wallTime, id: "audit", gone: &gone{why: map[string]string{}}}
+	m := &measurement{cfg: &cfg, tb: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	reference := func() loop {
 		l, err := m.reference(t.Context())
 		if err != nil {
@@ -311,7 +311,7 @@ func TestAuditSampleMismatch(t *testing.T) {
 // TestAuditReferenceFailed ends the server between the two loops of a round.
 func TestAuditReferenceFailed(t *testing.T) {
 	redis := storetest.EmbeddedRedis(t)
-	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, tb: wallTime, id: "audit", gone: &gone{why: map[string]string{}}}
+	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, tb: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	before, err := m.reference(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// gone are the stores of a measurement that stopped to answer, and the strategies that
+// leftOut are the stores of a measurement that stopped to answer, and the strategies that
 // are left out from then on: nothing waits for such a store in every run.
-type gone struct {
+type leftOut struct {
 	why map[string]string // by the store's name
 	// hung are the strategies of which a call did not return, by label: the goroutine of
 	// such a call stays, and there shall not be more of them in every round.
@@ -35,7 +35,7 @@ var (
 func (m *measurement) ask(ctx context.Context, names ...string) {
 	for _, name := range names {
 		st, ok := m.cfg.Stores.Get(name)
-		if !ok || m.gone.why[name] != "" {
+		if !ok || m.leftOut.why[name] != "" {
 			continue
 		}
 		err := m.answers(ctx, st)
@@ -46,7 +46,7 @@ func (m *measurement) ask(ctx context.Context, names ...string) {
 			err = m.answers(ctx, st)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.gone.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %s", name,
+			m.leftOut.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %s", name,
 				1+len(gonePauses), format.OneLine(err.Error()))
 		}
 	}
@@ -70,12 +70,12 @@ func (m *measurement) answers(ctx context.Context, st stores.Store) (err error) 
 
 // needs is why the strategy cannot go on; "" where its calls have returned and all its
 // stores answer.
-func (g *gone) needs(sel strategies.Selection) string {
-	if g.hung[sel.String()] {
+func (l *leftOut) needs(sel strategies.Selection) string {
+	if l.hung[sel.String()] {
 		return "a call of it did not return"
 	}
 	for _, name := range storesOf(sel) {
-		if why := g.why[name]; why != "" {
+		if why := l.why[name]; why != "" {
 			return why
 		}
 	}
@@ -83,13 +83,13 @@ func (g *gone) needs(sel strategies.Selection) string {
 }
 
 // skip notes that the strategy takes no part from this round on.
-func (g *gone) skip(sel strategies.Selection, round, rounds int, why string) {
-	for _, s := range g.skipped {
+func (l *leftOut) skip(sel strategies.Selection, round, rounds int, why string) {
+	for _, s := range l.skipped {
 		if s.Strategy == sel.String() {
 			return
 		}
 	}
-	g.skipped = append(g.skipped,
+	l.skipped = append(l.skipped,
 		results.Skipped{Strategy: sel.String(),
 			Reason: fmt.Sprintf("left out from round %d of %d on: %s", round, rounds, why)})
 }

@@ -154,9 +154,9 @@ func TestStoreIsAskedAFewTimes(t *testing.T) {
 		if err := set.Add("other", h); err != nil {
 			t.Fatal(err)
 		}
-		m := &measurement{cfg: &Config{Plan: harness.Plan{Stores: set}}, gone: &gone{why: map[string]string{}}}
+		m := &measurement{cfg: &Config{Plan: harness.Plan{Stores: set}}, leftOut: &leftOut{why: map[string]string{}}}
 		m.ask(t.Context(), "other", "none")
-		if got := m.gone.why["other"] != ""; got != c.gone || h.asked != c.asked {
+		if got := m.leftOut.why["other"] != ""; got != c.gone || h.asked != c.asked {
 			t.Errorf("%s: gone %t after %d questions, want %t after %d", c.name, got, h.asked, c.gone, c.asked)
 		}
 		if m.ask(t.Context(), "other"); c.gone && h.asked != c.asked {

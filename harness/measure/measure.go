@@ -48,8 +48,8 @@ type measurement struct {
 	latencyOnly bool
 	// places puts the passes on cores.
 	places *placer
-	// gone are the stores that stopped to answer, and strategies that did.
-	gone *gone
+	// leftOut are the stores that stopped to answer, and strategies that did.
+	leftOut *leftOut
 }
 
 // round runs every strategy once, in an order of the round's own, with a reference
@@ -64,8 +64,8 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 			break
 		}
 		sel := selected[i]
-		if why := m.gone.needs(sel); why != "" {
-			m.gone.skip(sel, round, m.cfg.last(), why)
+		if why := m.leftOut.needs(sel); why != "" {
+			m.leftOut.skip(sel, round, m.cfg.last(), why)
 			continue
 		}
 		m.n++
@@ -156,7 +156,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 	}
 	m.cfg.Live.judged(&run)
 	if run.Audit.Has(harness.CodeHung) {
-		m.gone.hung[sel.String()] = true
+		m.leftOut.hung[sel.String()] = true
 	}
 	if !run.Audit.Valid {
 		m.ask(ctx, storesOf(sel)...)

@@ -35,7 +35,7 @@ func (m *measurement) paced(load harness.Load) *measurement {
 	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/load.PerSecond*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
 	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(),
-		places: m.places, gone: m.gone, latencyOnly: true}
+		places: m.places, leftOut: m.leftOut, latencyOnly: true}
 }
 
 // atRate gives every run of a round its open loop at the common rate.
@@ -59,7 +59,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		}
 		r := &runs[i]
 		sel, ok := selectionOf(selected, r.Params.Label)
-		if !ok || m.gone.needs(sel) != "" {
+		if !ok || m.leftOut.needs(sel) != "" {
 			continue
 		}
 		m.open.n++
@@ -120,7 +120,7 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 // where that failed.
 func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream, info workloads.Info) *results.Distribution {
 	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference ||
-		m.gone.needs(bareClient) != "" || ctx.Err() != nil {
+		m.leftOut.needs(bareClient) != "" || ctx.Err() != nil {
 		return nil
 	}
 	m.n++

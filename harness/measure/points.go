@@ -110,7 +110,7 @@ func newPoint(cfg Config) *point {
 	// The name is not derived from the seed: two runs of one seed may share a store.
 	id := strings.ToLower(crand.Text()[:12])
 	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
-		gone: &gone{why: map[string]string{}, hung: map[string]bool{}}}
+		leftOut: &leftOut{why: map[string]string{}, hung: map[string]bool{}}}
 	if m.tb == nil {
 		m.tb = wallTime
 	}
@@ -166,7 +166,7 @@ func (p *point) audited() []results.Run {
 
 func (p *point) end(ctx context.Context) *Report {
 	p.report.Runs = p.audited()
-	p.report.Interrupted, p.report.Skipped = ctx.Err() != nil, p.gone.skipped
+	p.report.Interrupted, p.report.Skipped = ctx.Err() != nil, p.leftOut.skipped
 	return p.report
 }
 

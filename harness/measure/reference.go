@@ -19,14 +19,14 @@ import (
 // there is none, or none any more.
 func (m *measurement) reference(ctx context.Context) (loop, error) {
 	server, ok := m.cfg.Stores.Get(string(strategies.NeedRedis))
-	if !ok || m.cfg.NoReference || m.gone.needs(bareClient) != "" {
+	if !ok || m.cfg.NoReference || m.leftOut.needs(bareClient) != "" {
 		return loop{}, nil
 	}
 	_, lift := m.places.take(ctx, false, 0, []string{string(strategies.NeedRedis)})
 	defer lift()
 	l, err := referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), int64(m.cfg.ReferenceLength))
 	if err != nil {
-		if m.ask(ctx, string(strategies.NeedRedis)); m.gone.needs(bareClient) != "" {
+		if m.ask(ctx, string(strategies.NeedRedis)); m.leftOut.needs(bareClient) != "" {
 			return loop{}, nil
 		}
 	}
