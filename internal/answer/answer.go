@@ -22,8 +22,10 @@ const (
 	// Undecided: many requests timed out while the machine was busy, and nothing else speaks
 	// against it.
 	Undecided Group = "undecided"
+	// Loose: no leak was found, and the declared one is larger.
+	Loose Group = "bound too large"
 	// Fails: it leaks or rejects wrongly beyond what it declares, or declares nothing, or
-	// declares that it may leak more.
+	// leaks within a declared bound that is too large.
 	Fails Group = "does not enforce"
 	// Unusable: it rejects nearly all that it must admit, many requests end in errors,
 	// or its figures do not count.
@@ -33,13 +35,13 @@ const (
 )
 
 // Groups returns all groups in the order of reports.
-func Groups() []Group { return []Group{Enforces, Bounded, Undecided, Fails, Unusable, Baseline} }
+func Groups() []Group { return []Group{Enforces, Bounded, Undecided, Loose, Fails, Unusable, Baseline} }
 
 // Verdict is the group in one word, for columns and badges.
 func (g Group) Verdict() string { return verdicts[g] }
 
 var verdicts = map[Group]string{
-	Enforces: "PASS", Bounded: "BOUNDED", Undecided: "UNDECIDED", Fails: "FAIL", Unusable: "ERROR", Baseline: "BASELINE",
+	Enforces: "PASS", Bounded: "BOUNDED", Undecided: "UNDECIDED", Loose: "BOUNDED", Fails: "FAIL", Unusable: "ERROR", Baseline: "BASELINE",
 }
 
 // Strategy is what the record says of one strategy in one setting.

@@ -52,7 +52,7 @@ func Draw(b *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err erro
 	for _, k := range kinds {
 		drawings, err := k.Draw(b)
 		if errors.Is(err, plot.ErrNothingToPlot) {
-			notes = append(notes, "not drawn: "+err.Error())
+			notes = append(notes, NotDrawn+err.Error())
 			continue
 		}
 		if err != nil {

@@ -84,6 +84,9 @@ func Names() []string {
 // Report is the name of the format that is also shown on the terminal.
 const Report = "report"
 
+// NotDrawn begins the notes on plots that could not be drawn. The file's name and the reason follow.
+const NotDrawn = "not drawn: "
+
 // Each renders a bundle in every format and passes the files on, one after the
 // other. What could not be drawn is noted, one line each. The first error of a
 // renderer or of put ends it.
@@ -91,7 +94,7 @@ func Each(b *Bundle, put func(Output) error) (notes []string, err error) {
 	for _, r := range Renderers() {
 		outputs, err := r.Render(b)
 		if errors.Is(err, plot.ErrNothingToPlot) {
-			notes = append(notes, "not drawn: "+err.Error())
+			notes = append(notes, NotDrawn+err.Error())
 			continue
 		}
 		if err != nil {
