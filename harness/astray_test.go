@@ -167,7 +167,7 @@ func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
 func counted(t *testing.T, r results.Run) any {
 	t.Helper()
 	if !r.Audit.Valid {
-		t.Errorf("exact is struck: %+v", r.Audit.Reasons)
+		t.Errorf("exact is discarded: %+v", r.Audit.Reasons)
 	}
 	clauses := r.Guarantee
 	return []any{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.Leak.Trials, r.FalseRejects.Count, r.Drift.Units, clauses[0].Verdict, r.Partial, r.Trace}

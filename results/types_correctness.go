@@ -270,8 +270,8 @@ type Audit struct {
 type Reason struct {
 	// Code is its short name, e.g. "history-overflow".
 	Code string `json:"code"`
-	// Strikes is what the finding takes back.
-	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=timings,enum=response,enum=note"`
+	// Discards is what the finding takes back.
+	Discards string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=timings,enum=response,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did
@@ -279,13 +279,13 @@ type Reason struct {
 	Stack string `json:"stack,omitempty"`
 }
 
-// Strike adds a finding and takes back what it touches. Its detail becomes one line.
-func (a *Audit) Strike(code, strikes, detail string) {
-	a.Reasons = append(a.Reasons, Reason{Code: code, Strikes: strikes, Detail: format.OneLine(detail)})
-	switch strikes {
-	case StrikesCorrectness:
+// Discard adds a finding and takes back what it touches. Its detail becomes one line.
+func (a *Audit) Discard(code, discards, detail string) {
+	a.Reasons = append(a.Reasons, Reason{Code: code, Discards: discards, Detail: format.OneLine(detail)})
+	switch discards {
+	case DiscardsCorrectness:
 		a.Valid = false
-	case StrikesTimings, StrikesRound:
+	case DiscardsTimings, DiscardsRound:
 		a.TimingsValid = false
 	}
 }
@@ -296,20 +296,20 @@ func (a *Audit) Has(code string) bool {
 }
 
 // ResponseValid reports whether the response times of this run count.
-func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.strikes(StrikesResponse) }
+func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.discards(DiscardsResponse) }
 
-// strikes reports whether a finding takes that back.
-func (a *Audit) strikes(what string) bool {
-	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Strikes == what })
+// discards reports whether a finding takes that back.
+func (a *Audit) discards(what string) bool {
+	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Discards == what })
 }
 
 // What a finding takes back.
 const (
-	StrikesCorrectness = "correctness"
-	// StrikesRound: the machine was disturbed. If that is so for more than a fifth of a
+	DiscardsCorrectness = "correctness"
+	// DiscardsRound: the machine was disturbed. If that is so for more than a fifth of a
 	// round's time, the round is left out of the timings of all strategies.
-	StrikesRound    = "round"
-	StrikesTimings  = "timings"  // the strategy's, over all rounds
-	StrikesResponse = "response" // response times in open loop, if most rounds have it; service times stand
-	StrikesNote     = "note"
+	DiscardsRound    = "round"
+	DiscardsTimings  = "timings"  // the strategy's, over all rounds
+	DiscardsResponse = "response" // response times in open loop, if most rounds have it; service times stand
+	DiscardsNothing  = "note"
 )

@@ -182,7 +182,7 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	for _, x := range r.Audit.Reasons {
 		// A benchmark's first passes are too short to cross a limit or a boundary.
 		short := x.Code == "limit-never-crossed" || x.Code == "boundary-missed"
-		if x.Strikes == results.StrikesCorrectness && !short {
+		if x.Discards == results.DiscardsCorrectness && !short {
 			b.Fatalf("%s: %s", x.Code, x.Detail)
 		}
 	}

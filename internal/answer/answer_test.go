@@ -59,10 +59,10 @@ func timeOuts(r *results.Run) {
 	r.Errors, r.ErrorKinds = 500, &results.ErrorKinds{TimeOuts: 500}
 }
 
-func busy(r *results.Run) { r.Audit.Strike("machine-busy", results.StrikesRound, "planted") }
+func busy(r *results.Run) { r.Audit.Discard("machine-busy", results.DiscardsRound, "planted") }
 
 // slower is what a busy machine does to a bare client.
-func slower(r *results.Run) { r.Audit.Strike("reference-drift", results.StrikesRound, "planted") }
+func slower(r *results.Run) { r.Audit.Discard("reference-drift", results.DiscardsRound, "planted") }
 
 // openTimeOuts are those of the open loop beside the run.
 func openTimeOuts(r *results.Run) {
@@ -125,7 +125,7 @@ func TestGroups(t *testing.T) {
 		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
 			answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, declares no bound"},
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
-			r.Audit.Strike("store-evicted", results.StrikesCorrectness, "redis evicted 3 keys")
+			r.Audit.Discard("store-evicted", results.DiscardsCorrectness, "redis evicted 3 keys")
 		}}, answer.Unusable, "its figures do not count: redis evicted 3 keys"},
 		"nothing over": {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 0 }}, answer.Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show"},
 		"per process": {[]func(*results.Run){leak(5), declare(clause(results.LeakProperty, 5, 5, results.Kept)), func(r *results.Run) { r.PerProcess = true }},
@@ -181,7 +181,7 @@ func timed(label string, p99 int64, commands float64, more ...func(*results.Run)
 // and then by commands; others by speed.
 func TestCheapest(t *testing.T) {
 	alone := func(r *results.Run) { r.PerProcess = true }
-	disturbed := func(r *results.Run) { r.Audit.Strike("machine-busy", results.StrikesRound, "planted") }
+	disturbed := func(r *results.Run) { r.Audit.Discard("machine-busy", results.DiscardsRound, "planted") }
 	mixed := func(r *results.Run) { // no faster in half of the rounds
 		if r.Repetition%2 == 0 {
 			r.ThroughputPerS *= 0.5

@@ -35,10 +35,10 @@ func holds(s *results.Summary) string {
 	}
 }
 
-// firstStruck is the first finding that takes the correctness figures back.
-func firstStruck(s *results.Summary) string {
+// firstDiscarded is the first finding that takes the correctness figures back.
+func firstDiscarded(s *results.Summary) string {
 	for _, r := range s.Audit.Reasons {
-		if r.Strikes == results.StrikesCorrectness {
+		if r.Discards == results.DiscardsCorrectness {
 			return r.Detail
 		}
 	}

@@ -48,7 +48,7 @@ type Options struct {
 	Timings []string
 	// Rule decides about figures that vary; the zero value means [Standard].
 	Rule Rule
-	// Strict also fails what is no pass: whatever the rounds cannot tell, struck timings,
+	// Strict also fails what is no pass: whatever the rounds cannot tell, discarded timings,
 	// and strategies that were not compared.
 	Strict bool
 	// Paired is set where the rounds of both sides were made in pairs, in random
@@ -115,8 +115,8 @@ const (
 	Invalid Verdict = "invalid"
 	// Inconclusive: the rounds, or the bounds of a search, cannot tell.
 	Inconclusive Verdict = "inconclusive"
-	// Struck timings do not count, by the audit of the runs.
-	Struck Verdict = "struck"
+	// Discarded timings do not count, by the audit of the runs.
+	Discarded Verdict = "discarded"
 )
 
 // Row is one figure of one strategy on both sides, or a gate.
@@ -138,7 +138,7 @@ type Row struct {
 	// Head is the value of the head; absent where there is none.
 	Head *float64 `json:"head,omitempty"`
 	// Verdict on it.
-	Verdict Verdict `json:"verdict" jsonschema:"enum=same,enum=better,enum=worse,enum=invalid,enum=inconclusive,enum=struck"`
+	Verdict Verdict `json:"verdict" jsonschema:"enum=same,enum=better,enum=worse,enum=invalid,enum=inconclusive,enum=discarded"`
 	// Advisory figures are shown where they became worse, and fail nothing.
 	Advisory bool `json:"advisory,omitempty"`
 	// Test is set for samples.

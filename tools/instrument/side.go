@@ -200,7 +200,7 @@ func (t *tool) benchmark(ctx context.Context, s *side, pkg, pattern, benchtime s
 
 // command takes a sample of a side's command line. Groups of optional arguments are
 // left out where the side does not know the flag that they begin with. A command may
-// find a broken guarantee (1) or strike some of its figures (3): what it recorded is
+// find a broken guarantee (1) or discard some of its figures (3): what it recorded is
 // read all the same.
 func (t *tool) command(ctx context.Context, s *side, args []string, optional [][]string, read func(*output) (sample, error)) (got sample, err error) {
 	program := s.built[cli]

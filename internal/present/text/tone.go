@@ -18,7 +18,7 @@ var tones = map[string]layout.Tone{
 	answer.Fails.Verdict(): layout.Bad, answer.Unusable.Verdict(): layout.Bad, answer.Baseline.Verdict(): layout.Faint,
 	strings.ToUpper(results.Broken): layout.Bad, results.Undecided: layout.Caution, "invalid": layout.Bad,
 	string(compare.Worse): layout.Bad, string(compare.Better): layout.Good,
-	string(compare.Inconclusive): layout.Caution, string(compare.Struck): layout.Caution,
+	string(compare.Inconclusive): layout.Caution, string(compare.Discarded): layout.Caution,
 }
 
 // guaranteeTone marks a broken guarantee.
