@@ -104,7 +104,7 @@ func nonsense(_ context.Context, _ *astray, r quota.Request) (quota.Decision, er
 }
 
 // theirs are the strategies beside the exact control, and the finding that each must
-// have in each mode; "" where it may have any.
+// have in each mode; "" if it may have any.
 var theirs = []struct {
 	name              string
 	bad               func(context.Context, *astray, quota.Request) (quota.Decision, error)

@@ -56,7 +56,7 @@ type FalseRejects struct {
 	// PctOfValid is Count in percent of the requests that had to be admitted:
 	// Count + admitted - leaked ones.
 	PctOfValid float64 `json:"pct_of_valid_requests"`
-	// Explained is set where some order of the operations, in keeping with what
+	// Explained is set if some order of the operations, in keeping with what
 	// every caller saw, has no wrong rejection: then possible ones mean nothing.
 	Explained bool `json:"explained"`
 }
@@ -112,14 +112,14 @@ type Cost struct {
 	KeysAtEnd int64 `json:"keys_at_end"`
 	// KeysWithoutTTL are those of them that never expire.
 	KeysWithoutTTL int64 `json:"keys_without_ttl"`
-	// ClientCPU is processor time of this process in nanoseconds; 0 where unknown.
+	// ClientCPU is processor time of this process in nanoseconds; 0 if unknown.
 	ClientCPU float64 `json:"client_cpu_ns"`
 	// RedisCPU is that of Redis servers that tell theirs.
 	RedisCPU float64 `json:"redis_cpu_ns"`
 	// PostgresCPU is that of PostgreSQL servers that tell theirs.
 	PostgresCPU float64 `json:"postgres_cpu_ns"`
 	// RunQueue is how long this process' threads were ready to run and did not,
-	// in nanoseconds; 0 where unknown.
+	// in nanoseconds; 0 if unknown.
 	RunQueue float64 `json:"run_queue_ns"`
 	// Probe is exact, and was measured by itself: one caller, one request at a
 	// time. Only the first round has it.
@@ -130,10 +130,10 @@ type Cost struct {
 type Probe struct {
 	// First is the subject's first request.
 	First ProbeCost `json:"first"`
-	// Admitted is the mean over later admitted requests; absent where there were
+	// Admitted is the mean over later admitted requests; absent if there were
 	// none.
 	Admitted *ProbeCost `json:"admitted,omitempty"`
-	// Rejected is the mean over rejected requests; absent where there were none.
+	// Rejected is the mean over rejected requests; absent if there were none.
 	Rejected *ProbeCost `json:"rejected,omitempty"`
 }
 
@@ -258,9 +258,9 @@ func (c *Clause) Claimed() string {
 
 // Audit is the run's judgement of itself.
 type Audit struct {
-	// Valid is set where the correctness figures count.
+	// Valid is set if the correctness figures count.
 	Valid bool `json:"valid"`
-	// TimingsValid is set where the timings count.
+	// TimingsValid is set if the timings count.
 	TimingsValid bool `json:"timings_valid"`
 	// Reasons holds every finding.
 	Reasons []Reason `json:"reasons"`

@@ -135,7 +135,7 @@ func (p *pass) auditTimings() {
 const minMachineTime = 0.2
 
 // others is the share of the processor time of all programs that are neither this
-// one nor servers of ours. ok is false where that cannot be told: the system does
+// one nor servers of ours. ok is false if that cannot be told: the system does
 // not say, or a store on this machine does not say what it used.
 func (p *pass) others() (share float64, ok bool) {
 	if p.machine.Total < minMachineTime {

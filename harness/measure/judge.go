@@ -102,7 +102,7 @@ func (p *pass) facts() *harness.Facts {
 	return facts
 }
 
-// answers is an error where a store did not answer when the pass was over: it is not
+// answers is an error if a store did not answer when the pass was over: it is not
 // asked for more.
 func (p *pass) answers() error {
 	if names := p.stores.Absent(); len(names) > 0 {

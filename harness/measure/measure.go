@@ -20,7 +20,7 @@ type Report struct {
 	Runs []results.Run
 	// Info describes the workload's stream.
 	Info workloads.Info
-	// Interrupted is set where the context ended before the last round.
+	// Interrupted is set if the context ended before the last round.
 	Interrupted bool
 	// OutOfTime is set if there was no time in the budget for all rounds.
 	OutOfTime bool
@@ -44,7 +44,7 @@ type measurement struct {
 	across *crossRunAudit
 	// open measures latency at the common rate; nil until that is known.
 	open *measurement
-	// latencyOnly is set where nothing is probed and no counter is read.
+	// latencyOnly is set if nothing is probed and no counter is read.
 	latencyOnly bool
 	// places puts the passes on cores.
 	places *placer

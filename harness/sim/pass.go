@@ -49,7 +49,7 @@ type pass struct {
 	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
 	// itself, and closes the history.
 	begun, cut, abandoned bool
-	// failed is the strategy's panic in mid-flight; nil where there was none.
+	// failed is the strategy's panic in mid-flight; nil if there was none.
 	failed error
 	// resting is nil until nothing is in flight.
 	resting *atRest

@@ -28,7 +28,7 @@ type Report struct {
 	Traces []uint64
 	// Info describes the workload's stream.
 	Info workloads.Info
-	// Interrupted is set where the context ended before the last strategy.
+	// Interrupted is set if the context ended before the last strategy.
 	Interrupted bool
 }
 

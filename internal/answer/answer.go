@@ -52,9 +52,9 @@ type Strategy struct {
 	Group Group
 	// Reason is one clause with figures, e.g. "over-admits 84.8 % of the limit".
 	Reason string
-	// PerProcess is set where each instance counts for itself.
+	// PerProcess is set if each instance counts for itself.
 	PerProcess bool
-	// Declares is set where a bound on its leak was declared and judged.
+	// Declares is set if a bound on its leak was declared and judged.
 	Declares bool
 	// Survives counts the faults that the strictest bound on its leak tolerates.
 	Survives int

@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// breaks says in which way a summary passes what is tolerated; "" where it does not. How
+// breaks says in which way a summary passes what is tolerated; "" if it does not. How
 // bad a strategy is, and the words for it, are those of package answer.
 func (c *chooser) breaks(s *results.Summary) string {
 	a := answer.Classify(s, 0)

@@ -14,7 +14,7 @@ type Reading struct {
 	// Changed are the rows to show: what fails first, improvements last. Rows of several
 	// strategies that the rounds cannot tell anything about are one.
 	Changed []Row
-	// Same says what is the same on both sides; empty where nothing is.
+	// Same says what is the same on both sides; empty if nothing is.
 	Same string
 }
 

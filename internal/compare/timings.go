@@ -184,7 +184,7 @@ func discarded(p *pair) string {
 	return "not measurable here: too many rounds were disturbed"
 }
 
-// latency is a percentile by that of the reference loop. It is taken where callers wait
+// latency is a percentile by that of the reference loop. It is taken if callers wait
 // at the common rate, which has to be the same on both sides.
 func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	at := func(r *results.Run) *results.Run { return cmp.Or(r.Paced, r) }

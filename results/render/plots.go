@@ -15,10 +15,10 @@ type PlotKind struct {
 	Name string
 	// Doc is one line.
 	Doc string
-	// Draw returns the drawings, none where the bundle is of another kind of record. It
+	// Draw returns the drawings, none if the bundle is of another kind of record. It
 	// may return [plot.ErrNothingToPlot] for records without the figures that it shows.
 	Draw func(b *Bundle) ([]Drawing, error)
-	// Files are the names of its drawings, without an extension; none where strategies and
+	// Files are the names of its drawings, without an extension; none if strategies and
 	// findings name them.
 	Files []string
 }

@@ -19,7 +19,7 @@ type Bundle struct {
 	Series []results.Series
 	// Exploration is what searches, counts and replays of schedules found.
 	Exploration *results.Exploration
-	// Provenance is set where File leaves out what differs from machine to machine.
+	// Provenance is set if File leaves out what differs from machine to machine.
 	Provenance *results.Provenance
 	// Name tells the bundle from others on one page; empty for the only one.
 	Name string
@@ -45,7 +45,7 @@ type Renderer struct {
 	// Ext is how the names of its files end, without the dot.
 	Ext string
 	Doc string // one line
-	// Render returns the files, none where the bundle has nothing for this format.
+	// Render returns the files, none if the bundle has nothing for this format.
 	// It may return [plot.ErrNothingToPlot] for runs without the figures that a
 	// plot shows.
 	Render func(b *Bundle) ([]Output, error)

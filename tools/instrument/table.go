@@ -89,7 +89,7 @@ func newRow(m metric, g group, names [2]string, left, right []sample) row {
 	return r
 }
 
-// ratios are the right by the left, pair by pair, sorted. They are nil where a
+// ratios are the right by the left, pair by pair, sorted. They are nil if a
 // figure is missing or 0.
 func (r row) ratios() []float64 {
 	if r.missing != "" {

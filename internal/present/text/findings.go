@@ -15,7 +15,7 @@ type finding struct {
 	results.Reason
 	loop string // in which it was found, where strategies ran in two
 	who  []concern
-	// differs is set where the details are not the same for all of them.
+	// differs is set if the details are not the same for all of them.
 	differs bool
 }
 

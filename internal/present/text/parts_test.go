@@ -26,7 +26,7 @@ func cell(t *testing.T, f results.File, heading, strategy string) []string {
 	return nil
 }
 
-// TestErrorsCell: the errors of each kind are shown where any strategy had some.
+// TestErrorsCell: the errors of each kind are shown if any strategy had some.
 func TestErrorsCell(t *testing.T) {
 	shown := func(kinds *results.ErrorKinds, n int64) string {
 		return errorsCell(&results.Summary{Issued: 10_000, Errors: n, ErrorKinds: kinds})
