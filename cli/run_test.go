@@ -224,7 +224,7 @@ func TestFurtherStores(t *testing.T) {
 		{"--config", "run.yaml"},
 		{"--store", "redis=embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},
 	} {
-		o := call(t.Context(), slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest", "--out", "out"}, loops, from)...)
+		o := call(t.Context(), slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest", "--out", "out", "--verbose"}, loops, from)...)
 		if o.code != ExitOK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") || !strings.Contains(o.stderr, "\nredis.2:    embedded; ") {
 			t.Errorf("%q: exit %d: %s", from, o.code, o.stderr)
 		}

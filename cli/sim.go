@@ -160,7 +160,8 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "home", &s.home, c.Topology.Home)
 	adopt(s, "every", &s.every, c.Every)
 	adopt(s, "tracked", &s.tracked, c.Tracked)
-	adopt(s, "skew", &s.skew, texts(c.Topology.Skew))
+	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.regions))))
+	adopt(s, "skew", &s.skew, texts(c.Topology.Skew[:total]))
 	adopt(s, "rush", &s.rushes, texts(c.Rushes))
 	if !c.Start.IsZero() {
 		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))

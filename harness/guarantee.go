@@ -61,7 +61,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	}
 	judged := func(declared []quota.Clause) []results.Clause {
 		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
-			return promise.Clauses(declared, j.Policy.Window.Kind, happened, params, promise.Verdicts{Own: own, Rolling: rolling})
+			return promise.Clauses(declared, j.Policy.Window.Kind, happened, params, promise.Verdicts{Own: own, Stores: j.verdict, Rolling: rolling})
 		})
 	}
 	j.run.Guarantee, j.run.Record = judged(j.Selection.Guarantee), judged(j.Selection.Record)

@@ -121,6 +121,29 @@ func TestFaultsThatHappened(t *testing.T) {
 	}
 }
 
+// TestClausesByStores plants a limit's units in each of two windows, of which the second instance's clock shows one: only a
+// strategy that goes by the instances' clocks has leaked.
+func TestClausesByStores(t *testing.T) {
+	late := takes(0, 1100*ms, 10, oracle.Admitted)
+	for i := range late {
+		late[i].Instance = 1
+	}
+	f := planted(t, second, takes(0, 100*ms, 10, oracle.Admitted), late)
+	f.Instances, f.Skews = 2, []time.Duration{0, -time.Second}
+	for _, c := range []string{"", "instance", "redis", "postgres"} {
+		x := clause(quota.PropertyLeak, 5, c, quota.FaultClock)
+		x.Clock = c
+		f.Selection.Guarantee = append(f.Selection.Guarantee, x)
+	}
+	r, _ := judged(t, f)
+	for _, c := range r.Guarantee {
+		want := map[string]int64{"": 10, "instance": 10}[c.Formula]
+		if c.Certain != want || (c.Verdict == results.Broken) != (want > 5) {
+			t.Errorf("by %q: %+v, want %d units", c.Formula, c, want)
+		}
+	}
+}
+
 // TestClausesOfKinds: what is promised of rolling windows is judged on rolling
 // ones where the run was, and elsewhere not at all.
 func TestClausesOfKinds(t *testing.T) {

@@ -93,6 +93,9 @@ func (c Clause) Applies(k Kind) bool {
 	return len(c.Kinds) == 0 || slices.Contains(c.Kinds, k)
 }
 
+// ByStore reports whether a store's clock decides which window a request belongs to.
+func (c Clause) ByStore() bool { return c.Clock != "" && c.Clock != "instance" }
+
 // Validate reports what a clause lacks.
 func (c Clause) Validate() error {
 	if c.Property == "" {

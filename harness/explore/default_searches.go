@@ -169,5 +169,7 @@ func (p *passing) config(cfg Config) Config {
 
 // windowText is when units of a policy are free again, in words.
 func windowText(p *quota.Policy) string {
-	return strings.TrimSpace(strings.TrimPrefix(p.String(), fmt.Sprintf("%d %s", p.Limit, p.Unit)))
+	some := *p
+	some.Limit = 2 // whose unit is a plural
+	return strings.TrimSpace(strings.TrimPrefix(some.String(), "2 "+p.Unit))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Verdicts are what a clause is held against: the verdict on the policy's own windows, and that
-// on rolling ones of the same length, or nil.
-type Verdicts struct{ Own, Rolling *oracle.Verdict }
+// Verdicts are what a clause is held against: the verdict on the policy's own windows by the
+// clocks of the instances and by that of the stores, and that on rolling ones of the same length, or nil.
+type Verdicts struct{ Own, Stores, Rolling *oracle.Verdict }
 
 // Clauses holds a strategy to clauses, its own or its record's, with parameters that were
 // measured. A clause that does not tolerate each of the faults that happened is
@@ -24,6 +24,8 @@ func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, p
 			continue
 		}
 		switch {
+		case c.Applies(kind) && c.ByStore():
+			out = append(out, decide(c, params, v.Stores))
 		case c.Applies(kind):
 			out = append(out, decide(c, params, v.Own))
 		case v.Rolling != nil && slices.Contains(c.Kinds, quota.Rolling):

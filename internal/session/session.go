@@ -92,6 +92,9 @@ func (x *Session) Begin(notes ...string) (err error) {
 		wide = max(wide, len(storeTitle(name)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(infos)) {
+		if strings.Contains(name, ".") && !x.Verbose { // a further one, such as redis.2
+			continue
+		}
 		fmt.Fprintf(x.Stderr, "%-*s %s\n", wide+1, storeTitle(name)+":", infos[name].Text())
 	}
 	for _, name := range x.Stores.Names() {

@@ -75,7 +75,7 @@ func (g *grouped) text() string {
 	for _, reason := range g.Keys {
 		parts = append(parts, listed(g.Of[reason])+" ("+reason+")")
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // lines name all, with a line for each reason.

@@ -42,8 +42,8 @@ func choice() *results.Choice {
 }
 
 const chosen = `Use one-script: its search and run show nothing against it. It needs redis; one Redis for all regions.
-It was chosen over in-sql (lower in rank), racy (ruled out by a search), endless and timeless (ruled out by a
-declaration), closed (ruled out by a run).
+It was chosen over in-sql (lower in rank); racy (ruled out by a search); endless and timeless (ruled out by a
+declaration); closed (ruled out by a run).
 Not shown of one-script: the search ended at 10000 states.
 
 20 links per calendar month; 2 instances in each of 3 regions; 1,000 requests per second for 10,000 subjects; no leak

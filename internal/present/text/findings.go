@@ -85,30 +85,42 @@ func Findings(summaries []results.Summary) (out []Finding) {
 	return out
 }
 
+// clocksDiffer is the code of the note that explains verdicts of strategies that go by the instances' clocks.
+const clocksDiffer = "clocks-differ"
+
 // gravestLines lists what takes correctness figures back, and says how much else there
 // is.
 func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	var grave []Finding
 	others := map[string]int64{}
+	var out []string
+	disturbed := "" // the first finding on timings
 	for _, x := range Findings(summaries) {
+		if what, _, _ := strings.Cut(x.Detail, ":"); x.Code == clocksDiffer {
+			out = page.Wrap("The " + what + ".")
+			continue
+		}
 		if x.Discards == results.DiscardsCorrectness {
 			grave = append(grave, x)
 		} else {
 			others[x.Discards]++
+			if x.Discards != results.DiscardsNothing && disturbed == "" {
+				disturbed = ". On timings: " + x.Detail
+			}
 		}
 	}
-	out := findingLines(page, grave)
+	out = append(out, findingLines(page, grave)...)
 	notes := others[results.DiscardsNothing]
 	timings := others[results.DiscardsTimings] + others[results.DiscardsRound] + others[results.DiscardsResponse]
 	if notes+timings == 0 {
 		return out
 	}
 	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) +
-		": see report.txt or --verbose"
+		": see report.txt or --verbose" + disturbed
 	if len(grave) > 0 {
 		return append(out, page.Paragraph("  ", "and "+text)...)
 	}
-	return page.Wrap("The audit of the measurement has " + text + ".")
+	return append(out, page.Wrap("The audit of the measurement has "+text+".")...)
 }
 
 func some(n int64, one, many string) string {
