@@ -201,7 +201,7 @@ func leakOf(text string, limit int64) (int64, error) {
 	return n, nil
 }
 
-// ask puts the questions that no flag has answered, where there is a terminal to answer
+// ask puts the questions that no flag has answered, if there is a terminal to answer
 // them.
 func (s *chooseSettings) ask(cmd *cobra.Command) error {
 	in, ok := cmd.InOrStdin().(*os.File)

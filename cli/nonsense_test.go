@@ -135,7 +135,7 @@ func (k knob) values(rng *rand.Rand, n int) []string {
 	return out
 }
 
-// args is the command line that tries a value. What it starts where the value is valid
+// args is the command line that tries a value. What it starts if the value is valid
 // ends at once: a configuration is printed, and a search has one state.
 func (k knob) args(value string, quotes bool) []string {
 	args := slices.Clone(k.command)

@@ -116,7 +116,7 @@ func (p *Plan) NewArrivals(stream workloads.Stream, round int) (workloads.Arriva
 // Align returns the policy with its windows shifted where the workload needs them
 // to meet its requests at a certain moment: recorded time begins with the first
 // row, and a boundary comes half way through the expected duration. begin is the
-// first moment of the run. Elsewhere the windows stay if they are.
+// first moment of the run. Otherwise the windows stay as they are.
 func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duration) quota.Policy {
 	policy := p.Policy
 	switch w := &policy.Window; {

@@ -31,7 +31,7 @@ type archive struct {
 	initial map[uint32]int64
 	events  []Event
 	want    figure
-	// rolling is the verdict by a rolling window of the same length, where wanted.
+	// rolling is the verdict by a rolling window of the same length, if wanted.
 	rolling *figure
 }
 

@@ -47,7 +47,7 @@
 // took effect, and later ones more so, until a pause. Requests are placed among the
 // windows that they can have met, and figures are bounds.
 //
-// Where units are given back, the leak of a subject-window is the peak of what
+// If units are given back, the leak of a subject-window is the peak of what
 // was in use above the limit: the same room can be taken twice in turn without
 // anything having to go. How often and for how long is told by [standing].
 //
@@ -57,7 +57,7 @@
 // # Partial grants
 //
 // A request that was granted fewer units than it asked for is an admission of those
-// and a second event, [Short], of the rest. That is a false reject where there was
+// and a second event, [Short], of the rest. That is a false reject if there was
 // room for one unit more, by as many units as there was room for.
 //
 // # Histories

@@ -87,7 +87,7 @@ type effective struct {
 	level  int64
 	steps  []step // of a bound on the units in use
 	used   int64
-	// rises are the steps that stand for units taken, where others at the same moment
+	// rises are the steps that stand for units taken, when others at the same moment
 	// come first: under a rolling window, units leave before others come.
 	rises []step
 }

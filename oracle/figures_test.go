@@ -363,7 +363,7 @@ func TestLeakedRequests(t *testing.T) {
 	}
 }
 
-// TestRollingRefundsLeaveRoom: where refunds keep a rolling window within its
+// TestRollingRefundsLeaveRoom: if refunds keep a rolling window within its
 // limit whatever the order, no leak is possible.
 func TestRollingRefundsLeaveRoom(t *testing.T) {
 	cfg := rollingConfig(1, 0)

@@ -124,7 +124,7 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 }
 
 // TestFirstRequest holds the figures against every placement of the operations:
-// they are sound, and where requests are short they are nearly always reached.
+// they are sound, and if requests are short they are nearly always reached.
 func TestFirstRequest(t *testing.T) {
 	testenv.Sequential(t)
 	for _, c := range []struct {

@@ -24,10 +24,10 @@ var errChanged = errors.New("the history has changed since it was opened")
 
 // index knows how many events each subject has, so that all of a group of
 // subjects can be brought together in one pass over the events. Passes are many
-// where a history is long, but there are neither temporary files nor a merge.
+// if a history is long, but there are neither temporary files nor a merge.
 type index struct {
 	each   func(extent, func(*Event) error) error
-	blocks func() iter.Seq[block] // all events, where they are in memory
+	blocks func() iter.Seq[block] // all events, if they are in memory
 	perSubject
 	order  []uint32       // subjects with high numbers
 	place  map[uint32]int // their place after the dense ones

@@ -80,7 +80,7 @@ type judge struct {
 	buckets bucket
 	own     firstRequest
 	used    bounds
-	levels  []level // where the limit changes
+	levels  []level // if the limit changes
 	flying  curve   // admissions under way, likewise
 	// Under rolling policies, what was asked for and what was answered.
 	asked, answered curve

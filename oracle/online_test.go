@@ -171,7 +171,7 @@ func TestAgreeNamesTheDisagreement(t *testing.T) {
 }
 
 // TestGivenBackMeanwhile: room made while a request was under way does not prove
-// its rejection wrong; room made before does, though the history, where the two
+// its rejection wrong; room made before does, though the history, if the two
 // share a timestamp, only calls it possible.
 func TestGivenBackMeanwhile(t *testing.T) {
 	cfg := standingConfig(1, 0)

@@ -8,7 +8,7 @@ import (
 
 // possible is the number of units that are not among the most that fit wherever
 // they are placed. Each takes up room from its call until one length after its
-// reply; where too much does, those that take it up longest are left out.
+// reply; if too much does, those that take it up longest are left out.
 //
 // What was there from the start is not among them, and is never left out.
 func (r roller) possible(stays []stay) (out int64) {

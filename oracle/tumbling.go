@@ -20,7 +20,7 @@ type rider struct {
 // The least leak comes from placing units into windows in order, those first
 // that run out of windows first. For the most, a set of units is kept that fits
 // however they are placed, by letting each take up room in every window that it
-// touches: what has to be left out of the largest such set is the bound. Where
+// touches: what has to be left out of the largest such set is the bound. If
 // units were given back, limits on what each window held by itself can be
 // sharper, and the better of both ways is taken.
 type tumbling struct {

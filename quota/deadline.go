@@ -12,8 +12,8 @@ type Deadliner interface {
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 }
 
-// WithTimeout ends a context after d where the clock in force can, and returns it as
-// it is where not. d must be positive. The function that is returned must be called.
+// WithTimeout ends a context after d if the clock in force can, and otherwise returns it
+// unchanged. d must be positive. The function that is returned must be called.
 func WithTimeout(ctx context.Context, c Clock, d time.Duration) (context.Context, context.CancelFunc) {
 	if by, ok := c.(Deadliner); ok {
 		return by.WithTimeout(ctx, d)

@@ -12,8 +12,8 @@ type Flow struct {
 	length int64 // nanoseconds
 }
 
-// Level is an amount of units that need not be whole: Units and Part of them, where
-// Part counts from 0 to one less than the flow's length in nanoseconds. Levels of
+// Level is an amount of units that need not be whole: Units and Part of them, with
+// Part counting from 0 to one less than the flow's length in nanoseconds. Levels of
 // one flow are compared by [Level.Compare].
 type Level struct {
 	Units, Part int64
@@ -59,7 +59,7 @@ func (f Flow) Less(l, m Level) Level {
 }
 
 // Until is how many nanoseconds it takes for the amount to flow in, rounded up; 0
-// where it is not above 0. It saturates.
+// if it is not above 0. It saturates.
 func (f Flow) Until(l Level) int64 {
 	if f.units <= 0 || l.Units < 0 || l == (Level{}) {
 		return 0

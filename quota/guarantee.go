@@ -150,7 +150,7 @@ func PerInstance(tolerates ...Fault) []Clause {
 
 // Weighted is the clause of a counter that weighs the window before by the share of it
 // that a rolling window would still hold: fewer than twice the limit in every rolling
-// window. It is reached where the window before was used up at its very end, and this
+// window. It is reached if the window before was used up at its very end, and this
 // one is used up at its own.
 func Weighted(tolerates ...Fault) Clause {
 	return Clause{

@@ -18,8 +18,8 @@ type Option struct {
 	// Doc is one line for people, without a full stop. A word in back quotes names
 	// the value.
 	Doc string
-	// Default is the value where none is given. It must be valid, and is empty
-	// where the option is required.
+	// Default is the value if none is given. It must be valid, and is empty
+	// if the option is required.
 	Default string
 	// Values lists all valid ones; empty leaves it to Type.
 	Values []string

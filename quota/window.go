@@ -16,7 +16,7 @@ const (
 	// CalendarMonth runs from the first of a month, 00:00 local time, to the next.
 	CalendarMonth
 	// CalendarDay runs from local midnight to local midnight (23 to 25 hours
-	// where clocks change).
+	// when clocks change).
 	CalendarDay
 	// CalendarHour runs from one full local hour to the next.
 	CalendarHour
@@ -206,8 +206,8 @@ func (w Window) hourOffset() int64 {
 	return floorMod(int64(min(a, b)), 3600)
 }
 
-// dayStart is the first moment of a local date. Where summer time begins at
-// midnight that is 01:00; where it ends at 01:00 it is the first of two 00:00.
+// dayStart is the first moment of a local date. If summer time begins at
+// midnight that is 01:00; if it ends at 01:00 it is the first of two 00:00.
 // time.Date promises neither.
 func dayStart(y int, m time.Month, d int, loc *time.Location) time.Time {
 	noon := time.Date(y, m, d, 12, 0, 0, 0, loc)

@@ -68,7 +68,7 @@ type Candidate struct {
 	Doc string `json:"doc"`
 	// Stores that it needs, by name.
 	Stores []string `json:"stores"`
-	// Deployment says where its stores have to be, where that matters; empty elsewhere.
+	// Deployment says where its stores have to be; empty if that does not matter.
 	Deployment string `json:"deployment,omitempty"`
 	// P99 of a decision in nanoseconds at Rate, measured on one machine; 0 if P99Counts is not set.
 	P99 int64 `json:"p99_ns"`
@@ -145,7 +145,7 @@ type Untested struct {
 	Strategy string `json:"strategy"`
 	// Reason is one clause.
 	Reason string `json:"reason"`
-	// Command tests it, where there is one.
+	// Command tests it, if there is one.
 	Command string `json:"command,omitempty"`
 }
 

@@ -10,7 +10,7 @@ type SeriesFile struct {
 
 // Series is how a run develops over virtual time. Counts are totals since the
 // start, as callers were told; leak and false rejects are those that are certain
-// by then, and where requests lie across a boundary the run's verdict knows more.
+// by then, and if requests lie across a boundary the run's verdict knows more.
 type Series struct {
 	// Strategy is its label.
 	Strategy string `json:"strategy"`
@@ -32,7 +32,7 @@ type Series struct {
 	// Zone is the time zone of these windows, as the IANA names it; empty elsewhere.
 	Zone string `json:"zone,omitempty"`
 	// WindowEndsNS are when windows ended for all subjects at once, in nanoseconds since
-	// the start; none for other kinds of window, and where there are more than
+	// the start; none for other kinds of window, and if there are more than
 	// [MaxWindowEnds].
 	WindowEndsNS []int64 `json:"window_ends_ns,omitempty"`
 }

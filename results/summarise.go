@@ -156,7 +156,7 @@ func (s *Summary) correctness(runs []*Run) {
 	}
 	slices.Sort(medians)
 	l.MedianUnits = median(medians)
-	// Where a denominator was not recorded the worst round speaks for all.
+	// If a denominator was not recorded the worst round speaks for all.
 	l.PctOfLimit, l.PctOfOverQuota = leakPct, overPct
 	if base := float64(s.Params.Limit) * float64(l.Trials); base > 0 {
 		l.PctOfLimit, l.PossiblePctOfLimit = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)

@@ -15,7 +15,7 @@ type Further struct {
 	// Spec that it was given; empty if a strategy needs it and nothing was said.
 	Spec string
 	// Main is the run's store that is named after the driver alone, and MainSpec what
-	// it was opened by, where Spec is empty. Main is nil if there is none.
+	// it was opened by, if Spec is empty. Main is nil if there is none.
 	Main     Store
 	MainSpec string
 	Options  Options

@@ -55,7 +55,7 @@ type Options struct {
 }
 
 // AbsentError is the error of a store that cannot be had and need not be: an
-// in-process model stands in for it where a strategy can use one. A [Set] records
+// in-process model stands in for it if a strategy can use one. A [Set] records
 // it with [Set.AddAbsent].
 type AbsentError struct {
 	// Reason describes what stands in, and why.

@@ -34,7 +34,7 @@ type Holding struct {
 	State HoldingState
 	// Owner names the process for people; empty if it is unknown.
 	Owner string
-	// Keys that it has; 0 if it has none or where they are not counted.
+	// Keys that it has; 0 if it has none or if they are not counted.
 	Keys int64
 	// Entry is the lease as the server has it.
 	Entry string
@@ -126,8 +126,8 @@ type Marker interface {
 
 // Sign is what a store shows of itself in the middle of a run.
 type Sign struct {
-	// There is whether the mark is still there, and where the store can tell so the
-	// tables that were beside it.
+	// There is whether the mark is still there, and, if the store can tell, the
+	// tables that were next to it.
 	There bool
 	// Incarnation is as in [Stats]; "" if the store does not tell.
 	Incarnation string

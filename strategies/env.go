@@ -40,8 +40,8 @@ type Env struct {
 	// nothing yet for interchangeable.
 	Instance, Instances int
 	Region              string
-	// Subjects is how many subjects the run has, where that is known to be few; 0
-	// where it is not. It may bound memory that is made for many, and nothing else.
+	// Subjects is how many subjects the run has, if these are known to be few;
+	// otherwise 0. It may bound memory that is made for many, and nothing else.
 	Subjects int
 	// Options are complete: every option of the strategy's Meta has a value.
 	Options quota.Options

@@ -34,7 +34,7 @@ const (
 	NeedPostgres Need = "postgres"
 	// NeedSource is a database of record: PostgreSQL, or its model.
 	NeedSource Need = "source"
-	// NeedReplica is a PostgreSQL that follows the one named "postgres". Where the
+	// NeedReplica is a PostgreSQL that follows the one named "postgres". If the
 	// database of record is its model, so is its replica.
 	NeedReplica Need = "postgres.replica"
 	// NeedReplicated is a Redis with a replica, that no other strategy writes to unless
@@ -120,10 +120,10 @@ type Meta struct {
 	// NeedsToo are the stores that values of options ask for beside Needs; nil for
 	// none. A [Selection] has them among its Needs.
 	NeedsToo func(quota.Options) []Need
-	// Core strategies are those of a run that names none. Where no registered one is
+	// Core strategies are those of a run that names none. If no registered one is
 	// core, that run takes all.
 	Core bool
-	// BriskOptions are the options with which it comes to rest at once, where its
+	// BriskOptions are the options with which it comes to rest at once, if its
 	// defaults keep a run waiting for seconds; nil is its defaults. The core set and
 	// go test -bench use them.
 	BriskOptions quota.Options
@@ -211,8 +211,8 @@ func (m *Meta) ServesPolicy(p *quota.Policy) error {
 }
 
 // ServesUnits reports whether the strategy can serve requests of so many units
-// under p: whether it serves the policy where these are its costs. A subject is
-// filled up in units that are served.
+// under p: whether it serves the policy with these costs. A subject is filled
+// up in units that are served.
 func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 	q := *p
 	q.Costs = []int64{units}

@@ -122,7 +122,7 @@ func (c cost) prices(p *quota.Policy) (prices, error) {
 	return out, nil
 }
 
-// draw maps a uniform value to a cost. Where there is no list it is the quantile
+// draw maps a uniform value to a cost. If there is no list it is the quantile
 // function: a larger value never gives a smaller cost.
 func (p *prices) draw(x uint64) int64 {
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// breach is a property that does not hold if a schedule has got to.
+// breach is a property that does not hold where a schedule has got to.
 type breach struct {
 	property Property
 	detail   string

@@ -14,9 +14,9 @@ import (
 )
 
 // placer puts this process and the stores that were started here on cores, pass by
-// pass, and changes only what differs from the pass before. The stores stay if
-// they are between passes, the harness gets its cores back: it judges with all of
-// them.
+// pass, and changes only what differs from the pass before. The stores stay where
+// they are between passes, and the harness gets its cores back: it judges with all
+// of them.
 type placer struct {
 	asked   Cores
 	set     *stores.Set

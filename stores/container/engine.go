@@ -53,7 +53,7 @@ var quietTestcontainers = sync.OnceFunc(func() {
 })
 
 // findEngine returns the engine that DOCKER_HOST names or that listens where
-// engines do. Where there is none it says so at once. The library remembers the
+// engines do. If there is none it says so at once. The library remembers the
 // answer for the life of this process.
 func findEngine(ctx context.Context) (*engine, error) {
 	quietTestcontainers()

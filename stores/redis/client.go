@@ -67,7 +67,7 @@ func (o *ClientOptions) retries() int {
 	return o.MaxRetries
 }
 
-// dialer opens connections by dial, or where that is nil as go-redis does, and puts
+// dialer opens connections by dial, or as go-redis does if that is nil, and puts
 // what the options ask for around them.
 func (o *ClientOptions) dialer(dial dialFunc, timeout time.Duration, tls *tls.Config) dialFunc {
 	if dial == nil {

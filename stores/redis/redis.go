@@ -54,7 +54,7 @@ func init() {
 	goredis.SetLogger(&logging.VoidLogger{})
 }
 
-// Store is one open Redis: a server, with its replicas where it was started with
+// Store is one open Redis: a server, with its replicas if it was started with
 // some, or a cluster.
 type Store struct {
 	common
@@ -93,8 +93,8 @@ func newStore(own server.Server, about stores.Info) *Store {
 }
 
 // Open opens the Redis that spec names: "auto", "process", "container", "embedded"
-// or a URL. auto is process where a redis-server is found on this machine, else
-// container where the image is here already, else embedded. Containers need an
+// or a URL. auto is process if a redis-server is found on this machine, else
+// container if the image is here already, else embedded. Containers need an
 // import of package stores/container.
 //
 // "process:replicas=1" is a server with a replica, "process:cluster=3" a Redis Cluster
@@ -246,7 +246,7 @@ func (r *Store) quieten() {
 }
 
 // Close tries again to remove what could not be removed, ends the admin client and,
-// where the server was started here, the server and its directory. Clients should be
+// if the server was started here, the server and its directory. Clients should be
 // closed before. Only the first call does anything; all return its error.
 func (r *Store) Close() error {
 	return r.self.End(func() error {

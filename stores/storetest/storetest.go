@@ -131,7 +131,7 @@ func Main(m *testing.M) {
 
 // Shared returns a store of another kind, which the first test that asks for the name
 // opens and all tests of the binary share. It skips the test if the store is
-// missing, and fails it where QUOTABENCH_REQUIRE has the name.
+// missing, and fails it if QUOTABENCH_REQUIRE has the name.
 func Shared(t testing.TB, name string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()
 	return share(t, name, name, open)

@@ -146,7 +146,7 @@ func TestRecordsPromise(t *testing.T) {
 	}
 }
 
-// TestCatalogue compares with the catalogue of strategies, where it is at hand: each
+// TestCatalogue compares with the catalogue of strategies, if it is at hand: each
 // of its rows 1 to 34 is registered, with the source that the row names.
 func TestCatalogue(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/design/strategies.md")

@@ -32,8 +32,8 @@ func init() {
 // conditional is one instance of pg-conditional.
 type conditional struct{ windows }
 
-// Take implements strategies.Strategy: one statement where the request is
-// admitted, two where it is rejected, four where it is the first of its window.
+// Take implements strategies.Strategy: one statement if the request is
+// admitted, two if it is rejected, four if it is the first of its window.
 func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	return c.decide(ctx, req, c.charge)
 }

@@ -129,7 +129,7 @@ func (s *hardened) Take(ctx context.Context, req quota.Request) (quota.Decision,
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	// A ledger that Redis has lost is made anew, and where there is no room the
+	// A ledger that Redis has lost is made anew, and if there is no room the
 	// reservations that have ended make some.
 	if !h.known || !h.admitted && h.ended > 0 {
 		_, err := s.reconcile(ctx, t)

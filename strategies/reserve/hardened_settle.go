@@ -61,7 +61,7 @@ func (s *hardened) changed(ctx context.Context, do func() (change, error)) (c ch
 	return c, err
 }
 
-// apply tells Redis of changes of a tenant, and of its limit where a gives one.
+// apply tells Redis of changes of a tenant, and of its limit if a gives one.
 func (s *hardened) apply(ctx context.Context, t tenant, a account, list ...change) (changed bool, err error) {
 	args := []any{a.limit, a.revision}
 	for _, c := range list {

@@ -52,7 +52,7 @@ type ledger interface {
 // errUnknownTenant is what settling for a tenant gives that the database lacks.
 var errUnknownTenant = errors.New("the database has no such tenant")
 
-// openLedger opens PostgreSQL where there is one, and its model otherwise.
+// openLedger opens PostgreSQL if there is one, and its model otherwise.
 func openLedger(ctx context.Context, env strategies.Env) (ledger, error) {
 	return family.OpenSource(ctx, env, openPostgresLedger, openModelLedger)
 }

@@ -259,7 +259,7 @@ func newSyncs(env strategies.Env) syncs {
 	}
 }
 
-// want asks for a round, where one may be asked for.
+// want asks for a round, if one may be asked for.
 func (s *syncs) want() {
 	if s.onDemand {
 		s.wanted.Store(true)

@@ -52,7 +52,7 @@ type source interface {
 	stored(ctx context.Context, t tenant) (int64, error)
 }
 
-// openSource opens PostgreSQL where there is one, and its model otherwise.
+// openSource opens PostgreSQL if there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	return family.OpenSource(ctx, env, openPostgres, openModel)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // refunder is a book of one instance that can refund, over a standing policy
-// where one is served.
+// if one is served.
 func refunder(tb testing.TB, m *strategies.Meta, stores Stores, limit int64) *book {
 	tb.Helper()
 	p := standingFirst(tb, m)
@@ -113,8 +113,8 @@ func checkCommit(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b.hold()
 }
 
-// checkUsed: what the strategy shows is what it counts. It is held to that where
-// it declares to be exact; elsewhere the difference is drift, which is measured.
+// checkUsed: what the strategy shows is what it counts. It is held to that if it
+// declares to be exact; otherwise the difference is drift, which is measured.
 func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 1)
 	viewer, ok := f.instances[0].(strategies.Viewer)

@@ -53,7 +53,7 @@
 // puts them together from a type's name, as its listings do: requests and tokens
 // work, tokens in a field that the schema does not have; sandboxes and storage
 // have no column of that name, so that checks and charges that need it fail in
-// SQL. Where such a count came to be in Redis, its limit did not, and the check
+// SQL. If such a count came to be in Redis, its limit did not, and the check
 // fails there. Both errors are [strategies.ErrPrescribed]. The names "tokens",
 // "sandboxes" and "storage" are those that the columns and fields of limits have.
 //

@@ -44,7 +44,7 @@ type shape struct {
 	members uint
 }
 
-// shapeFor is the record's shape, or less where there will never be that many
+// shapeFor is the record's shape, or less if there will never be that many
 // subjects: an explorer makes a filter for every schedule that it tries.
 func shapeFor(grows bool, subjects int) shape {
 	s := shape{grows: grows, members: filterMembers}

@@ -56,7 +56,7 @@ func (p *postgresSource) tier() quota.Tier { return quota.TierPostgres }
 
 func (p *postgresSource) follow(context.Context) error { return nil }
 
-// explain marks an error as the record's own where its names made it.
+// explain marks an error as the record's own if its names made it.
 func (u *use) explain(err error) error {
 	var answer *pgconn.PgError
 	if u.misnamed() && errors.As(err, &answer) && answer.Code == undefinedColumn {

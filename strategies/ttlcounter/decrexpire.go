@@ -121,7 +121,7 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	return decide(left >= 0, left, &w.Span, now), nil
 }
 
-// initialise creates the count at the limit where it is not there.
+// initialise creates the count at the limit if it is not there.
 func (s *decrExpire) initialise(ctx context.Context, key, label string, p *quota.Policy, ttl time.Duration) error {
 	if s.once == nil {
 		if err := s.redis.SetNX(ctx, key, p.Limit, ttl).Err(); err != nil {

@@ -261,7 +261,7 @@ func TestRaisedLimit(t *testing.T) {
 	})
 }
 
-// TestRefundReachesEveryInstance: units that come back can be had where their lack was
+// TestRefundReachesEveryInstance: units that come back can be had if their lack was
 // known.
 func TestRefundReachesEveryInstance(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {

@@ -79,7 +79,7 @@ func (in *instance) outwait(ctx context.Context, ms int64) error {
 const provisionBatch = 1_000
 
 // Provision implements [strategies.Provisioner]: it sets limits and what has been used
-// in the window in force, and drops the credit of before. Where it is called amid
+// in the window in force, and drops the credit of before. If it is called amid
 // requests, use is what the operator says. It answers once no instance rejects by
 // what was known before.
 func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
