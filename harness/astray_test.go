@@ -346,7 +346,7 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 }
 
 // TestInterruptedWhileAStrategyBlocks: Ctrl-C does not wait for as long as the time-out
-// of decisions where a strategy blocks in virtual time.
+// of decisions when a strategy blocks in virtual time.
 func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 	for mode, run := range map[string]func(*testing.T, context.Context, strategies.Selection) error{
 		"sim": func(t *testing.T, ctx context.Context, sel strategies.Selection) error {

@@ -14,7 +14,7 @@ const (
 	// defaultHistoryLimit is the most events of one run if nothing else is said:
 	// about ten minutes of a fast strategy on a real Redis.
 	defaultHistoryLimit = 1 << 27
-	// DefaultLife is the life of a pre-signed URL where nothing else is said.
+	// DefaultLife is the life of a pre-signed URL if nothing else is said.
 	DefaultLife = 15 * time.Minute
 	// MaxInstances is how many instances an event of the oracle can tell apart.
 	MaxInstances = 255

@@ -230,7 +230,7 @@ func (j *judgement) explained(e *oracle.Event) bool {
 }
 
 // rolling judges the run once more, as if its windows were rolling ones of the
-// same length, where one of them ended in mid-run: what a burst around the
+// same length, if one of them ended in mid-run: what a burst around the
 // boundary gets is invisible to either window alone. It returns nil elsewhere.
 func (j *judgement) rolling() (*oracle.Verdict, error) {
 	if !j.Plan.Workload.Boundary || !j.cfg.Window.Kind.Tumbling() {

@@ -81,7 +81,7 @@ func (p *Plan) LowestLimit() int64 {
 	return lowest
 }
 
-// LimitedSubjects are the first n subjects of a stream where the strategy keeps limits
+// LimitedSubjects are the first n subjects of a stream if the strategy keeps limits
 // of them, and none if it goes by those of the requests.
 func (s *Session) LimitedSubjects(stream workloads.Stream, n int) []quota.Subject {
 	if _, ok := s.Instances[0].(strategies.LimitSetter); !ok {

@@ -20,7 +20,7 @@ type Reading struct {
 	// Call and Reply are when the question was asked and answered, in nanoseconds
 	// since the run's epoch.
 	Call, Reply int64
-	// Tier is the tier's name, with the region where regions have their own.
+	// Tier is the tier's name, with the region if regions have their own.
 	Tier  string
 	Units int64
 	// Known is false if the tier holds no record of the subject.

@@ -143,7 +143,7 @@ type ends struct {
 	of     *opened
 }
 
-// note notes the end of a run, where it has come to one.
+// note notes the end of a run, if it has come to one.
 func (x *ends) note(e engine.Engine) error {
 	if len(e.Common().Enabled(nil, false)) > 0 {
 		return nil
@@ -304,7 +304,7 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	}
 }
 
-// box keeps a number where a hash of memory has to look for it, or cannot look.
+// box keeps a number if a hash of memory has to look for it, or cannot look.
 type box interface {
 	change(by func(int64) int64) int64
 }

@@ -58,7 +58,7 @@ func (t taker) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.Read
 }
 
 // What a step leads to that is one of several in a run is what it leads to in a run of
-// its own: in strategies without memory and with some, with faults, and where instances
+// its own: in strategies without memory and with some, with faults, and when instances
 // have memory or an event in common that the search was not told of.
 func TestBranchesAsAlone(t *testing.T) {
 	testenv.Sequential(t)

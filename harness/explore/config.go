@@ -23,8 +23,8 @@ type Config struct {
 	// Clients that share one subject. Default 2.
 	Clients int
 	// Scripts of the clients; the last one serves those that have none of their
-	// own. The default is a take of one unit. The first client also refunds it where the
-	// strategy gives units back under a standing policy, and the others take two where
+	// own. The default is a take of one unit. The first client also refunds it if the
+	// strategy gives units back under a standing policy, and the others take two if
 	// the policy's requests differ in cost.
 	Scripts []Script
 	// Instances of the application; client i asks instance i modulo this. 0 means
@@ -50,7 +50,7 @@ type Config struct {
 	// that a caller wakes come on top. 0 means one, negative none.
 	JobRounds int
 	// Asks is how often one more client asks for one unit once the scripts of all others
-	// have ended and everything is at rest, until it is rejected, where fewer than that are
+	// have ended and everything is at rest, until it is rejected, if fewer than that are
 	// left and no time has passed within a request: it shows what the scripts are too short for. 0 means [DefaultAsks], negative
 	// none. There is no such client on PostgreSQL.
 	Asks int
@@ -75,7 +75,7 @@ type Config struct {
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
 	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
-	// what it has found; 0 for none. The first part of a search has half of it, where there
+	// what it has found; 0 for none. The first part of a search has half of it, if there
 	// is a second.
 	Timeout time.Duration
 	// Samples is how many schedules are run at random, at most, after a search that has

@@ -60,8 +60,8 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 }
 
 // defaultScripts are what clients do under a policy, of which limit is searched, 0 for
-// whatever the scripts ask for. The first client takes one unit, and gives it back where
-// that is what the policy is about. The others take two where the policy's requests differ
+// whatever the scripts ask for. The first client takes one unit, and gives it back if
+// that is what the policy is about. The others take two if the policy's requests differ
 // in what they cost. The race of the racy control is between takes of one unit, and
 // nothing is put in its way.
 func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {

@@ -10,7 +10,7 @@
 // reply are two, since a caller can die, or lose the reply, in between. MULTI/EXEC
 // and scripts are one step, a plain pipeline one per command.
 //
-// Where all scripts have ended, everything is at rest and few units are left, one more
+// When all scripts have ended, everything is at rest and few units are left, one more
 // client asks until it is rejected, each request in one step: what the scripts have lost
 // shows to it. It stays away if time has passed within a request.
 //
@@ -29,7 +29,7 @@
 // Deadlocks and serialization failures are counted and shown in [results.ServerFacts].
 //
 // What may be claimed of the properties that no schedule broke is in the result's
-// Claim. The claim is withheld, and the result is joined by [ErrUnseen], where not
+// Claim. The claim is withheld, and the result is joined by [ErrUnseen], if not
 // all of the strategy's work was seen: commands without their caller's context or
 // past the client that it was given, no command at all, takes that all fail, time
 // that comes from elsewhere than the clock. The share of schedules that leak is a

@@ -20,8 +20,8 @@ import (
 )
 
 // wordy is a limiter of a library: it names its windows by the clock of package time and
-// asks its store six times for nothing before it decides, by one command or, where it is
-// racy, by two. Where it learns, the first call starts a goroutine that asks for settings.
+// asks its store six times for nothing before it decides, by one command or, if it is
+// racy, by two. If it learns, the first call starts a goroutine that asks for settings.
 type wordy struct {
 	rdb          redis.UniversalClient
 	limit        int64

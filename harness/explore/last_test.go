@@ -81,7 +81,7 @@ func TestLastClientFindsALostKey(t *testing.T) {
 	}
 }
 
-// The last client ends with the first rejection, and does not ask where more is left than
+// The last client ends with the first rejection, and asks nothing if more is left than
 // it could use up.
 func TestLastClientEnds(t *testing.T) {
 	for _, c := range []struct {

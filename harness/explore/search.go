@@ -97,7 +97,7 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 	return res, errors.Join(err, e.Close())
 }
 
-// watched runs f over an engine in this process, and gives it up where the strategy
+// watched runs f over an engine in this process, and gives it up if the strategy
 // blocks outside of that.
 func watched[T any](ctx context.Context, cfg *Config, f func(*engine.Setup) (T, error)) (T, error) {
 	type result struct {
@@ -221,7 +221,7 @@ func (s *search) repeat(b *breakage) error {
 		return fmt.Errorf("%w: %w", ErrNotDeterministic, err)
 	}
 	second, err := s.record(b)
-	// Where the strategy sends the wall clock's time, that is said in the end.
+	// If the strategy sends the wall clock's time, that is said in the end.
 	if err != nil || !slices.EqualFunc(first, second, alike) && !s.Witness.Noted(witness.WallClock) {
 		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: it has random numbers other than "+
 			"those of Env.Rand, or a variable of its package", ErrNotDeterministic, b.Property)

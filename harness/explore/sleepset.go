@@ -7,7 +7,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 )
 
-// sleepSets know which steps need not be tried, as sleep sets do (Godefroid). Where two steps
+// sleepSets know which steps need not be tried, as sleep sets do (Godefroid). If two steps
 // of a state are apart, one after the other they lead to one state in either order. Of the
 // two orders that come to it the later one is left out: its last step is asleep.
 //

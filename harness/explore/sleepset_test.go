@@ -125,7 +125,7 @@ type plantedOp struct{ what, key int }
 
 // programs makes a strategy of which each client runs a program of its own: commands on
 // three keys, some of which depend on what was read, and its instance's memory, mutex and
-// random numbers. Where shared is set, instances have some memory in common, of which the
+// random numbers. If shared is set, instances have some memory in common, of which the
 // search was not told.
 func programs(r *rand.Rand, length int, shared bool) strategies.Selection {
 	kinds := 10

@@ -14,7 +14,7 @@ import (
 )
 
 // overStates searches an engine that has states: first by the number of steps, whatever
-// the preemptions, so that what is found is shortest; and where a bound ends that, by the
+// the preemptions, so that what is found is shortest; and if a bound ends that, by the
 // number of preemptions, which reaches deep bugs that need few.
 func (s *search) overStates(ctx context.Context, res *Result, so *progress) error {
 	w := &stateSearch{search: s, so: so, res: res}

@@ -19,7 +19,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Where a search that ran to its end took two states for one that have different
+// If a search that ran to its end took two states for one that have different
 // futures, one of the futures was never met. So no walk at random, which prunes
 // nothing, may come to a state that the search has not seen.
 func TestWalksMeetNothingNew(t *testing.T) {
@@ -174,7 +174,7 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 }
 
 // chatting is a library's limiter that reads a counter and raises it, on goroutines of its
-// own where it works aside.
+// own if it works aside.
 type chatting struct {
 	rdb   redis.UniversalClient
 	aside bool

@@ -14,7 +14,7 @@ import (
 // followUp is what a caller still has to do about an admitted request.
 type followUp struct {
 	due         int64
-	seq         int64 // in order of making, where two are due at once
+	seq         int64 // in order of making, if two are due at once
 	reservation quota.Reservation
 	subject     uint32
 	cell        *windowCell

@@ -31,7 +31,7 @@ func (d *drive) heldAgainst(called *inForce) int64 {
 }
 
 // operator changes the limit in mid-run, as an operator would: for requests from then
-// on, and in the store, where the strategy keeps it there.
+// on, and in the store, if the strategy keeps it there.
 type operator struct {
 	d       *drive
 	session *harness.Session

@@ -35,11 +35,11 @@ type LiveFigures struct {
 	// PerS is decisions per second in the run under way, or the last one.
 	PerS float64
 	// Certain is what is certain by now of the run under way, or was at the end of the last
-	// one; nil if only the history can tell: where units are given back, where the limit
-	// changes, and where windows are not the same for all subjects.
+	// one; nil if only the history can tell: if units are given back, if the limit
+	// changes, and if windows are not the same for all subjects.
 	Certain *liveCertain
 	// Lag is the longest time so far between two rounds of a background job in that run; 0
-	// where there is none.
+	// if there is none.
 	Lag time.Duration
 	// Meter are the strategy's own figures of that run so far.
 	Meter []results.Measure

@@ -15,11 +15,11 @@ type ground struct {
 	// which another goroutine could have its thread of Go.
 	often bool
 	// cores are those that this process may use, in an order in which neighbours
-	// share a physical core. They only count where known is false: the system does
+	// share a physical core. They only count if known is false: the system does
 	// not let a program choose.
 	cores []int
 	known bool
-	procs int // GOMAXPROCS where nothing is placed
+	procs int // GOMAXPROCS if nothing is placed
 	// stores are those that the strategy needs.
 	stores []standing
 }
@@ -118,7 +118,7 @@ func (g *ground) shared(reason string) results.Placement {
 	return results.Placement{Mode: results.PlacedShared, Procs: g.forPacer(g.procs), Reason: reason}
 }
 
-// forPacer is the number of threads that run Go code, where n would do without the
+// forPacer is the number of threads that run Go code, if n would do without the
 // pacer of an open loop: on a single one it would take turns with the workers. A pacer
 // that releases often keeps its thread, so that workers have two only if there are
 // three. With fewer releases a third thread would compete for two cores in vain.

@@ -77,7 +77,7 @@ func (p *placer) take(ctx context.Context, open bool, perSecond float64, names [
 	return in, func() {}
 }
 
-// put applies a placement. Where an error is returned all is as it was before the
+// put applies a placement. If an error is returned all is as it was before the
 // first pass.
 func (p *placer) put(ctx context.Context, in *results.Placement) (lift func(), err error) {
 	if err := p.confineStores(ctx, in.Stores); err != nil {

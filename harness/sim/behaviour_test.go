@@ -12,7 +12,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// repeats is how often what is to be the same is tried; more where asked for.
+// repeats is how often what is to be the same is tried; more if asked for.
 func repeats(n int) int {
 	if v, err := strconv.Atoi(os.Getenv("QUOTABENCH_REPEATS")); err == nil {
 		return v

@@ -103,7 +103,7 @@ func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
 // and the client's greeting.
 const handshakes = 2
 
-// connected opens a connection for an operation where each has one of its own. It
+// connected opens a connection for an operation if each has one of its own. It
 // is an error if the store is away.
 func (w *network) connected(ctx context.Context, to *route, store strategies.Need) error {
 	if err := w.refused(ctx, to, store); err != nil || !w.cold {

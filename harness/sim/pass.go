@@ -46,8 +46,8 @@ type pass struct {
 
 	st *site
 	d  *drive
-	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
-	// itself, and closes the history.
+	// begun is set once requests are issued; cut if it ended while calls were in flight; abandoned if its judgement
+	// goes on by itself, and closes the history.
 	begun, cut, abandoned bool
 	// failed is the strategy's panic in mid-flight; nil if there was none.
 	failed error

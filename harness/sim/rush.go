@@ -47,7 +47,7 @@ func (r Rush) String() string {
 // mergedArrivals are several streams of arrivals as one.
 type mergedArrivals struct {
 	streams []workloads.Arrivals
-	next    []time.Duration // of each stream; negative where it has ended
+	next    []time.Duration // of each stream; negative if it has ended
 }
 
 func mergeArrivals(streams ...workloads.Arrivals) *mergedArrivals {

@@ -42,7 +42,7 @@ type inWindow struct {
 
 type charge struct {
 	at, units int64
-	of        int64 // the moment of the take, where a commit took more from a bucket
+	of        int64 // the moment of the take, if a commit took more from a bucket
 	fill      bool  // it was there at the start
 	over      bool  // a commit used it beyond its reservation
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // newWitness watches whether the strategy works where a simulation can see it.
-// The wall clock's time is looked for where virtual time never comes near it.
+// The wall clock's time is looked for if virtual time never comes near it.
 func (p *pass) newWitness() *witness.Witness {
 	real, virtual := p.real, p.cfg.Start
 	if end := virtual.Add(p.cfg.Duration + drain); !end.Before(real) && virtual.Before(real) {

@@ -5,7 +5,7 @@
 // Redis command, whatever goroutine sends it.
 //
 // What a strategy keeps in memory is not looked at. Two schedules lead to the same
-// state where each instance has seen the same at the same moments and the store holds
+// state if each instance has seen the same at the same moments and the store holds
 // the same, so that nothing can be missed that is hidden in a closure.
 //
 // What cannot be run so is named and never judged: a mutex that one caller holds while

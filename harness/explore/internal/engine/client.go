@@ -210,7 +210,7 @@ func (c *Client) settled(what string, err error) {
 	c.Run.Timeline.Say(what)
 }
 
-// Survives reports whether a client that is between two actions goes on where its instance
+// Survives reports whether a client that is between two actions goes on if its instance
 // ends: its next request is a new one. A settlement belongs to whoever was admitted, and is lost.
 func (c *Client) Survives() bool { return !c.Script[c.next].Kind.settles() }
 

@@ -64,7 +64,7 @@ func (t *Truth) committed(call int64) {
 }
 
 // expire ends the sessions whose lives are over: nobody holds their units any more,
-// whether or not the strategy has noticed. Where that is doubtful it is open.
+// whether or not the strategy has noticed. If that is doubtful it is open.
 func (t *Truth) expire() {
 	t.sessions = slices.DeleteFunc(t.sessions, func(s session) bool {
 		if !s.admitted || s.ends.After(t.now) {

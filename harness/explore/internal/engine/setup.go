@@ -44,7 +44,7 @@ type Setup struct {
 	// Patience is how long a client may do nothing that the engine sees, by the wall
 	// clock.
 	Patience time.Duration
-	// Beat, where not nil, counts the steps of a world in virtual time.
+	// Beat, if not nil, counts the steps of a world in virtual time.
 	Beat *sched.Beat
 	// Stateless is set if neither [Engine.State] nor [Engine.Trail] will be asked for,
 	// so that engines need not keep what these tell.

@@ -31,8 +31,8 @@ type memory struct {
 	// caller is set for what a caller can have seen, to which flags that only jobs
 	// look at do not belong.
 	caller bool
-	root   unsafe.Pointer // the instance, where it is a pointer
-	own    engine.Digest  // that d points to where nothing else is folded in
+	root   unsafe.Pointer // the instance, if it is a pointer
+	own    engine.Digest  // that d points to if nothing else is folded in
 	hiding
 }
 
