@@ -109,7 +109,7 @@ func TestFaultsOfStores(t *testing.T) {
 		calm.Add(1)
 		run := func(t *testing.T) {
 			calmed := sync.OnceFunc(calm.Done)
-			defer calmed() // where the store is missing
+			defer calmed() // if the store is missing
 			v, made := start(t), map[string]bool{}
 			t.Run("nothing", func(t *testing.T) { v.calm(t, store) })
 			calmed()

@@ -78,7 +78,7 @@ type Config struct {
 	MaxStates int
 	// Seed of everything random. Default 1.
 	Seed uint64
-	// Stores are the open stores, by name. The database of record is a model where
+	// Stores are the open stores, by name. The database of record is a model if
 	// there is no "postgres".
 	Stores *stores.Set
 	// Observer is told of progress; nil for none.
@@ -178,7 +178,7 @@ const (
 	steady   = "steady"
 )
 
-// workload is the one with the name, or uploads where callers settle.
+// workload is the one with the name, or uploads if callers settle.
 func (c *Config) workload(name string) (*workloads.Meta, error) {
 	if c.Settles {
 		name = uploads

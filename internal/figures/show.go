@@ -58,7 +58,7 @@ func (f *Figure) Text(s *results.Summary, n *Notes) string {
 	return ""
 }
 
-// invalid stands where no round counts. One column says so.
+// invalid stands in place of figures of which no round counts. One column says so.
 func (f *Figure) invalid() string {
 	switch {
 	case f.Key == "leak" || f.Key == "leak-pct":
@@ -275,7 +275,7 @@ func trials(s *results.Summary, _ *Notes) string {
 	}
 }
 
-// falseRejects are those of valid requests, certain..possible, or one figure where the
+// falseRejects are those of valid requests, certain..possible, or one figure if the
 // possible ones say no more.
 func falseRejects(s *results.Summary, _ *Notes) string {
 	f := s.FalseRejects
@@ -337,7 +337,7 @@ func Guarantee(s *results.Summary) string {
 }
 
 // Errors are the shares of requests that ended in an error of each kind, of all; none
-// where a record does not tell them apart.
+// if a record does not tell them apart.
 func Errors(s *results.Summary) (out []string) {
 	if s.ErrorKinds == nil {
 		return nil

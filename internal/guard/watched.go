@@ -27,7 +27,7 @@ type Watchdog struct {
 	// step, and Around those that call it outside of all steps, by the ends of their
 	// names.
 	Callers, Around []string
-	// Driver, where it holds one, is the goroutine that drives the world instead of the
+	// Driver, if it holds one, is the goroutine that drives the world instead of the
 	// one that f is called on; nil for none.
 	Driver *atomic.Uint64
 }

@@ -33,7 +33,7 @@ func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, p
 	return out
 }
 
-// decide evaluates a clause. Where its bound is all that is asked for, it bounds
+// decide evaluates a clause. If its bound is all that is asked for, it bounds
 // nothing, and the record says so.
 func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
 	endless := params

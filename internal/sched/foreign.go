@@ -31,7 +31,7 @@ func (s *Scheduler) OnActor() bool {
 	return s.running != nil && onActor()
 }
 
-// Adopt gives a context that belongs to no actor the one that is being stepped, where it
+// Adopt gives a context that belongs to no actor the one that is being stepped, if it
 // is called on that one's goroutine.
 func (s *Scheduler) Adopt(ctx context.Context) context.Context {
 	if From(ctx) != nil || !s.OnActor() {

@@ -3,7 +3,7 @@ package sched
 import "sync"
 
 // heapRoom is how much may be allocated between two collections, in bytes, at least, and
-// as much again is where time is simulated.
+// as much again when time is simulated.
 const heapRoom = 32 << 20
 
 // heapBlock is the size of one block of it.

@@ -106,7 +106,7 @@ func (q *queue) without(e *entry) bool {
 	return true
 }
 
-// goesOnBy has an actor that has parked go on by itself, where nothing comes before it
+// goesOnBy has an actor that has parked go on by itself, if nothing comes before it
 // but what needs no actor to run. It reports false if the scheduler has to choose.
 // Most callers of a simulation are alone most of the time: to switch to the scheduler and
 // back would cost more than what they do.

@@ -88,7 +88,7 @@ type Dir struct {
 	ours map[string]bool // files that we wrote
 }
 
-// MakeDir makes the directory, and the one of histories where there is one, and keeps
+// MakeDir makes the directory, and the one of histories if there is one, and keeps
 // other runs out until Release.
 func MakeDir(s *group.Settings, dir string) (*Dir, error) {
 	_, err := os.Lstat(dir)

@@ -64,7 +64,7 @@ func (s *Set) yaml(x Setting) (string, error) {
 	return " " + text, nil
 }
 
-// plain is a text without passwords as YAML, in quotes where it would be read as something else.
+// plain is a text without passwords as YAML, in quotes if it would be read as something else.
 func plain(s string) (string, error) {
 	b, err := yaml.MarshalWithOptions(redact.URLs(s), yaml.UseLiteralStyleIfMultiline(false))
 	return strings.TrimSpace(string(b)), err

@@ -131,7 +131,7 @@ func (g Goroutine) Called(by ...string) (calls []Frame, ok bool) {
 }
 
 // Where names the innermost of the calls that is in no library: the standard one, or a
-// store's client. Where there is no such call it names the outermost.
+// store's client. If there is no such call it names the outermost.
 func (g Goroutine) Where(calls []Frame) string {
 	if len(calls) == 0 {
 		return "[" + g.State + "]"

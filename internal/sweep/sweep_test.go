@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 type timed struct {
 	servers chan struct{}
 	takes   time.Duration
-	redis   redis.UniversalClient // where its connections are the servers
+	redis   redis.UniversalClient // if its connections are the servers
 }
 
 func (l *timed) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {

@@ -45,7 +45,7 @@ type Status struct {
 	Doing string
 	// Share of the whole that is done, 0 to 1; 0 if it is not known.
 	Share float64
-	// Most is how long it takes at most from now on; 0 if that is not known. Where
+	// Most is how long it takes at most from now on; 0 if that is not known. If
 	// Share is known, too, what follows from that is shown.
 	Most time.Duration
 }

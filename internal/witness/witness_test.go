@@ -107,7 +107,7 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// Where virtual time is the wall clock's, its timestamps are what they should be.
+// If virtual time is the wall clock's, its timestamps are what they should be.
 func TestNoTimestampsInRealTime(t *testing.T) {
 	w := witness.New(witness.Config{Real: real, Virtual: real.Add(-24 * time.Hour)})
 	w.Statement(t.Context(), "INSERT INTO t VALUES ($1)", []any{real.Unix()})

@@ -192,7 +192,7 @@ func TestFromCSV(t *testing.T) {
 	}
 }
 
-// TestLoadBy runs redis-benchmark on a server of ours, both confined where the system
+// TestLoadBy runs redis-benchmark on a server of ours, both confined if the system
 // allows it.
 func TestLoadBy(t *testing.T) {
 	program, err := exec.LookPath("redis-benchmark")

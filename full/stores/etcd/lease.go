@@ -98,7 +98,7 @@ func (b *board) put(ctx context.Context, us string) error {
 		return rpctypes.ErrLeaseNotFound
 	}
 	if _, err := b.admin.Put(ctx, leaseKey(), us, clientv3.WithLease(b.lease)); err != nil {
-		return err // at once, where there is no server: the next call waits for one
+		return err // at once, if there is no server: the next call waits for one
 	}
 	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()

@@ -139,7 +139,7 @@ func (p *panel) drawNames(c draw.Canvas) {
 }
 
 // spread returns the middles of names that want to be at given heights, with room for
-// each, between lo and hi. The first of a list is the topmost where several end at one
+// each, between lo and hi. The first of a list is the topmost if several end at one
 // height.
 func spread(wanted, heights []vg.Length, lo, hi vg.Length) []vg.Length {
 	order := make([]int, len(wanted))

@@ -17,7 +17,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// ErrNothingToPlot is returned where no run has the figures that a plot shows.
+// ErrNothingToPlot is returned if no run has the figures that a plot shows.
 var ErrNothingToPlot = errors.New("nothing to plot")
 
 // Plot is a drawing of a fixed size, ready to be rendered. The same results give

@@ -172,7 +172,7 @@ func TestDiscardedResponse(t *testing.T) {
 }
 
 // TestExcursionsAndOverruns: what only standing quotas and misjudged commits have
-// shows where there is some.
+// shows if there is some.
 func TestExcursionsAndOverruns(t *testing.T) {
 	f := fixture.New(2, fixture.Strategies[0])
 	for i := range f.Runs {

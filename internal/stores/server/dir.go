@@ -35,7 +35,7 @@ type Dir struct {
 	lock *os.File
 }
 
-// NewDir makes a new directory in parent, or in [os.TempDir] where parent is empty. Its path is absolute: servers
+// NewDir makes a new directory in parent, or in [os.TempDir] if parent is empty. Its path is absolute: servers
 // have a working directory of their own.
 func NewDir(parent string) (*Dir, error) {
 	parent, err := filepath.Abs(cmp.Or(parent, os.TempDir()))

@@ -12,7 +12,7 @@ import (
 
 // Server is a server that was started here.
 type Server interface {
-	// PID is its first process where that is a child of ours, and otherwise 0.
+	// PID is its first process if that is a child of ours, and otherwise 0.
 	PID() int
 	// Ended reports whether it is gone by itself.
 	Ended() bool
@@ -42,7 +42,7 @@ var ReachTimeout = 5 * time.Second
 // one that used it up has twice as long, so that a slow machine gets there.
 const attemptTimeout = time.Second
 
-// ErrPortTaken is returned by a server's start where another program was faster
+// ErrPortTaken is returned by a server's start if another program was faster
 // to use the port.
 var ErrPortTaken = errors.New("the port was taken by another program")
 
