@@ -262,7 +262,7 @@ func (s *chooseSettings) answer(x *settings.Setting, text string) error {
 	return x.Value.Set(text)
 }
 
-// The files of a choice, beside the record of each stage.
+// The files of a choice, next to the record of each stage.
 const (
 	choiceFile = "choice.json"
 	choiceText = "choice.txt"

@@ -66,7 +66,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 // their own.
 var isolates bool
 
-// execute is [Main] but for the signals.
+// execute is [Main] without the signals.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := Command(stdout, stderr)
 	root.SetArgs(args)

@@ -220,8 +220,8 @@ func tryNonsense(t *testing.T, args []string) outcome {
 	return o
 }
 
-// nonsensePerKnob is how many values each flag and each key is tried with, beside its
-// bounds, and nonsensePerWord in how many places each value is put otherwise.
+// nonsensePerKnob is how many values each flag and each key is tried with, in addition to
+// its bounds, and nonsensePerWord in how many places each value is put otherwise.
 var nonsensePerKnob, nonsensePerWord = testenv.Pick(1, 7), testenv.Pick(2, 6)
 
 // Whatever is typed, a command refuses it in one line or takes it. The flags and keys

@@ -103,8 +103,8 @@ func nonsense(_ context.Context, _ *astray, r quota.Request) (quota.Decision, er
 	return quota.Decision{Admitted: true, Tier: "\x1b[31mnowhere", Remaining: -7, Reservation: quota.Reservation{Request: r}}, nil
 }
 
-// theirs are the strategies beside the exact control, and the finding that each must
-// have in each mode; "" if it may have any.
+// theirs are the strategies next to the exact control, and the finding that each
+// must have in each mode; "" if it may have any.
 var theirs = []struct {
 	name              string
 	bad               func(context.Context, *astray, quota.Request) (quota.Decision, error)
@@ -163,7 +163,7 @@ func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
 	return p
 }
 
-// counted is what a run must have in common with one beside other strategies.
+// counted is what a run must have in common with one next to other strategies.
 func counted(t *testing.T, r results.Run) any {
 	t.Helper()
 	if !r.Audit.Valid {

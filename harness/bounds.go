@@ -44,8 +44,8 @@ func CheckSkew(skew []time.Duration) error {
 }
 
 // CheckHistory reports an open loop whose requests no history holds: what cannot be
-// judged is not started. rate is in requests per second, more are requests beside
-// those of the rate, and length is how long they come; 0 is not known.
+// judged is not started. rate is in requests per second, more are requests in
+// addition to those of the rate, and length is how long they come; 0 is not known.
 func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) error {
 	most := float64(max(p.HistoryLimit, defaultHistoryLimit))
 	requests := rate*length.Seconds() + more

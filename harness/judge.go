@@ -25,7 +25,7 @@ type history interface {
 	Subjects() iter.Seq2[[]oracle.Event, error]
 }
 
-// Facts are what a runner knows of a finished run beside its history.
+// Facts are what a runner knows of a finished run in addition to its history.
 type Facts struct {
 	Plan      *Plan
 	Selection strategies.Selection
@@ -231,7 +231,7 @@ func (j *judgement) explained(e *oracle.Event) bool {
 
 // rolling judges the run once more, as if its windows were rolling ones of the
 // same length, if one of them ended in mid-run: what a burst around the
-// boundary gets is invisible to either window alone. It returns nil elsewhere.
+// boundary gets is invisible to either window alone. It returns nil otherwise.
 func (j *judgement) rolling() (*oracle.Verdict, error) {
 	if !j.Plan.Workload.Boundary || !j.cfg.Window.Kind.Tumbling() {
 		return nil, nil

@@ -43,8 +43,8 @@ type Load struct {
 	From string
 }
 
-// Both is a closed loop for throughput and leaks, and an open one beside it for latency.
-// If the workload is open there is only the open loop.
+// Both is a closed loop for throughput and leaks, and an open one next to it for
+// latency. If the workload is open there is only the open loop.
 const Both workloads.Loop = "both"
 
 // OpenAt is an open loop at that many requests per second; 0 leaves the load to the workload.

@@ -228,7 +228,7 @@ func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least 
 	}
 }
 
-// hold builds the upper bound on what callers hold, beside that on what stores may.
+// hold builds the upper bound on what callers hold, next to that on what stores may.
 func (b *bounds) hold() {
 	if len(b.expired.steps) == 0 {
 		return

@@ -41,8 +41,8 @@ const (
 	// store, so that it is open whether a counter contains it.
 	RejectedDegraded
 	// Short are the units of an admitted request that it was not granted. Such an
-	// event stands beside that of the request, which has the units granted, and is no
-	// request of its own. Call and reply are the request's.
+	// event stands next to that of the request, which has the units granted, and is
+	// no request of its own. Call and reply are the request's.
 	Short
 
 	outcomes

@@ -14,7 +14,7 @@ const (
 	SubjectLimit = 4 << 20
 	// groupEvents are brought into memory at a time: 192 MiB.
 	groupEvents = 6 << 20
-	// judgeBytes are needed at most to judge one event beside those: 550 were
+	// judgeBytes are needed at most to judge one event in addition to those: 550 were
 	// measured as the growth of the peak resident memory by 4 million events of one
 	// subject under a rolling window, 281 under a tumbling one and 248 without one.
 	judgeBytes = 550
@@ -170,8 +170,8 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 }
 
 // group is what a pass has brought into memory: the records of neighbouring
-// subjects, those of one beside each other. A record's subject is known by its
-// place, so that the field numbers the takes of give-backs.
+// subjects, those of one next to each other. A record's subject is known by
+// its place, so that the field numbers the takes of give-backs.
 type group struct {
 	records []record
 	start   []int // of each subject's records, and the end of the last one's

@@ -76,7 +76,7 @@ func (c *Cell) Overrun(units int64) { c.asked.Add(units) }
 // judge it.
 func (c *Cell) Crossed() { c.crossed.Store(1) }
 
-// cellTally is what a cell has counted, in units but for FalseRejects. Asked contains
+// cellTally is what a cell has counted, in units except FalseRejects. Asked contains
 // what commits used beyond reservations.
 type cellTally struct {
 	Initial, Asked, Admitted, GaveBack int64

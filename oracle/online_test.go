@@ -201,7 +201,7 @@ func TestGivenBackMeanwhile(t *testing.T) {
 }
 
 // TestConcurrentRun judges a real run with workers that race: a counter that is
-// right but for what is planted in it.
+// right except for what is planted in it.
 func TestConcurrentRun(t *testing.T) {
 	const workers, each, subjects, limit = 16, 400, 20, 100
 	h := NewHistory(HistoryOptions{Workers: workers, Limit: workers * each})

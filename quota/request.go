@@ -97,7 +97,7 @@ type Reading struct {
 	Known bool
 	// PerInstance is set if the record is this instance's alone and each instance
 	// keeps its own: then the readings of all instances add up to what the tier
-	// believes. Elsewhere every instance reads the same record.
+	// believes. Otherwise every instance reads the same record.
 	PerInstance bool
 	// Atomic readings of one call with the same non-zero value were read in one
 	// atomic command and may be compared with each other.

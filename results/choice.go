@@ -56,7 +56,7 @@ type Question struct {
 	Outage string `json:"outage" jsonschema:"enum=any,enum=open,enum=closed,enum=survive"`
 	// Settles is set if callers commit, refund or abandon what they were given.
 	Settles bool `json:"settles"`
-	// Faults that the search had happen, beside the passing of time.
+	// Faults that the search had happen, in addition to the passing of time.
 	Faults []quota.Fault `json:"faults"`
 }
 

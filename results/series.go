@@ -27,9 +27,9 @@ type Series struct {
 	// Outages are planned ones.
 	Outages []Span `json:"outages,omitempty"`
 	// Start is when the run began, as RFC 3339, under a policy of calendar windows; empty
-	// elsewhere.
+	// otherwise.
 	Start string `json:"start,omitempty"`
-	// Zone is the time zone of these windows, as the IANA names it; empty elsewhere.
+	// Zone is the time zone of these windows, as the IANA names it; empty otherwise.
 	Zone string `json:"zone,omitempty"`
 	// WindowEndsNS are when windows ended for all subjects at once, in nanoseconds since
 	// the start; none for other kinds of window, and if there are more than

@@ -275,7 +275,7 @@ type Reason struct {
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did
-	// not return; empty elsewhere.
+	// not return; empty otherwise.
 	Stack string `json:"stack,omitempty"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Further is a store beside the main one of its kind.
+// Further is a store in addition to the main one of its kind.
 type Further struct {
 	// Name of the store, e.g. "redis.2" or "postgres.replica".
 	Name string

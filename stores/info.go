@@ -34,8 +34,8 @@ func (i Info) Text() string {
 	return format.Join("; ", format.Join(" ", string(i.Kind), i.Version), i.Durability, i.Detail)
 }
 
-// Options are what can be chosen about a store beside its kind. The zero value
-// is what a run uses.
+// Options are what can be chosen about a store in addition to its kind. The
+// zero value is what a run uses.
 type Options struct {
 	// Dir is the folder in which servers started here get their private
 	// directories, and in which leftovers are looked for. Empty means [os.TempDir].

@@ -53,7 +53,7 @@ const (
 	HeldUnknown HoldingState = "unknown"
 )
 
-// Lease enters the scope with a store that keeps leases, and does nothing elsewhere.
+// Lease enters the scope with a store that keeps leases, and does nothing otherwise.
 func Lease(ctx context.Context, s Store, scope Scope) error {
 	if k, ok := s.(Keeper); ok && !s.Owned() {
 		return k.Lease(ctx, scope)
@@ -110,7 +110,7 @@ func Amount(driver string, n int64) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Marker is a store in which a run can leave a mark beside what a strategy keeps, so
+// Marker is a store in which a run can leave a mark next to what a strategy keeps, so
 // that it notices when the store loses what it holds. The mark goes with the scope: what
 // wipes that wipes it, too. A replica has no mark of its own, and is asked for its other
 // signs alone.

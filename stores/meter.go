@@ -13,7 +13,7 @@ import (
 // be read at any time. The zero value is ready.
 //
 // What a connection does before it can serve (greeting, login, choice of a
-// database) is not part of these figures, but for the two that name it.
+// database) is not part of these figures, except the two that name it.
 type Meter struct {
 	// Commands that were written: Redis commands, or SQL statements executed.
 	Commands atomic.Int64

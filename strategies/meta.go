@@ -117,8 +117,8 @@ type Meta struct {
 	Notes Notes
 	Form  Form
 	Needs []Need
-	// NeedsToo are the stores that values of options ask for beside Needs; nil for
-	// none. A [Selection] has them among its Needs.
+	// NeedsToo are the stores that values of options ask for in addition to Needs;
+	// nil for none. A [Selection] has them among its Needs.
 	NeedsToo func(quota.Options) []Need
 	// Core strategies are those of a run that names none. If no registered one is
 	// core, that run takes all.
@@ -174,8 +174,8 @@ type Meta struct {
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
 	// Record is what the design record promises that the strategy comes from, each clause
-	// with its Source, whatever the strategy itself declares. It is judged and shown beside
-	// Guarantee, and decides nothing.
+	// with its Source, whatever the strategy itself declares. It is judged and shown next
+	// to Guarantee, and decides nothing.
 	Record []quota.Clause
 	// Elsewhere is set for strategies whose clients are too large to be in every
 	// program. It says in one line, without a full stop, how to get a program that

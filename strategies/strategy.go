@@ -92,7 +92,7 @@ type Provisioner interface {
 	Provision(ctx context.Context, p *quota.Policy, grants []Grant) error
 }
 
-// LimitSetter keeps limits beside what was used, and changes them as an operator
+// LimitSetter keeps limits next to what was used, and changes them as an operator
 // would, while the subjects are in use. Strategies that compare with the limit of each
 // request's policy need none.
 type LimitSetter interface {

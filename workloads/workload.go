@@ -175,7 +175,7 @@ type Meta struct {
 	// Crosses declares that some subject is asked for more than its limit in
 	// every run; one in which none was is invalid.
 	Crosses bool
-	// NeedsTrace is set if the operations have recorded moments; elsewhere
+	// NeedsTrace is set if the operations have recorded moments; otherwise
 	// Params.Speed is refused.
 	NeedsTrace bool
 	// Make makes a stream of parameters that are checked and whose options are

@@ -20,8 +20,8 @@ func (m *moved) pass(e Env, d time.Duration) {
 	m.now = m.now.Add(d)
 }
 
-// readmeTokens is the limiter of the library's README but for its numbers. The key lives
-// as long as one token takes to flow in.
+// readmeTokens is the limiter of the library's README except for its numbers. The key
+// lives as long as one token takes to flow in.
 func readmeTokens(e Env, clock limiters.Clock, size int64, rate time.Duration, key string) *limiters.TokenBucket {
 	return limiters.NewTokenBucket(size, rate, limiters.NewLockNoop(), limiters.NewTokenBucketRedis(e.Redis, key, rate, false), clock, limiters.NewStdLogger())
 }

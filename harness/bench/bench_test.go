@@ -94,7 +94,7 @@ func (*counting) Commit(context.Context, quota.Reservation, int64) error { retur
 func (*counting) Close(context.Context) error                            { return nil }
 
 // TestPasses: the pass that counts is carried out in full and takes as long as was asked
-// for; of the ones before it, which are too short, none is, but for one trial. If a
+// for; of the ones before it, which are too short, none is, except for one trial. If a
 // number of requests is asked for, all are carried out.
 func TestPasses(t *testing.T) {
 	w, err := workloads.Lookup("hot-key")

@@ -82,7 +82,7 @@ func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
 }
 
 // roomForAllButOne is the limit at which the last of the takes does not fit
-// beside the units that are in use already.
+// next to the units that are in use already.
 func (c *Config) roomForAllButOne() int64 {
 	var asked, least int64
 	for i := range c.Clients {

@@ -32,8 +32,8 @@
 // Claim. The claim is withheld, and the result is joined by [ErrUnseen], if not
 // all of the strategy's work was seen: commands without their caller's context or
 // past the client that it was given, no command at all, takes that all fail, time
-// that comes from elsewhere than the clock. The share of schedules that leak is a
-// share and no probability.
+// that does not come from the clock. The share of schedules that leak is a share
+// and no probability.
 //
 // Every counterexample is run a second time, and carries a token from which
 // [Replay] repeats it, in this process or on a real redis-server.

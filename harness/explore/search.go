@@ -27,7 +27,7 @@ var (
 	// one schedule: it depends on something that the explorer does not control.
 	ErrNotDeterministic = engine.ErrNotDeterministic
 	// ErrUnseen says that not all of the strategy's work was seen, so that nothing
-	// may be claimed. It comes beside the result, of which Withheld has the reasons.
+	// may be claimed. It comes with the result, of which Withheld has the reasons.
 	ErrUnseen = errors.New("nothing may be claimed")
 )
 
@@ -45,10 +45,10 @@ type Result = results.Search
 type Finding = results.Finding
 
 // Run searches for the shortest schedule that breaks each property. It returns
-// with what it has when ctx is done. An error that is [ErrUnseen] comes beside a
-// result, and so does a [PanicError] or a [HungError] with which the strategy has ended
-// the search: the result is what was found before that, and claims nothing. Any other
-// means that it could not search.
+// with what it has when ctx is done. An error that is [ErrUnseen] comes with a result,
+// and so does a [PanicError] or a [HungError] with which the strategy has ended the
+// search: the result is what was found before that, and claims nothing. Any other means
+// that it could not search.
 func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
 	cfg, err := cfg.complete(sel)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 // Live can be asked how a measurement goes on, at any moment and from any goroutine.
 // Give one to [Config.Live]. Latencies are those of the measured passes so far, the one
-// under way included, but for the last few requests of each worker; all else is known
-// when a run was judged.
+// under way included, except for the last few requests of each worker; all else is
+// known when a run was judged.
 type Live struct {
 	mu       sync.Mutex
 	figures  []*figures
@@ -107,7 +107,7 @@ func (l *Live) end(returned bool) {
 	l.underWay, l.pass = nil, nil
 }
 
-// soFar takes what is known of the pass at this moment, beside latencies.
+// soFar takes what is known of the pass at this moment, except latencies.
 func (f *LiveFigures) soFar(p *pass) {
 	f.Certain, f.Lag, f.Meter = p.certain(), p.s.AchievedPeriod(), harness.MeterSince(p.meter, p.s.Meter())
 }

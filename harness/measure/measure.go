@@ -171,7 +171,7 @@ func (m *measurement) random(s workloads.Stream) bool {
 }
 
 // fromNow is the policy with its windows shifted so that one begins now, which is
-// where every run begins that its workload does not place elsewhere.
+// where every run begins that its workload does not place differently.
 func (m *measurement) fromNow() quota.Policy {
 	p := m.cfg.Policy
 	if p.Window.Kind.Tumbling() {

@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// ground is what a placement depends on beside what was asked for.
+// ground is what a placement depends on in addition to what was asked for.
 type ground struct {
 	open bool // the loop
 	// often is set if an open loop's releases leave its pacer no time to sleep in

@@ -142,7 +142,7 @@ func free(t *testing.T, all cores.Set, procs int, store stores.Placed) {
 }
 
 // TestPlacementEndsWithTheMeasurement interrupts a measurement, lets one panic, and
-// runs one beside another.
+// runs two at the same time.
 func TestPlacementEndsWithTheMeasurement(t *testing.T) {
 	all, known := cores.Allowed()
 	if !known || len(all) < 2 {

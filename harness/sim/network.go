@@ -119,7 +119,7 @@ func (w *network) connected(ctx context.Context, to *route, store strategies.Nee
 }
 
 // latencyHook is the hook of a client that comes before the scheduler's. It shows
-// commands to the witness while requests are issued, but for those that a command
+// commands to the witness while requests are issued, except those that a command
 // sends underneath.
 type latencyHook struct {
 	w  *network

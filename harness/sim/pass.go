@@ -49,7 +49,7 @@ type pass struct {
 	// begun is set once requests are issued; cut if it ended while calls were in flight; abandoned if its judgement
 	// goes on by itself, and closes the history.
 	begun, cut, abandoned bool
-	// failed is the strategy's panic in mid-flight; nil if there was none.
+	// failed is the strategy's panic while calls are in flight; nil if there was none.
 	failed error
 	// resting is nil until nothing is in flight.
 	resting *atRest

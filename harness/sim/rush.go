@@ -15,7 +15,7 @@ import (
 // Rush adds arrivals for a while to those of an open loop: a month is mostly
 // waiting, and what goes wrong at its end shows only if requests come then.
 type Rush struct {
-	Rate float64 // requests per second, beside the others
+	Rate float64 // requests per second, on top of the others
 	From time.Time
 	For  time.Duration
 }

@@ -227,7 +227,7 @@ func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
 
 // use adds units that count from the moment at on, or with a negative number takes
 // some of those back; over is set if a commit uses them beyond its reservation.
-// Moments come in order but for units that are taken back.
+// Moments come in order except for units that are taken back.
 func (t *truth) use(s *subject, units, at, now int64, over bool) {
 	if over {
 		s.overrun += units

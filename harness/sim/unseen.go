@@ -42,8 +42,8 @@ const probeWindows = 3
 const maxProbeRounds = 10_000
 
 // probe asks once more for a subject that was rejected, after several windows have
-// passed at rest. A strategy that still rejects takes the time from elsewhere than
-// its clock. It is no part of the trace or of any figure.
+// passed at rest. A strategy that still rejects does not take the time from its
+// clock. It is no part of the trace or of any figure.
 func (p *pass) probe(ctx context.Context) error {
 	d, w := p.d, p.policy.Window
 	if d.rejectedLast == "" || d.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || w.Kind == quota.Standing ||

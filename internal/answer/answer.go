@@ -70,8 +70,8 @@ type Strategy struct {
 	Place int
 	// Summary holds all figures.
 	Summary *results.Summary
-	// Judged is the loop that the group follows from: Summary, or the open loop beside
-	// it.
+	// Judged is the loop that the group follows from: Summary, or the open loop next
+	// to it.
 	Judged *results.Summary
 }
 

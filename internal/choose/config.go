@@ -241,8 +241,8 @@ func (c *Config) question() results.Question {
 	}
 }
 
-// faults are those that the search has happen, beside the passing of time: callers die
-// everywhere, and Redis goes away if that is asked for.
+// faults are those that the search has happen, in addition to the passing of time:
+// callers die everywhere, and Redis goes away if that is asked for.
 func (c *Config) faults() []quota.Fault {
 	if c.Outage.holds() {
 		return []quota.Fault{quota.FaultCrash, quota.FaultOutage}

@@ -115,8 +115,8 @@ func (c *chooser) passes(sel strategies.Selection) []explore.Config {
 	return append(all, with(withFaults, c.cfg.faults(), explore.Leak))
 }
 
-// withFaults bounds searches in which something happens beside the clients: each has
-// many more states than one without.
+// withFaults bounds searches in which something happens in addition to the clients:
+// each has many more states than one without.
 const withFaults = 10_000
 
 // searchOne searches until something speaks against a strategy.

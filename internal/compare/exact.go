@@ -216,8 +216,8 @@ func paced(runs []*results.Run) (out []*results.Run) {
 	return out
 }
 
-// probes are the costs of single decisions: exact but for their allocations, which are
-// advisory.
+// probes are the costs of single decisions: exact except for their allocations, which
+// are advisory.
 func probes(runs []*results.Run) (out []value) {
 	for _, r := range runs {
 		p := r.Cost.Probe

@@ -52,7 +52,7 @@ type Test struct {
 
 // Test compares rounds of a cost, of which more is worse and none is negative. The
 // middle is that of a leak's mean, since most rounds may have none, and of the median
-// elsewhere.
+// otherwise.
 func (r Rule) Test(base, head []float64, alpha float64, middle func([]float64) float64) Test {
 	t := Test{BaseRounds: len(base), HeadRounds: len(head), Alpha: alpha, P: 1}
 	if len(base) == 0 || len(head) == 0 {

@@ -23,7 +23,7 @@ type release struct {
 }
 
 // TestRelease holds the configuration of releases against the program, the script that
-// writes what lies beside it, and the pages.
+// writes what lies next to it, and the pages.
 func TestRelease(t *testing.T) {
 	var r release
 	readYAML(t, "../../.goreleaser.yaml", &r)

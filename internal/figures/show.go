@@ -153,14 +153,14 @@ func (n *Notes) Percentile(p results.Percentile) string {
 	return text
 }
 
-// Unmeasurable stands where timings do not count.
+// Unmeasurable stands in place of timings that do not count.
 func (n *Notes) Unmeasurable() string {
 	n.seen[markNone] = true
 	return "n/m"
 }
 
-// saturated stands where a strategy cannot keep up with the rate: its response time is
-// that of a queue, and grows for as long as the run lasts. One column says so.
+// saturated stands for a strategy that cannot keep up with the rate: its response time
+// is that of a queue, and grows for as long as the run lasts. One column says so.
 func (n *Notes) saturated(key string) string {
 	if key != "p50" {
 		return "-"
@@ -315,7 +315,7 @@ func tierText(t results.TierDrift) string {
 }
 
 // Guarantee says what was declared on the leak, with its bound, and what came of it. A
-// leak never stands beside a mere "kept".
+// leak never stands next to a mere "kept".
 func Guarantee(s *results.Summary) string {
 	least := Strictest(s)
 	switch {

@@ -40,7 +40,7 @@ const lastLooks = 4
 const abortPatience = time.Second
 
 // Watched calls f, which drives a strategy, on a goroutine of its own, and gives it up
-// with a [HungError] if the strategy blocks. f then stays as it is: it must change
+// with a [HungError] if the strategy blocks. f then stays blocked: it must change
 // nothing that its caller reads afterwards. A panic of f passes through.
 func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
 	var result struct {

@@ -51,7 +51,7 @@ const (
 // Nothing is noted of findings that need more than requests and time that passes: other
 // faults, refunds, units in use at the start; nor of strategies that cannot be simulated,
 // of simulations whose figures do not count, and of leaks if no window was asked for
-// more than its limit. A rate outside of [MinRate] and [MaxRate] is an error, but for 0,
+// more than its limit. A rate outside of [MinRate] and [MaxRate] is an error, except 0,
 // at which nothing is simulated.
 func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config, rate float64, found *results.Search) error {
 	findings := met(found)

@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
-// Config of a scheduler. The zero value is useful but for Start.
+// Config of a scheduler. The zero value is useful except for Start.
 type Config struct {
 	// Start is the first moment of virtual time.
 	Start time.Time
@@ -247,8 +247,8 @@ func (s *Scheduler) Close() {
 }
 
 // Reset kills all actors and begins a fresh run at the same start. Whatever was
-// made for the run before it, actors above all, must not be used any more, but
-// for clocks: these show the new run's time.
+// made for the run before it, actors above all, must not be used any more,
+// except clocks: these show the new run's time.
 func (s *Scheduler) Reset() {
 	observe := s.cfg.Observe
 	s.Close()

@@ -171,7 +171,7 @@ type entry struct {
 	travels bool
 }
 
-// before is 1 if an entry comes before another, and 0 elsewhere. Which of two comes
+// before is 1 if an entry comes before another, and 0 otherwise. Which of two comes
 // first cannot be predicted, so that no branch is to depend on it.
 func (e *entry) before(o *entry) uint64 {
 	_, borrow := bits.Sub64(e.seq, o.seq, 0)

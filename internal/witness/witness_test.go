@@ -145,7 +145,7 @@ func TestStatement(t *testing.T) {
 }
 
 // TestLifeOfAKey: a number that would be the wall clock's seconds is none if a
-// command says how long a key lives, and is one elsewhere.
+// command says how long a key lives, and is one otherwise.
 func TestLifeOfAKey(t *testing.T) {
 	n := real.Unix()
 	for _, tc := range []struct {

@@ -72,7 +72,7 @@ func newStore(own server.Server, about stores.Info) *Store {
 // Open opens the PostgreSQL that spec names: "auto", "process", "container",
 // "embedded" or a URL. auto is process if the programs are found on this
 // machine, else container if the image is here already. Containers need an
-// import of package stores/container. Elsewhere, and with embedded, there is no
+// import of package stores/container. Otherwise, and with embedded, there is no
 // server, which is a [*stores.AbsentError]: strategies that can do without use
 // their in-process model.
 //

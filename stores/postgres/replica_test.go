@@ -15,7 +15,7 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// further opens a store beside main.
+// further opens a store next to main.
 func further(t *testing.T, f stores.Further) *postgres.Store {
 	t.Helper()
 	d, err := stores.DriverOf(f.Name)

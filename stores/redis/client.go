@@ -59,7 +59,7 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	return goredis.NewClient(&opt)
 }
 
-// retries is MaxRetries as go-redis takes it, where 0 is its default.
+// retries is MaxRetries as go-redis takes it: 0 is its default.
 func (o *ClientOptions) retries() int {
 	if o.MaxRetries == 0 {
 		return -1

@@ -3,7 +3,7 @@ package redis
 import "github.com/quotabench/quotabench/stores"
 
 // respParser counts Redis commands in what a client writes: arrays of bulk
-// strings. It steps over payloads without looking at them, but for the first
+// strings. It steps over payloads without looking at them, except the first
 // few bytes of a command's name.
 type respParser struct {
 	state respState

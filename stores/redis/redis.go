@@ -64,10 +64,10 @@ type Store struct {
 	admin goredis.UniversalClient
 	// lent is set if admin is the caller's, who closes it.
 	lent bool
-	// dial makes a client of what is not a single server; nil elsewhere.
+	// dial makes a client of what is not a single server; nil otherwise.
 	dial func(ClientOptions) goredis.UniversalClient
-	// nodes were started for this store, beside own: replicas of it, or the masters of
-	// a cluster.
+	// nodes were started for this store, in addition to own: replicas of it, or the
+	// masters of a cluster.
 	nodes []*Store
 	// replica is set if the server follows another one.
 	replica bool
@@ -190,8 +190,8 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 //
 // From a [*goredis.Client], Connect makes clients of their own, with its address,
 // login and dialer, which are metered; its hooks are not taken over. A client of
-// another kind, e.g. of a cluster, is handed out as it is: it cannot be metered or
-// interrupted, and Connect refuses to.
+// another kind, e.g. of a cluster, is handed out unchanged: it cannot be metered
+// or interrupted, and Connect refuses to.
 func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) {
 	r := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too"})
 	r.admin, r.lent = c, true

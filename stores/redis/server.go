@@ -89,7 +89,7 @@ func passwordOf(o stores.Options) string {
 	return server.NewPassword()
 }
 
-// arguments are the arguments of every server started here, but for its
+// arguments are the arguments of every server started here, except its
 // password and its folder.
 func arguments(bind string, port int, o stores.Options) []string {
 	args := []string{"--bind", bind, "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no"}

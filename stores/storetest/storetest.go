@@ -276,8 +276,8 @@ func missing(t testing.TB, store string, err error) {
 	}
 }
 
-// Further returns a store of this test binary beside [Redis] or [Postgres], by the
-// name by which a run knows it, e.g. "redis.2", "redis.durable" or
+// Further returns a store of this test binary other than [Redis] or [Postgres], by
+// the name by which a run knows it, e.g. "redis.2", "redis.durable" or
 // "postgres.replica". It is started as a process, once, and shared.
 func Further(t testing.TB, name string) stores.Store {
 	t.Helper()

@@ -121,7 +121,7 @@ func TestNotes(t *testing.T) {
 }
 
 // TestRecordsPromise: what comes from a design record has what that record promises
-// beside what it declares itself, unless the record promises nothing of it.
+// in addition to what it declares itself, unless the record promises nothing of it.
 func TestRecordsPromise(t *testing.T) {
 	nothing := map[string]string{
 		"pg-check":       "ADR-005 begins with it and says how slow it is, and ADR-008 turns it down",

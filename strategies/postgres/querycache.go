@@ -19,7 +19,7 @@ const (
 	cacheRedis    = "redis"
 )
 
-// tierCache is where a decision was made by a result that was kept.
+// tierCache is the tier of a decision by a result that was kept.
 const tierCache quota.Tier = "query-cache"
 
 func init() {

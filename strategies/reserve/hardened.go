@@ -70,12 +70,11 @@ var hardenedMeta = strategies.Meta{
 // hardened is ADR-RM-3's decision without its leaks.
 //
 // What Redis holds of a tenant is one ledger: two counters that only grow, of the
-// units ever stored and ever deleted, and beside them the requests that hold units.
-// The database numbers a tenant's changes, and the ledger takes each of them in
-// once, so that Redis can be told of them late, twice, in any order and by
-// anybody. A request's units stop being held in the very script that takes its
-// file in, and never before the database has either stored the file or ruled it
-// out.
+// units ever stored and ever deleted, and next to them the requests that hold
+// units. The database numbers a tenant's changes, and the ledger takes each of them
+// in once, so that Redis can be told of them late, twice, in any order and by
+// anybody. A request's units stop being held in the very script that takes its file
+// in, and never before the database has either stored the file or ruled it out.
 type hardened struct {
 	redis redis.UniversalClient
 	keys  ledgerKeys

@@ -38,7 +38,7 @@ func fileOf(r quota.Reservation) file {
 }
 
 // source is the database of record: which tenants there are, and which files they
-// have stored. Each method is one statement, but for provision.
+// have stored. Each method is one statement, except provision.
 type source interface {
 	// provision makes the subjects tenants, each with a single file of the units
 	// used at the start.

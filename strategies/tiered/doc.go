@@ -70,7 +70,7 @@
 // with more.
 //
 // sync=literal is the listing's loop, which catches nothing: one error of Redis ends
-// it, and the filter stays as it is until the process starts anew. sync=retry goes
+// it, and the filter stays unchanged until the process starts anew. sync=retry goes
 // on with the next period.
 //
 // ttl=access gives the hash another hour at every check and charge, as the prose has
@@ -85,8 +85,8 @@
 //
 // source=primary is the database that the record's service connects to.
 // source=replica reads misses from a replica, which the record counts on for its
-// reads per second: the store "postgres.replica", or beside the model a model that
-// is behind by replica-lag. What such a miss reads overwrites the cache as ever.
+// reads per second: the store "postgres.replica", or next to the model a model that is
+// behind by replica-lag. What such a miss reads overwrites the cache as ever.
 //
 // reset=none is the record. reset=job is a job of one instance, in the manner of
 // a nightly or hourly one: when a policy's window has ended, it sets that kind of

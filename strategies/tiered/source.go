@@ -77,7 +77,7 @@ func openSource(ctx context.Context, env strategies.Env) (source, error) {
 }
 
 // openReplica opens what misses read with source=replica: the store
-// [strategies.NeedReplica] beside PostgreSQL, a model beside its model.
+// [strategies.NeedReplica] next to PostgreSQL, a model next to its model.
 func openReplica(ctx context.Context, env strategies.Env, of source) (reader, error) {
 	if m, ok := of.(*modelSource); ok {
 		return m.replica(env), nil

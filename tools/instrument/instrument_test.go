@@ -330,8 +330,8 @@ func worktrees(t *testing.T) string {
 	return strings.Join(found, "\n")
 }
 
-// TestAgainstHead runs the program: a small benchmark of the last commit beside this
-// tree, and a package that neither has.
+// TestAgainstHead runs the program: a small benchmark of the last commit next to
+// this tree, and a package that neither has.
 func TestAgainstHead(t *testing.T) {
 	testenv.Long(t)
 	before := worktrees(t)

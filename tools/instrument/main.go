@@ -1,15 +1,15 @@
 //go:build unix
 
 // Command instrument says whether the instrument got faster: it builds an earlier
-// commit beside this working tree, runs both in turns and prints the ratio of each
-// figure. It also runs redis-benchmark and this tree's placements beside ours.
+// commit next to this working tree, runs both in turns and prints the ratio of each
+// figure. It also runs redis-benchmark and this tree's placements next to ours.
 //
 //	go run ./internal/instrument [-base 98043b8] [-pairs 5] [-only REGEXP] [-long] [-commit]
 //
-// Ratios are committed beside it: of two builds, or to a limit in the same run. It
-// exits with 1 if a row fell a tenth behind its committed ratio, if something
-// differs that has to be the same on both sides, or if a probe failed, with 2 if nothing can be compared, and
-// with 130 after Ctrl-C. The commit's worktree is removed in each case.
+// Ratios are committed next to it: of two builds, or to a limit in the same run. It exits with 1 if a row
+// fell a tenth behind its committed ratio, if something differs that has to be the same on both sides, or if
+// a probe failed, with 2 if nothing can be compared, and with 130 after Ctrl-C. The commit's worktree is
+// removed in each case.
 package main
 
 import (

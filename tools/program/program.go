@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// Exit codes beside 0.
+// Exit codes other than 0.
 const (
 	Failed      = 1
 	Usage       = 2

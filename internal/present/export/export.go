@@ -95,7 +95,7 @@ func (g *group) timed() []*results.Run {
 }
 
 // grouped puts the rounds of each strategy and setting together, in order of
-// appearance. The open loop beside a closed one is a group of its own.
+// appearance. The open loop next to a closed one is a group of its own.
 func grouped(f *results.File) (out []group) {
 	at := map[string]int{}
 	condensed := map[string]*results.Summary{}

@@ -29,7 +29,7 @@ type panel struct {
 }
 
 const (
-	swatchWidth = vg.Length(30)  // of a line's sample beside its name
+	swatchWidth = vg.Length(30)  // of a line's sample next to its name
 	nameGap     = vg.Length(14)  // from an area to the sample
 	nameWidth   = vg.Length(170) // of a name, at most
 	panelTitle  = vg.Length(30)  // room above an area for its title

@@ -67,7 +67,7 @@ func (p *Plot) Render(ext string) ([]byte, error) {
 	}
 }
 
-// maxDots is where looking for places begins to take seconds, and reading too.
+// maxDots is the number from which looking for places takes seconds, and reading too.
 const maxDots = 100
 
 func tooMany(strategies int) error {
@@ -159,7 +159,7 @@ func captionOf(f results.File, s *results.Summary, parts ...string) string {
 }
 
 // closedCaption is about the loop that throughput is taken from, which may have an
-// open one beside it.
+// open one next to it.
 func closedCaption(f results.File, all []series) string {
 	closed := make([]series, len(all))
 	for i := range all {

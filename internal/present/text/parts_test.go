@@ -145,8 +145,8 @@ func TestPromisesOfRecords(t *testing.T) {
 	}
 }
 
-// TestGuaranteeOnOneLine: the formulas that strategies declare fit beside labels
-// of ordinary length.
+// TestGuaranteeOnOneLine: the formulas that strategies declare fit next to
+// labels of ordinary length.
 func TestGuaranteeOnOneLine(t *testing.T) {
 	out := render(t, fixture.Cases()["uploads"])
 	for _, want := range []string{"leak: L + (in flight - 1) x largest cost ", "false rejects: 0 while every request asks for one unit "} {

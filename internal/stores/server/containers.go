@@ -69,7 +69,7 @@ type Finding struct {
 var containers Containers
 
 // PublishPorts makes every container publish its port, also if it could use this
-// machine's network as it is. It is for tests.
+// machine's network itself. It is for tests.
 var PublishPorts bool
 
 // RegisterContainers makes containers available. It is called by init functions.

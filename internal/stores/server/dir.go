@@ -185,7 +185,7 @@ func leftovers(parent string) iter.Seq2[string, *os.File] {
 // leftover: both last for a moment.
 const lockless = time.Hour
 
-// ourNames are what private directories hold, beside secrets.
+// ourNames are what private directories hold, in addition to secrets.
 var ourNames = []string{lockFile, childrenFile, containerFile, "data", "log"}
 
 func isOurs(e os.DirEntry) bool {

@@ -268,7 +268,7 @@ func (a *ask) rejected(t quota.Tier, got answer, now time.Time) quota.Decision {
 	return d
 }
 
-// remaining units are the credit and what the database has beside it.
+// remaining units are the credit and what the database has in addition.
 func (g answer) remaining() int64 {
 	if g.left < 0 {
 		return -1

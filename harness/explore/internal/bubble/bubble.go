@@ -347,7 +347,7 @@ func (e *Engine) finish(w *world) int {
 	for _, in := range e.instances {
 		for _, s := range append(in.earlier, in.strategy) {
 			if s != nil {
-				_ = s.Close(context.Background()) // what it answers is no matter here
+				_ = s.Close(context.Background()) // what it answers does not matter here
 			}
 		}
 		for _, c := range in.clients {

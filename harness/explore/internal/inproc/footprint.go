@@ -96,7 +96,7 @@ func (w *Engine) footBefore() {
 	f.of.Whole = !w.store.trace(&f.store)
 }
 
-// footAfter notes what a step has changed, but for the memory of instances.
+// footAfter notes what a step has changed, except the memory of instances.
 func (w *Engine) footAfter(c engine.Choice) {
 	f := &w.foot
 	if !f.noted {

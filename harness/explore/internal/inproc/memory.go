@@ -51,7 +51,7 @@ var (
 // givenPackage is one whose values do not belong to a strategy.
 var givenPackage = reflect.TypeFor[sched.Scheduler]().PkgPath()
 
-// hash folds an instance into d, but for the values of without. A memory serves
+// hash folds an instance into d, except the values of without. A memory serves
 // any number of instances, one after the other.
 func (m *memory) hash(d *engine.Digest, s strategies.Strategy, caller bool, without *strategies.Shared) {
 	if m.plans == nil {

@@ -22,7 +22,7 @@ func (g *Grid) lines(p Page) []string {
 	return out
 }
 
-// panel renders a grid whose columns fit beside each other.
+// panel renders a grid whose columns fit next to each other.
 func (g *Grid) panel(p Page) []string {
 	widths, _ := fit(g.needs(), p.Cells())
 	var out []string
