@@ -57,7 +57,7 @@ type Facts struct {
 	// Noticed is what happened to stores that was not planned.
 	Noticed []Notice
 	// Unwatched is set if a store of the run could have stopped to answer without
-	// being noticed, so that a time-out may be its failure.
+	// being noticed: then a time-out may be its failure.
 	Unwatched bool
 	// LimitChanges as they happened, in nanoseconds since the epoch.
 	LimitChanges []oracle.LimitChange

@@ -10,7 +10,7 @@
 // rejected and failed requests hold nothing, and units given back are free from
 // the call on, because the application has already let go of them. A reservation
 // whose holder is gone holds nothing from its expiry on; the store may still hold
-// it, so that a rejection meanwhile is not wrong for certain.
+// it, so a rejection meanwhile is not wrong for certain.
 //
 // A refund, commit or expiry belongs to the window that its take was charged to.
 // After the end of a tumbling window it changes nothing; under a rolling window it

@@ -89,7 +89,7 @@ func TestOverrunOfWhatHasLeft(t *testing.T) {
 }
 
 // TestOnlyFailures: under a rolling window, requests that failed are asked for but
-// not answered, so that nothing is crossed.
+// not answered, so nothing is crossed.
 func TestOnlyFailures(t *testing.T) {
 	failed := Event{Call: 1, Reply: 1, Units: 1, Outcome: Failed}
 	for _, c := range []struct {

@@ -138,8 +138,8 @@ func (x *expecting) fill(units int64) {
 	}
 }
 
-// apart reports whether windows follow each other, so that what lies on both sides
-// of an end is charged to either.
+// apart reports whether windows follow each other: then what lies on both
+// sides of an end is charged to either.
 func (x *expecting) apart() bool { return x.kind.Tumbling() || x.kind == quota.FirstRequest }
 
 // open finds the windows that begin with their first request. It reports false

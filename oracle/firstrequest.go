@@ -8,7 +8,7 @@ import (
 // firstRequest judges windows that are the subject's own: one begins when a request
 // is admitted while none is open, and lasts its length.
 //
-// That moment is known as well as the request's effect is, so that a window begins
+// That moment is known as well as the request's effect is, so a window begins
 // between two moments, and the next one between two that lie further apart, unless
 // a pause brings them together again. A request belongs to one of the windows that
 // it can have met with the earliest and with the latest begin of each. If it can

@@ -171,7 +171,7 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 
 // group is what a pass has brought into memory: the records of neighbouring
 // subjects, those of one next to each other. A record's subject is known by
-// its place, so that the field numbers the takes of give-backs.
+// its place, so the field numbers the takes of give-backs.
 type group struct {
 	records []record
 	start   []int // of each subject's records, and the end of the last one's

@@ -222,7 +222,7 @@ func (j *judge) crossed(leak int64) {
 	}
 }
 
-// overOffered is for subjects whose units come back, so that what was asked for
+// overOffered is for subjects whose units come back, so what was asked for
 // cannot be held against the limit.
 func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wrongly }
 

@@ -188,7 +188,7 @@ func (t *tumbling) overWindow() (over excess, may int64) {
 // one that is over nothing can be added any more.
 //
 // A take that was called in an earlier window and answered in this one was
-// charged to either. Low does not contain it, so that what was given back of it
+// charged to either. Low does not contain it, so what was given back of it
 // changes nothing there; and as soon as it is given back, this window surely does
 // not contain it. A give-back that names no take is taken out of low, and left in
 // high.

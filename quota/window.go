@@ -66,7 +66,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 }
 
 // Tumbling reports whether windows of this kind follow each other without
-// overlap, so that every moment lies in exactly one of them.
+// overlap: then every moment lies in exactly one of them.
 func (k Kind) Tumbling() bool { return k >= CalendarMonth && k <= Fixed }
 
 // HasLength reports whether windows of this kind have a length of their own.
@@ -198,7 +198,7 @@ func (w Window) start(index int64) time.Time {
 }
 
 // hourOffset is the part of an hour by which the zone's full hours differ from
-// UTC's. It is fixed per zone, so that hours never overlap: in the one zone
+// UTC's. It is fixed per zone, so hours never overlap: in the one zone
 // whose summer time is half an hour (Lord Howe) hours follow standard time.
 func (w Window) hourOffset() int64 {
 	_, a := time.Date(2000, time.January, 1, 0, 0, 0, 0, w.location()).Zone()

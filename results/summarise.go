@@ -232,7 +232,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 }
 
 // severity orders verdicts: over several rounds the highest one stands. A clause
-// that some round kept was exercised, so that kept outranks not exercised.
+// that some round kept was exercised, so kept outranks not exercised.
 var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided: 4, Broken: 5}
 
 // mergeClauses keeps each clause once, with the amounts of its worst round.

@@ -65,8 +65,8 @@ type Summary struct {
 	ResponseCounts bool `json:"response_counts"`
 	// Throughput is decisions per second: the mean over rounds.
 	Throughput Figure `json:"throughput_per_s"`
-	// Ratio is throughput by that of the reference loop of the same round, the mean over
-	// rounds, with 0 rounds if there was none.
+	// Ratio is throughput divided by that of the reference loop of the same round, the
+	// mean over rounds, with 0 rounds if there was none.
 	Ratio Figure `json:"ratio_to_reference"`
 	// Service is the time from the actual start of a request.
 	Service Percentiles `json:"service_ns"`

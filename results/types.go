@@ -188,8 +188,8 @@ type Run struct {
 	// Form is what the strategy is in relation to its source: documented, hardened,
 	// baseline and so on.
 	Form string `json:"form"`
-	// PerProcess is set if each instance of the application counts for itself, so
-	// that the limit holds in each alone.
+	// PerProcess is set if each instance of the application counts for itself:
+	// then the limit holds in each alone.
 	PerProcess bool `json:"per_process,omitempty"`
 	// Outside is set if what decides is a service that was measured from outside, and
 	// can be neither simulated nor explored.

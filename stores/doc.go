@@ -18,6 +18,6 @@
 // Linux; what else is left behind, the next Open removes.
 //
 // Connections count their own traffic in a [Meter]: commands, round trips and
-// bytes as they pass the socket, so that repeats which a client library makes
+// bytes as they pass the socket, so repeats which a client library makes
 // on its own account are seen too.
 package stores

@@ -27,7 +27,7 @@ type Keeper interface {
 type Holding struct {
 	// Scope is what it is named after.
 	Scope Scope
-	// Name is what the server knows it by: the keys' prefix, or the schema, or what the
+	// Name is its name on the server: the keys' prefix, or the schema, or what the
 	// names of nodes and streams begin with.
 	Name string
 	// State says whether anyone uses it.

@@ -150,12 +150,12 @@ type Meta struct {
 	// only refuses policies with other Costs.
 	Serves func(p *quota.Policy) error
 	Reset  Reset
-	// GivesBack is set if instances implement [Refunder], so that units can be
+	// GivesBack is set if instances implement [Refunder]: then units can be
 	// returned. It says beforehand what an assertion says of an open instance.
 	GivesBack bool
 	Counts    quota.Counting
-	// PerProcess is set if each instance counts for itself, in its own memory, so
-	// that several together admit several limits.
+	// PerProcess is set if each instance counts for itself, in its own memory:
+	// then several together admit several limits.
 	PerProcess bool
 	// Control is set if the strategy also checks the instrument.
 	Control Control

@@ -57,9 +57,9 @@ func (t taker) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.Read
 	return []quota.Reading{{Tier: quota.TierProcess, Units: t.own, Known: true}}, nil
 }
 
-// What a step leads to that is one of several in a run is what it leads to in a run of
-// its own: in strategies without memory and with some, with faults, and when instances
-// have memory or an event in common that the search was not told of.
+// A step that is one of several in a run leads to the same as in a run of its own: in
+// strategies without memory and with some, with faults, and when instances have memory
+// or an event in common that the search was not told of.
 func TestBranchesAsAlone(t *testing.T) {
 	testenv.Sequential(t)
 	counts := entwine(func(ctx context.Context, e *entwined) error {

@@ -195,8 +195,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// hasEnd reports whether what is counted under the policy is forgotten one day, so
-// that a key without a deadline is one that stays for ever.
+// hasEnd reports whether what is counted under the policy is forgotten one day:
+// then a key without a deadline is one that stays for ever.
 func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
 
 // probe notes a limiter that never admits again: its time then does not come from

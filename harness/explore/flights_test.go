@@ -139,7 +139,7 @@ func TestForeignFewPreemptions(t *testing.T) {
 		}
 		cfg.Preemptions = 1
 		claim := "all schedules with at most 1 preemption ("
-		if learns { // callers share an instance, so that a reply is a step, too
+		if learns { // callers share an instance, so a reply is a step, too
 			claim = "all schedules with at most 1 preemption before a command ("
 		}
 		r, err = explore.Run(t.Context(), wordyOne(t, false, learns), cfg)

@@ -191,7 +191,7 @@ func TestLastClientComesToEachInstance(t *testing.T) {
 	}
 }
 
-// What the last client does one after the other excuses what a schedule does, so that a
+// What the last client does one after the other excuses what a schedule does, so a
 // token has to say whether there is one.
 func TestTokenHoldsAsks(t *testing.T) {
 	sel, err := strategies.Parse("decr-expire")

@@ -29,7 +29,7 @@ func inFlight(w *engine.World, step engine.Choice, before int32) int32 {
 }
 
 // pauseCost is how many preemptions time counts for that passes within a call: callers
-// are seldom held up for as long as a key lives, so that schedules in which time passes
+// are seldom held up for as long as a key lives, so schedules in which time passes
 // between calls come first.
 const pauseCost = 2
 

@@ -26,7 +26,7 @@ var (
 	// ErrNotDeterministic says that a strategy took another way in the second run of
 	// one schedule: it depends on something that the explorer does not control.
 	ErrNotDeterministic = engine.ErrNotDeterministic
-	// ErrUnseen says that not all of the strategy's work was seen, so that nothing
+	// ErrUnseen says that not all of the strategy's work was seen, so nothing
 	// may be claimed. It comes with the result, of which Withheld has the reasons.
 	ErrUnseen = errors.New("nothing may be claimed")
 )

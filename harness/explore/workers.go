@@ -19,7 +19,7 @@ const workersFrom = 256
 const perWorker = 64
 
 // workers try steps on several engines at once. What they lead to is taken in by the
-// search alone, in the order of the steps, so that it finds the same with any number of workers.
+// search alone, in the order of the steps, so it finds the same with any number of workers.
 type workers struct {
 	s   *search
 	ctx context.Context //nolint:containedctx // of the one walk that it serves
@@ -42,8 +42,8 @@ type departure struct {
 	busy bool
 }
 
-// errEnded is what a worker is left with whose goroutine the strategy has ended, e.g. by
-// the FailNow of a test.
+// errEnded is the error of a worker whose goroutine the strategy has ended, e.g. by the
+// FailNow of a test.
 var errEnded = errors.New("the strategy has ended the goroutine that it was called on")
 
 // job is a batch of steps.

@@ -80,7 +80,7 @@ const (
 	// must have time to notice an outage and to connect again.
 	DefaultOutageDuration = time.Second
 	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
-	// speed of a virtual machine wanders from second to second, so that what helps is a
+	// speed of a virtual machine wanders from second to second, so what helps is a
 	// loop right before and right after each strategy.
 	DefaultReferenceLength = 40 * time.Millisecond
 )
@@ -212,7 +212,7 @@ func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
 }
 
 // pipelineTimeout is the timeout of a read or a write of a client with pipelines. It keeps
-// no deadline of a caller once a command is in a pipeline, so that a decision may take two
+// no deadline of a caller once a command is in a pipeline, so a decision may take two
 // of these if a server does not answer: that of the pipeline ahead, and its own. 0 is
 // the client's default.
 func (c *Config) pipelineTimeout() time.Duration {

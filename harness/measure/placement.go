@@ -120,7 +120,7 @@ func (g *ground) shared(reason string) results.Placement {
 
 // forPacer is the number of threads that run Go code, if n would do without the
 // pacer of an open loop: on a single one it would take turns with the workers. A pacer
-// that releases often keeps its thread, so that workers have two only if there are
+// that releases often keeps its thread, so workers have two only if there are
 // three. With fewer releases a third thread would compete for two cores in vain.
 func (g *ground) forPacer(n int) int {
 	switch {

@@ -57,7 +57,7 @@ func TestSubjectsTakeMemoryWhenAskedFor(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoIsAskedIsFilled: filling takes requests, so that subjects which the pass
+// TestOnlyWhoIsAskedIsFilled: filling takes requests, so subjects which the pass
 // cannot ask about are left alone. Those it asks about are filled, by several callers
 // at a time.
 func TestOnlyWhoIsAskedIsFilled(t *testing.T) {

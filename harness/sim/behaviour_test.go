@@ -24,7 +24,7 @@ func repeats(n int) int {
 // length of a month; but an instance whose clock is ahead begins the new month
 // early, and grants in the old one what belongs to the new. incr-expire grants
 // the limit once more: the time to live is reckoned by the clock that is ahead,
-// so that the old month's key goes before the month does.
+// so the old month's key goes before the month does.
 func TestMonthEnds(t *testing.T) {
 	most := map[string]int64{"incr-expire": 2, "incr-expire-atomic": 1}
 	for _, end := range []time.Time{

@@ -23,7 +23,7 @@ type Config struct {
 	// trace is replayed at its recorded speed. Instances are those of one region.
 	//
 	// A store named "redis", if there is one, carries out the commands instead of
-	// the Redis in this process. It has a clock of its own, so that Start must lie in
+	// the Redis in this process. It has a clock of its own, so Start must lie in
 	// its future, and keys that expire in virtual time are deleted there. Other
 	// stores are not used: no database has virtual time.
 	harness.Plan

@@ -37,7 +37,7 @@ type site struct {
 	admin redis.UniversalClient
 }
 
-// scope of all keys. It is the same in every run, so that traces are.
+// scope of all keys. It is the same in every run, so traces are.
 const scope = stores.Scope("sim")
 
 func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (memredis.Redis, error)) (*site, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // subject is one holder of the policy, with what callers were told so far. One
-// caller runs at a time, so that plain numbers say at any moment what the oracle
+// caller runs at a time, so plain numbers say at any moment what the oracle
 // works out of intervals afterwards; the verdict is the oracle's, this is for
 // the series.
 type subject struct {
@@ -157,8 +157,8 @@ func (s *subject) renew(index, at int64) {
 	}
 }
 
-// apart reports whether a window's units are its own alone, so that its cell says
-// when a rejection is wrong.
+// apart reports whether a window's units are its own alone: then its cell
+// says when a rejection is wrong.
 func (t *truth) apart() bool { return t.policy.Window.Kind != quota.Rolling && !t.hasOwn() }
 
 // begin notes a request.

@@ -1,7 +1,7 @@
 // Package answer says what a record means for somebody who must choose: which
 // strategies enforce the policy, the cheapest of them, what is wrong with the others,
 // and what was not tested. It is computed from the record alone. All that ranks or
-// colours strategies goes by it, so that tables, plots and pages agree.
+// colours strategies goes by it, so tables, plots and pages agree.
 package answer
 
 import (

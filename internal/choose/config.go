@@ -226,7 +226,7 @@ func (c *Config) crossed() quota.Policy {
 }
 
 // Requests' worth of a limit that is crossed often: what is committed is soon deleted,
-// so that uploads need a lower one.
+// so uploads need a lower one.
 const (
 	crossedRequests = 50
 	crossedUploads  = 10

@@ -12,5 +12,5 @@
 // [Client] puts a go-redis client in front of a table without a socket, and
 // [Table.Process] answers the common commands of one without even that. If a
 // strategy sends a command that the table lacks, [WithFallback] runs it on
-// miniredis ([Mini]) in its place, so that the table invalidates no strategy.
+// miniredis ([Mini]) in its place, so the table invalidates no strategy.
 package memredis

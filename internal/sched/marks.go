@@ -11,7 +11,7 @@ func (s *Scheduler) touch(made uint64, number int) {
 	}
 }
 
-// counts reports whether there are few steps in a run, so that all can be noted.
+// counts reports whether there are few steps in a run: then all can be noted.
 func (s *Scheduler) counts() bool { return s.reused && s.queue == nil }
 
 // numbered is the number of a mutex or an event that is made now.

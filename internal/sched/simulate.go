@@ -172,7 +172,7 @@ type entry struct {
 }
 
 // before is 1 if an entry comes before another, and 0 otherwise. Which of two comes
-// first cannot be predicted, so that no branch is to depend on it.
+// first cannot be predicted, so no branch is to depend on it.
 func (e *entry) before(o *entry) uint64 {
 	_, borrow := bits.Sub64(e.seq, o.seq, 0)
 	_, borrow = bits.Sub64(uint64(e.at), uint64(o.at), borrow)

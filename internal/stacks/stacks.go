@@ -62,7 +62,7 @@ func number(text string) (id uint64, rest string) {
 // mostText bounds the text of all stacks, in bytes.
 const mostText = 64 << 20
 
-// All are the goroutines of the program. All of them are stopped meanwhile, so that
+// All are the goroutines of the program. All of them are stopped meanwhile, so
 // whatever they wrote up to then is seen by the caller.
 func All() map[uint64]Goroutine {
 	buf := make([]byte, 1<<20)

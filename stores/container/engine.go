@@ -35,8 +35,8 @@ type engine struct {
 	host string
 	// shared is set if containers can use this machine's network itself.
 	shared bool
-	// local is set if containers run on this machine's own kernel, so that their
-	// processes are processes here.
+	// local is set if containers run on this machine's own kernel: then
+	// their processes are processes here.
 	local bool
 }
 

@@ -283,7 +283,7 @@ func explain(err error, addr, password string) error {
 }
 
 // verifier is what a server started here keeps of its password. The password is random, so
-// that hashing it once protects it as well as the usual 4,096 times, which take a
+// hashing it once protects it as well as the usual 4,096 times, which take a
 // millisecond of both sides at each connection of each run.
 func verifier(password string) string {
 	mac := func(key []byte, text string) []byte {

@@ -67,7 +67,7 @@ type entry struct {
 	units   int64
 	at      time.Time
 	initial bool // set up by an operator, not by a request
-	settled bool // committed, so that it ends only by a refund or with the window
+	settled bool // committed, so it ends only by a refund or with the window
 }
 
 func (l *ledger) add(e entry) {
@@ -164,7 +164,7 @@ type pail struct {
 	full   quota.Level
 }
 
-// now is what has flowed in by a moment.
+// now is the amount that has flowed in by a moment.
 func (p *pail) now(t time.Time) quota.Level { return p.flow.At(int64(t.Sub(p.origin))) }
 
 // take takes units out.

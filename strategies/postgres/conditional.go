@@ -42,7 +42,7 @@ func (c *conditional) charge(ctx context.Context, req quota.Request, window int6
 	p := req.Policy
 
 	// An UPDATE that finds no row says too little: there may be none yet. After
-	// the first round there is one, so that of the second the answer stands.
+	// the first round there is one, so of the second the answer stands.
 	for range 2 {
 		used, charged, err := number(ctx, c.pool, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
 		if err != nil || charged {

@@ -42,7 +42,7 @@ var (
 const settleGrace = time.Second
 
 // The faults that the hardened form tolerates. What Redis loses is lost: while its
-// ledger is gone, nothing is known of uploads under way, so that eviction is not
+// ledger is gone, nothing is known of uploads under way, so eviction is not
 // tolerated.
 var hardenedTolerates = []quota.Fault{
 	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit,

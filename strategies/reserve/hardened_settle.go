@@ -12,7 +12,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// errEnded is what committing an upload gives whose reservation has ended, so that
+// errEnded is what committing an upload gives whose reservation has ended, so
 // its units may be another's.
 var errEnded = errors.New("its reservation has ended, or its file was deleted")
 

@@ -42,17 +42,17 @@
 // The first value is the default.
 //
 // write=back is the charge described above. write=through adds to the table in a
-// transaction of its own and drops the cached counts of all kinds, so that the
+// transaction of its own and drops the cached counts of all kinds, so the
 // next check is a miss; it marks the agent in the filter of its instance only,
-// never in the shared set, so that the next rebuild forgets it, and has no queue.
+// never in the shared set, so the next rebuild forgets it, and has no queue.
 // write=literal is the listing of that charge as it stands: having dropped the
-// counts it adds to them, so that Redis holds the last charge alone and does not
+// counts it adds to them, so Redis holds the last charge alone and does not
 // reject.
 //
 // names=schema uses the columns and fields that the record lists. names=literal
 // puts them together from a type's name, as its listings do: requests and tokens
 // work, tokens in a field that the schema does not have; sandboxes and storage
-// have no column of that name, so that checks and charges that need it fail in
+// have no column of that name, so checks and charges that need it fail in
 // SQL. If such a count came to be in Redis, its limit did not, and the check
 // fails there. Both errors are [strategies.ErrPrescribed]. The names "tokens",
 // "sandboxes" and "storage" are those that the columns and fields of limits have.
@@ -80,7 +80,7 @@
 //
 // lag=5s is the record's delay between a charge and its write to PostgreSQL, and
 // batch=1 its one job per charge: one worker per instance runs them in order, one
-// statement each, so that a queue under load grows without bound. lag=0s,batch=256
+// statement each, so a queue under load grows without bound. lag=0s,batch=256
 // is what one would build.
 //
 // source=primary is the database that the record's service connects to.
@@ -98,7 +98,7 @@
 // down=prose: when Redis does not answer, PostgreSQL decides by its function
 // alone; when neither does, the request is admitted. down=unified is the record's
 // unified listing: the PostgreSQL path writes to Redis, whose error escapes, so
-// that losing Redis fails every check that the filter does not answer; an error
+// losing Redis fails every check that the filter does not answer; an error
 // of PostgreSQL admits if Redis could not be reached before, and fails a miss.
 // down=service is the listing of its service, which takes the same path after any
 // error of Redis and admits nothing without an answer.

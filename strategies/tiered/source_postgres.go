@@ -104,7 +104,7 @@ func (p *postgresSource) charge(ctx context.Context, u *use, s quota.Subject, un
 }
 
 // writeBack sends all statements at once and runs them in one transaction, so
-// that all items are left when one fails.
+// all items are left when one fails.
 func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBack) ([]writeBack, error) {
 	// Every instance locks rows in the order of agents, or two of them could wait
 	// for each other. The order of one agent's items, which decides, is kept.

@@ -245,7 +245,7 @@ func TestWriteBackSurvivesAnOutage(t *testing.T) {
 }
 
 // TestConcurrent runs everything at once. With the cache warm nothing erases a
-// charge, so that Redis holds exactly what was admitted.
+// charge, so Redis holds exactly what was admitted.
 func TestConcurrent(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		if s.pool == nil {

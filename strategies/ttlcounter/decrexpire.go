@@ -67,7 +67,7 @@ type decrExpire struct {
 
 // once remembers which counts this process has created, of one window: with the
 // next window's first key it forgets those of the last. A key that is created
-// once more stays unchanged, so that forgetting costs a command and nothing else.
+// once more stays unchanged, so forgetting costs a command and nothing else.
 type once struct {
 	// mu is never held across anything that waits.
 	mu    sync.Mutex

@@ -17,7 +17,7 @@ var decrLiteralMeta = strategies.Meta{
 	Counts: quota.CountsAttempts,
 	Record: ofRecord("ADR-009"),
 	// Nothing is promised about rejections: the count starts at 0 and not at the
-	// limit, so that every request may meet one.
+	// limit, so every request may meet one.
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultEviction, quota.FaultOutage),

@@ -15,7 +15,7 @@ var dequeMeta = strategies.Meta{
 	Form:   strategies.Documented,
 	Kinds:  kinds,
 	// Moments grow old one by one. Nothing happens when a fixed window ends,
-	// so that the next one may begin with less than its limit.
+	// so the next one may begin with less than its limit.
 	Reset:      strategies.ResetsMissing,
 	Counts:     quota.CountsAdmitted,
 	PerProcess: true,

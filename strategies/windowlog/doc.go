@@ -8,7 +8,7 @@
 // same subject overlaps with.
 //
 // Rows carry the moment of the request by the application's clock. If windows
-// follow each other they carry the window's number too, so that a window begins
+// follow each other they carry the window's number too, so a window begins
 // with nothing.
 package windowlog
 

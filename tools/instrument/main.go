@@ -116,7 +116,7 @@ type tool struct {
 	stderr     io.Writer
 	dir        string // temporary
 	base, here *side  // base is nil if no probe needs it
-	named      string // the commit: the beginning of its hash, which is what committed files name it by
+	named      string // the commit: the beginning of its hash, by which committed files name it
 	worktree   bool
 	given      []module  // that the base was built with, in this tree's versions
 	others     []float64 // shares of the processors that other programs took, by sample

@@ -19,8 +19,8 @@ const (
 	committed = "../../docs/strategies"
 )
 
-// TestPagesAreCurrent: what is committed is what this program writes from the committed
-// records.
+// TestPagesAreCurrent: the committed pages are those that this program writes from the
+// committed records.
 func TestPagesAreCurrent(t *testing.T) {
 	const refresh = "run make pages, and commit what it writes"
 	out := t.TempDir()

@@ -27,8 +27,8 @@ const (
 // board is the cluster as a [keep.Board].
 type board struct {
 	*Store
-	// lease is what the key of this process expires by; 0 if there is none yet. Its
-	// methods are not called at once.
+	// lease is the lease by which the key of this process expires; 0 if there is
+	// none yet. Its methods are not called at once.
 	lease clientv3.LeaseID
 }
 

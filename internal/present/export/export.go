@@ -36,7 +36,7 @@ func Metrics(r *results.Run) []Metric {
 
 // Timings are those of [Metrics] that are measured on a clock. Only a closed loop has
 // a time per decision: an open one has a rate that was asked for. The ratio is the
-// throughput by that of the reference loop of the same round.
+// throughput divided by that of the reference loop of the same round.
 func Timings(r *results.Run) []Metric {
 	return clocked(r, r.Audit.ResponseValid() || !r.Audit.TimingsValid)
 }

@@ -17,7 +17,7 @@ const driftTitle = "Drift at the end of each round"
 
 // Drift draws how far counters were from the truth when nothing was in flight any more,
 // round by round: the worst reading with its sign, in percent of the limit. Rounds begin
-// with counters of their own, so that the lines are no trend. Strategies without drift
+// with counters of their own, so the lines are no trend. Strategies without drift
 // are named; if there is none at all, it returns [ErrNothingToPlot].
 func Drift(f results.File) (*Plot, error) {
 	all := plotted(f)

@@ -11,7 +11,7 @@ import (
 )
 
 // exactCostLines renders what the cost probe counted, if there was one. It
-// leaves out allocations: the runtime counts them in batches, so that those of a
+// leaves out allocations: the runtime counts them in batches, so those of a
 // single decision are only exact on average, which the sample tells better.
 func exactCostLines(page layout.Page, f results.File, group []results.Summary) []string {
 	var all []column

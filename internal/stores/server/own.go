@@ -18,8 +18,8 @@ type Server interface {
 	Ended() bool
 	// LastWords is the end of its log, on one line.
 	LastWords() string
-	// Local reports whether its processes are of this machine, so that they can be
-	// listed and confined.
+	// Local reports whether its processes are of this machine: then they can
+	// be listed and confined.
 	Local() bool
 	// Processes are the numbers of its processes, parents before their children.
 	Processes(ctx context.Context) ([]int, error)

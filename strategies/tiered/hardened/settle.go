@@ -65,7 +65,7 @@ func reserved(r *quota.Reservation) account {
 }
 
 // outwait waits until leases that have so many milliseconds left are over. Scripts
-// cut moments to whole milliseconds, so that a lease may last one longer than this
+// cut moments to whole milliseconds, so a lease may last one longer than this
 // one knows.
 func (in *instance) outwait(ctx context.Context, ms int64) error {
 	if ms <= 0 {

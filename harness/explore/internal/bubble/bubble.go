@@ -6,7 +6,7 @@
 //
 // What a strategy keeps in memory is not looked at. Two schedules lead to the same
 // state if each instance has seen the same at the same moments and the store holds
-// the same, so that nothing can be missed that is hidden in a closure.
+// the same, so nothing can be missed that is hidden in a closure.
 //
 // What cannot be run so is named and never judged: a mutex that one caller holds while
 // it waits for the store and another waits for, a connection of the strategy's own, and

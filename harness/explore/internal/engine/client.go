@@ -23,8 +23,8 @@ type Client struct {
 	Witness *witness.Witness
 	// Strategy is the instance that it asks.
 	Strategy func() strategies.Strategy
-	// Over reports whether the run was given up, so that nothing is recorded any more;
-	// nil if clients end by themselves.
+	// Over reports whether the run was given up: then nothing is recorded any
+	// more; nil if clients end by themselves.
 	Over func() bool
 	// Turn is called whenever a call of the strategy has returned, and waits until what
 	// it was told may be written down; nil if one client runs at a time.
