@@ -93,7 +93,7 @@ func TestSweepNonsense(t *testing.T) {
 	p.requireUntouched()
 }
 
-// Ctrl-C in the midst of a sweep keeps what was measured, and says what it is.
+// Ctrl-C during a sweep keeps what was measured, and says what it is.
 func TestSweepInterrupted(t *testing.T) {
 	p := newPlace(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -31,7 +31,7 @@ type astray struct {
 	env strategies.Env
 	bad func(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error)
 	at  int64
-	// blocked counts the calls that wait for ever, of all instances.
+	// blocked counts the calls that wait forever, of all instances.
 	blocked *atomic.Int64
 
 	mu   sync.Mutex
@@ -82,7 +82,7 @@ func blocks(_ context.Context, a *astray, _ quota.Request) (quota.Decision, erro
 
 func holdsMutex(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error) {
 	if !a.held.TryLock() {
-		a.blocked.Add(1) // for ever in virtual time alone
+		a.blocked.Add(1) // forever in virtual time alone
 		a.held.Lock()
 	}
 	defer a.held.Unlock()

@@ -39,9 +39,9 @@
 // requests of one unit come strictly one after the other. Otherwise it is a lower
 // bound, which can be short if operations take about as long as the window.
 //
-// Of a bucket, the certain leak is likewise the largest sum of excesses of stretches
-// that do not overlap: what was taken in one for certain, less what the bucket holds
-// and what flowed in. With whole units it can be one short.
+// For a bucket, the certain leak is likewise the largest sum of excesses of
+// stretches that do not overlap: what was taken in one for certain, less what the
+// bucket holds and what flowed in. With whole units it can be one short.
 //
 // Windows that begin with their first request begin as uncertainly as that request
 // took effect, and later ones more so, until a pause. Requests are placed among the

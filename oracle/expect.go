@@ -27,10 +27,10 @@ type Expectation struct {
 // was charged to the window in force at the reading counts: the policy's window
 // under tumbling policies, the subject's own window if it begins with its first
 // request, one window's length back under rolling ones, everything under standing
-// ones. Of a bucket it is what is missing from it. A give-back counts if its take counts. One
-// that names no take (see [Event]) may belong to any take before it, and only
-// lowers the lower end. The subject's initial units count in the window of the
-// epoch; under rolling policies, for one length from the epoch on.
+// ones. For a bucket it is what is missing from it. A give-back counts if its take counts.
+// One that names no take (see [Event]) may belong to any take before it, and only lowers the
+// lower end. The subject's initial units count in the window of the epoch; under rolling
+// policies, for one length from the epoch on.
 //
 // Whatever overlaps the reading widens the interval, and so does a failed
 // operation, and a rejection without the store, in the windows that it touched:

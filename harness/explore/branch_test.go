@@ -12,7 +12,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// entwined is a strategy of which two instances have something in common.
+// entwined is a strategy with two instances that have something in common.
 type entwined struct {
 	env  strategies.Env
 	have *common

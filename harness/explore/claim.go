@@ -196,7 +196,7 @@ func count(n int, what string) string {
 }
 
 // hasEnd reports whether what is counted under the policy is forgotten one day:
-// then a key without a deadline is one that stays for ever.
+// then a key without a deadline is one that stays forever.
 func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
 
 // probe notes a limiter that never admits again: its time then does not come from

@@ -100,7 +100,7 @@ type Config struct {
 	// be registered, and the program must call [harness.ServeIsolated].
 	Isolate bool
 
-	// gaveUp is closed once nobody waits for the search any more, be it that it hangs.
+	// gaveUp is closed once nobody waits for the search any more, for example because it hangs.
 	gaveUp <-chan struct{}
 	// shares is [engine.Setup.Shares] of the search that a schedule was found by.
 	shares bool

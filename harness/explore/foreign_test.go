@@ -326,7 +326,7 @@ func (p *patient) Allow(ctx context.Context, key string) (bool, error) {
 	return false, errors.New("the lock is held")
 }
 
-// Who sleeps is woken by time that passes, which is no fault if nothing else is left.
+// A sleeper is woken by time that passes, which is no fault if nothing else is left.
 func TestForeignSleep(t *testing.T) {
 	sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
 		return &patient{strategies.Redis(env), p.Limit}

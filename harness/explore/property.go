@@ -28,8 +28,8 @@ const (
 	// come one after the other and nothing fails. Or it expires sooner than after any
 	// such order of their actions with as many units in use.
 	TTL Property = "ttl"
-	// Stranded: at rest, a tier counts units that no caller holds, be it explained by
-	// a fault or not, and that do not end by themselves.
+	// Stranded: at rest, a tier counts units that no caller holds, explained by a
+	// fault or not, and that do not end by themselves.
 	Stranded Property = "stranded"
 	// Negative: a stored number is below zero, although none is if the clients
 	// come one after the other and nothing fails.

@@ -147,7 +147,7 @@ type taken struct {
 // putToSleep puts the last step of the later of two orders to sleep: of step a and then b, and
 // of b and then a.
 func (s *sleepSets) putToSleep(g *graph, next []open, a, b taken) {
-	// Of the first order it is b that comes last, of the second one a.
+	// In the first order b comes last, in the second one a.
 	first, second, foot := a.to, b.to, a.foot
 	one, other := slices.Index(next[first].next, b.step), slices.Index(next[second].next, a.step)
 	if one < 0 || other < 0 {

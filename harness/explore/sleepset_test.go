@@ -80,8 +80,8 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 	return left
 }
 
-// Of every strategy, a search that leaves orders out meets the same states, each first by
-// the same step, and finds the same, with and without faults.
+// For every strategy, a search that leaves orders out meets the same states, each first
+// by the same step, and finds the same, with and without faults.
 func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 	testenv.Sequential(t)
 	bound := testenv.Pick(60, 700)

@@ -303,7 +303,7 @@ func TestSQLThatCannotBeExplored(t *testing.T) {
 	}
 }
 
-// A transaction that is left open keeps others waiting for ever.
+// A transaction that is left open keeps others waiting forever.
 func TestStuckOnPostgres(t *testing.T) {
 	m := plantSQL(sqlPlant{}).Meta
 	open := m.Open

@@ -146,7 +146,7 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 			}
 			if s.counts && last >= 0 {
 				rests := !s.Flight(last).InFlight()
-				// Of code in a bubble, whoever can take a step is at the store, where no
+				// In a bubble, an actor that can take a step is at the store, where no
 				// script has a second action.
 				if goesOn := slices.Contains(s.Enabled(nil, false), engine.Choice{Kind: engine.StepActor, ID: last}); s.sel.Foreign && goesOn == rests {
 					t.Fatalf("after %s actor %d rests: %t, and could take a step: %t", c, last, rests, goesOn)

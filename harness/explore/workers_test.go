@@ -20,7 +20,7 @@ import (
 )
 
 // A strategy that ends the goroutine that it is called on, as the FailNow of a test does,
-// ends the search: nothing is claimed, and no worker waits for another for ever.
+// ends the search: nothing is claimed, and no worker waits for another forever.
 func TestEndedGoroutine(t *testing.T) {
 	var gone atomic.Bool // it ends one goroutine, which may be that of any worker
 	ends := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {

@@ -21,7 +21,7 @@ type followUp struct {
 	fate        workloads.Fate // what happens now
 	units       int64          // held by the caller
 	actual      int64          // units that a commit is for
-	hold        int64          // from commit to deletion; 0 for ever
+	hold        int64          // from commit to deletion; 0 is forever
 	// takeCall and takeReply are those of the take, since the epoch.
 	takeCall, takeReply int64
 	call                int64 // of the commit or refund

@@ -159,7 +159,7 @@ func uploads(t *testing.T, fail, abandon float64) sim.Config {
 
 // An abandoned upload holds nothing from the end of its URL's life on, so what
 // the counter still holds of it is drift, and the job that sums up stored files
-// heals it. Held for ever by the truth, healing would show as leak.
+// heals it. Held forever by the truth, healing would show as leak.
 func TestAbandonedUploadsAreStrandedUntilTheSync(t *testing.T) {
 	cfg := uploads(t, 0, 0.2)
 	r := run(t, cfg).Runs[0]

@@ -87,7 +87,7 @@ const (
 )
 
 // The first and the last moment at which virtual time may begin. It is counted in
-// nanoseconds since 1970, which end in 2262, and what follows upon it must fit: ten
+// nanoseconds since 1970, which end in 2262, and what follows it must fit: ten
 // years of duration, the windows of that time, and clocks that are ahead.
 var (
 	firstStart = time.Unix(0, 0).UTC()

@@ -252,7 +252,7 @@ func (i storeHook) answer(cmd redis.Cmder) (error, bool) {
 		return errDown, true
 	}
 	i.present()
-	if _, script := cmd.(*redis.Cmd); script { // it may run for ever
+	if _, script := cmd.(*redis.Cmd); script { // it may run forever
 		return nil, false
 	}
 	return i.table.Process(cmd)

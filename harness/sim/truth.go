@@ -30,7 +30,7 @@ type inWindow struct {
 	window int64 // index of the window
 	used   int64 // units admitted and not given back, the initial ones included
 	open   int64 // units asked for and not answered
-	// loose units may be in a counter or not, for ever: of calls that failed, and
+	// loose units may be in a counter or not, forever: of calls that failed, and
 	// of rejections that did not reach the store.
 	loose    int64
 	attempts int64 // units of rejections

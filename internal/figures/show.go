@@ -210,7 +210,7 @@ func micros(of func(*results.Cost) float64) func(*results.Summary, *Notes) strin
 	}
 }
 
-// keysWithoutTTL says how many keys will stay for ever.
+// keysWithoutTTL says how many keys will stay forever.
 func keysWithoutTTL(s *results.Summary, _ *Notes) string {
 	if s.Cost.KeysWithoutTTL == 0 {
 		return ""

@@ -15,7 +15,7 @@ import (
 )
 
 // Watchdog notices that a strategy blocks outside of a simulated world: on a mutex that
-// a parked caller holds, on a channel, or for ever. Nothing can go on then, since one
+// a parked caller holds, on a channel, or forever. Nothing can go on then, since one
 // goroutine runs at a time.
 type Watchdog struct {
 	// Patience is how long a strategy may do nothing that the world sees, by the wall

@@ -38,7 +38,7 @@ func (s *Set) Print(w io.Writer, command string, remarks map[string]string) erro
 	return err
 }
 
-// yaml is what follows upon a setting's key and a colon.
+// yaml is what follows a setting's key and a colon.
 func (s *Set) yaml(x Setting) (string, error) {
 	text := x.Value.String()
 	switch {

@@ -286,7 +286,7 @@ func TestHardenedLostReply(t *testing.T) {
 }
 
 // TestHardenedUnderLoad: callers upload, fail, delete and do all of it twice, and
-// some die in the midst of it, while the sync runs all the time. As much is left
+// some die while they do it, while the sync runs all the time. As much is left
 // in Redis as in the database.
 func TestHardenedUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {

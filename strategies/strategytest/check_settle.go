@@ -86,8 +86,8 @@ func checkDoubleRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b.hold()
 }
 
-// checkCommit: what is committed, be it as much as was reserved, less or more,
-// stays in use until it is refunded at its actual size.
+// checkCommit: what is committed (as much as was reserved, less or more) stays
+// in use until it is refunded at its actual size.
 func checkCommit(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b := refunder(tb, m, stores, 9)
 	if _, ok := b.instances[0].(strategies.Committer); !ok {

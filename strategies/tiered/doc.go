@@ -21,7 +21,7 @@
 //     good, also after a refund or a raised limit.
 //   - Limits have no expiry and are read anew only when the count is missing.
 //   - A charge made after the hash expired makes one that holds that charge alone;
-//     without another charge it lives for its hour, and with ttl=literal for ever.
+//     without another charge it lives for its hour, and with ttl=literal forever.
 //   - A count without a limit is an error, and stays one for as long as the count
 //     lives. Failing open on a miss makes such a count.
 //   - No window is ever reset.

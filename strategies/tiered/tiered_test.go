@@ -183,7 +183,7 @@ func TestOutages(t *testing.T) {
 				in.provision(p, strategies.Grant{Subject: subject, Limit: 2}, strategies.Grant{Subject: full, Limit: 2, Used: 2})
 				in.losesRedis()
 				req := quota.Request{Subject: subject, Policy: p, Units: 1}
-				// PostgreSQL answers, and as no charge reaches it, admits for ever.
+				// PostgreSQL answers, and as no charge reaches it, admits forever.
 				for range 5 {
 					d, err := in.Take(t.Context(), req)
 					if err != nil || !d.Admitted || !d.Degraded || d.Tier == quota.TierRedis || d.Tier == quota.TierProcess {

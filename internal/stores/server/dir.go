@@ -95,7 +95,7 @@ func (d *Dir) Remove() error {
 
 // removeDir deletes a private directory, and the lock in it last. A directory
 // without a lock is taken for another program's: what a killed process left of it
-// would stay for ever.
+// would stay forever.
 func removeDir(path string, remove func(path string) error) error {
 	entries, err := os.ReadDir(path)
 	switch {

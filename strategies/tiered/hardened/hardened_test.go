@@ -412,7 +412,7 @@ func TestPurge(t *testing.T) {
 }
 
 // TestNotesOfStandingRefundsArePurged: a window without an end keeps what it counts,
-// and not for ever what was given back in it.
+// and not forever what was given back in it.
 func TestNotesOfStandingRefundsArePurged(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		late := &ahead{}
