@@ -87,7 +87,7 @@ func compareCommand() *cobra.Command {
 	return cmd
 }
 
-// compare reads both records and holds them against each other.
+// compare reads both records and compares them.
 func (s *compareSettings) compare(base, head string) (*compare.Comparison, error) {
 	o := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings), Strict: s.strict}
 	for _, t := range o.Timings {

@@ -43,7 +43,7 @@ func TestSweep(t *testing.T) {
 	p.requireNothingLeft()
 }
 
-// A gate is held against each point, and says at which it fails.
+// A gate is checked against each point, and says at which it fails.
 func TestSweepGates(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)

@@ -39,7 +39,7 @@ func (j *judgement) audit() {
 	}
 }
 
-// auditCounts holds independent counts of the same things against each other.
+// auditCounts compares independent counts of the same things.
 func (j *judgement) auditCounts() {
 	r, v := j.run, j.verdict
 	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected ||

@@ -36,7 +36,7 @@ type Facts struct {
 	// Initial is what a subject had used at the epoch, in units.
 	Initial func(subject uint32) int64
 	History history
-	// Cells are the online counters, to be held against the history; nil if none
+	// Cells are the online counters, to be checked against the history; nil if none
 	// were kept.
 	Cells iter.Seq2[oracle.Key, *oracle.Cell]
 

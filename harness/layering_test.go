@@ -57,7 +57,7 @@ var importers = map[string][]string{
 }
 
 // judges are the files that ask the oracle for a verdict: the judgement of runs,
-// and what explorations and the conformance suite hold against it.
+// and what explorations and the conformance suite check against it.
 var judges = []string{
 	"harness/explore/guarantee.go", "harness/explore/internal/engine/truth.go", "harness/judge.go", "strategies/strategytest/book.go",
 }

@@ -71,7 +71,7 @@ func (p *Plan) checkLimitChanges() error {
 	return nil
 }
 
-// LowestLimit is the lowest that is in force in a run: what a rejection is held against
+// LowestLimit is the lowest that is in force in a run: what a rejection is checked against
 // whose request saw the limit change.
 func (p *Plan) LowestLimit() int64 {
 	lowest := p.Policy.Limit

@@ -63,7 +63,7 @@ type ReadConfig struct {
 	Region func(instance int) string
 }
 
-// Counts reports whether the strategy shows counters that can be held against the
+// Counts reports whether the strategy shows counters that can be checked against the
 // truth.
 func (s *Session) Counts() bool {
 	if len(s.Instances) == 0 || s.Selection.Counts == quota.CountsNothing {

@@ -200,7 +200,7 @@ func (b *bucket) mostMissing(expired bool) {
 	}
 }
 
-// rejections holds every rejection against what may have been missing, and what
+// rejections checks every rejection against what may have been missing, and what
 // must have been, while it lasted.
 func (b *bucket) rejections() {
 	for _, e := range b.takes {

@@ -20,7 +20,7 @@
 // which the operations may have been ordered; what is possible holds for at
 // least one, or is a bound above all of them. [Judge] computes both from a
 // complete history. [Cell] finds part of it while the run goes on, and [Agree]
-// holds one against the other. [Expect] says what a counter must contain.
+// compares the two. [Expect] says what a counter must contain.
 //
 // # Leak
 //

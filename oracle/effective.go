@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// level is the lowest and the highest limit that an admission may have been held
+// level is the lowest and the highest limit that an admission may have been checked
 // against, from a moment on. Moments are doubled times.
 type level struct {
 	at, lowest, highest int64

@@ -9,7 +9,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// figures_test holds those figures that the other tests only bound against plain
+// figures_test checks those figures that the other tests only bound against plain
 // definitions.
 
 // behind is what must lie in the rolling window that ends at the moment m

@@ -221,7 +221,7 @@ func b2n(b bool) int64 {
 	return 0
 }
 
-// judgeWindow holds one window against the limit, by what certainly and possibly
+// judgeWindow checks one window against the limit, by what certainly and possibly
 // lies in it.
 func (f *firstRequest) judgeWindow(k int) {
 	w := &f.windows[k]

@@ -223,7 +223,7 @@ func (j *judge) crossed(leak int64) {
 }
 
 // overOffered is for subjects whose units come back, so what was asked for
-// cannot be held against the limit.
+// cannot be checked against the limit.
 func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wrongly }
 
 // refused enters a rejection for which there was room for at least surely units all

@@ -236,7 +236,7 @@ func (t *tumbling) toPlace(e *Event) int64 {
 	return e.Units - free
 }
 
-// judgeRejections holds every rejection against what was in use during the part
+// judgeRejections checks every rejection against what was in use during the part
 // of it that lies in this window.
 func (t *tumbling) judgeRejections() {
 	w := &t.out.Windows[t.home]

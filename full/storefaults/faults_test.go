@@ -229,7 +229,7 @@ func (v *victim) attempt(t *testing.T, f *fault, a act, lasts, longer time.Durat
 	return r, inTime
 }
 
-// check holds a run against what the table says.
+// check checks a run against what the table says.
 func (f *fault) check(t *testing.T, r *results.Run) {
 	t.Helper()
 	if r.Err() == nil {

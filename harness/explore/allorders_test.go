@@ -254,7 +254,7 @@ func allStates(t *testing.T, sel strategies.Selection, cfg Config, x *ends) {
 	}
 }
 
-// sameAsAll holds a search against all schedules.
+// sameAsAll checks a search against all schedules.
 func sameAsAll(t *testing.T, sel strategies.Selection, of *opened, cfg Config) (schedules int, leaks bool) {
 	t.Helper()
 	cfg.Properties, cfg.Asks, cfg.Workers = []Property{Leak, FalseReject}, -1, 1

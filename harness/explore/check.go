@@ -131,7 +131,7 @@ func (s *search) checkStore(out []breach, wanted map[Property]bool, look *engine
 	return out, nil
 }
 
-// checkCounts holds what the tiers say against what the oracle expects.
+// checkCounts checks what the tiers say against what the oracle expects.
 func (s *search) checkCounts(out []breach, t *engine.Truth, wanted map[Property]bool) ([]breach, error) {
 	if s.sel.Counts == quota.CountsNothing {
 		return out, nil

@@ -111,7 +111,7 @@ type Config struct {
 	// rehearses is set if a search is made again under another wall clock.
 	rehearses bool
 	// everyOrder has all steps tried, also if it is known what they lead to, and audited
-	// has these held against that.
+	// has these compared with that.
 	everyOrder, audited bool
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress

@@ -27,7 +27,7 @@ type sleepSets struct {
 	met map[engine.Digest]int32
 	// held are the bytes of the rows and of met.
 	held int64
-	// audited has all steps tried, and those that are asleep held against what is known of
+	// audited has all steps tried, and those that are asleep checked against what is known of
 	// them.
 	audited bool
 }
@@ -173,7 +173,7 @@ func (s *sleepSets) putToSleep(g *graph, next []open, a, b taken) {
 	later.asleep[other] = asleep{first, uint32(one), foot}
 }
 
-// audit holds what a step that is asleep has led to against what is known of it.
+// audit checks what a step that is asleep has led to against what is known of it.
 func (w *stateSearch) audit(e *edge) error {
 	s := w.sleep
 	a := &e.of.asleep[e.number]

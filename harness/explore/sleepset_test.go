@@ -58,8 +58,8 @@ func walked(t *testing.T, sel strategies.Selection, cfg Config) (out graphOf, ru
 	return out, runs, left
 }
 
-// sameWalk holds a search that leaves steps out against one that does not. With audited,
-// each of these steps is held against what is known of it, too.
+// sameWalk checks a search that leaves steps out against one that does not. With audited,
+// each of these steps is checked against what is known of it, too.
 func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 	t.Helper()
 	cfg.everyOrder = true

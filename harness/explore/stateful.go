@@ -118,7 +118,7 @@ func (w *stateSearch) walk(ctx context.Context, most int) (err error) {
 // over reports whether nothing is left to look for, or a bound was met.
 func (w *stateSearch) over() bool { return len(w.wanted)+len(w.milder) == 0 || w.capped != "" }
 
-// checked are the properties that steps are held against.
+// checked are the properties that steps are checked against.
 func (w *stateSearch) checked() map[Property]bool {
 	if len(w.milder) == 0 {
 		return w.wanted

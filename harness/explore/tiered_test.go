@@ -44,7 +44,7 @@ func TestThreeTierFilterForgets(t *testing.T) {
 }
 
 // Nothing takes a name out of the filter or of the shared set when units come
-// back: who has room is rejected by the filter.
+// back: a subject with room is rejected by the filter.
 func TestThreeTierFilterHoldsOn(t *testing.T) {
 	scripts, err := explore.ParseScripts("take,refund,take")
 	if err != nil {

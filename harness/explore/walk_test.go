@@ -106,7 +106,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	}
 }
 
-// walkAtRandom holds states against those that were met. Preemptions are counted from what
+// walkAtRandom checks states against those that were met. Preemptions are counted from what
 // is seen of a walk alone: which actors have begun something and could go on with it.
 func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat

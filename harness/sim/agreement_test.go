@@ -51,7 +51,7 @@ var exact = []string{"incr-expire", "incr-expire-atomic", "decr-literal"}
 // to the one that leaks least.
 var racy = []string{"check-then-set", "app-lock"}
 
-// TestAgreement holds simulations against the same runs in real time on a real
+// TestAgreement checks simulations against the same runs in real time on a real
 // redis-server: what exact strategies count must be equal. With
 // QUOTABENCH_AGREEMENT=full it does so with 4, 16 and 64 callers, requires racy
 // strategies to stand in the same order when many callers meet, and prints by how

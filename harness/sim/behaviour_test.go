@@ -177,7 +177,7 @@ func TestSlowerStoresLeakMore(t *testing.T) {
 }
 
 // One command per decision, wherever its Redis is; and a promise about one Redis
-// is not held against several.
+// is not checked against several.
 func TestRegionsCountForThemselves(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		cfg := config(t, "incr-expire-atomic", "agent-api", "steady")

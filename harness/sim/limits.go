@@ -37,7 +37,7 @@ func (d *drive) change(ctx context.Context, limit int64, through []int) error {
 	return err
 }
 
-// setLimit puts a policy in force, of which the stores may hold requests against that
+// setLimit puts a policy in force, of which the stores may check requests against that
 // many units, from the least to the most.
 func (d *drive) setLimit(p *quota.Policy, least, most int64) {
 	d.policy, d.truth.policy = p, p
@@ -50,7 +50,7 @@ func (t *truth) change(least, most int64) {
 	t.changed++
 }
 
-// heldAgainst is the limit that a rejection is held against: the lowest of the run if
+// heldAgainst is the limit that a rejection is checked against: the lowest of the run if
 // it has changed since the request.
 func (t *truth) heldAgainst(a asked) int64 {
 	if a.changed != t.changed {

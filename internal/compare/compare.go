@@ -1,7 +1,7 @@
-// Package compare holds two records of one kind against each other and says what
-// became worse: exact figures by any worsening, timings and other figures that vary
-// from round to round by a test over rounds. It reads records and knows nothing of
-// files and flags. Source of the rules: docs/comparing.md.
+// Package compare compares two records of one kind and says what became worse:
+// exact figures by any worsening, timings and other figures that vary from round to
+// round by a test over rounds. It reads records and knows nothing of files and
+// flags. Source of the rules: docs/comparing.md.
 package compare
 
 import (
@@ -41,7 +41,7 @@ func (s *Side) kind() string {
 type Options struct {
 	// Tolerances are by the names of exact figures (see [Figures]).
 	Tolerances map[string]Tolerance
-	// Gates are held against each strategy of the head that was compared.
+	// Gates are checked for each strategy of the head that was compared.
 	Gates []Gate
 	// Timings are gated in addition to throughput (see [Timings]). They share the
 	// error that one comparison may make.
@@ -192,7 +192,7 @@ func refuse(format string, args ...any) error {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Compare holds head against base. It returns a [*RefusedError] if the two have
+// Compare compares head with base. It returns a [*RefusedError] if the two have
 // nothing in common that could be compared.
 func Compare(base, head Side, o Options) (*Comparison, error) {
 	if o.Rule == (Rule{}) {

@@ -1,4 +1,4 @@
-// Package promise holds what a strategy declares against what happened.
+// Package promise checks what a strategy declares against what happened.
 package promise
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Verdicts are what a clause is held against: the verdict on the policy's own windows, and that
+// Verdicts are what a clause is checked against: the verdict on the policy's own windows, and that
 // on rolling ones of the same length, or nil.
 type Verdicts struct{ Own, Rolling *oracle.Verdict }
 

@@ -13,7 +13,7 @@ import (
 func refunder(tb testing.TB, m *strategies.Meta, stores Stores, limit int64) *book {
 	tb.Helper()
 	p := standingFirst(tb, m)
-	// What the Meta says is enough to skip: the check of the Meta holds it against
+	// What the Meta says is enough to skip: the check of the Meta checks it against
 	// an instance.
 	if !m.GivesBack {
 		tb.Skip("does not refund")
@@ -145,7 +145,7 @@ func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 }
 
-// shows holds every tier that knows the subject against the units that it should
+// shows checks every tier that knows the subject against the units that it should
 // have counted.
 func (b *book) shows(v strategies.Viewer, s subject, want int64) {
 	b.Helper()

@@ -125,7 +125,7 @@ func (i *in) provision(p *quota.Policy, limit, used int64) {
 	}
 }
 
-// wants asks n times for one unit and holds the admissions against want.
+// wants asks n times for one unit and checks the admissions against want.
 func (i *in) wants(what string, p *quota.Policy, n, want int) (held []quota.Reservation) {
 	i.t.Helper()
 	for range n {
