@@ -135,8 +135,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	return root
 }
 
-// addCompletion adds cobra's own commands. Unlike cobra it makes it an error to name no shell
-// that there is.
+// addCompletion adds cobra's own commands. Unlike cobra it refuses an unknown shell.
 func addCompletion(root *cobra.Command) *cobra.Command {
 	help, _, _ := root.Find([]string{"help"})
 	root.SetHelpCommand(help)

@@ -72,7 +72,7 @@ func (p *Plan) checkLimitChanges() error {
 }
 
 // LowestLimit is the lowest that is in force in a run: what a rejection is checked against
-// whose request saw the limit change.
+// if its request saw the limit change.
 func (p *Plan) LowestLimit() int64 {
 	lowest := p.Policy.Limit
 	for _, c := range p.LimitChanges {

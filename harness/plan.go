@@ -22,8 +22,8 @@ import (
 type Plan struct {
 	Strategies []strategies.Selection
 	Policy     quota.Policy
-	// Policies are of the strategies that are tried under another policy, by label. It has
-	// the limit and the costs of Policy: all strategies get the same requests.
+	// Policies are those of strategies that are tried under another policy, by label. Each
+	// has the limit and the costs of Policy: all strategies get the same requests.
 	Policies map[string]quota.Policy
 	Workload *workloads.Meta
 	// Stream holds the workload's own parameters. Seed, Policy and Requests are set

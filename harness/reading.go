@@ -33,8 +33,8 @@ type Subject struct {
 	Name   quota.Subject
 }
 
-// maxReadings bounds the subjects whose counters are read at rest. Of more, a
-// sample drawn from the seed is read.
+// maxReadings bounds the subjects whose counters are read at rest. If there
+// are more, a sample drawn from the seed is read.
 const maxReadings = 500
 
 // Sample chooses the subjects to read, from those numbered below n that were
@@ -129,7 +129,7 @@ func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Rea
 func shared(t quota.Tier) bool { return t == quota.TierRedis || t == quota.TierPostgres }
 
 // merge adds a reading to those of other instances. Records that instances keep to
-// themselves add up. Of one record that all see, each value that differs is a
+// themselves add up. Each value that differs in one record that all see is a
 // reading of its own: they contradict each other, and the truth tells which is off.
 func merge(list []Reading, r Reading, perInstance bool) []Reading {
 	i := slices.IndexFunc(list, func(o Reading) bool {

@@ -49,7 +49,7 @@
 //
 // If units are given back, the leak of a subject-window is the peak of what
 // was in use above the limit: the same room can be taken twice in turn without
-// anything having to go. How often and for how long is told by [standing].
+// anything having to go. [standing] tells how often and for how long.
 //
 // What was there before the run ([Config].Initial) takes up room but is never
 // itself leak.

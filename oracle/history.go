@@ -21,8 +21,8 @@ const (
 type HistoryOptions struct {
 	Workers int
 	// Limit is the number of events to keep, at least; at most two chunks per worker
-	// more are, which is an eighth. It should be 16 per worker or more. 0 means as
-	// many as Memory, and without bound if there is a Dir.
+	// more are kept, which is an eighth. It should be 16 per worker or more. 0 means
+	// as many as Memory, and without bound if there is a Dir.
 	Limit int64
 	// Dir is a directory for a temporary file that takes up what does not fit into
 	// memory. Without one, everything stays in memory.

@@ -24,7 +24,7 @@ type Config struct {
 	// Epoch is the moment of nanosecond 0.
 	Epoch time.Time
 	// Brief leaves the verdict's Windows empty: they take 96 bytes for each
-	// subject-window, which of a long history is more than all the rest.
+	// subject-window, which for a long history is more than all the rest.
 	Brief bool
 }
 
@@ -52,7 +52,7 @@ type Verdict struct {
 	// the operations explains. Under a rolling policy the certain leak is a lower
 	// bound of the fewest units that would have to go, and equal to that if requests of
 	// one unit come strictly one after the other. If the limit is lowered,
-	// nothing leaks that was rightly in use before.
+	// what was rightly in use before does not leak.
 	LeakUnits, LeakPossible int64
 	// LeakWorst and LeakPossibleWorst are those of a single subject-window.
 	LeakWorst, LeakPossibleWorst int64

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Deadliner is a clock that can end contexts. Clocks of virtual time are none: what
-// a caller waits for there takes no time that a deadline could bound.
+// Deadliner is a clock that can end contexts. Clocks of virtual time are not:
+// waiting there takes no time that a deadline could bound.
 type Deadliner interface {
 	// WithTimeout is [context.WithTimeout] by the clock in force.
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)

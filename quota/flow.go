@@ -76,7 +76,7 @@ func (f Flow) Until(l Level) int64 {
 	return int64(min(ns, math.MaxInt64))
 }
 
-// Compare is negative, 0 or positive as l is less than, as much as or more than m.
+// Compare is negative, 0 or positive if l is less than, equal to or more than m.
 func (l Level) Compare(m Level) int {
 	switch {
 	case l.Units != m.Units:
@@ -102,5 +102,5 @@ func (l Level) Ceil() int64 {
 	return l.Units
 }
 
-// Plus is the level and whole units more.
+// Plus is the level plus whole units.
 func (l Level) Plus(units int64) Level { return Level{l.Units + units, l.Part} }

@@ -32,7 +32,7 @@ type Option struct {
 	Min, Max string
 	// Check says what is wrong with a value of the right type; nil accepts all.
 	Check func(value string) error
-	// Required options have no default: there is no going without a value.
+	// Required options have no default: a value must be given.
 	Required bool
 	// Offer lists values, or beginnings of values, that a shell may suggest.
 	Offer []string

@@ -216,10 +216,10 @@ type Finding struct {
 	// Faults that happen in the schedule.
 	Faults []quota.Fault `json:"faults,omitempty"`
 	// Paused is how much time passes in the schedule while a call or a round of a job is
-	// under way, in nanoseconds: of schedules of like length, one with the least is shown.
+	// under way, in nanoseconds: of schedules of the same length, one with the least is shown.
 	Paused time.Duration `json:"paused_ns,omitempty"`
-	// Sampled is how many schedules were run at random, of all steps that could come next
-	// each with the same chance; 0 for none.
+	// Sampled is how many schedules were run at random, with the same chance for each
+	// step that could come next; 0 for none.
 	Sampled int `json:"sampled_schedules,omitempty"`
 	// Met is how many of them break the property. It compares findings, and is no
 	// probability of a system in service.

@@ -51,7 +51,7 @@ type Driver struct {
 	// one; empty if there is none.
 	PasswordEnv string
 	// Open opens a store. Its errors are of one line, say how to go on, and hold no
-	// password. An [AbsentError] says that there is no store and need not be.
+	// password. An [AbsentError] says that there is no store and that none is required.
 	Open func(ctx context.Context, spec string, o Options) (Store, error)
 	// Further opens a store with a name of its own, e.g. "redis.replica": by its spec,
 	// and without one as the run's main store of the kind was opened. What it cannot

@@ -54,9 +54,9 @@ type Options struct {
 	NoPull bool
 }
 
-// AbsentError is the error of a store that cannot be had and need not be: an
-// in-process model stands in for it if a strategy can use one. A [Set] records
-// it with [Set.AddAbsent].
+// AbsentError is the error of a store that is neither available nor required:
+// an in-process model stands in for it if a strategy can use one. A [Set]
+// records it with [Set.AddAbsent].
 type AbsentError struct {
 	// Reason describes what stands in, and why.
 	Reason Info

@@ -8,8 +8,8 @@ import (
 
 // Keeper is a [Store] on a server that others use too, and that knows which process
 // keeps what there: each scope has a lease that its process renews for as long as it
-// lives. What a process left that was killed can so be told from what a living one
-// holds, on this machine and on others.
+// lives. So what a killed process left can be told from what a living one holds, on
+// this machine and on others.
 type Keeper interface {
 	Store
 	// Lease enters the scope as this process', until Wipe removes it. Prepare does so
@@ -19,7 +19,7 @@ type Keeper interface {
 	// may take as long as looking at every key of the server.
 	Holdings(ctx context.Context, thorough bool) ([]Holding, error)
 	// Discard removes a holding, and says how many things it removed (see [Amount]). One that
-	// is not any more as it was listed is left alone: it removes 0.
+	// has changed since it was listed is left alone: it removes 0.
 	Discard(ctx context.Context, h Holding) (removed int64, err error)
 }
 
@@ -61,7 +61,7 @@ func Lease(ctx context.Context, s Store, scope Scope) error {
 	return nil
 }
 
-// RemoveDead removes what processes left in the store that ended without doing so.
+// RemoveDead removes what processes that ended without doing so left in the store.
 // It says what it removed, in one line without the store's name; "" if there was
 // nothing. What living processes hold, and what has no lease, stays.
 func RemoveDead(ctx context.Context, s Store) (string, error) {

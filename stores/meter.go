@@ -74,8 +74,8 @@ type Parsed struct {
 
 // Parser follows what one connection's client writes, in pieces of any size.
 type Parser interface {
-	// Parse reads the next piece. It returns false, for good, when it has lost
-	// its way.
+	// Parse reads the next piece. It returns false, for good, when it can no
+	// longer follow.
 	Parse(p []byte) (Parsed, bool)
 }
 

@@ -160,7 +160,7 @@ type Meta struct {
 	// Control is set if the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option
-	// Check returns why options do not go together whose values are each valid; nil takes
+	// Check returns why options whose values are each valid do not go together; nil takes
 	// all. The error begins without the strategy's name.
 	Check func(quota.Options) error
 	// Suits returns why the strategy cannot be measured on an open store, which it is

@@ -62,8 +62,8 @@ func (m *Meta) Select(given quota.Options) (Selection, error) {
 // store. Zero values leave a matter to the runner.
 type Connections struct {
 	// Pool is the most connections of an instance. A measurement opens no more than
-	// there are callers to use them, and its own setting goes first. If a runner
-	// lets one caller after the other go on, each caller has a connection.
+	// there are callers to use them, and its own setting wins. If a runner lets one
+	// caller after the other go on, each caller has a connection.
 	Pool int
 }
 

@@ -173,7 +173,7 @@ type Meta struct {
 	// what it is made to show.
 	Boundary bool
 	// Crosses declares that some subject is asked for more than its limit in
-	// every run; one in which none was is invalid.
+	// every run; a run in which none was is invalid.
 	Crosses bool
 	// NeedsTrace is set if the operations have recorded moments; otherwise
 	// Params.Speed is refused.

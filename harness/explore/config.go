@@ -42,8 +42,8 @@ type Config struct {
 	// Passes has time pass while no client is in a call and no job is at work. That is no
 	// fault: what is guaranteed without one holds. The clock ticks Times + 1 times.
 	Passes bool
-	// From is how long after the moment at which searches begin, 2015-11-20 10:30 UTC, this
-	// one does, e.g. some microseconds. On PostgreSQL it is 0.
+	// From is how long after 2015-11-20 10:30 UTC, at which searches begin, this one
+	// begins, e.g. some microseconds. On PostgreSQL it is 0.
 	From time.Duration
 	// JobRounds is how many rounds of a periodic job may start at moments of the
 	// search's choosing, since nothing is known about the phase of its period. Rounds
@@ -62,11 +62,11 @@ type Config struct {
 	// MaxMemory bounds in bytes what a search holds of states, likewise; 0 for no bound. A
 	// strategy and its stores come on top.
 	MaxMemory int64
-	// Preemptions is up to how many of them a second part of the search goes that a bound
-	// has ended: it tries all schedules in which no caller and no job is interrupted
-	// between two commands of a call, then all with one interruption, and so on. 0 means
-	// [DefaultPreemptions], negative no second part. On PostgreSQL there is none. Of foreign
-	// code each goroutine is interrupted for itself.
+	// Preemptions is the most in the second part of a search that a bound has ended: it
+	// tries all schedules in which no caller and no job is interrupted between two commands
+	// of a call, then all with one interruption, and so on. 0 means [DefaultPreemptions],
+	// negative no second part. On PostgreSQL there is none. Each goroutine of foreign code
+	// is interrupted by itself.
 	Preemptions int
 	// Workers that try steps at the same time, each with stores of its own; 0 for one per
 	// processor. What is found does not depend on it. On PostgreSQL and for foreign code

@@ -16,9 +16,9 @@
 //
 // [Run] searches breadth first, so the first schedule found is a shortest one,
 // and does not follow a state that it has met before. Two states are the same if
-// the store's contents with their deadlines, the clock, the truth about units in
-// use, the faults left, the memory of every instance, and what every actor has
-// been answered are. Clients that have not started and do the same are
+// these are: the store's contents with their deadlines, the clock, the truth about
+// units in use, the faults left, the memory of every instance, and what every
+// actor has been answered. Clients that have not started and do the same are
 // interchangeable: the first goes first. [Enumerate] does neither and counts every
 // schedule.
 //

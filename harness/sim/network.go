@@ -265,8 +265,8 @@ func (i storeHook) present() {
 	i.table.SetNow(now)
 }
 
-// away reports whether a caller's command finds no server. Who looks into a store
-// from outside of all callers always finds it.
+// away reports whether a caller's command finds no server. Code outside of all
+// callers always finds the store.
 func (i storeHook) away(ctx context.Context) bool {
 	return i.w.down(strategies.NeedRedis) && sched.From(ctx) != nil
 }
