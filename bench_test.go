@@ -10,7 +10,7 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
-// benchTime is how long each benchmark lasts where -benchtime does not say: as long as a
+// benchTime is how long each benchmark lasts if -benchtime does not say: as long as a
 // round of quotabench run --quick. There are a hundred of them, and a second each would take
 // minutes, of which a comparison has ten or twenty.
 const benchTime = "100ms"

@@ -32,7 +32,7 @@ type limiter interface {
 	take(ctx context.Context, key string, units int64) (granted int64, err error)
 }
 
-// all returns units where they are granted as a whole.
+// all returns units if they are granted as a whole.
 func all(ok bool, units int64) int64 {
 	if ok {
 		return units

@@ -74,7 +74,7 @@ func TestExplored(t *testing.T) {
 }
 
 // sethvargo/go-limiter and gofiber/fiber take the time from where no bubble reaches: no
-// search lets time pass for them, and where that is not declared it is noticed of a
+// search lets time pass for them, and if that is not declared it is noticed of a
 // limiter in memory.
 func TestClockOutOfReach(t *testing.T) {
 	p, err := quota.ParsePolicy("2 calls per first-request 10s")
@@ -125,7 +125,7 @@ func TestConformance(t *testing.T) {
 				strategytest.Run(t, m)
 				return
 			}
-			// Where goroutines of an earlier test end meanwhile, one that is left is not noticed.
+			// If goroutines of an earlier test end meanwhile, one that is left is not noticed.
 			var failures []string
 			for range 3 {
 				if failures = strategytest.Failures(t, m); strings.Contains(strings.Join(failures, "\n"), part) {
@@ -150,8 +150,8 @@ func selected(t *testing.T, name string) strategies.Selection {
 	return sel
 }
 
-// slowly is where limiters keep their promise whose keys get no time to live if a bucket fills in less than half a
-// second, as the track record says of both.
+// slowly is the policy under which those limiters keep their promise whose keys get no time to live if a bucket
+// fills in less than half a second, as the track record says of both.
 var slowly = map[string]string{"gw-spring": "1 calls refilling 1 per 1s", "gw-stripe": "1 calls refilling 1 per 1s"}
 
 // Every limiter keeps what it declares if its only instance crashes and its store is gone, twice each.

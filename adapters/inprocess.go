@@ -140,7 +140,7 @@ func (x xtime) allow(units int64) bool { return x.AllowN(time.Now(), int(units))
 
 type juju struct{ *ratelimit.Bucket }
 
-// allow takes units where all of them are there: TakeMaxDuration without a wait.
+// allow takes units if all of them are there: TakeMaxDuration without a wait.
 func (j juju) allow(units int64) bool {
 	_, ok := j.TakeMaxDuration(units, 0)
 	return ok

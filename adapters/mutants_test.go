@@ -30,8 +30,8 @@ type design struct {
 
 type take func(ctx context.Context, p *quota.Policy, key string, units int64) (bool, error)
 
-// planted is a script in which a part is replaced where it is the defect, and fails
-// where the script has no such part.
+// planted is a script in which a defect replaces a part, and fails if the
+// script has no such part.
 func planted(script, defect string, parts map[string][2]string) string {
 	if part, ok := parts[defect]; ok {
 		if strings.Count(script, part[0]) != 1 {
@@ -110,7 +110,7 @@ var bucket = design{kind: quota.Bucket, open: func(env strategies.Env, defect st
 	}
 }}
 
-// swap sets a key where it has the value that was read, "" for none.
+// swap sets a key if it has the value that was read, "" for none.
 const swap = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])

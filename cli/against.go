@@ -148,7 +148,7 @@ func (a *against) compare(rounds int, names []string) error {
 	return err
 }
 
-// keep stores what the comparison found beside the records of both sides.
+// keep stores what the comparison found next to the records of both sides.
 func (a *against) keep(c *compare.Comparison) error {
 	b, err := codec.ComparisonJSON(c)
 	if err != nil {

@@ -201,7 +201,7 @@ func leakOf(text string, limit int64) (int64, error) {
 	return n, nil
 }
 
-// ask puts the questions that no flag has answered, where there is a terminal to answer
+// ask puts the questions that no flag has answered, if there is a terminal to answer
 // them.
 func (s *chooseSettings) ask(cmd *cobra.Command) error {
 	in, ok := cmd.InOrStdin().(*os.File)
@@ -262,7 +262,7 @@ func (s *chooseSettings) answer(x *settings.Setting, text string) error {
 	return x.Value.Set(text)
 }
 
-// The files of a choice, beside the record of each stage.
+// The files of a choice, next to the record of each stage.
 const (
 	choiceFile = "choice.json"
 	choiceText = "choice.txt"

@@ -82,7 +82,7 @@ func TestChooseAsks(t *testing.T) {
 	}
 }
 
-// The whole command, where nothing is left that would be measured: an honest counter in
+// The whole command, if nothing is left that would be measured: an honest counter in
 // memory leaks if its only instance crashes. The records are written and fit their schemas.
 func TestChoose(t *testing.T) {
 	newPlace(t, nil)

@@ -66,7 +66,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 // their own.
 var isolates bool
 
-// execute is [Main] but for the signals.
+// execute is [Main] without the signals.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := Command(stdout, stderr)
 	root.SetArgs(args)
@@ -135,8 +135,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	return root
 }
 
-// addCompletion adds cobra's own commands. Unlike cobra it makes it an error to name no shell
-// that there is.
+// addCompletion adds cobra's own commands. Unlike cobra it refuses an unknown shell.
 func addCompletion(root *cobra.Command) *cobra.Command {
 	help, _, _ := root.Find([]string{"help"})
 	root.SetHelpCommand(help)

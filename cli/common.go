@@ -72,7 +72,7 @@ type written struct {
 }
 
 type writtenFile struct {
-	// Name of the file with its directory, or alone where it was not written.
+	// Name of the file with its directory, or alone if it was not written.
 	Name string `json:"name"`
 	// Bytes is its size.
 	Bytes int `json:"bytes"`

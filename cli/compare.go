@@ -87,7 +87,7 @@ func compareCommand() *cobra.Command {
 	return cmd
 }
 
-// compare reads both records and holds them against each other.
+// compare reads both records and compares them.
 func (s *compareSettings) compare(base, head string) (*compare.Comparison, error) {
 	o := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings), Strict: s.strict}
 	for _, t := range o.Timings {
@@ -166,7 +166,7 @@ func readSide(path string) (compare.Side, error) {
 	return side, err
 }
 
-// seriesBeside reads how the simulations in a record developed, where that is kept beside it.
+// seriesBeside reads how the simulations in a record developed, if that is kept next to it.
 func seriesBeside(path string) ([]results.Series, error) {
 	r, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), render.SeriesName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +205,7 @@ func showComparison(cmd *cobra.Command, format string, c *compare.Comparison) er
 // summaryVariable names the file that GitHub Actions shows on the page of a job.
 const summaryVariable = "GITHUB_STEP_SUMMARY"
 
-// jobSummary appends the table to the summary of the job, where there is one.
+// jobSummary appends the table to the summary of the job, if there is one.
 func jobSummary(c *compare.Comparison) error {
 	path := os.Getenv(summaryVariable)
 	if path == "" {

@@ -154,8 +154,8 @@ const (
 	clockReadings = 20_000
 	sleeps        = 20
 	sleepFor      = time.Millisecond
-	// coarseStep and lateSleep are where open-loop arrivals begin to show the
-	// timer and not the strategy.
+	// coarseStep and lateSleep are the values from which open-loop arrivals
+	// show the timer and not the strategy.
 	coarseStep = time.Microsecond
 	lateSleep  = 2 * sleepFor
 )

@@ -47,7 +47,7 @@ func TestExploreOutput(t *testing.T) {
 		{ExitOK, []string{"liar", "broken", "--property", "leak", "--policy", "user-links", "monthly"}},
 	} {
 		o := call(t.Context(), append([]string{"explore"}, c.args...)...)
-		if slices.Contains(c.args, "broken") { // what cannot be opened is no matter of wording
+		if slices.Contains(c.args, "broken") { // what cannot be opened is no question of wording
 			c.code = ExitFailed
 		}
 		if o.code != c.code {

@@ -171,7 +171,7 @@ func exportRefuses(t *testing.T) {
 	p.requireUntouched()
 }
 
-// Every format of export has a name of its own, also beside those of every run.
+// Every format of export has a name of its own, which no file of every run has.
 func TestFormatsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range append(render.Renderers(), render.Exports()...) {

@@ -29,7 +29,7 @@ func everyCommand(root *cobra.Command, f func(*cobra.Command)) {
 // mostFlags is how many flags a help text has that nobody asked for all of.
 const mostFlags = 20
 
-// flagLine is where a flag is explained.
+// flagLine is the line that explains a flag.
 var flagLine = regexp.MustCompile(`(?m)^(  -[a-z], |      )--[a-z-]+( \S+)?   `)
 
 // Help fits into 100 columns, and each command and flag stands in a group.

@@ -45,7 +45,7 @@ func init() {
 	}
 }
 
-// fake admits up to the limit, or everything where it is open.
+// fake admits up to the limit, or everything if it is open.
 type fake struct {
 	open bool
 	env  strategies.Env
@@ -59,9 +59,9 @@ type window struct {
 	index   int64
 }
 
-// onTake is called with the number of each request of the process, but for warm-ups,
-// and onBlue for those of strategies whose color is blue; onOpen where such a strategy is
-// opened, and onProvision where its subjects are set up.
+// onTake is called with the number of each request of the process, except warm-ups, and
+// onBlue for those of strategies whose color is blue; onOpen when such a strategy is
+// opened, and onProvision when its subjects are set up.
 var (
 	onTake                      func(n int64)
 	onBlue, onOpen, onProvision hook

@@ -111,7 +111,7 @@ func writeText(out io.Writer, page layout.Page, names []string) error {
 const widestCell = 26
 
 // writeEntries writes a title and a line for each entry, if there is one, in columns, with what is said of it behind
-// them, or below where they take too much room.
+// them, or below if they take too much room.
 func writeEntries(out *bytes.Buffer, page layout.Page, title string, entries []entry) {
 	if len(entries) == 0 {
 		return

@@ -135,7 +135,7 @@ func (k knob) values(rng *rand.Rand, n int) []string {
 	return out
 }
 
-// args is the command line that tries a value. What it starts where the value is valid
+// args is the command line that tries a value. What it starts if the value is valid
 // ends at once: a configuration is printed, and a search has one state.
 func (k knob) args(value string, quotes bool) []string {
 	args := slices.Clone(k.command)
@@ -220,8 +220,8 @@ func tryNonsense(t *testing.T, args []string) outcome {
 	return o
 }
 
-// nonsensePerKnob is how many values each flag and each key is tried with, beside its
-// bounds, and nonsensePerWord in how many places each value is put otherwise.
+// nonsensePerKnob is how many values each flag and each key is tried with, in addition to
+// its bounds, and nonsensePerWord in how many places each value is put otherwise.
 var nonsensePerKnob, nonsensePerWord = testenv.Pick(1, 7), testenv.Pick(2, 6)
 
 // Whatever is typed, a command refuses it in one line or takes it. The flags and keys

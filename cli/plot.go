@@ -197,7 +197,7 @@ func readBundles(args []string) ([]namedBundle, error) {
 	return out, nil
 }
 
-// prefixOf names a run by its directory, or by its file where that has another name
+// prefixOf names a run by its directory, or by its file if that has another name
 // than records have.
 func prefixOf(path string, taken []namedBundle) string {
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))

@@ -154,8 +154,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestNothingIsLostWhereNothingCanBeWritten: the table is seen where the disk is full,
-// and the files are there where standard output is.
+// TestNothingIsLostWhereNothingCanBeWritten: the table is seen if the disk is full,
+// and the files are there if standard output is.
 func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	newPlace(t, nil)
 	if o := call(t.Context(), tiny("--strategy", "honest")...); o.code != ExitOK {

@@ -22,7 +22,7 @@ func TestReport(t *testing.T) {
 		}
 		return b
 	}
-	// What is made from a record again is what was made when it was new.
+	// Files made from a record again are those made when it was new.
 	for _, dir := range []string{"run", "sim", "explore"} {
 		o := call(t.Context(), "report", dir, "--out", dir+"-again.html")
 		if o.code != ExitOK || (o.stdout != "") != (dir != "explore") || o.stderr != "written: "+dir+"-again.html, "+dir+"-again.txt\n" {

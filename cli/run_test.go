@@ -152,7 +152,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Ctrl-C in the midst of the second round.
+// Ctrl-C during the second round.
 func TestInterrupt(t *testing.T) {
 	for _, kind := range []string{"embedded", "process"} {
 		t.Run(kind, func(t *testing.T) {

@@ -43,7 +43,7 @@ type simSettings struct {
 	chose         bool // the preset, since nothing was said of a load
 }
 
-// presetOfItsOwn is simulated where nothing is said of a load: it takes seconds, and
+// presetOfItsOwn is simulated if nothing is said of a load: it takes seconds, and
 // shows what virtual time is for.
 const presetOfItsOwn = "adr-008-month-end"
 

@@ -211,8 +211,8 @@ func (s *sweepSettings) settle(params []results.Swept, search bool) error {
 			s.Loop = workloads.Closed
 		}
 	}
-	// One worker cannot serve two instances. Where only the workers were asked for, there
-	// are as many instances as the fewest of them can serve.
+	// One worker cannot serve two instances. If only the workers were given, there are as
+	// many instances as the fewest of them can serve.
 	if p := swept("workers"); p != nil && !s.Given("instances") && swept("instances") == nil {
 		for _, v := range p.Values {
 			if n, ok := results.SweepNumber(v); ok && n >= 1 {

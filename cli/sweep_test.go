@@ -43,7 +43,7 @@ func TestSweep(t *testing.T) {
 	p.requireNothingLeft()
 }
 
-// A gate is held against each point, and says at which it fails.
+// A gate is checked against each point, and says at which it fails.
 func TestSweepGates(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
@@ -93,7 +93,7 @@ func TestSweepNonsense(t *testing.T) {
 	p.requireUntouched()
 }
 
-// Ctrl-C in the midst of a sweep keeps what was measured, and says what it is.
+// Ctrl-C during a sweep keeps what was measured, and says what it is.
 func TestSweepInterrupted(t *testing.T) {
 	p := newPlace(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRefusalsNameACommandThatWorks runs what is printed if a policy or a workload does not
-// fit, and where nobody chose a policy.
+// fit, and if nobody chose a policy.
 func TestRefusalsNameACommandThatWorks(t *testing.T) {
 	testenv.Sequential(t)
 	tinySim := func(args ...string) []string { return append([]string{"sim", "--requests", "100"}, args...) }

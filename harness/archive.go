@@ -32,7 +32,7 @@ func historyName(label string, round int) string {
 	return fmt.Sprintf("%s-%d%s", safe, round, HistoryExt)
 }
 
-// keep writes the run's history to the plan's archive, where it has one. What
+// keep writes the run's history to the plan's archive, if it has one. What
 // cannot be kept is noted: the run's figures stand.
 func (j *judgement) keep(initial map[uint32]int64) {
 	h, ok := j.History.(*oracle.History)

@@ -31,7 +31,7 @@ type astray struct {
 	env strategies.Env
 	bad func(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error)
 	at  int64
-	// blocked counts the calls that wait for ever, of all instances.
+	// blocked counts the calls that wait forever, of all instances.
 	blocked *atomic.Int64
 
 	mu   sync.Mutex
@@ -82,7 +82,7 @@ func blocks(_ context.Context, a *astray, _ quota.Request) (quota.Decision, erro
 
 func holdsMutex(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error) {
 	if !a.held.TryLock() {
-		a.blocked.Add(1) // for ever in virtual time alone
+		a.blocked.Add(1) // forever in virtual time alone
 		a.held.Lock()
 	}
 	defer a.held.Unlock()
@@ -103,8 +103,8 @@ func nonsense(_ context.Context, _ *astray, r quota.Request) (quota.Decision, er
 	return quota.Decision{Admitted: true, Tier: "\x1b[31mnowhere", Remaining: -7, Reservation: quota.Reservation{Request: r}}, nil
 }
 
-// theirs are the strategies beside the exact control, and the finding that each must
-// have in each mode; "" if it may have any.
+// theirs are the strategies next to the exact control, and the finding that each
+// must have in each mode; "" if it may have any.
 var theirs = []struct {
 	name              string
 	bad               func(context.Context, *astray, quota.Request) (quota.Decision, error)
@@ -163,7 +163,7 @@ func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
 	return p
 }
 
-// counted is what a run must have in common with one beside other strategies.
+// counted is what a run must have in common with one next to other strategies.
 func counted(t *testing.T, r results.Run) any {
 	t.Helper()
 	if !r.Audit.Valid {
@@ -346,7 +346,7 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 }
 
 // TestInterruptedWhileAStrategyBlocks: Ctrl-C does not wait for as long as the time-out
-// of decisions where a strategy blocks in virtual time.
+// of decisions when a strategy blocks in virtual time.
 func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 	for mode, run := range map[string]func(*testing.T, context.Context, strategies.Selection) error{
 		"sim": func(t *testing.T, ctx context.Context, sel strategies.Selection) error {

@@ -39,7 +39,7 @@ func (j *judgement) audit() {
 	}
 }
 
-// auditCounts holds independent counts of the same things against each other.
+// auditCounts compares independent counts of the same things.
 func (j *judgement) auditCounts() {
 	r, v := j.run, j.verdict
 	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected ||
@@ -85,7 +85,7 @@ func (j *judgement) auditErrors() {
 }
 
 // results counts the errors that are results of the strategy's: those that its source
-// asks for, contention, and, where nothing else explains them, time-outs. While a
+// asks for, contention, and, if nothing else explains them, time-outs. While a
 // planned outage lasts, or a store could stop to answer without being noticed, a
 // time-out may be the store's.
 func (j *judgement) results() int64 {

@@ -14,7 +14,7 @@ const (
 	// defaultHistoryLimit is the most events of one run if nothing else is said:
 	// about ten minutes of a fast strategy on a real Redis.
 	defaultHistoryLimit = 1 << 27
-	// DefaultLife is the life of a pre-signed URL where nothing else is said.
+	// DefaultLife is the life of a pre-signed URL if nothing else is said.
 	DefaultLife = 15 * time.Minute
 	// MaxInstances is how many instances an event of the oracle can tell apart.
 	MaxInstances = 255
@@ -44,8 +44,8 @@ func CheckSkew(skew []time.Duration) error {
 }
 
 // CheckHistory reports an open loop whose requests no history holds: what cannot be
-// judged is not started. rate is in requests per second, more are requests beside
-// those of the rate, and length is how long they come; 0 is not known.
+// judged is not started. rate is in requests per second, more are requests in
+// addition to those of the rate, and length is how long they come; 0 is not known.
 func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) error {
 	most := float64(max(p.HistoryLimit, defaultHistoryLimit))
 	requests := rate*length.Seconds() + more

@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// driftFinder holds readings against what callers were told, one subject after
+// driftFinder checks readings against what callers were told, one subject after
 // the other.
 type driftFinder struct {
 	facts *Facts

@@ -14,7 +14,7 @@ import (
 
 // The default and the bounds of [Plan.DecisionTimeout].
 const (
-	// DefaultDecisionTimeout is how long a decision may take where nothing else is said.
+	// DefaultDecisionTimeout is how long a decision may take if nothing else is said.
 	// Clients of stores give up a dial after 5 s and a read after 3: a decision that waits
 	// for a store that is away ends with an error of its own before that.
 	DefaultDecisionTimeout = 10 * time.Second

@@ -21,7 +21,7 @@ import (
 
 // TestGrid runs every exact control under every kind of window in every mode, with
 // refunds and commits during and after the window. A control leaks nothing, rejects
-// nothing wrongly, drifts by nothing and strands nothing; where a figure says that
+// nothing wrongly, drifts by nothing and strands nothing; if a figure says that
 // it does, the figure is wrong. A new mode or kind fails until it has its cell.
 func TestGrid(t *testing.T) {
 	controls := 0
@@ -154,7 +154,7 @@ func explored(t *testing.T, sel strategies.Selection, kind quota.Kind) {
 func sessions(kind quota.Kind) *workloads.Meta {
 	return &workloads.Meta{
 		Name: "grid", Doc: "sessions around the end of a window", Loop: workloads.Closed, GivesBack: true,
-		// A window ends in mid-run where windows follow each other.
+		// A window ends in mid-run if windows follow each other.
 		Boundary: kind.Tumbling(),
 		Make: func(p workloads.Params) (workloads.Stream, workloads.Info, error) {
 			return sessionStream{}, workloads.Info{Loop: workloads.Closed}, nil

@@ -28,7 +28,7 @@ func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Faul
 }
 
 // guarantee judges the clauses by the clocks that instances have: a clock that is
-// ahead makes deadlines pass early, and only who tolerates that is judged.
+// ahead makes deadlines pass early, and only a strategy that tolerates that is judged.
 func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	j.run.Guarantee = []results.Clause{}
 	if j.StoresApart {

@@ -145,7 +145,7 @@ func TestClausesByStores(t *testing.T) {
 }
 
 // TestClausesOfKinds: what is promised of rolling windows is judged on rolling
-// ones where the run was, and elsewhere not at all.
+// ones if the run was, and otherwise not at all.
 func TestClausesOfKinds(t *testing.T) {
 	of := func(formula string, kinds ...quota.Kind) quota.Clause {
 		c := clause(quota.PropertyLeak, 5, formula)

@@ -120,7 +120,7 @@ func (s *Session) CatchUp(ctx context.Context) error {
 }
 
 // Settle runs all jobs until none changes anything any more. No job may be
-// running. any is false if there are none; idle, where ctx ended first.
+// running. any is false if there are none; idle, if ctx ended first.
 func (s *Session) Settle(ctx context.Context) (any, idle bool) {
 	for ctx.Err() == nil {
 		changed := false

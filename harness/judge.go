@@ -25,7 +25,7 @@ type history interface {
 	Subjects() iter.Seq2[[]oracle.Event, error]
 }
 
-// Facts are what a runner knows of a finished run beside its history.
+// Facts are what a runner knows of a finished run in addition to its history.
 type Facts struct {
 	Plan      *Plan
 	Selection strategies.Selection
@@ -36,7 +36,7 @@ type Facts struct {
 	// Initial is what a subject had used at the epoch, in units.
 	Initial func(subject uint32) int64
 	History history
-	// Cells are the online counters, to be held against the history; nil if none
+	// Cells are the online counters, to be checked against the history; nil if none
 	// were kept.
 	Cells iter.Seq2[oracle.Key, *oracle.Cell]
 
@@ -57,7 +57,7 @@ type Facts struct {
 	// Noticed is what happened to stores that was not planned.
 	Noticed []Notice
 	// Unwatched is set if a store of the run could have stopped to answer without
-	// being noticed, so that a time-out may be its failure.
+	// being noticed: then a time-out may be its failure.
 	Unwatched bool
 	// LimitChanges as they happened, in nanoseconds since the epoch.
 	LimitChanges []oracle.LimitChange
@@ -230,8 +230,8 @@ func (j *judgement) explained(e *oracle.Event) bool {
 }
 
 // rolling judges the run once more, as if its windows were rolling ones of the
-// same length, where one of them ended in mid-run: what a burst around the
-// boundary gets is invisible to either window alone. It returns nil elsewhere.
+// same length, if one of them ended in mid-run: what a burst around the
+// boundary gets is invisible to either window alone. It returns nil otherwise.
 func (j *judgement) rolling() (*oracle.Verdict, error) {
 	if !j.Plan.Workload.Boundary || !j.cfg.Window.Kind.Tumbling() {
 		return nil, nil

@@ -125,7 +125,7 @@ func TestPlantedBurst(t *testing.T) {
 	}
 }
 
-// TestOwnClocks: instance 1 is ahead by 0.6 s, so that by its own clock what it
+// TestOwnClocks: instance 1 is ahead by 0.6 s, so by its own clock what it
 // admits in the second half of window 0 belongs to window 1.
 func TestOwnClocks(t *testing.T) {
 	ten := take(0, 500*ms, 10, oracle.Admitted)

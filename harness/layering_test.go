@@ -20,7 +20,7 @@ const module = "github.com/quotabench/quotabench"
 
 // layers of the module, the lowest first. Each name is a room: a package and all
 // below it that are not listed themselves. A package may import its own room and
-// lower layers, so that two rooms of one layer know nothing of each other.
+// lower layers, so two rooms of one layer know nothing of each other.
 var layers = [][]string{
 	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/testenv", "internal/version", "internal/witness", "results/schema"},
 	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/memredis", "internal/start"},
@@ -57,7 +57,7 @@ var importers = map[string][]string{
 }
 
 // judges are the files that ask the oracle for a verdict: the judgement of runs,
-// and what explorations and the conformance suite hold against it.
+// and what explorations and the conformance suite check against it.
 var judges = []string{
 	"harness/explore/guarantee.go", "harness/explore/internal/engine/truth.go", "harness/judge.go", "strategies/strategytest/book.go",
 }

@@ -71,8 +71,8 @@ func (p *Plan) checkLimitChanges() error {
 	return nil
 }
 
-// LowestLimit is the lowest that is in force in a run: what a rejection is held against
-// whose request saw the limit change.
+// LowestLimit is the lowest that is in force in a run: what a rejection is checked against
+// if its request saw the limit change.
 func (p *Plan) LowestLimit() int64 {
 	lowest := p.Policy.Limit
 	for _, c := range p.LimitChanges {
@@ -81,7 +81,7 @@ func (p *Plan) LowestLimit() int64 {
 	return lowest
 }
 
-// LimitedSubjects are the first n subjects of a stream where the strategy keeps limits
+// LimitedSubjects are the first n subjects of a stream if the strategy keeps limits
 // of them, and none if it goes by those of the requests.
 func (s *Session) LimitedSubjects(stream workloads.Stream, n int) []quota.Subject {
 	if _, ok := s.Instances[0].(strategies.LimitSetter); !ok {

@@ -113,7 +113,7 @@ func TestLimitChanges(t *testing.T) {
 			p.Load, p.Workers = harness.Closed(), 4
 			var r *results.Run
 			// A busy machine may get few requests through after a change, or hold one up that began
-			// before it, so that the history leaves open which limit was in force.
+			// before it, so the history leaves open which limit was in force.
 			for p.Duration = 100 * time.Millisecond; p.Duration < time.Minute; p.Duration *= 2 {
 				old.Store(0)
 				report, err := measure.Measure(t.Context(), measure.Config{Plan: p, Rounds: 1, NoReference: true})

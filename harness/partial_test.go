@@ -17,8 +17,8 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// granting grants what there is, where that is less than was asked for: by that many
-// units more or fewer, where something is planted.
+// granting grants what there is, if that is less than was asked for: by that many
+// units more or fewer, if something is planted.
 type granting struct {
 	strategies.Strategy
 	planted int64

@@ -22,8 +22,8 @@ import (
 type Plan struct {
 	Strategies []strategies.Selection
 	Policy     quota.Policy
-	// Policies are of the strategies that are tried under another policy, by label. It has
-	// the limit and the costs of Policy: all strategies get the same requests.
+	// Policies are those of strategies that are tried under another policy, by label. Each
+	// has the limit and the costs of Policy: all strategies get the same requests.
 	Policies map[string]quota.Policy
 	Workload *workloads.Meta
 	// Stream holds the workload's own parameters. Seed, Policy and Requests are set
@@ -66,7 +66,7 @@ type Plan struct {
 	// their time. They need a Duration. Policy has the limit at the start.
 	LimitChanges []LimitChange
 	// Stores are the open stores of the run, by name. A strategy that needs a
-	// database of record uses its model where there is no "postgres".
+	// database of record uses its model if there is no "postgres".
 	Stores *stores.Set
 	// HistoryLimit is the most events of one run. A run that comes close to it ends
 	// early and says so. Default [MaxRequests].

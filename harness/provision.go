@@ -34,9 +34,9 @@ func Grants(stream workloads.Stream, policy *quota.Policy, subjects int) []strat
 }
 
 // Provision sets subjects up, through each of the given instances, and fills in
-// what they have used: by the strategy's own Provision where it has one, and
+// what they have used: by the strategy's own Provision if it has one, and
 // otherwise by requests of costs that the policy knows. Afterwards Used of each
-// grant is what the subject has used then, which is less than was asked for where
+// grant is what the subject has used then, which is less than was asked for if
 // the strategy rejected some of it.
 func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, instances ...int) error {
 	if len(grants) == 0 {
@@ -101,7 +101,7 @@ const fillBits = 20
 const fillRequests = 1 << 12
 
 // fill takes the units that a subject starts with, by requests of the largest
-// cost that the policy knows and the strategy serves, and one for the rest. Where
+// cost that the policy knows and the strategy serves, and one for the rest. If
 // that would take too many requests, they are of a multiple of that, if such ones are
 // served. If one of those is rejected, smaller ones take the room that is left, so that as much is
 // used in the end as without them. Requests of one subject come one after the

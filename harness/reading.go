@@ -20,7 +20,7 @@ type Reading struct {
 	// Call and Reply are when the question was asked and answered, in nanoseconds
 	// since the run's epoch.
 	Call, Reply int64
-	// Tier is the tier's name, with the region where regions have their own.
+	// Tier is the tier's name, with the region if regions have their own.
 	Tier  string
 	Units int64
 	// Known is false if the tier holds no record of the subject.
@@ -33,8 +33,8 @@ type Subject struct {
 	Name   quota.Subject
 }
 
-// maxReadings bounds the subjects whose counters are read at rest. Of more, a
-// sample drawn from the seed is read.
+// maxReadings bounds the subjects whose counters are read at rest. If there
+// are more, a sample drawn from the seed is read.
 const maxReadings = 500
 
 // Sample chooses the subjects to read, from those numbered below n that were
@@ -63,7 +63,7 @@ type ReadConfig struct {
 	Region func(instance int) string
 }
 
-// Counts reports whether the strategy shows counters that can be held against the
+// Counts reports whether the strategy shows counters that can be checked against the
 // truth.
 func (s *Session) Counts() bool {
 	if len(s.Instances) == 0 || s.Selection.Counts == quota.CountsNothing {
@@ -129,7 +129,7 @@ func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Rea
 func shared(t quota.Tier) bool { return t == quota.TierRedis || t == quota.TierPostgres }
 
 // merge adds a reading to those of other instances. Records that instances keep to
-// themselves add up. Of one record that all see, each value that differs is a
+// themselves add up. Each value that differs in one record that all see is a
 // reading of its own: they contradict each other, and the truth tells which is off.
 func merge(list []Reading, r Reading, perInstance bool) []Reading {
 	i := slices.IndexFunc(list, func(o Reading) bool {

@@ -36,7 +36,7 @@ type Session struct {
 	Filling func(share float64)
 	// Deadline of a call of the strategy, after which its context is cancelled. A call that does
 	// not return within half of it after that is given up. One that is made once has a second at
-	// least. 0 waits for ever, on the caller's goroutine, which a simulation knows.
+	// least. 0 waits forever, on the caller's goroutine, which a simulation knows.
 	Deadline time.Duration
 }
 

@@ -43,8 +43,8 @@ type Load struct {
 	From string
 }
 
-// Both is a closed loop for throughput and leaks, and an open one beside it for latency.
-// Where the workload is open there is only the open loop.
+// Both is a closed loop for throughput and leaks, and an open one next to it for
+// latency. If the workload is open there is only the open loop.
 const Both workloads.Loop = "both"
 
 // OpenAt is an open loop at that many requests per second; 0 leaves the load to the workload.
@@ -113,10 +113,10 @@ func (p *Plan) NewArrivals(stream workloads.Stream, round int) (workloads.Arriva
 	}
 }
 
-// Align returns the policy with its windows shifted where the workload needs them
+// Align returns the policy with its windows shifted if the workload needs them
 // to meet its requests at a certain moment: recorded time begins with the first
 // row, and a boundary comes half way through the expected duration. begin is the
-// first moment of the run. Elsewhere the windows stay if they are.
+// first moment of the run. Otherwise the windows stay as they are.
 func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duration) quota.Policy {
 	policy := p.Policy
 	switch w := &policy.Window; {
@@ -130,7 +130,7 @@ func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duratio
 }
 
 // maxTrials and unpacedTrials bound the subjects of a workload that has a fresh
-// one for each trial, unpacedTrials where the rate is not known in advance: every
+// one for each trial, unpacedTrials if the rate is not known in advance: every
 // subject costs memory and is set up before the run.
 const (
 	maxTrials     = 2_000_000

@@ -19,9 +19,9 @@ type Key struct {
 // Admitted units must be equal everywhere, and the leak in windows that no
 // request crossed, of subjects that gave nothing back, unless the policy is
 // rolling. A false reject that a cell found must be one for the verdict, except
-// in windows that were crossed. Where units were given back, the cell knows the
+// in windows that were crossed. If units were given back, the cell knows the
 // order of two operations that share a timestamp and the history does not: there
-// the false reject need only be possible. So it is in windows in which the limit
+// the false reject need only be possible. The same holds in windows in which the limit
 // changed, for the cell knows which limit a request saw; their leak is not compared.
 func Agree(v Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
 	windows := make(map[Key]*windowVerdict, len(v.Windows))

@@ -31,7 +31,7 @@ type archive struct {
 	initial map[uint32]int64
 	events  []Event
 	want    figure
-	// rolling is the verdict by a rolling window of the same length, where wanted.
+	// rolling is the verdict by a rolling window of the same length, if wanted.
 	rolling *figure
 }
 
@@ -147,8 +147,8 @@ func (a *archive) header() Header {
 	}
 }
 
-// TestArchives judges the archived histories. They were written once and stay as
-// they are: a change of the format that cannot read them, or of the judge that
+// TestArchives judges the archived histories. They were written once and never
+// change: a change of the format that cannot read them, or of the judge that
 // sees something else in them, fails here.
 func TestArchives(t *testing.T) {
 	for _, a := range archives() {

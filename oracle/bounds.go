@@ -8,12 +8,12 @@ import (
 // bounds are the curves that every judgement of a window rests on. low never
 // exceeds the units in use, whatever the order of the operations, and is reached
 // by one order at each moment; high is never exceeded by what the store may
-// hold. Callers hold less than that where reservations expired: what may have
+// hold. Callers hold less than that if reservations expired: what may have
 // leaked is judged without those.
 type bounds struct {
 	low, high curve
 	expired   curve // what callers no longer hold, beyond high; never built
-	holding   curve // high and expired together, where the limit changes
+	holding   curve // high and expired together, if the limit changes
 }
 
 func (b *bounds) reset(initial int64) {

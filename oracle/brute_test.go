@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// The tests hold the oracle against definitions that are evaluated by trying
+// The tests check the oracle against definitions that are evaluated by trying
 // everything. Nothing here uses the oracle's own notions of curves, bounds or
 // windows.
 

@@ -17,8 +17,8 @@ import (
 // rounded this is the fewest units; rounded, it is a lower bound, for each stretch
 // by itself may be in order and still not all of them together.
 //
-// What may be missing from the bucket at a moment is most where every request took
-// effect as late as it can have done, and least where it did so as early as it can.
+// What may be missing from the bucket at a moment is most if every request took
+// effect as late as it can have done, and least if it did so as early as it can.
 // What commits used beyond their reservations may be taken out at any moment from the
 // take to the commit.
 // What is given back was never taken: the bucket is then as full as it would be
@@ -200,7 +200,7 @@ func (b *bucket) mostMissing(expired bool) {
 	}
 }
 
-// rejections holds every rejection against what may have been missing, and what
+// rejections checks every rejection against what may have been missing, and what
 // must have been, while it lasted.
 func (b *bucket) rejections() {
 	for _, e := range b.takes {

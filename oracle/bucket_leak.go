@@ -13,7 +13,7 @@ import (
 type drawn struct{ from, to, excess int64 }
 
 // leak returns stretches with the largest sum of excesses of which no two overlap,
-// and the worst excess of any. Where note is set it fills the curve of what must
+// and the worst excess of any. If note is set it fills the curve of what must
 // be missing at the reply of every take. Between two of these moments it falls.
 func (b *bucket) leak(list []entry, note bool) (chosen []drawn, worst int64) {
 	t := &b.tree
@@ -115,7 +115,7 @@ func (b *bucket) requests(s drawn) int64 {
 }
 
 // possible is the number of units that are not among some that fit wherever they
-// are placed: where too much may be missing, those are left out that may be taken
+// are placed: if too much may be missing, those are left out that may be taken
 // last.
 func (b *bucket) possible() (out int64) {
 	var all []packed

@@ -79,7 +79,7 @@ func (p pail) missing(x int64, at []int64, units []int64) int64 {
 
 var flows = [][2]int64{{1, 2}, {1, 3}, {2, 3}, {3, 2}, {1, 7}, {1, 50}}
 
-// TestBucketIsExact holds the figures against every placement of the operations.
+// TestBucketIsExact checks the figures against every placement of the operations.
 // Nothing is given back.
 func TestBucketIsExact(t *testing.T) {
 	r, seen, missed := seeded(21), tally{}, tally{}

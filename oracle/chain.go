@@ -8,10 +8,10 @@ import (
 // chains finds leaks of a rolling window that no single window shows: each admission pushes the next one back, by a
 // window's length behind the one that filled the limit, until one would have had its reply before it was possible.
 //
-// Of every request it works out the first moment at which a unit of it can have been admitted beside those that had
-// replied before it was called. A request that had its own reply before that moment is over the limit. If requests of
-// one unit come strictly one after the other, leaving it out is the best that can be done, and there are as few leaks
-// as can be. Otherwise all that led to it is left out, too, and there may be more.
+// For every request it works out the first moment at which a unit of it can have been admitted in addition to those
+// that had replied before it was called. A request that had its own reply before that moment is over the limit. If
+// requests of one unit come strictly one after the other, leaving it out is the best that can be done, and there are
+// as few leaks as can be. Otherwise all that led to it is left out, too, and there may be more.
 func (r roller) chains(admitted []stay) (leaks []stretch) {
 	if r.limit < 1 || r.initial > r.limit {
 		return nil

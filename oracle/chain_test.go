@@ -36,7 +36,7 @@ func TestChainOfRequests(t *testing.T) {
 	}
 }
 
-// Of requests of one unit that come strictly one after the other, the certain leak is the fewest units that have to go.
+// For requests of one unit that come strictly one after the other, the certain leak is the fewest units that have to go.
 func TestChainsAreExact(t *testing.T) {
 	const length = 2 * 8
 	r := seeded(28)

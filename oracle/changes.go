@@ -79,7 +79,7 @@ func (c *Config) within(index int64) (limit int64, steady bool) {
 	return lowest, lowest == highest
 }
 
-// limits are the lowest and the highest limit that a request may have been held
+// limits are the lowest and the highest limit that a request may have been checked
 // against.
 func (j *judge) limits(e *Event) (lowest, highest int64) {
 	if len(j.cfg.Changes) == 0 {

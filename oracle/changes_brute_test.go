@@ -8,7 +8,7 @@ import (
 
 // Explanations of a history in which the limit changes are tried one by one: the
 // moment of each change, the order and the moments of all operations, and the limit
-// that each request was held against. That limit is one that was in force at some
+// that each request was checked against. That limit is one that was in force at some
 // instant of the request, whichever the moment of its decision was.
 //
 // In an explanation, an effective limit follows from one step to the next. It is the
@@ -35,7 +35,7 @@ type puzzle struct {
 	random  uint64
 
 	moments []int64        // of the changes, in this explanation
-	held    [ways][]little // limits that requests are held against
+	held    [ways][]little // limits that requests are checked against
 	out     changedTruth   // over all explanations
 	masks   [2]uint16      // rejections that are wrong always, once
 	leaves  int

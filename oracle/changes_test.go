@@ -163,7 +163,7 @@ func inTurn(r *rand.Rand, n int, cost int64, refunds bool) (ops []operation, cha
 	return ops, changes
 }
 
-// TestChangesInTurn: where nothing overlaps, both ends of every figure are the truth.
+// TestChangesInTurn: if nothing overlaps, both ends of every figure are the truth.
 func TestChangesInTurn(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -295,7 +295,7 @@ func TestPlantedChanges(t *testing.T) {
 }
 
 // TestChangesThatAreNone: a limit that changes to itself changes nothing. The worst
-// possible leak of a rolling window is sharper where admissions alone make it.
+// possible leak of a rolling window is sharper if admissions alone make it.
 func TestChangesThatAreNone(t *testing.T) {
 	r := seeded(73)
 	for name, window := range minutes() {

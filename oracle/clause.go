@@ -25,9 +25,9 @@ func (v *Verdict) Broken(p quota.Property) (certain, possible int64, exercised b
 
 // Explained reports whether some order of the operations, in keeping with what
 // every caller saw, has no rejection that was wrong. One by one, a rejection that
-// overlaps with admissions can always be moved to before them, so that false
+// overlaps with admissions can always be moved to before them, so false
 // rejects stay possible however well a strategy works. Taken together, they are
-// decided where every request is for one unit and none is given back: put every
+// decided if every request is for one unit and none is given back: put every
 // admission at its call and every rejection at its reply. If no rejection is
 // certainly wrong, each then finds the limit used up.
 func (v *Verdict) Explained() bool {

@@ -6,7 +6,7 @@ import (
 )
 
 // TestLongerHistories: with too many operations to try all orders, false rejects
-// are held against the units in use at every half nanosecond, and the certain
+// are checked against the units in use at every half nanosecond, and the certain
 // leak of single windows against adding up.
 func TestLongerHistories(t *testing.T) {
 	r, seen := seeded(9), tally{}

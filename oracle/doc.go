@@ -10,7 +10,7 @@
 // rejected and failed requests hold nothing, and units given back are free from
 // the call on, because the application has already let go of them. A reservation
 // whose holder is gone holds nothing from its expiry on; the store may still hold
-// it, so that a rejection meanwhile is not wrong for certain.
+// it, so a rejection meanwhile is not wrong for certain.
 //
 // A refund, commit or expiry belongs to the window that its take was charged to.
 // After the end of a tumbling window it changes nothing; under a rolling window it
@@ -20,7 +20,7 @@
 // which the operations may have been ordered; what is possible holds for at
 // least one, or is a bound above all of them. [Judge] computes both from a
 // complete history. [Cell] finds part of it while the run goes on, and [Agree]
-// holds one against the other. [Expect] says what a counter must contain.
+// compares the two. [Expect] says what a counter must contain.
 //
 // # Leak
 //
@@ -39,17 +39,17 @@
 // requests of one unit come strictly one after the other. Otherwise it is a lower
 // bound, which can be short if operations take about as long as the window.
 //
-// Of a bucket, the certain leak is likewise the largest sum of excesses of stretches
-// that do not overlap: what was taken in one for certain, less what the bucket holds
-// and what flowed in. With whole units it can be one short.
+// For a bucket, the certain leak is likewise the largest sum of excesses of
+// stretches that do not overlap: what was taken in one for certain, less what the
+// bucket holds and what flowed in. With whole units it can be one short.
 //
 // Windows that begin with their first request begin as uncertainly as that request
 // took effect, and later ones more so, until a pause. Requests are placed among the
 // windows that they can have met, and figures are bounds.
 //
-// Where units are given back, the leak of a subject-window is the peak of what
+// If units are given back, the leak of a subject-window is the peak of what
 // was in use above the limit: the same room can be taken twice in turn without
-// anything having to go. How often and for how long is told by [standing].
+// anything having to go. [standing] tells how often and for how long.
 //
 // What was there before the run ([Config].Initial) takes up room but is never
 // itself leak.
@@ -57,7 +57,7 @@
 // # Partial grants
 //
 // A request that was granted fewer units than it asked for is an admission of those
-// and a second event, [Short], of the rest. That is a false reject where there was
+// and a second event, [Short], of the rest. That is a false reject if there was
 // room for one unit more, by as many units as there was room for.
 //
 // # Histories

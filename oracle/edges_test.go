@@ -20,15 +20,15 @@ func TestWorstOfWhatCrosses(t *testing.T) {
 	}
 }
 
-// TestWindowsOfEqualLeaks: where looking at each window by itself finds as much
-// leak as placing units into windows does, but elsewhere, it is shown if units
-// could not be placed.
+// TestWindowsOfEqualLeaks: if looking at each window by itself finds as much
+// leak as placing units into windows does, but in other windows, it is shown if
+// units could not be placed.
 func TestWindowsOfEqualLeaks(t *testing.T) {
 	const second, third = width - offset, 2*width - offset
 	take := func(call, reply int64) Event { return Event{Call: call, Reply: reply, Units: 1} }
 	v := Judge(tumblingConfig(1, 0), []Event{
 		take(0, 1), take(second-1, second), take(second+1, second+2), // three in two windows
-		take(third, third), take(third+1, third+1), // two at once in the third, where one is given back
+		take(third, third), take(third+1, third+1), // two at once in the third, if one is given back
 		{Kind: Refund, Call: third + 2, Reply: third + 2, Units: 1, TakeCall: third, TakeReply: third},
 	})
 	var leaks []int64
@@ -89,7 +89,7 @@ func TestOverrunOfWhatHasLeft(t *testing.T) {
 }
 
 // TestOnlyFailures: under a rolling window, requests that failed are asked for but
-// not answered, so that nothing is crossed.
+// not answered, so nothing is crossed.
 func TestOnlyFailures(t *testing.T) {
 	failed := Event{Call: 1, Reply: 1, Units: 1, Outcome: Failed}
 	for _, c := range []struct {

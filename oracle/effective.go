@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// level is the lowest and the highest limit that an admission may have been held
+// level is the lowest and the highest limit that an admission may have been checked
 // against, from a moment on. Moments are doubled times.
 type level struct {
 	at, lowest, highest int64
@@ -87,7 +87,7 @@ type effective struct {
 	level  int64
 	steps  []step // of a bound on the units in use
 	used   int64
-	// rises are the steps that stand for units taken, where others at the same moment
+	// rises are the steps that stand for units taken, when others at the same moment
 	// come first: under a rolling window, units leave before others come.
 	rises []step
 }
@@ -228,7 +228,7 @@ func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least 
 	}
 }
 
-// hold builds the upper bound on what callers hold, beside that on what stores may.
+// hold builds the upper bound on what callers hold, next to that on what stores may.
 func (b *bounds) hold() {
 	if len(b.expired.steps) == 0 {
 		return

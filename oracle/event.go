@@ -38,11 +38,11 @@ const (
 	Failed
 	// RejectedDegraded is a rejection because the store could not be asked. It is
 	// a rejection like any other, but the command that failed may have changed the
-	// store, so that it is open whether a counter contains it.
+	// store, so it is open whether a counter contains it.
 	RejectedDegraded
 	// Short are the units of an admitted request that it was not granted. Such an
-	// event stands beside that of the request, which has the units granted, and is no
-	// request of its own. Call and reply are the request's.
+	// event stands next to that of the request, which has the units granted, and is
+	// no request of its own. Call and reply are the request's.
 	Short
 
 	outcomes

@@ -25,12 +25,12 @@ type Expectation struct {
 //
 // The events are those of the subject in all windows, ordered by call. Only what
 // was charged to the window in force at the reading counts: the policy's window
-// under tumbling policies, the subject's own window where it begins with its first
+// under tumbling policies, the subject's own window if it begins with its first
 // request, one window's length back under rolling ones, everything under standing
-// ones. Of a bucket it is what is missing from it. A give-back counts if its take counts. One
-// that names no take (see [Event]) may belong to any take before it, and only
-// lowers the lower end. The subject's initial units count in the window of the
-// epoch; under rolling policies, for one length from the epoch on.
+// ones. For a bucket it is what is missing from it. A give-back counts if its take counts.
+// One that names no take (see [Event]) may belong to any take before it, and only lowers the
+// lower end. The subject's initial units count in the window of the epoch; under rolling
+// policies, for one length from the epoch on.
 //
 // Whatever overlaps the reading widens the interval, and so does a failed
 // operation, and a rejection without the store, in the windows that it touched:
@@ -138,12 +138,12 @@ func (x *expecting) fill(units int64) {
 	}
 }
 
-// apart reports whether windows follow each other, so that what lies on both sides
-// of an end is charged to either.
+// apart reports whether windows follow each other: then what lies on both
+// sides of an end is charged to either.
 func (x *expecting) apart() bool { return x.kind.Tumbling() || x.kind == quota.FirstRequest }
 
 // open finds the windows that begin with their first request. It reports false
-// where the reading does not lie in one window, or between two, for certain.
+// if the reading does not lie in one window, or between two, for certain.
 func (x *expecting) open(events []Event, length, initial int64) bool {
 	f := &x.windows
 	f.judge, f.length = &judge{initial: initial}, length
@@ -173,7 +173,7 @@ func (x *expecting) both(lo, hi int64) {
 }
 
 // add enters an event that was called before the reading ended. It reports false
-// where it is not known whether the counter contains it.
+// if it is not known whether the counter contains it.
 func (x *expecting) add(e *Event, named bool) bool {
 	if e.Kind != Take {
 		return x.give(e, named)
@@ -229,7 +229,7 @@ func (x *expecting) add(e *Event, named bool) bool {
 	return true
 }
 
-// give enters a refund, a commit or an expiry. Where its take may have left the
+// give enters a refund, a commit or an expiry. If its take may have left the
 // window, so may what it gave back, and the counter contains neither or both.
 func (x *expecting) give(e *Event, named bool) bool {
 	in := present
@@ -259,7 +259,7 @@ func (x *expecting) give(e *Event, named bool) bool {
 	return true
 }
 
-// give takes units away, or adds them where they are negative: certainly, if
+// give takes units away, or adds them if they are negative: certainly, if
 // done, and otherwise possibly. counted says whether Lo contains the take.
 func (i *Interval) give(units int64, done, counted bool) {
 	lowers, raises := max(units, 0), max(-units, 0)

@@ -9,7 +9,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// figures_test holds those figures that the other tests only bound against plain
+// figures_test checks those figures that the other tests only bound against plain
 // definitions.
 
 // behind is what must lie in the rolling window that ends at the moment m
@@ -363,7 +363,7 @@ func TestLeakedRequests(t *testing.T) {
 	}
 }
 
-// TestRollingRefundsLeaveRoom: where refunds keep a rolling window within its
+// TestRollingRefundsLeaveRoom: if refunds keep a rolling window within its
 // limit whatever the order, no leak is possible.
 func TestRollingRefundsLeaveRoom(t *testing.T) {
 	cfg := rollingConfig(1, 0)

@@ -75,7 +75,7 @@ func WriteHistory(to io.Writer, head Header, h *History) error {
 }
 
 // history writes a history's events. The frames of those on disk are copied, once
-// their checksums have been held against them.
+// their checksums have been checked against them.
 func (w *frameWriter) history(to io.Writer, h *History) error {
 	h.seal()
 	if s := h.spill; s != nil {
@@ -337,7 +337,7 @@ func pairs(b []byte, each func(subject uint32, b []byte) (int, bool)) error {
 	return nil
 }
 
-// footer holds what was read against what was written.
+// footer checks what was read against what was written.
 func (f *File) footer(b []byte, r *frameReader) error {
 	takes, n := binary.Uvarint(b)
 	gives, m := binary.Uvarint(b[max(n, 0):])

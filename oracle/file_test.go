@@ -456,7 +456,7 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// TestTooManyWindows: a crafted operation cannot make the judge walk for ever.
+// TestTooManyWindows: a crafted operation cannot make the judge walk forever.
 func TestTooManyWindows(t *testing.T) {
 	h := NewHistory(HistoryOptions{Workers: 1})
 	h.Append(0, Event{Call: 0, Reply: 1 << 59, Units: 1})

@@ -8,14 +8,14 @@ import (
 // firstRequest judges windows that are the subject's own: one begins when a request
 // is admitted while none is open, and lasts its length.
 //
-// That moment is known as well as the request's effect is, so that a window begins
+// That moment is known as well as the request's effect is, so a window begins
 // between two moments, and the next one between two that lie further apart, unless
 // a pause brings them together again. A request belongs to one of the windows that
-// it can have met with the earliest and with the latest begin of each. Where it can
+// it can have met with the earliest and with the latest begin of each. If it can
 // have met several, it is placed among them as under a tumbling policy. All begins
 // are taken to be free of each other, which they are not: the certain figures are
-// lower bounds, the possible ones upper bounds, and both are reached where requests
-// are short beside the windows and the pauses between these.
+// lower bounds, the possible ones upper bounds, and both are reached if requests
+// are short compared with the windows and the pauses between these.
 //
 // A failed request may have begun a window at any moment from its call on.
 type firstRequest struct {
@@ -36,7 +36,7 @@ type opener struct{ call, reply int64 }
 
 // opened is a window: the moments between which it begins, and what may lie in it.
 type opened struct {
-	lo, hi                        int64 // forever where it need not begin at all
+	lo, hi                        int64 // forever if it need not begin at all
 	takes                         []*met
 	refused                       []*refusal
 	gives                         []*Event
@@ -95,7 +95,7 @@ func openings(openers []opener, lost, length int64) (out []opened) {
 }
 
 // span is the windows that an effect in [call, reply] can have met. The last is
-// before the first where it lies between two windows for certain.
+// before the first if it lies between two windows for certain.
 func (f *firstRequest) span(call, reply int64) (first, last int) {
 	first, _ = slices.BinarySearchFunc(f.windows, call, func(w opened, t int64) int {
 		if w.hi < forever && w.hi+f.length <= t {
@@ -221,7 +221,7 @@ func b2n(b bool) int64 {
 	return 0
 }
 
-// judgeWindow holds one window against the limit, by what certainly and possibly
+// judgeWindow checks one window against the limit, by what certainly and possibly
 // lies in it.
 func (f *firstRequest) judgeWindow(k int) {
 	w := &f.windows[k]

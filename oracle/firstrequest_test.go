@@ -123,8 +123,8 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 	return out
 }
 
-// TestFirstRequest holds the figures against every placement of the operations:
-// they are sound, and where requests are short they are nearly always reached.
+// TestFirstRequest checks the figures against every placement of the operations:
+// they are sound, and if requests are short they are nearly always reached.
 func TestFirstRequest(t *testing.T) {
 	testenv.Sequential(t)
 	for _, c := range []struct {

@@ -113,7 +113,7 @@ type frameReader struct {
 	sum uint32
 }
 
-// next returns io.EOF where the input ends between two frames.
+// next returns io.EOF if the input ends between two frames.
 func (r *frameReader) next() (kind byte, payload []byte, err error) {
 	head, err := r.r.Peek(1 + sizeBytes)
 	if len(head) == 0 {

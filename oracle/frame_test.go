@@ -213,7 +213,7 @@ func TestLimitsOfTables(t *testing.T) {
 	}
 }
 
-// TestFooters: numbers of events, each by itself, and the sum are held against what
+// TestFooters: numbers of events, each by itself, and the sum are checked against what
 // was read.
 func TestFooters(t *testing.T) {
 	for _, c := range []struct {

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// FuzzJudge reads a small history from bytes and holds the verdict against
-// trying everything.
+// FuzzJudge reads a small history from bytes and compares the verdict with
+// that of trying everything.
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0x00, 3, 4, 1, 0x01, 5, 6, 1})
 	f.Add([]byte{1, 1, 1, 0x00, 3, 9, 2, 0x02, 1, 3, 0, 0x00, 14, 2, 1})

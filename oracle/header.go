@@ -28,7 +28,7 @@ type Header struct {
 	// Initial is what subjects had in use at the epoch, in units. Subjects that are
 	// missing had nothing.
 	Initial map[uint32]int64
-	// Names of subjects, where they are known.
+	// Names of subjects, if they are known.
 	Names map[uint32]string
 }
 

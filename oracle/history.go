@@ -21,13 +21,13 @@ const (
 type HistoryOptions struct {
 	Workers int
 	// Limit is the number of events to keep, at least; at most two chunks per worker
-	// more are, which is an eighth. It should be 16 per worker or more. 0 means as
-	// many as Memory, and without bound where there is a Dir.
+	// more are kept, which is an eighth. It should be 16 per worker or more. 0 means
+	// as many as Memory, and without bound if there is a Dir.
 	Limit int64
 	// Dir is a directory for a temporary file that takes up what does not fit into
 	// memory. Without one, everything stays in memory.
 	Dir string
-	// Memory is the number of events to keep in memory where there is a Dir; 0
+	// Memory is the number of events to keep in memory if there is a Dir; 0
 	// means about 4 million, which take 128 MiB.
 	Memory int64
 	// SubjectLimit is the number of events of one subject that a history with a Dir
@@ -37,7 +37,7 @@ type HistoryOptions struct {
 
 // History records the events of a run. Each worker appends to chunks of its own,
 // without a lock; only a new chunk allocates. Full chunks stay in memory up to a
-// bound; beyond it, the oldest are written to a file by one goroutine. Only where
+// bound; beyond it, the oldest are written to a file by one goroutine. Only if
 // that cannot keep up do workers wait for it.
 type History struct {
 	o       HistoryOptions

@@ -14,7 +14,7 @@ const (
 	SubjectLimit = 4 << 20
 	// groupEvents are brought into memory at a time: 192 MiB.
 	groupEvents = 6 << 20
-	// judgeBytes are needed at most to judge one event beside those: 550 were
+	// judgeBytes are needed at most to judge one event in addition to those: 550 were
 	// measured as the growth of the peak resident memory by 4 million events of one
 	// subject under a rolling window, 281 under a tumbling one and 248 without one.
 	judgeBytes = 550
@@ -24,10 +24,10 @@ var errChanged = errors.New("the history has changed since it was opened")
 
 // index knows how many events each subject has, so that all of a group of
 // subjects can be brought together in one pass over the events. Passes are many
-// where a history is long, but there are neither temporary files nor a merge.
+// if a history is long, but there are neither temporary files nor a merge.
 type index struct {
 	each   func(extent, func(*Event) error) error
-	blocks func() iter.Seq[block] // all events, where they are in memory
+	blocks func() iter.Seq[block] // all events, if they are in memory
 	perSubject
 	order  []uint32       // subjects with high numbers
 	place  map[uint32]int // their place after the dense ones
@@ -170,8 +170,8 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 }
 
 // group is what a pass has brought into memory: the records of neighbouring
-// subjects, those of one beside each other. A record's subject is known by its
-// place, so that the field numbers the takes of give-backs.
+// subjects, those of one next to each other. A record's subject is known by
+// its place, so the field numbers the takes of give-backs.
 type group struct {
 	records []record
 	start   []int // of each subject's records, and the end of the last one's

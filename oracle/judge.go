@@ -80,7 +80,7 @@ type judge struct {
 	buckets bucket
 	own     firstRequest
 	used    bounds
-	levels  []level // where the limit changes
+	levels  []level // if the limit changes
 	flying  curve   // admissions under way, likewise
 	// Under rolling policies, what was asked for and what was answered.
 	asked, answered curve
@@ -222,8 +222,8 @@ func (j *judge) crossed(leak int64) {
 	}
 }
 
-// overOffered is for subjects whose units come back, so that what was asked for
-// cannot be held against the limit.
+// overOffered is for subjects whose units come back, so what was asked for
+// cannot be checked against the limit.
 func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wrongly }
 
 // refused enters a rejection for which there was room for at least surely units all

@@ -170,7 +170,7 @@ func leastByUnit(ops []operation, limit, initial int64) int64 {
 }
 
 // TestTumblingWithRefundsIsSound: what is called certain is so in every order,
-// and what happens in some order is called possible. Where every give-back names
+// and what happens in some order is called possible. If every give-back names
 // its take, no commit goes beyond its reservation and requests are for one unit,
 // both are nearly always reached.
 func TestTumblingWithRefundsIsSound(t *testing.T) {

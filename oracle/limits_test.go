@@ -181,7 +181,7 @@ func (g *gate) Write(b []byte) (int, error) {
 	return g.File.Write(b)
 }
 
-// TestWorkersWaitForTheDisk: where the disk cannot keep up, workers go on until a
+// TestWorkersWaitForTheDisk: if the disk cannot keep up, workers go on until a
 // quarter more than the memory is taken, and wait then; nothing is lost.
 func TestWorkersWaitForTheDisk(t *testing.T) {
 	const memory = 13_056 // 16320, which is three chunks of 4096, is a quarter more

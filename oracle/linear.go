@@ -7,9 +7,9 @@ import "math"
 // gives the answers that were given. A failed request may have taken effect, at
 // any moment from its call on, or not.
 //
-// It is decided where every request is for one unit, nothing is given back, no
-// request crosses a boundary, the limit stays as it is and the policy is not a
-// rolling one; where it is not, Safe and Exact are false.
+// It is decided if every request is for one unit, nothing is given back, no
+// request crosses a boundary, the limit stays the same and the policy is not a
+// rolling one. Otherwise Safe and Exact are false.
 type Linear struct {
 	Decided bool
 	// Safe allows to reject at any time, Exact only if there is no room.

@@ -47,7 +47,7 @@ func (c *Cell) Admit(units int64) { c.admitted.Add(units) }
 // Reject notes that a request was rejected. It reports whether that was certainly
 // wrong: everything asked for up to now, less what came to nothing, and less what
 // had been given back before the request began, fits into the limit. What was
-// given back later does not count, for the decision may have come before it. Where
+// given back later does not count, for the decision may have come before it. If
 // the limit changes, it is the lower of those at the request's call and its reply.
 func (c *Cell) Reject(units, mark, limit int64) (falseReject bool) {
 	// In this order: a request whose end is seen here must be seen to begin below.
@@ -76,7 +76,7 @@ func (c *Cell) Overrun(units int64) { c.asked.Add(units) }
 // judge it.
 func (c *Cell) Crossed() { c.crossed.Store(1) }
 
-// cellTally is what a cell has counted, in units but for FalseRejects. Asked contains
+// cellTally is what a cell has counted, in units except FalseRejects. Asked contains
 // what commits used beyond reservations.
 type cellTally struct {
 	Initial, Asked, Admitted, GaveBack int64
@@ -96,7 +96,7 @@ func (c *Cell) Tally() cellTally {
 	}
 }
 
-// Leak is the units admitted over the limit. It is exact where no request
+// Leak is the units admitted over the limit. It is exact if no request
 // crossed the window's boundary and nothing was given back, and means nothing
 // under a rolling window.
 func (t cellTally) Leak(limit int64) int64 {

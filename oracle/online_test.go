@@ -171,7 +171,7 @@ func TestAgreeNamesTheDisagreement(t *testing.T) {
 }
 
 // TestGivenBackMeanwhile: room made while a request was under way does not prove
-// its rejection wrong; room made before does, though the history, where the two
+// its rejection wrong; room made before does, though the history, if the two
 // share a timestamp, only calls it possible.
 func TestGivenBackMeanwhile(t *testing.T) {
 	cfg := standingConfig(1, 0)
@@ -201,7 +201,7 @@ func TestGivenBackMeanwhile(t *testing.T) {
 }
 
 // TestConcurrentRun judges a real run with workers that race: a counter that is
-// right but for what is planted in it.
+// right except for what is planted in it.
 func TestConcurrentRun(t *testing.T) {
 	const workers, each, subjects, limit = 16, 400, 20, 100
 	h := NewHistory(HistoryOptions{Workers: workers, Limit: workers * each})

@@ -16,8 +16,8 @@ func ordered(events []Event) []Event {
 	return out
 }
 
-// compare is a total order but for events that differ in nothing that matters.
-// Most events differ in the first two.
+// compare is a total order except for events that differ in nothing that
+// matters. Most events differ in the first two.
 func compare(a, b Event) int {
 	if a.Subject != b.Subject {
 		return cmp.Compare(a.Subject, b.Subject)

@@ -8,7 +8,7 @@ import (
 
 // possible is the number of units that are not among the most that fit wherever
 // they are placed. Each takes up room from its call until one length after its
-// reply; where too much does, those that take it up longest are left out.
+// reply; if too much does, those that take it up longest are left out.
 //
 // What was there from the start is not among them, and is never left out.
 func (r roller) possible(stays []stay) (out int64) {
@@ -45,7 +45,7 @@ func (r roller) possible(stays []stay) (out int64) {
 }
 
 // possibleUnder is [roller.possible] under a limit that changes: there may be no more
-// than the lowest limit that a request can have been held against while that request
+// than the lowest limit that a request can have been checked against while that request
 // is under way. What was admitted before may be more.
 func (r roller) possibleUnder(cfg *Config, stays []stay) (out int64) {
 	all := make([]*packed, 1, len(stays)+1)
@@ -86,7 +86,7 @@ func (r roller) possibleUnder(cfg *Config, stays []stay) (out int64) {
 	return out
 }
 
-// bound is a request with the lowest limit that it can have been held against.
+// bound is a request with the lowest limit that it can have been checked against.
 type bound struct {
 	*packed
 	limit int64

@@ -104,7 +104,7 @@ func TestPartialGrantsElsewhere(t *testing.T) {
 		for _, c := range []struct{ granted, rest, wrongly int64 }{{2, 4, 1}, {3, 3, 0}, {1, 1, 1}, {1, 9, 2}} {
 			v := Judge(cfg, []Event{take(0, Admitted, 2), take(2, Admitted, c.granted), take(2, Short, c.rest)})
 			want := c.wrongly
-			if name == "first-request" { // where the amount is not worked out
+			if name == "first-request" { // if the amount is not worked out
 				want = min(want, 1)
 			}
 			if v.FalseRejectUnits != want || v.FalseRejects != b2i(want > 0) || v.LeakUnits != 0 || v.Admitted.Units != 2+c.granted {

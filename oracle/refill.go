@@ -12,7 +12,7 @@ import (
 // most, over all moments that a stretch can begin at, of what was taken out since
 // then less what has flowed in. Entries come in the order in which they are known,
 // and each lies at a place of its own in time. It is a tree over those places, so
-// that an entry costs a logarithm of their number.
+// an entry costs a logarithm of their number.
 type refill struct {
 	flow   quota.Flow
 	places []entry // by place; what is put back lies behind what was taken there

@@ -210,7 +210,7 @@ func (b *bounds) stay(call, reply, units, length int64) {
 	b.low.mustStay(call, reply, units, length)
 }
 
-// mustStay adds units where they cannot be anywhere but in the window.
+// mustStay adds units if they cannot be anywhere but in the window.
 func (c *curve) mustStay(call, reply, units, length int64) {
 	if from, to := after(reply), instant(call+length); from < to {
 		c.add(from, units)
@@ -248,7 +248,7 @@ type sum struct {
 // lies in the window behind every moment, and has been built.
 //
 // The curve is constant between two of its steps. Inside such a piece, a window is
-// only of use where it is the first that follows another without overlap.
+// only of use if it is the first that follows another without overlap.
 func (r roller) leak(low *curve) (chosen []stretch, worst int64) {
 	var sums []sum
 	behind := 0

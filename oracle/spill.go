@@ -29,7 +29,7 @@ func (h *History) startSpill() {
 		h.fail(err)
 		return
 	}
-	// Where an open file can be removed, nothing is left of it however the process ends.
+	// If an open file can be removed, nothing is left of it however the process ends.
 	gone := removeOpen(f.Name()) == nil
 	h.spill = &spill{file: f, to: f, gone: gone, done: make(chan struct{})}
 	go h.write()

@@ -20,7 +20,7 @@ type rider struct {
 // The least leak comes from placing units into windows in order, those first
 // that run out of windows first. For the most, a set of units is kept that fits
 // however they are placed, by letting each take up room in every window that it
-// touches: what has to be left out of the largest such set is the bound. Where
+// touches: what has to be left out of the largest such set is the bound. If
 // units were given back, limits on what each window held by itself can be
 // sharper, and the better of both ways is taken.
 type tumbling struct {
@@ -188,7 +188,7 @@ func (t *tumbling) overWindow() (over excess, may int64) {
 // one that is over nothing can be added any more.
 //
 // A take that was called in an earlier window and answered in this one was
-// charged to either. Low does not contain it, so that what was given back of it
+// charged to either. Low does not contain it, so what was given back of it
 // changes nothing there; and as soon as it is given back, this window surely does
 // not contain it. A give-back that names no take is taken out of low, and left in
 // high.
@@ -236,7 +236,7 @@ func (t *tumbling) toPlace(e *Event) int64 {
 	return e.Units - free
 }
 
-// judgeRejections holds every rejection against what was in use during the part
+// judgeRejections checks every rejection against what was in use during the part
 // of it that lies in this window.
 func (t *tumbling) judgeRejections() {
 	w := &t.out.Windows[t.home]

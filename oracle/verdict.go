@@ -24,7 +24,7 @@ type Config struct {
 	// Epoch is the moment of nanosecond 0.
 	Epoch time.Time
 	// Brief leaves the verdict's Windows empty: they take 96 bytes for each
-	// subject-window, which of a long history is more than all the rest.
+	// subject-window, which for a long history is more than all the rest.
 	Brief bool
 }
 
@@ -50,9 +50,9 @@ type Verdict struct {
 
 	// LeakUnits is the certain leak, LeakPossible a bound above what any order of
 	// the operations explains. Under a rolling policy the certain leak is a lower
-	// bound of the fewest units that would have to go, and equal to that where requests of
-	// one unit come strictly one after the other. Where the limit is lowered,
-	// nothing leaks that was rightly in use before.
+	// bound of the fewest units that would have to go, and equal to that if requests of
+	// one unit come strictly one after the other. If the limit is lowered,
+	// what was rightly in use before does not leak.
 	LeakUnits, LeakPossible int64
 	// LeakWorst and LeakPossibleWorst are those of a single subject-window.
 	LeakWorst, LeakPossibleWorst int64
@@ -67,14 +67,14 @@ type Verdict struct {
 
 	// Crossings counts subject-windows in which more units than the limit were
 	// answered, the initial ones included; under a rolling policy the disjoint
-	// stretches of one window's length. Where the limit changes, it is the one under
+	// stretches of one window's length. If the limit changes, it is the one under
 	// which the last of them were asked for. LeakWindows are those of them that
 	// certainly leaked, never more.
 	Crossings, LeakWindows int64
 	// CrossingLeaks is the certain leak of each crossing, by subject and window.
 	// Under a rolling policy a subject's stretches that leaked come first.
 	CrossingLeaks []int64
-	// OverOffered is what was asked for over the limit, in units. Where units were
+	// OverOffered is what was asked for over the limit, in units. If units were
 	// given back, it is what was leaked and what was rightly rejected.
 	OverOffered int64
 
@@ -166,7 +166,7 @@ type sure struct {
 	leak, falseRejects, falsePossible int64
 }
 
-// leakIsPlain reports whether admitted units less the limit are the leak where
+// leakIsPlain reports whether admitted units less the limit are the leak if
 // nothing crosses a boundary and nothing is given back.
 func (c *Config) leakIsPlain() bool {
 	return c.Window.Kind.Tumbling() || c.Window.Kind == quota.Standing

@@ -104,7 +104,7 @@ func (c *connecting) Allow(ctx context.Context, subject string) (ok bool, err er
 	case "PSubscribe":
 		err = c.rdb.PSubscribe(ctx, "news").Close()
 	case "Do subscribe":
-		_ = c.rdb.Do(ctx, "SUBSCRIBE", "news").Err() // what it answers is no matter
+		_ = c.rdb.Do(ctx, "SUBSCRIBE", "news").Err() // what it answers does not matter
 	case "BLPop":
 		_ = c.rdb.BLPop(ctx, time.Second, "queue").Err()
 	case "XRead":

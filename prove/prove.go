@@ -55,7 +55,7 @@ type Options struct {
 	// Instances of the application that share the store; default one for each client of a search and 2
 	// in the simulation, and 1 for a limiter without a store.
 	Instances int
-	// Faults of one search more, e.g. [quota.FaultEviction], beside those of
+	// Faults of one more search, e.g. [quota.FaultEviction], in addition to those of
 	// [explore.Searches]. With faults, only what the limiter guarantees, keys that never
 	// expire and callers that are stuck count.
 	Faults []quota.Fault

@@ -20,7 +20,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// counter counts in one key for each window, and is right but for what is planted.
+// counter counts in one key for each window, and is right except for what is planted.
 type counter struct {
 	rdb     redis.UniversalClient
 	now     func() time.Time
@@ -94,7 +94,7 @@ func TestPlanted(t *testing.T) {
 			t.Parallel()                            // the suite waits for windows to pass
 			o := prove.Options{Days: 6, Budget: -1} // what a search claims must not depend on the machine
 			if only := plants[what]; only != "" {
-				o.Budget = 10 * time.Second // a search that finds nothing more is of no matter
+				o.Budget = 10 * time.Second // a search that finds nothing more does not matter
 				o.Skip = slices.DeleteFunc(slices.Clone(stages), func(s prove.Stage) bool { return s == only })
 			}
 			m := limiter(what)

@@ -20,7 +20,7 @@ const (
 	// simulatedSubjects ask in a simulation, each of them for twice its limit.
 	simulatedSubjects = 3
 	overLimit         = 2
-	// mostRequests are about as many as a simulation has: where they are too few for the
+	// mostRequests are about as many as a simulation has: if they are too few for the
 	// whole time, they come in rushes.
 	mostRequests = 100_000
 	rushWindows  = 5

@@ -1,7 +1,7 @@
 package quota
 
 // Counting says which units a strategy's counter contains when it works as it
-// was built to, so that readings of it can be held against the truth.
+// was built to, so that readings of it can be checked against the truth.
 type Counting string
 
 // The ways of counting.

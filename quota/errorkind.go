@@ -5,8 +5,8 @@ type ErrorKind string
 
 // The kinds.
 const (
-	// ErrorContention: others changed the same in the meantime, too often or at the
-	// wrong moment, e.g. a conflict of versions or a lock that could not be had.
+	// ErrorContention: others changed the same data in the meantime, too often or at
+	// the wrong moment, e.g. a conflict of versions or a lock that could not be had.
 	ErrorContention ErrorKind = "contention"
 	// ErrorTimeout: there was no answer in the time that the caller, the strategy, its
 	// client or the store allows.

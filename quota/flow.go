@@ -12,8 +12,8 @@ type Flow struct {
 	length int64 // nanoseconds
 }
 
-// Level is an amount of units that need not be whole: Units and Part of them, where
-// Part counts from 0 to one less than the flow's length in nanoseconds. Levels of
+// Level is an amount of units that need not be whole: Units and Part of them, with
+// Part counting from 0 to one less than the flow's length in nanoseconds. Levels of
 // one flow are compared by [Level.Compare].
 type Level struct {
 	Units, Part int64
@@ -59,7 +59,7 @@ func (f Flow) Less(l, m Level) Level {
 }
 
 // Until is how many nanoseconds it takes for the amount to flow in, rounded up; 0
-// where it is not above 0. It saturates.
+// if it is not above 0. It saturates.
 func (f Flow) Until(l Level) int64 {
 	if f.units <= 0 || l.Units < 0 || l == (Level{}) {
 		return 0
@@ -76,7 +76,7 @@ func (f Flow) Until(l Level) int64 {
 	return int64(min(ns, math.MaxInt64))
 }
 
-// Compare is negative, 0 or positive as l is less than, as much as or more than m.
+// Compare is negative, 0 or positive if l is less than, equal to or more than m.
 func (l Level) Compare(m Level) int {
 	switch {
 	case l.Units != m.Units:
@@ -102,5 +102,5 @@ func (l Level) Ceil() int64 {
 	return l.Units
 }
 
-// Plus is the level and whole units more.
+// Plus is the level plus whole units.
 func (l Level) Plus(units int64) Level { return Level{l.Units + units, l.Part} }

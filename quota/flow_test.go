@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestFlow holds every amount against fractions of any size.
+// TestFlow checks every amount against fractions of any size.
 func TestFlow(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

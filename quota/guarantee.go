@@ -132,8 +132,8 @@ func Exactly(tolerates ...Fault) Clause {
 // PerInstance are the clauses of a limiter in memory that keeps the limit in each instance of
 // the application, under the given faults, and so admits several limits if there are several
 // instances. Windows that begin with a first request begin at other moments in each, and two
-// of an instance may touch one of the policy's. Of buckets, each refills for itself, and what
-// several admit too much grows with time.
+// of an instance may touch one of the policy's. Each instance's bucket refills for itself, so
+// the excess of several grows with time.
 func PerInstance(tolerates ...Fault) []Clause {
 	clause := func(formula string, several func(p Params) int64, kinds ...Kind) Clause {
 		return Clause{Property: PropertyLeak, Tolerates: tolerates, Kinds: kinds, Formula: formula, Bound: func(p Params) int64 {
@@ -153,7 +153,7 @@ func PerInstance(tolerates ...Fault) []Clause {
 
 // Weighted is the clause of a counter that weighs the window before by the share of it
 // that a rolling window would still hold: fewer than twice the limit in every rolling
-// window. It is reached where the window before was used up at its very end, and this
+// window. It is reached if the window before was used up at its very end, and this
 // one is used up at its own.
 func Weighted(tolerates ...Fault) Clause {
 	return Clause{

@@ -18,8 +18,8 @@ type Option struct {
 	// Doc is one line for people, without a full stop. A word in back quotes names
 	// the value.
 	Doc string
-	// Default is the value where none is given. It must be valid, and is empty
-	// where the option is required.
+	// Default is the value if none is given. It must be valid, and is empty
+	// if the option is required.
 	Default string
 	// Values lists all valid ones; empty leaves it to Type.
 	Values []string
@@ -32,7 +32,7 @@ type Option struct {
 	Min, Max string
 	// Check says what is wrong with a value of the right type; nil accepts all.
 	Check func(value string) error
-	// Required options have no default: there is no going without a value.
+	// Required options have no default: a value must be given.
 	Required bool
 	// Offer lists values, or beginnings of values, that a shell may suggest.
 	Offer []string

@@ -110,7 +110,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 }
 
 // TestPoliciesHaveTexts: the text of every known policy is read as the same
-// policy, but for its name and what documents it.
+// policy, except for its name and what documents it.
 func TestPoliciesHaveTexts(t *testing.T) {
 	for _, p := range Policies() {
 		if err := p.Validate(); err != nil {

@@ -46,7 +46,7 @@ type Decision struct {
 	// Degraded is set if the decision was made without the store that should
 	// have made it: failing open or failing closed.
 	Degraded bool
-	// Granted is how many units an admitted request gets, where that is fewer than it
+	// Granted is how many units an admitted request gets, if that is fewer than it
 	// asked for; 0 is all of them.
 	Granted int64
 	// Tier that decided.
@@ -61,7 +61,7 @@ type Decision struct {
 }
 
 // Units is how many units the decision grants to a request that asks for so many: 0
-// where it is rejected. An error says that no strategy may grant so many.
+// if it is rejected. An error says that no strategy may grant so many.
 func (d Decision) Units(asked int64) (int64, error) {
 	switch {
 	case d.Granted < 0 || d.Granted > asked || d.Granted > 0 && !d.Admitted:
@@ -97,7 +97,7 @@ type Reading struct {
 	Known bool
 	// PerInstance is set if the record is this instance's alone and each instance
 	// keeps its own: then the readings of all instances add up to what the tier
-	// believes. Elsewhere every instance reads the same record.
+	// believes. Otherwise every instance reads the same record.
 	PerInstance bool
 	// Atomic readings of one call with the same non-zero value were read in one
 	// atomic command and may be compared with each other.

@@ -16,7 +16,7 @@ const (
 	// CalendarMonth runs from the first of a month, 00:00 local time, to the next.
 	CalendarMonth
 	// CalendarDay runs from local midnight to local midnight (23 to 25 hours
-	// where clocks change).
+	// when clocks change).
 	CalendarDay
 	// CalendarHour runs from one full local hour to the next.
 	CalendarHour
@@ -66,7 +66,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 }
 
 // Tumbling reports whether windows of this kind follow each other without
-// overlap, so that every moment lies in exactly one of them.
+// overlap: then every moment lies in exactly one of them.
 func (k Kind) Tumbling() bool { return k >= CalendarMonth && k <= Fixed }
 
 // HasLength reports whether windows of this kind have a length of their own.
@@ -198,7 +198,7 @@ func (w Window) start(index int64) time.Time {
 }
 
 // hourOffset is the part of an hour by which the zone's full hours differ from
-// UTC's. It is fixed per zone, so that hours never overlap: in the one zone
+// UTC's. It is fixed per zone, so hours never overlap: in the one zone
 // whose summer time is half an hour (Lord Howe) hours follow standard time.
 func (w Window) hourOffset() int64 {
 	_, a := time.Date(2000, time.January, 1, 0, 0, 0, 0, w.location()).Zone()
@@ -206,8 +206,8 @@ func (w Window) hourOffset() int64 {
 	return floorMod(int64(min(a, b)), 3600)
 }
 
-// dayStart is the first moment of a local date. Where summer time begins at
-// midnight that is 01:00; where it ends at 01:00 it is the first of two 00:00.
+// dayStart is the first moment of a local date. If summer time begins at
+// midnight that is 01:00; if it ends at 01:00 it is the first of two 00:00.
 // time.Date promises neither.
 func dayStart(y int, m time.Month, d int, loc *time.Location) time.Time {
 	noon := time.Date(y, m, d, 12, 0, 0, 0, loc)

@@ -56,7 +56,7 @@ type Question struct {
 	Outage string `json:"outage" jsonschema:"enum=any,enum=open,enum=closed,enum=survive"`
 	// Settles is set if callers commit, refund or abandon what they were given.
 	Settles bool `json:"settles"`
-	// Faults that the search had happen, beside the passing of time.
+	// Faults that the search had happen, in addition to the passing of time.
 	Faults []quota.Fault `json:"faults"`
 }
 
@@ -68,7 +68,7 @@ type Candidate struct {
 	Doc string `json:"doc"`
 	// Stores that it needs, by name.
 	Stores []string `json:"stores"`
-	// Deployment says where its stores have to be, where that matters; empty elsewhere.
+	// Deployment says where its stores have to be; empty if that does not matter.
 	Deployment string `json:"deployment,omitempty"`
 	// P99 of a decision in nanoseconds at Rate, measured on one machine; 0 if P99Counts is not set.
 	P99 int64 `json:"p99_ns"`
@@ -145,7 +145,7 @@ type Untested struct {
 	Strategy string `json:"strategy"`
 	// Reason is one clause.
 	Reason string `json:"reason"`
-	// Command tests it, where there is one.
+	// Command tests it, if there is one.
 	Command string `json:"command,omitempty"`
 }
 

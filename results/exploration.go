@@ -39,7 +39,7 @@ func NewExploration() Exploration {
 }
 
 // Charts returns the schedules that are drawn: those of all findings and the
-// shortest of each census, or of the replays where nothing was searched.
+// shortest of each census, or of the replays if nothing was searched.
 func (x *Exploration) Charts() (out []*Finding) {
 	for _, s := range x.Searches {
 		for i := range s.Findings {
@@ -138,7 +138,7 @@ type Search struct {
 	// was none.
 	Bounded *Bounded `json:"bounded,omitempty"`
 	// Claim is what may be said of the properties that no schedule broke; empty
-	// where every one broke, and where it is withheld.
+	// if every one broke, and if it is withheld.
 	Claim string `json:"claim,omitempty"`
 	// Withheld says why nothing may be claimed: not all of the strategy's work was
 	// seen.
@@ -207,19 +207,19 @@ type Finding struct {
 	Property Property `json:"property"`
 	// Detail is one sentence.
 	Detail string `json:"detail"`
-	// Units by which it is broken, where it has any; drift may be negative.
+	// Units by which it is broken, if it has any; drift may be negative.
 	Units int64 `json:"units,omitempty"`
-	// Preemptions of the schedule where it was found by the search that counts them:
+	// Preemptions of the schedule if it was found by the search that counts them:
 	// none with fewer breaks the property, and one with more may be shorter. nil if it
 	// is a shortest one.
 	Preemptions *int `json:"preemptions,omitempty"`
 	// Faults that happen in the schedule.
 	Faults []quota.Fault `json:"faults,omitempty"`
 	// Paused is how much time passes in the schedule while a call or a round of a job is
-	// under way, in nanoseconds: of schedules of like length, one with the least is shown.
+	// under way, in nanoseconds: of schedules of the same length, one with the least is shown.
 	Paused time.Duration `json:"paused_ns,omitempty"`
-	// Sampled is how many schedules were run at random, of all steps that could come next
-	// each with the same chance; 0 for none.
+	// Sampled is how many schedules were run at random, with the same chance for each
+	// step that could come next; 0 for none.
 	Sampled int `json:"sampled_schedules,omitempty"`
 	// Met is how many of them break the property. It compares findings, and is no
 	// probability of a system in service.
@@ -293,7 +293,7 @@ type StepEvent string
 const (
 	EventStart     StepEvent = "start"      // the client comes
 	EventCommand   StepEvent = "command"    // a command or statement takes effect
-	EventReply     StepEvent = "reply"      // its reply arrives, where that is a step of its own
+	EventReply     StepEvent = "reply"      // its reply arrives, if that is a step of its own
 	EventResume    StepEvent = "resume"     // the actor goes on after a wait
 	EventRound     StepEvent = "round"      // a job's round begins
 	EventTick      StepEvent = "tick"       // time passes
@@ -333,9 +333,9 @@ type Step struct {
 	Store string `json:"store,omitempty"`
 	// Kind of what is sent to the store: "redis" or "sql".
 	Kind string `json:"kind,omitempty"`
-	// Command that is sent. Where none is, it says in words what happens.
+	// Command that is sent. If none is, it says in words what happens.
 	Command string `json:"command,omitempty"`
-	// Reply to the command. Where effect and reply are two steps, the second one has
+	// Reply to the command. If effect and reply are two steps, the second one has
 	// only the reply.
 	Reply string `json:"reply,omitempty"`
 	// Outcome is what the caller was told in this step.

@@ -25,8 +25,8 @@ func Invalid(runs []Run) error {
 	return nil
 }
 
-// Err is an [*InvalidError] where the correctness figures of the run, or of its
-// open loop at the common rate, do not count, and nil elsewhere.
+// Err is an [*InvalidError] if the correctness figures of the run, or of its
+// open loop at the common rate, do not count, and nil otherwise.
 func (r *Run) Err() error {
 	switch {
 	case r.Audit.Valid && r.Paced != nil:

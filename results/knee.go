@@ -22,8 +22,8 @@ const minKneeDistance = 0.1
 const minKneePoints = 3
 
 // Knee looks for the knee of the decisions per second over the values. There is none
-// where values are no numbers, where fewer than three have figures that count, where the
-// curve is straight or falls, and where the interval of the point over rounds reaches
+// if values are no numbers, if fewer than three have figures that count, if the
+// curve is straight or falls, and if the interval of the point over rounds reaches
 // down to the line between the upper ends of the outer intervals, or to the first
 // interval: then noise explains it.
 func (s *SweepSeries) Knee() Knee {

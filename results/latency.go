@@ -13,7 +13,7 @@ func (r *Run) Latency() *Latency {
 type Latency struct {
 	Distribution
 	// Parts split the distribution by outcome and deciding tier. Each value is
-	// stored once: where there are parts they hold the histograms, and the whole's
+	// stored once: if there are parts they hold the histograms, and the whole's
 	// is the sum of theirs.
 	Parts []LatencyPart `json:"parts,omitempty"`
 	// Waited says which percentiles waiting for a core could explain.

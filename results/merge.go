@@ -33,11 +33,11 @@ type Source struct {
 	Later int `json:"rounds_later,omitempty"`
 }
 
-// Merge puts the records of several processes together, of which none loses anything.
+// Merge puts the records of several processes together, without loss.
 //
 // Shards of one load (see [Params].Shard) become one run per strategy and round:
-// histograms are added up, counts likewise, and so are leak, false rejects and drift,
-// since no two shards have a subject in common. All shards have to be there, once.
+// histograms, counts, leak, false rejects and drift are added up, since no two shards
+// have a subject in common. All shards have to be there, once.
 //
 // Other runs of the same strategy and setting are further rounds, whose numbers follow
 // those of the files before, and need the same machine, since their timings become one

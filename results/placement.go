@@ -7,10 +7,10 @@ type Placement struct {
 	// core to a server that was running already) or "given" (as the user listed them).
 	Mode string `json:"mode" jsonschema:"enum=shared,enum=apart,enum=beside,enum=given"`
 	// Harness lists the cores that the harness was confined to, e.g. "0-1,3"; empty
-	// where it was not.
+	// if it was not.
 	Harness string `json:"harness,omitempty"`
 	// Stores lists the cores that all stores started for the measurement share; empty
-	// where they were not confined.
+	// if they were not confined.
 	Stores string `json:"stores,omitempty"`
 	// Procs is how many threads of the harness run Go code at a time (GOMAXPROCS).
 	Procs int `json:"procs"`

@@ -89,7 +89,7 @@ const (
 	Pooled Status = "pooled"
 	// PerRound: histograms were not stored, Value is the median of the rounds.
 	PerRound Status = "per round"
-	// EventDriven: it is dominated by fewer than 5 stalls, so that it
+	// EventDriven: it is dominated by fewer than 5 stalls, so it
 	// measures those and not the strategy.
 	EventDriven Status = "event-driven"
 	// TooFew: even all rounds together have too few samples. Value is the

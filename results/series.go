@@ -10,7 +10,7 @@ type SeriesFile struct {
 
 // Series is how a run develops over virtual time. Counts are totals since the
 // start, as callers were told; leak and false rejects are those that are certain
-// by then, and where requests lie across a boundary the run's verdict knows more.
+// by then, and if requests lie across a boundary the run's verdict knows more.
 type Series struct {
 	// Strategy is its label.
 	Strategy string `json:"strategy"`
@@ -27,12 +27,12 @@ type Series struct {
 	// Outages are planned ones.
 	Outages []Span `json:"outages,omitempty"`
 	// Start is when the run began, as RFC 3339, under a policy of calendar windows; empty
-	// elsewhere.
+	// otherwise.
 	Start string `json:"start,omitempty"`
-	// Zone is the time zone of these windows, as the IANA names it; empty elsewhere.
+	// Zone is the time zone of these windows, as the IANA names it; empty otherwise.
 	Zone string `json:"zone,omitempty"`
 	// WindowEndsNS are when windows ended for all subjects at once, in nanoseconds since
-	// the start; none for other kinds of window, and where there are more than
+	// the start; none for other kinds of window, and if there are more than
 	// [MaxWindowEnds].
 	WindowEndsNS []int64 `json:"window_ends_ns,omitempty"`
 }

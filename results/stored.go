@@ -17,7 +17,7 @@ type Stored struct {
 	// BytesPerSubject is Bytes by Subjects; 0 if they are unknown.
 	BytesPerSubject float64 `json:"bytes_per_subject,omitempty"`
 	// OverTime are entries at a quarter, half and three quarters of the round; absent
-	// where they were not counted.
+	// if they were not counted.
 	OverTime []StoredAt `json:"over_time,omitempty"`
 }
 

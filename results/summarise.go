@@ -156,7 +156,7 @@ func (s *Summary) correctness(runs []*Run) {
 	}
 	slices.Sort(medians)
 	l.MedianUnits = median(medians)
-	// Where a denominator was not recorded the worst round speaks for all.
+	// If a denominator was not recorded the worst round speaks for all.
 	l.PctOfLimit, l.PctOfOverQuota = leakPct, overPct
 	if base := float64(s.Params.Limit) * float64(l.Trials); base > 0 {
 		l.PctOfLimit, l.PossiblePctOfLimit = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)
@@ -232,7 +232,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 }
 
 // severity orders verdicts: over several rounds the highest one stands. A clause
-// that some round kept was exercised, so that kept outranks not exercised.
+// that some round kept was exercised, so kept outranks not exercised.
 var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided: 4, Broken: 5}
 
 // mergeClauses keeps each clause once, with the amounts of its worst round.

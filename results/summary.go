@@ -65,8 +65,8 @@ type Summary struct {
 	ResponseCounts bool `json:"response_counts"`
 	// Throughput is decisions per second: the mean over rounds.
 	Throughput Figure `json:"throughput_per_s"`
-	// Ratio is throughput by that of the reference loop of the same round, the mean over
-	// rounds, with 0 rounds if there was none.
+	// Ratio is throughput divided by that of the reference loop of the same round, the
+	// mean over rounds, with 0 rounds if there was none.
 	Ratio Figure `json:"ratio_to_reference"`
 	// Service is the time from the actual start of a request.
 	Service Percentiles `json:"service_ns"`
@@ -87,7 +87,7 @@ type Summary struct {
 	// Leak of all valid rounds.
 	Leak LeakSummary `json:"leak"`
 	// Rolling is the worst round's worst window and the sum of all leaks; absent
-	// where no window ended in mid-run.
+	// if no window ended in mid-run.
 	Rolling *Rolling `json:"rolling,omitempty"`
 	// FalseRejects of all valid rounds. Rounds that are explained add no possible
 	// ones beyond their confirmed ones; Explained is set if all are.
@@ -127,7 +127,7 @@ type Summary struct {
 }
 
 // AtRate is the summary that latency is taken from: that of the open loops at the
-// common rate where there are some, and s itself elsewhere.
+// common rate if there are some, and s itself otherwise.
 func (s *Summary) AtRate() *Summary {
 	if s.Paced != nil {
 		return s.Paced
@@ -142,9 +142,8 @@ func (s *Summary) Overloaded() bool {
 	return 2*r.Saturated > r.Timed
 }
 
-// Latency is what callers wait for: the response time in open loop, also if that
-// is the one beside a closed loop, and the service time where there is only a
-// closed loop.
+// Latency is what callers wait for: the response time in open loop, also of one
+// next to a closed loop, and the service time if there is only a closed loop.
 func (s *Summary) Latency() *Percentiles {
 	if s = s.AtRate(); s.Response != nil {
 		return s.Response
@@ -169,7 +168,7 @@ type Percentiles struct {
 	// AtLeast counts operations that had not finished.
 	AtLeast int64 `json:"at_least"`
 	// Curve is the latency of all rounds together at each of [CurveQuantiles]; nil
-	// where a round's histogram was not stored. It is not stored itself, and the
+	// if a round's histogram was not stored. It is not stored itself, and the
 	// merged histogram would take 270 kB for each strategy.
 	Curve []int64 `json:"-"`
 }
@@ -210,7 +209,7 @@ type SettlementSummary struct {
 // LeakSummary is the leak of all valid rounds.
 type LeakSummary struct {
 	Leak
-	// PossiblePctOfLimit is Possible in percent of the limit times the trials; where the
+	// PossiblePctOfLimit is Possible in percent of the limit times the trials; if the
 	// limit changes, of the first one.
 	PossiblePctOfLimit float64 `json:"possible_pct_of_limit"`
 }

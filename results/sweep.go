@@ -35,7 +35,7 @@ type SweepSeries struct {
 	Strategy string
 	// Second is the value of the second parameter; empty if there is one parameter.
 	Second string
-	// Points in ascending order of the value, or in the given order where a value is no
+	// Points in ascending order of the value, or in the given order if a value is no
 	// number.
 	Points []SweepPoint
 }
@@ -105,7 +105,7 @@ func (s *Sweep) second(value string) int {
 }
 
 // Unswept is a strategy's label without the options that vary, and without its kind of
-// client where that varies.
+// client if that varies.
 func (s *Sweep) Unswept(label string) string {
 	first, options, ok := strings.Cut(label, ":")
 	name, _, _ := strings.Cut(first, "@")

@@ -69,7 +69,7 @@ const (
 	Simulated = "simulated"
 )
 
-// Summarised returns the file's summaries, and computes them where it has none.
+// Summarised returns the file's summaries, and computes them if it has none.
 func (f *File) Summarised() []Summary {
 	if f.Summaries != nil {
 		return f.Summaries
@@ -89,7 +89,7 @@ type Store struct {
 	Version string `json:"version,omitempty"`
 	// Durability is what the store promises to keep when it dies.
 	Durability string `json:"durability,omitempty"`
-	// Class is how it is asked: "redis", "sql" or "other". Where it is absent, the store's
+	// Class is how it is asked: "redis", "sql" or "other". If it is absent, the store's
 	// name says it.
 	Class string `json:"class,omitempty" jsonschema:"enum=redis,enum=sql,enum=other"`
 }
@@ -160,7 +160,7 @@ type DamagedRow struct {
 
 // Skipped is a strategy that did not take part, and why.
 type Skipped struct {
-	// Strategy is its public name, or its label where it took part in earlier rounds.
+	// Strategy is its public name, or its label if it took part in earlier rounds.
 	Strategy string `json:"strategy"`
 	// Reason why it did not take part.
 	Reason string `json:"reason"`
@@ -188,8 +188,8 @@ type Run struct {
 	// Form is what the strategy is in relation to its source: documented, hardened,
 	// baseline and so on.
 	Form string `json:"form"`
-	// PerProcess is set if each instance of the application counts for itself, so
-	// that the limit holds in each alone.
+	// PerProcess is set if each instance of the application counts for itself:
+	// then the limit holds in each alone.
 	PerProcess bool `json:"per_process,omitempty"`
 	// Outside is set if what decides is a service that was measured from outside, and
 	// can be neither simulated nor explored.
@@ -241,7 +241,7 @@ type Run struct {
 	ReferenceChange float64 `json:"reference_change,omitempty"`
 
 	// Reference is what a bare client's INCR took in the same round: in the reference
-	// loop where the run's loop is closed, and in an open loop of the same rate where
+	// loop if the run's loop is closed, and in an open loop of the same rate if
 	// it is open, from the intended start.
 	Reference *Distribution `json:"reference_ns,omitempty"`
 
@@ -257,7 +257,7 @@ type Run struct {
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
 	// OverTime is how many decisions were made when; absent in simulations, whose series
-	// have it, and where shards were joined.
+	// have it, and if shards were joined.
 	OverTime *OverTime `json:"over_time,omitempty"`
 
 	// Waiting is what this program and the servers started for it waited for.
@@ -298,7 +298,7 @@ type Run struct {
 	Trace string `json:"trace,omitempty"`
 
 	// Paced is the same strategy in the same round once more, in an open loop at a
-	// rate that all strategies of the measurement share. Where a closed loop has one,
+	// rate that all strategies of the measurement share. If a closed loop has one,
 	// latency is taken from it, and throughput and correctness from the closed loop.
 	Paced *Run `json:"paced,omitempty"`
 }
@@ -327,7 +327,7 @@ type Params struct {
 	PolicyLimit int64 `json:"policy_limit,omitempty"`
 	// Unit is what is counted, plural.
 	Unit string `json:"unit"`
-	// Window is its kind, with its length where it has one, e.g. "calendar-month"
+	// Window is its kind, with its length if it has one, e.g. "calendar-month"
 	// or "fixed 1m0s".
 	Window string `json:"window"`
 	// Loop is "closed" (each worker waits for its answer before it asks again) or
@@ -352,19 +352,19 @@ type Params struct {
 	// Cold is set if every command, pipeline or transaction had a connection of its
 	// own, opened for it.
 	Cold bool `json:"cold_connections,omitempty"`
-	// Client is the kind of Redis client, where it is not the plain one: "autopipeline"
+	// Client is the kind of Redis client, if it is not the plain one: "autopipeline"
 	// puts commands of callers that come at the same time into one pipeline.
 	Client string `json:"client,omitempty"`
 	// Retries are repetitions by the store's client after an error.
 	Retries int `json:"client_retries"`
-	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, where that
+	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, if that
 	// was not the default.
 	DecisionTimeoutNS int64 `json:"decision_timeout_ns,omitempty"`
 	// Requests is the bound on requests per round; 0 means none.
 	Requests int64 `json:"requests,omitempty"`
 	// DurationNS is the bound on time per round in nanoseconds; 0 means none.
 	DurationNS int64 `json:"duration_ns,omitempty"`
-	// Speed is policy time per real time, where not 1.
+	// Speed is policy time per real time, if not 1.
 	Speed float64 `json:"speed,omitempty"`
 	// Workload holds the workload's own parameters by name, as they were given,
 	// e.g. "popularity": "zipf:1.1". What was not given is left to the workload and
@@ -375,7 +375,7 @@ type Params struct {
 	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
 	// the limit from then on. Limit is the one at the start.
 	LimitChanges []string `json:"limit_changes,omitempty"`
-	// Shard is the part of the load, e.g. "2/4", where others had the other parts, on
+	// Shard is the part of the load, e.g. "2/4", if others had the other parts, on
 	// subjects of their own.
 	Shard string `json:"shard,omitempty"`
 	// Shards is how many parts were joined into this run; 0 for none.

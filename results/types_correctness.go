@@ -16,7 +16,7 @@ type Leak struct {
 	Units int64 `json:"units"`
 	// Possible is the most units that some placement explains.
 	Possible int64 `json:"possible"`
-	// PctOfLimit is Units in percent of the limit times the trials; where the limit
+	// PctOfLimit is Units in percent of the limit times the trials; if the limit
 	// changes, of the first one.
 	PctOfLimit float64 `json:"pct_of_limit" parts:"-"`
 	// PctOfOverQuota is Units in percent of OverQuotaUnits.
@@ -196,7 +196,7 @@ type Clause struct {
 	// Tolerates are the faults under which the bound is promised as well.
 	Tolerates []string `json:"tolerates,omitempty"`
 	// Bound is the units by which one subject and window may break the property;
-	// 2^63-1 where there is no bound, or where it is all that is asked for.
+	// 2^63-1 if there is no bound, or if it is all that is asked for.
 	Bound int64 `json:"bound"`
 	// Certain is the worst certain amount measured.
 	Certain int64 `json:"certain"`
@@ -275,7 +275,7 @@ type Reason struct {
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did
-	// not return; empty elsewhere.
+	// not return; empty otherwise.
 	Stack string `json:"stack,omitempty"`
 }
 

@@ -198,7 +198,7 @@ func decoded(add func(*Histogram) (bool, error)) (*Histogram, error) {
 	return h, nil
 }
 
-// add adds a stored latency, its parts where it has some.
+// add adds a stored latency, its parts if it has some.
 func (l *Latency) add(to *Histogram) (stored bool, err error) {
 	if len(l.Parts) == 0 {
 		return l.Distribution.add(to)
@@ -224,7 +224,7 @@ func (l *Latency) add(to *Histogram) (stored bool, err error) {
 	return stored, nil
 }
 
-// Decode unpacks the histogram of a stored latency, of its parts where it has
+// Decode unpacks the histogram of a stored latency, of its parts if it has
 // some. It returns nil without an error if none was stored. Counts that
 // disagree with the histogram are an error.
 func (l *Latency) Decode() (*Histogram, error) { return decoded(l.add) }

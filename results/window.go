@@ -2,7 +2,7 @@ package results
 
 import "strings"
 
-// WindowText is the window for people: lengths as in "rolling 1h", where Go writes
+// WindowText is the window for people: lengths as in "rolling 1h"; Go writes
 // 1h0m0s.
 func (p *Params) WindowText() string {
 	words := strings.Fields(p.Window)

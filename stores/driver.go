@@ -27,12 +27,12 @@ type Driver struct {
 	Noun string
 	// Volatile is set if a server that ends loses what it holds.
 	Volatile bool
-	// Pool is the most connections that an instance has where a run does not say; 0 for 16.
+	// Pool is the most connections that an instance has if a run does not say; 0 for 16.
 	Pool int
 	// Clients are how the paths of the packages of its client begin, which a report of a
 	// call that hangs passes over, e.g. "go.etcd.io/".
 	Clients []string
-	// Get says how to get a store of this kind where a run has none, e.g. "start one and
+	// Get says how to get a store of this kind if a run has none, e.g. "start one and
 	// give its URL by --redis"; empty for what Choices say.
 	Get string
 	// Choices are the words that Open takes, each with what it means. One that ends
@@ -45,13 +45,13 @@ type Driver struct {
 	// it then has none.
 	Default string
 	// Image is the container image that is used if [Options] name none; empty
-	// where the driver runs no containers.
+	// if the driver runs no containers.
 	Image string
 	// PasswordEnv is the environment variable with the password for URLs without
 	// one; empty if there is none.
 	PasswordEnv string
 	// Open opens a store. Its errors are of one line, say how to go on, and hold no
-	// password. An [AbsentError] says that there is no store and need not be.
+	// password. An [AbsentError] says that there is no store and that none is required.
 	Open func(ctx context.Context, spec string, o Options) (Store, error)
 	// Further opens a store with a name of its own, e.g. "redis.replica": by its spec,
 	// and without one as the run's main store of the kind was opened. What it cannot
@@ -146,7 +146,7 @@ func Register(d Driver) {
 	stacks.PassOver(d.Clients...)
 }
 
-// Opener makes a Driver's Open of a function that returns a store's own type: where
+// Opener makes a Driver's Open of a function that returns a store's own type: if
 // that fails, the Store is nil.
 func Opener[S Store](open func(context.Context, string, Options) (S, error)) func(context.Context, string, Options) (Store, error) {
 	return func(ctx context.Context, spec string, o Options) (Store, error) {

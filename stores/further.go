@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Further is a store beside the main one of its kind.
+// Further is a store in addition to the main one of its kind.
 type Further struct {
 	// Name of the store, e.g. "redis.2" or "postgres.replica".
 	Name string
 	// Spec that it was given; empty if a strategy needs it and nothing was said.
 	Spec string
 	// Main is the run's store that is named after the driver alone, and MainSpec what
-	// it was opened by, where Spec is empty. Main is nil if there is none.
+	// it was opened by, if Spec is empty. Main is nil if there is none.
 	Main     Store
 	MainSpec string
 	Options  Options
@@ -63,8 +63,8 @@ type FailsOver interface {
 	// there when it takes the store's place.
 	Detach(ctx context.Context) error
 	// FailOver ends the server as if it had died, and lets the replica take its place with
-	// what it has got. Connections break; those that clients open from then on, of before
-	// too, lead to the new master.
+	// what it has got. Connections break; those that clients, old ones too, open from then
+	// on lead to the new master.
 	FailOver(ctx context.Context) error
 	// Recover gives the store a replica again, after FailOver or Detach, and does nothing
 	// after neither. Nothing else may use the store meanwhile.
@@ -77,13 +77,12 @@ func PrimaryOf(name string) (primary string, ok bool) {
 	return strings.CutSuffix(name, ".replica")
 }
 
-// OpenNeeded opens the stores that are needed: those with a spec by that, and others as
-// their drivers do without one, by [Driver.Further]. Specs that are not optional are
-// opened in any case, and those that are also if a needed store without a spec is
-// opened as that one is.
+// OpenNeeded opens the stores that are needed: those with a spec by it, and others by
+// [Driver.Further]. Specs that are not optional are always opened, and optional ones
+// also if a needed store without a spec is opened like them.
 //
-// What cannot be had without a spec that was asked for is absent from the set, with the
-// reason. A spec that cannot be opened is an error.
+// A store without a spec that is not available is absent from the set, with the reason.
+// A spec that cannot be opened is an error.
 func OpenNeeded(ctx context.Context, specs []Spec, needed []string) (*Set, error) {
 	mains := map[string]Spec{}
 	s := NewSet()

@@ -34,8 +34,8 @@ func (i Info) Text() string {
 	return format.Join("; ", format.Join(" ", string(i.Kind), i.Version), i.Durability, i.Detail)
 }
 
-// Options are what can be chosen about a store beside its kind. The zero value
-// is what a run uses.
+// Options are what can be chosen about a store in addition to its kind. The
+// zero value is what a run uses.
 type Options struct {
 	// Dir is the folder in which servers started here get their private
 	// directories, and in which leftovers are looked for. Empty means [os.TempDir].
@@ -54,9 +54,9 @@ type Options struct {
 	NoPull bool
 }
 
-// AbsentError is the error of a store that cannot be had and need not be: an
-// in-process model stands in for it where a strategy can use one. A [Set] records
-// it with [Set.AddAbsent].
+// AbsentError is the error of a store that is neither available nor required:
+// an in-process model stands in for it if a strategy can use one. A [Set]
+// records it with [Set.AddAbsent].
 type AbsentError struct {
 	// Reason describes what stands in, and why.
 	Reason Info

@@ -8,8 +8,8 @@ import (
 
 // Keeper is a [Store] on a server that others use too, and that knows which process
 // keeps what there: each scope has a lease that its process renews for as long as it
-// lives. What a process left that was killed can so be told from what a living one
-// holds, on this machine and on others.
+// lives. So what a killed process left can be told from what a living one holds, on
+// this machine and on others.
 type Keeper interface {
 	Store
 	// Lease enters the scope as this process', until Wipe removes it. Prepare does so
@@ -19,7 +19,7 @@ type Keeper interface {
 	// may take as long as looking at every key of the server.
 	Holdings(ctx context.Context, thorough bool) ([]Holding, error)
 	// Discard removes a holding, and says how many things it removed (see [Amount]). One that
-	// is not any more as it was listed is left alone: it removes 0.
+	// has changed since it was listed is left alone: it removes 0.
 	Discard(ctx context.Context, h Holding) (removed int64, err error)
 }
 
@@ -27,14 +27,14 @@ type Keeper interface {
 type Holding struct {
 	// Scope is what it is named after.
 	Scope Scope
-	// Name is what the server knows it by: the keys' prefix, or the schema, or what the
+	// Name is its name on the server: the keys' prefix, or the schema, or what the
 	// names of nodes and streams begin with.
 	Name string
 	// State says whether anyone uses it.
 	State HoldingState
 	// Owner names the process for people; empty if it is unknown.
 	Owner string
-	// Keys that it has; 0 if it has none or where they are not counted.
+	// Keys that it has; 0 if it has none or if they are not counted.
 	Keys int64
 	// Entry is the lease as the server has it.
 	Entry string
@@ -53,7 +53,7 @@ const (
 	HeldUnknown HoldingState = "unknown"
 )
 
-// Lease enters the scope with a store that keeps leases, and does nothing elsewhere.
+// Lease enters the scope with a store that keeps leases, and does nothing otherwise.
 func Lease(ctx context.Context, s Store, scope Scope) error {
 	if k, ok := s.(Keeper); ok && !s.Owned() {
 		return k.Lease(ctx, scope)
@@ -61,7 +61,7 @@ func Lease(ctx context.Context, s Store, scope Scope) error {
 	return nil
 }
 
-// RemoveDead removes what processes left in the store that ended without doing so.
+// RemoveDead removes what processes that ended without doing so left in the store.
 // It says what it removed, in one line without the store's name; "" if there was
 // nothing. What living processes hold, and what has no lease, stays.
 func RemoveDead(ctx context.Context, s Store) (string, error) {
@@ -110,7 +110,7 @@ func Amount(driver string, n int64) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Marker is a store in which a run can leave a mark beside what a strategy keeps, so
+// Marker is a store in which a run can leave a mark next to what a strategy keeps, so
 // that it notices when the store loses what it holds. The mark goes with the scope: what
 // wipes that wipes it, too. A replica has no mark of its own, and is asked for its other
 // signs alone.
@@ -126,8 +126,8 @@ type Marker interface {
 
 // Sign is what a store shows of itself in the middle of a run.
 type Sign struct {
-	// There is whether the mark is still there, and where the store can tell so the
-	// tables that were beside it.
+	// There is whether the mark is still there, and, if the store can tell, the
+	// tables that were next to it.
 	There bool
 	// Incarnation is as in [Stats]; "" if the store does not tell.
 	Incarnation string

@@ -13,7 +13,7 @@ import (
 // be read at any time. The zero value is ready.
 //
 // What a connection does before it can serve (greeting, login, choice of a
-// database) is not part of these figures, but for the two that name it.
+// database) is not part of these figures, except the two that name it.
 type Meter struct {
 	// Commands that were written: Redis commands, or SQL statements executed.
 	Commands atomic.Int64
@@ -30,7 +30,7 @@ type Meter struct {
 	// a deadline of their user's.
 	Lost atomic.Int64
 	// Unparsed counts connections whose traffic could not be followed to its
-	// end. Where it is not 0, Commands is too low.
+	// end. If it is not 0, Commands is too low.
 	Unparsed atomic.Int64
 }
 
@@ -62,7 +62,7 @@ func (c Counts) Sub(earlier Counts) Counts {
 	}
 }
 
-// Parsed is what one write contained. A request counts if its last byte is.
+// Parsed is what one write contained. A request counts in the write that has its last byte.
 type Parsed struct {
 	// Commands that work is done with.
 	Commands int64
@@ -74,8 +74,8 @@ type Parsed struct {
 
 // Parser follows what one connection's client writes, in pieces of any size.
 type Parser interface {
-	// Parse reads the next piece. It returns false, for good, when it has lost
-	// its way.
+	// Parse reads the next piece. It returns false, for good, when it can no
+	// longer follow.
 	Parse(p []byte) (Parsed, bool)
 }
 
@@ -96,7 +96,7 @@ type meterConn struct {
 }
 
 // Conn wraps a connection that was just opened, so that m counts what p finds in
-// its traffic. The result offers access to the socket exactly where c does:
+// its traffic. The result offers access to the socket exactly if c does:
 // go-redis looks at the socket of an idle connection before each use, and
 // metering must not change that.
 func (m *Meter) Conn(c net.Conn, p Parser) net.Conn {
@@ -124,7 +124,7 @@ func (c *meterConn) Write(p []byte) (int, error) {
 			c.meter.Unparsed.Add(1)
 		}
 	}
-	// All before the write: where another goroutine reads, the reply may be there before
+	// All before the write: if another goroutine reads, the reply may be there before
 	// Write returns.
 	c.meter.count(got, 1)
 	if got.Commands > 0 || got.Asks || c.parser == nil {

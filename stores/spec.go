@@ -48,9 +48,9 @@ func ParseSpecs(texts []string) ([]Spec, error) {
 	return specs, nil
 }
 
-// OpenSet opens stores in their order. A store that cannot be had and need not be
-// is absent from the set, with the reason. If one cannot be opened, those before
-// it are closed again.
+// OpenSet opens stores in their order. A store that is neither available nor
+// required is absent from the set, with the reason. If one cannot be opened,
+// those before it are closed again.
 func OpenSet(ctx context.Context, specs []Spec) (*Set, error) {
 	s := NewSet()
 	for _, x := range specs {

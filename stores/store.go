@@ -31,7 +31,7 @@ type Store interface {
 	Usage(ctx context.Context, scope Scope) (Usage, error)
 	// Wipe removes what is kept under scope, and nothing else.
 	Wipe(ctx context.Context, scope Scope) error
-	// Close ends the harness' own connections, and the store where it was started
+	// Close ends the harness' own connections, and the store if it was started
 	// here. Only the first call does anything; all return its error.
 	Close() error
 }
@@ -123,7 +123,7 @@ type Usage struct {
 	// Rows of all tables; 0 for stores without tables.
 	Rows int64
 	// Bytes that the store itself says it takes for them, its own overhead included; 0
-	// where it does not say. Those of very many keys are estimated from a part of them.
+	// if it does not say. Those of very many keys are estimated from a part of them.
 	Bytes int64
 }
 
@@ -189,7 +189,7 @@ type Placed interface {
 	Confine(ctx context.Context, cores []int) error
 }
 
-// PlaceOf returns if a store runs.
+// PlaceOf returns where a store runs.
 func PlaceOf(s Store) Place {
 	if p, ok := s.(Placed); ok {
 		return p.Place()

@@ -36,12 +36,12 @@ type Env struct {
 	// Prefix begins every Redis key of this run. PostgreSQL connections have
 	// the run's own schema as their search path.
 	Prefix string
-	// Instance counts from 0 to Instances-1. It may name things, and decide nothing: searches take instances that have done
-	// nothing yet for interchangeable.
+	// Instance counts from 0 to Instances-1. It may name things, and must decide nothing: searches take instances that have
+	// done nothing yet for interchangeable.
 	Instance, Instances int
 	Region              string
-	// Subjects is how many subjects the run has, where that is known to be few; 0
-	// where it is not. It may bound memory that is made for many, and nothing else.
+	// Subjects is how many subjects the run has, if these are known to be few;
+	// otherwise 0. It may bound memory that is made for many, and nothing else.
 	Subjects int
 	// Options are complete: every option of the strategy's Meta has a value.
 	Options quota.Options

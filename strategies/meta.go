@@ -34,7 +34,7 @@ const (
 	NeedPostgres Need = "postgres"
 	// NeedSource is a database of record: PostgreSQL, or its model.
 	NeedSource Need = "source"
-	// NeedReplica is a PostgreSQL that follows the one named "postgres". Where the
+	// NeedReplica is a PostgreSQL that follows the one named "postgres". If the
 	// database of record is its model, so is its replica.
 	NeedReplica Need = "postgres.replica"
 	// NeedReplicated is a Redis with a replica, that no other strategy writes to unless
@@ -117,13 +117,13 @@ type Meta struct {
 	Notes Notes
 	Form  Form
 	Needs []Need
-	// NeedsToo are the stores that values of options ask for beside Needs; nil for
-	// none. A [Selection] has them among its Needs.
+	// NeedsToo are the stores that values of options ask for in addition to Needs;
+	// nil for none. A [Selection] has them among its Needs.
 	NeedsToo func(quota.Options) []Need
-	// Core strategies are those of a run that names none. Where no registered one is
+	// Core strategies are those of a run that names none. If no registered one is
 	// core, that run takes all.
 	Core bool
-	// BriskOptions are the options with which it comes to rest at once, where its
+	// BriskOptions are the options with which it comes to rest at once, if its
 	// defaults keep a run waiting for seconds; nil is its defaults. The core set and
 	// go test -bench use them.
 	BriskOptions quota.Options
@@ -150,17 +150,17 @@ type Meta struct {
 	// only refuses policies with other Costs.
 	Serves func(p *quota.Policy) error
 	Reset  Reset
-	// GivesBack is set if instances implement [Refunder], so that units can be
+	// GivesBack is set if instances implement [Refunder]: then units can be
 	// returned. It says beforehand what an assertion says of an open instance.
 	GivesBack bool
 	Counts    quota.Counting
-	// PerProcess is set if each instance counts for itself, in its own memory, so
-	// that several together admit several limits.
+	// PerProcess is set if each instance counts for itself, in its own memory:
+	// then several together admit several limits.
 	PerProcess bool
 	// Control is set if the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option
-	// Check returns why options do not go together whose values are each valid; nil takes
+	// Check returns why options whose values are each valid do not go together; nil takes
 	// all. The error begins without the strategy's name.
 	Check func(quota.Options) error
 	// Suits returns why the strategy cannot be measured on an open store, which it is
@@ -174,8 +174,8 @@ type Meta struct {
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
 	// Record is what the design record promises that the strategy comes from, each clause
-	// with its Source, whatever the strategy itself declares. It is judged and shown beside
-	// Guarantee, and decides nothing.
+	// with its Source, whatever the strategy itself declares. It is judged and shown next
+	// to Guarantee, and decides nothing.
 	Record []quota.Clause
 	// Elsewhere is set for strategies whose clients are too large to be in every
 	// program. It says in one line, without a full stop, how to get a program that
@@ -211,8 +211,8 @@ func (m *Meta) ServesPolicy(p *quota.Policy) error {
 }
 
 // ServesUnits reports whether the strategy can serve requests of so many units
-// under p: whether it serves the policy where these are its costs. A subject is
-// filled up in units that are served.
+// under p: whether it serves the policy with these costs. A subject is filled
+// up in units that are served.
 func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 	q := *p
 	q.Costs = []int64{units}

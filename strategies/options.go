@@ -18,7 +18,7 @@ type Selection struct {
 }
 
 // String renders the selection as the command line takes it: the name, its kind of client
-// where that is not the plain one, and the options that differ from their defaults in the
+// if that is not the plain one, and the options that differ from their defaults in the
 // order of declaration, e.g. "lua-reserve@autopipeline:sync=1s".
 func (s Selection) String() string {
 	var b strings.Builder
@@ -62,8 +62,8 @@ func (m *Meta) Select(given quota.Options) (Selection, error) {
 // store. Zero values leave a matter to the runner.
 type Connections struct {
 	// Pool is the most connections of an instance. A measurement opens no more than
-	// there are callers to use them, and its own setting goes first. Where a runner
-	// lets one caller after the other go on, each caller has a connection.
+	// there are callers to use them, and its own setting wins. If a runner lets one
+	// caller after the other go on, each caller has a connection.
 	Pool int
 }
 

@@ -125,9 +125,9 @@ func members(set string) ([]*Meta, error) {
 
 // Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job",
 // "core", "all" or "pg-*". After a strategy's colon, every following part that contains "=" is one
-// more of its options. Behind its name may stand a kind of client, as in
-// "lua-reserve@autopipeline"; of a set it is that of the strategies that ask a Redis. The
-// same strategy may come twice with different options or clients.
+// more of its options. A kind of client may follow its name, as in "lua-reserve@autopipeline";
+// after a set it is that of the strategies that ask a Redis. The same strategy may come twice with
+// different options or clients.
 func Parse(list string) ([]Selection, error) {
 	var p parser
 	for part := range strings.SplitSeq(list, ",") {

@@ -69,8 +69,8 @@ type Viewer interface {
 	Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error)
 }
 
-// Screener has a tier in process that knows nothing but who has used up a quota,
-// and rejects them.
+// Screener has a tier in process that knows only which subjects have used up a
+// quota, and rejects them.
 type Screener interface {
 	// Screens reports whether the tier holds s now. It asks no store.
 	Screens(s quota.Subject) bool
@@ -92,7 +92,7 @@ type Provisioner interface {
 	Provision(ctx context.Context, p *quota.Policy, grants []Grant) error
 }
 
-// LimitSetter keeps limits beside what was used, and changes them as an operator
+// LimitSetter keeps limits next to what was used, and changes them as an operator
 // would, while the subjects are in use. Strategies that compare with the limit of each
 // request's policy need none.
 type LimitSetter interface {

@@ -12,8 +12,8 @@ import (
 
 // costForms lists the ways to say how many units requests ask for, for help texts
 // and errors: drawn evenly from the policy's own costs; always N; drawn evenly
-// from A to B; drawn from a log-normal distribution, capped where one request in
-// two million is beyond it; as recorded in a trace.
+// from A to B; drawn from a log-normal distribution, capped at the cost that one
+// request in two million exceeds; as recorded in a trace.
 const costForms = "policy, N or constant:N, uniform:A-B, lognormal:MEDIAN:SIGMA, recorded (traces only)"
 
 // cost is a parsed form. Its zero value is no form.
@@ -122,7 +122,7 @@ func (c cost) prices(p *quota.Policy) (prices, error) {
 	return out, nil
 }
 
-// draw maps a uniform value to a cost. Where there is no list it is the quantile
+// draw maps a uniform value to a cost. If there is no list it is the quantile
 // function: a larger value never gives a smaller cost.
 func (p *prices) draw(x uint64) int64 {
 	switch {

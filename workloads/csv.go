@@ -37,7 +37,7 @@ func csvFormat(header string) *dialect {
 	return nil
 }
 
-// fields splits a line. Where its quotation marks do not match they are taken as
+// fields splits a line. If its quotation marks do not match they are taken as
 // they stand, and damage says so.
 func fields(text string) (cells []string, damage string) {
 	if !strings.Contains(text, `"`) {

@@ -61,7 +61,7 @@ const (
 	sniffed = 100
 	// sniffedBytes are looked at for what no text holds.
 	sniffedBytes = 512
-	// longestLine is where a line is given up: a file of zeros has no end of one.
+	// longestLine is the length at which a line is given up: a file of zeros has no end of one.
 	longestLine = 1 << 28
 	// maxRows bounds the rows of a trace, damaged ones included: a run of more requests
 	// cannot be judged.

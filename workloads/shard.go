@@ -59,7 +59,7 @@ type sharded struct {
 
 func (s *sharded) Name(subject uint32) string { return s.Stream.Name(subject) + s.suffix }
 
-// as is what a stream is beside a [Stream], be it a shard's.
+// as is what a stream is other than a [Stream], also a shard's.
 func as[T any](s Stream) (T, bool) {
 	if part, ok := s.(*sharded); ok {
 		s = part.Stream

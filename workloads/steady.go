@@ -47,7 +47,7 @@ func newSteady(p Params) (Stream, Info, error) {
 	return c, Info{Loop: Open, Notes: notes}, nil
 }
 
-// usedUp says which share of the checks to expect over quota where the requests
+// usedUp says which share of the checks to expect over quota when the requests
 // are known, because popular subjects use up a small limit within the run.
 func (c *crowd) usedUp(p Params, weights []uint64) string {
 	if p.Requests == 0 || c.all == c.limit {

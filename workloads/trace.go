@@ -107,7 +107,7 @@ func (s *replay) assign(t *trace, p Params) (notes []string, err error) {
 		subjects, popular)}, nil
 }
 
-// price replaces the recorded costs where others were asked for.
+// price replaces the recorded costs if others were asked for.
 func (s *replay) price(t *trace, p Params) (notes []string, err error) {
 	form, err := parseCost(p.Options["cost"])
 	if err != nil {

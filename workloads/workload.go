@@ -14,7 +14,7 @@ type Fate uint8
 const (
 	// FateNone: the units are used up by being admitted; nothing follows.
 	FateNone Fate = iota
-	// FateCommit: the work succeeds and the units are committed. Where [Op.Hold]
+	// FateCommit: the work succeeds and the units are committed. If [Op.Hold]
 	// is set, what they paid for is deleted later, which gives them back.
 	FateCommit
 	// FateFail: the work fails and the units are given back.
@@ -35,7 +35,7 @@ type Op struct {
 	// from [Arrivals].
 	At time.Duration
 	// Actual units that [FateCommit] commits, at least 1; fewer or more than
-	// Units where the request misjudged them. Deleting gives these back. It is 0
+	// Units if the request misjudged them. Deleting gives these back. It is 0
 	// with other fates.
 	Actual int64
 	// Settle is the time from admission to commit or failure; 0 is at once, and
@@ -173,9 +173,9 @@ type Meta struct {
 	// what it is made to show.
 	Boundary bool
 	// Crosses declares that some subject is asked for more than its limit in
-	// every run; one in which none was is invalid.
+	// every run; a run in which none was is invalid.
 	Crosses bool
-	// NeedsTrace is set if the operations have recorded moments; elsewhere
+	// NeedsTrace is set if the operations have recorded moments; otherwise
 	// Params.Speed is refused.
 	NeedsTrace bool
 	// Make makes a stream of parameters that are checked and whose options are

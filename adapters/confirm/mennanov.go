@@ -20,13 +20,13 @@ func (m *moved) pass(e Env, d time.Duration) {
 	m.now = m.now.Add(d)
 }
 
-// readmeTokens is the limiter of the library's README but for its numbers. The key lives
-// as long as one token takes to flow in.
+// readmeTokens is the limiter of the library's README except for its numbers. The key
+// lives as long as one token takes to flow in.
 func readmeTokens(e Env, clock limiters.Clock, size int64, rate time.Duration, key string) *limiters.TokenBucket {
 	return limiters.NewTokenBucket(size, rate, limiters.NewLockNoop(), limiters.NewTokenBucketRedis(e.Redis, key, rate, false), clock, limiters.NewStdLogger())
 }
 
-// One process asks, so that no distributed lock is needed. One token flows in every 200 ms.
+// One process asks, so no distributed lock is needed. One token flows in every 200 ms.
 // A caller who comes that often and takes what is there must get one each time.
 var mennanovTTL = Confirmation{Name: "mennanov-ttl", Redis: true, Run: func(e Env) (string, bool, error) {
 	const size, rate, visits = 10, 200 * time.Millisecond, 10

@@ -15,7 +15,7 @@ type finding struct {
 	// empty if run finds it.
 	command  []string
 	property results.Property
-	// policy of the search that finds it, where a search before it breaks the property for
+	// policy of the search that finds it, if a search before it breaks the property for
 	// another reason.
 	policy string
 	// related is the nearest thread that a search found, empty for none, and known says
@@ -159,7 +159,7 @@ var findings = []finding{
 }
 
 // limit is what a library documents, decides on purpose, or was not made for.
-// strategy is its adapter where nothing else on the page is about that.
+// strategy is its adapter if nothing else on the page is about that.
 type limit struct{ module, strategy, text string }
 
 var limits = []limit{

@@ -132,7 +132,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func newKilling(t *testing.T) *killing {
 	t.Helper()
 	k := &killing{t: t, server: storetest.Redis(t), sql: storetest.Postgres(t), temp: t.TempDir(), rng: seed.Rand(uint64(clock.Wall{}.Now().UnixNano()), 0)}
-	// Servers that the commands start run as another user where we are root.
+	// Servers that the commands start run as another user if we are root.
 	for _, err := range []error{os.Chmod(filepath.Dir(k.temp), 0o755), os.Mkdir(filepath.Join(k.temp, "tmp"), 0o755)} {
 		if err != nil {
 			t.Fatal(err)

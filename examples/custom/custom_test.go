@@ -41,7 +41,7 @@ func TestSimulation(t *testing.T) {
 }
 
 // TestPlantedBugsAreFound by the conformance suite, by exploring and by
-// simulating. A race needs luck where callers run freely; exploring needs none.
+// simulating. A race needs luck if callers run freely; exploring needs none.
 func TestPlantedBugsAreFound(t *testing.T) {
 	for _, name := range []string{"off-by-one", "count-then-add"} {
 		meta := lookup(t, name)

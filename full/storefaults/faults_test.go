@@ -109,7 +109,7 @@ func TestFaultsOfStores(t *testing.T) {
 		calm.Add(1)
 		run := func(t *testing.T) {
 			calmed := sync.OnceFunc(calm.Done)
-			defer calmed() // where the store is missing
+			defer calmed() // if the store is missing
 			v, made := start(t), map[string]bool{}
 			t.Run("nothing", func(t *testing.T) { v.calm(t, store) })
 			calmed()
@@ -229,7 +229,7 @@ func (v *victim) attempt(t *testing.T, f *fault, a act, lasts, longer time.Durat
 	return r, inTime
 }
 
-// check holds a run against what the table says.
+// check checks a run against what the table says.
 func (f *fault) check(t *testing.T, r *results.Run) {
 	t.Helper()
 	if r.Err() == nil {

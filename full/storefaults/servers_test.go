@@ -88,7 +88,7 @@ func (p *process) kill() {
 }
 
 // start starts the server again and waits until its port is open. What shares its memory
-// with the one before may live a moment longer, so that it is tried several times.
+// with the one before may live a moment longer, so it is tried several times.
 func (p *process) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

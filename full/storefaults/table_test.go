@@ -25,9 +25,9 @@ type fault struct {
 	// busy is set if callers ask one after the other without a pause, so that every
 	// connection is in use.
 	busy bool
-	// limit of each subject, where that is higher than usual.
+	// limit of each subject, if that is higher than usual.
 	limit int64
-	// lasts is how long the run takes, where that is longer than usual.
+	// lasts is how long the run takes, if that is longer than usual.
 	lasts time.Duration
 }
 

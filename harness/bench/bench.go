@@ -13,7 +13,7 @@
 //	drift-%          worst counter at rest against the limit
 //
 // The leak is always there. What a strategy promises to be 0 is left out as long as it
-// is: false rejects if a clause allows none, and drift where no leak is allowed
+// is: false rejects if a clause allows none, and drift if no leak is allowed
 // either. The units are those of quotabench export --format gobench, and benchstat
 // compares the two.
 package bench
@@ -41,7 +41,7 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// Run measures strategies, or where none are given every registered one, under every
+// Run measures strategies, or every registered one if none are given, under every
 // generated workload that they can serve: a sub-benchmark each, named
 // strategy=NAME/workload=NAME. Stores are those that quotabench run uses: a server that is
 // installed, or else an embedded one. QUOTABENCH_REDIS and QUOTABENCH_POSTGRES choose

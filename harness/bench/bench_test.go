@@ -48,8 +48,8 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// A strategy of whatever windows is measured: under the policy that others have where
-// it can serve that, and under another one elsewhere.
+// A strategy of whatever windows is measured: under the policy that others have if it
+// can serve that, and otherwise under another one.
 func TestChoosePolicy(t *testing.T) {
 	for kind, want := range map[quota.Kind]quota.Kind{quota.CalendarHour: quota.CalendarHour, quota.Rolling: quota.Rolling, quota.Standing: quota.Standing} {
 		meta := &strategies.Meta{Name: "a", Kinds: []quota.Kind{kind}, Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
@@ -94,7 +94,7 @@ func (*counting) Commit(context.Context, quota.Reservation, int64) error { retur
 func (*counting) Close(context.Context) error                            { return nil }
 
 // TestPasses: the pass that counts is carried out in full and takes as long as was asked
-// for; of the ones before it, which are too short, none is, but for one trial. Where a
+// for; of the ones before it, which are too short, none is, except for one trial. If a
 // number of requests is asked for, all are carried out.
 func TestPasses(t *testing.T) {
 	w, err := workloads.Lookup("hot-key")

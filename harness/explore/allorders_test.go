@@ -143,7 +143,7 @@ type ends struct {
 	of     *opened
 }
 
-// note notes the end of a run, where it has come to one.
+// note notes the end of a run, if it has come to one.
 func (x *ends) note(e engine.Engine) error {
 	if len(e.Common().Enabled(nil, false)) > 0 {
 		return nil
@@ -254,7 +254,7 @@ func allStates(t *testing.T, sel strategies.Selection, cfg Config, x *ends) {
 	}
 }
 
-// sameAsAll holds a search against all schedules.
+// sameAsAll checks a search against all schedules.
 func sameAsAll(t *testing.T, sel strategies.Selection, of *opened, cfg Config) (schedules int, leaks bool) {
 	t.Helper()
 	cfg.Properties, cfg.Asks, cfg.Workers = []Property{Leak, FalseReject}, -1, 1
@@ -304,7 +304,7 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	}
 }
 
-// box keeps a number where a hash of memory has to look for it, or cannot look.
+// box keeps a number if a hash of memory has to look for it, or cannot look.
 type box interface {
 	change(by func(int64) int64) int64
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// entwined is a strategy of which two instances have something in common.
+// entwined is a strategy with two instances that have something in common.
 type entwined struct {
 	env  strategies.Env
 	have *common
@@ -57,9 +57,9 @@ func (t taker) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.Read
 	return []quota.Reading{{Tier: quota.TierProcess, Units: t.own, Known: true}}, nil
 }
 
-// What a step leads to that is one of several in a run is what it leads to in a run of
-// its own: in strategies without memory and with some, with faults, and where instances
-// have memory or an event in common that the search was not told of.
+// A step that is one of several in a run leads to the same as in a run of its own: in
+// strategies without memory and with some, with faults, and when instances have memory
+// or an event in common that the search was not told of.
 func TestBranchesAsAlone(t *testing.T) {
 	testenv.Sequential(t)
 	counts := entwine(func(ctx context.Context, e *entwined) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // bruteForce counts the orders of k callers that read a number, and write it back
-// larger by one where that is within the limit; and those orders in which more
+// larger by one if that is within the limit; and those orders in which more
 // than the limit have written. It knows nothing of strategies, stores or actors.
 func bruteForce(k, limit int) (orders, leaking int64) {
 	seen := make([]int, k) // what each has read, -1 before

@@ -14,11 +14,11 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// breach is a property that does not hold if a schedule has got to.
+// breach is a property that does not hold where a schedule has got to.
 type breach struct {
 	property Property
 	detail   string
-	// units by which it is broken, where it has any.
+	// units by which it is broken, if it has any.
 	units int64
 }
 
@@ -37,12 +37,12 @@ func (b *breach) finding() Finding {
 	return Finding{Property: b.property, Detail: b.detail, Units: b.units}
 }
 
-// normal is what the strategy leaves behind where the clients come one after the
+// normal is what the strategy leaves behind when the clients come one after the
 // other and nothing fails: what is so then is its design and no finding.
 type normal struct {
 	immortal map[string]bool
 	negative bool
-	// left is the shortest time to live that a key has, where all scripts have ended and so
+	// left is the shortest time to live that a key has, once all scripts have ended and so
 	// many units are in use, in any order of the clients' actions. nil if these are too many.
 	left map[leftKey]time.Duration
 	// periodic is set if it has a periodic job.
@@ -131,7 +131,7 @@ func (s *search) checkStore(out []breach, wanted map[Property]bool, look *engine
 	return out, nil
 }
 
-// checkCounts holds what the tiers say against what the oracle expects.
+// checkCounts checks what the tiers say against what the oracle expects.
 func (s *search) checkCounts(out []breach, t *engine.Truth, wanted map[Property]bool) ([]breach, error) {
 	if s.sel.Counts == quota.CountsNothing {
 		return out, nil
@@ -170,7 +170,7 @@ func intervalText(i oracle.Interval) string {
 // maxSerialSteps is far more than a few clients need.
 const maxSerialSteps = 10_000
 
-// ask is the step of the last client, where it comes next.
+// ask is the step of the last client, if it comes next.
 func (s *search) ask() (engine.Choice, bool) {
 	ask := engine.Choice{Kind: engine.Ask}
 	return ask, slices.Contains(s.Enabled(nil, false), ask)

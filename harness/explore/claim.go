@@ -195,15 +195,15 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// hasEnd reports whether what is counted under the policy is forgotten one day, so
-// that a key without a deadline is one that stays for ever.
+// hasEnd reports whether what is counted under the policy is forgotten one day:
+// then a key without a deadline is one that stays forever.
 func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
 
-// probe notes where a limiter never admits again: its time then comes from
-// elsewhere than its clock. It says nothing of limiters that declare no reset, and
-// of those that leave a key behind that never expires, as they do even if
-// clients come one after the other: that explains it. Where the clock is declared to be
-// out of reach, no time has passed in any schedule.
+// probe notes a limiter that never admits again: its time then does not come from
+// its clock. It says nothing of limiters that declare no reset, and of those that
+// leave a key behind that never expires, as they do even if clients come one after
+// the other: that explains it. If the clock is declared to be out of reach, no time
+// has passed in any schedule.
 func (s *search) probe() error {
 	if s.sel.Reset != strategies.ResetsWindow || s.sel.ClockFixed {
 		return nil

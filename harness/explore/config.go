@@ -23,8 +23,8 @@ type Config struct {
 	// Clients that share one subject. Default 2.
 	Clients int
 	// Scripts of the clients; the last one serves those that have none of their
-	// own. The default is a take of one unit. The first client also refunds it where the
-	// strategy gives units back under a standing policy, and the others take two where
+	// own. The default is a take of one unit. The first client also refunds it if the
+	// strategy gives units back under a standing policy, and the others take two if
 	// the policy's requests differ in cost.
 	Scripts []Script
 	// Instances of the application; client i asks instance i modulo this. 0 means
@@ -42,15 +42,15 @@ type Config struct {
 	// Passes has time pass while no client is in a call and no job is at work. That is no
 	// fault: what is guaranteed without one holds. The clock ticks Times + 1 times.
 	Passes bool
-	// From is how long after the moment at which searches begin, 2015-11-20 10:30 UTC, this
-	// one does, e.g. some microseconds. On PostgreSQL it is 0.
+	// From is how long after 2015-11-20 10:30 UTC, at which searches begin, this one
+	// begins, e.g. some microseconds. On PostgreSQL it is 0.
 	From time.Duration
 	// JobRounds is how many rounds of a periodic job may start at moments of the
 	// search's choosing, since nothing is known about the phase of its period. Rounds
 	// that a caller wakes come on top. 0 means one, negative none.
 	JobRounds int
 	// Asks is how often one more client asks for one unit once the scripts of all others
-	// have ended and everything is at rest, until it is rejected, where fewer than that are
+	// have ended and everything is at rest, until it is rejected, if fewer than that are
 	// left and no time has passed within a request: it shows what the scripts are too short for. 0 means [DefaultAsks], negative
 	// none. There is no such client on PostgreSQL.
 	Asks int
@@ -62,11 +62,11 @@ type Config struct {
 	// MaxMemory bounds in bytes what a search holds of states, likewise; 0 for no bound. A
 	// strategy and its stores come on top.
 	MaxMemory int64
-	// Preemptions is up to how many of them a second part of the search goes that a bound
-	// has ended: it tries all schedules in which no caller and no job is interrupted
-	// between two commands of a call, then all with one interruption, and so on. 0 means
-	// [DefaultPreemptions], negative no second part. On PostgreSQL there is none. Of foreign
-	// code each goroutine is interrupted for itself.
+	// Preemptions is the most in the second part of a search that a bound has ended: it
+	// tries all schedules in which no caller and no job is interrupted between two commands
+	// of a call, then all with one interruption, and so on. 0 means [DefaultPreemptions],
+	// negative no second part. On PostgreSQL there is none. Each goroutine of foreign code
+	// is interrupted by itself.
 	Preemptions int
 	// Workers that try steps at the same time, each with stores of its own; 0 for one per
 	// processor. What is found does not depend on it. On PostgreSQL and for foreign code
@@ -75,7 +75,7 @@ type Config struct {
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
 	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
-	// what it has found; 0 for none. The first part of a search has half of it, where there
+	// what it has found; 0 for none. The first part of a search has half of it, if there
 	// is a second.
 	Timeout time.Duration
 	// Samples is how many schedules are run at random, at most, after a search that has
@@ -100,7 +100,7 @@ type Config struct {
 	// be registered, and the program must call [harness.ServeIsolated].
 	Isolate bool
 
-	// gaveUp is closed once nobody waits for the search any more, be it that it hangs.
+	// gaveUp is closed once nobody waits for the search any more, for example because it hangs.
 	gaveUp <-chan struct{}
 	// shares is [engine.Setup.Shares] of the search that a schedule was found by.
 	shares bool
@@ -111,7 +111,7 @@ type Config struct {
 	// rehearses is set if a search is made again under another wall clock.
 	rehearses bool
 	// everyOrder has all steps tried, also if it is known what they lead to, and audited
-	// has these held against that.
+	// has these compared with that.
 	everyOrder, audited bool
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress

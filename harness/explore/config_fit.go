@@ -186,7 +186,7 @@ func (c *Config) setup() *engine.Setup {
 }
 
 // OnPostgres reports whether a strategy is explored on a PostgreSQL server. Those
-// that use it beside Redis have a model for it.
+// that use it in addition to Redis have a model for it.
 func OnPostgres(sel strategies.Selection) bool { return sel.NeedsStore(strategies.NeedPostgres) }
 
 // fitPostgres reports why a strategy cannot be explored on PostgreSQL here.

@@ -131,7 +131,7 @@ func TestWorkerPanics(t *testing.T) {
 	}
 }
 
-// Of schedules of like length, the one is shown in which calls are held up least.
+// Among schedules of the same length, the one in which calls are held up least is shown.
 func TestShortestPause(t *testing.T) {
 	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		began := p.env.Clock.Now()

@@ -20,7 +20,7 @@ type passing struct {
 	from    time.Duration
 }
 
-// The moments at which such searches begin, beside a whole second: after a part of a second
+// The moments at which such searches begin, in addition to a whole second: after a part of a second
 // and of a millisecond, and just before a day ends, and with it a second and most windows.
 const (
 	odd     = 123_457 * time.Microsecond
@@ -30,7 +30,7 @@ const (
 // passings are those searches per kind of window. A unit flows into a bucket once per
 // second, or in a number of seconds that is not whole; windows are ten seconds long, or not
 // whole seconds. One caller asks again after the limit was reached, gives a unit back, asks for more
-// than one unit if that is served, or comes beside another.
+// than one unit if that is served, or comes at the same time as another.
 var passings = map[quota.Kind][]passing{
 	quota.Bucket: {
 		{"1 request refilling 1 per 1s", 1, "take,take,take", 0, 0},

@@ -60,8 +60,8 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 }
 
 // defaultScripts are what clients do under a policy, of which limit is searched, 0 for
-// whatever the scripts ask for. The first client takes one unit, and gives it back where
-// that is what the policy is about. The others take two where the policy's requests differ
+// whatever the scripts ask for. The first client takes one unit, and gives it back if
+// that is what the policy is about. The others take two if the policy's requests differ
 // in what they cost. The race of the racy control is between takes of one unit, and
 // nothing is put in its way.
 func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
@@ -82,7 +82,7 @@ func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
 }
 
 // roomForAllButOne is the limit at which the last of the takes does not fit
-// beside the units that are in use already.
+// next to the units that are in use already.
 func (c *Config) roomForAllButOne() int64 {
 	var asked, least int64
 	for i := range c.Clients {

@@ -10,7 +10,7 @@ import (
 )
 
 // A limiter that asks whether anything is left, and not whether enough is, is right for
-// requests of one unit. Where a policy's requests differ in cost, the second client takes two.
+// requests of one unit. If a policy's requests differ in cost, the second client takes two.
 func TestScriptsOfSeveralUnits(t *testing.T) {
 	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		left, err := strategies.Redis(p.env).DecrBy(ctx, p.env.Prefix+"k", r.Units).Result()

@@ -10,15 +10,15 @@
 // reply are two, since a caller can die, or lose the reply, in between. MULTI/EXEC
 // and scripts are one step, a plain pipeline one per command.
 //
-// Where all scripts have ended, everything is at rest and few units are left, one more
+// When all scripts have ended, everything is at rest and few units are left, one more
 // client asks until it is rejected, each request in one step: what the scripts have lost
 // shows to it. It stays away if time has passed within a request.
 //
 // [Run] searches breadth first, so the first schedule found is a shortest one,
 // and does not follow a state that it has met before. Two states are the same if
-// the store's contents with their deadlines, the clock, the truth about units in
-// use, the faults left, the memory of every instance, and what every actor has
-// been answered are. Clients that have not started and do the same are
+// these are: the store's contents with their deadlines, the clock, the truth about
+// units in use, the faults left, the memory of every instance, and what every
+// actor has been answered. Clients that have not started and do the same are
 // interchangeable: the first goes first. [Enumerate] does neither and counts every
 // schedule.
 //
@@ -29,11 +29,11 @@
 // Deadlocks and serialization failures are counted and shown in [results.ServerFacts].
 //
 // What may be claimed of the properties that no schedule broke is in the result's
-// Claim. The claim is withheld, and the result is joined by [ErrUnseen], where not
+// Claim. The claim is withheld, and the result is joined by [ErrUnseen], if not
 // all of the strategy's work was seen: commands without their caller's context or
 // past the client that it was given, no command at all, takes that all fail, time
-// that comes from elsewhere than the clock. The share of schedules that leak is a
-// share and no probability.
+// that does not come from the clock. The share of schedules that leak is a share
+// and no probability.
 //
 // Every counterexample is run a second time, and carries a token from which
 // [Replay] repeats it, in this process or on a real redis-server.

@@ -110,7 +110,7 @@ func (k *counting) begin(s *search) {
 	})
 }
 
-// wait returns a function that waits for the helpers. They leave, too, where nobody waits
+// wait returns a function that waits for the helpers. They leave, too, if nobody waits
 // any more.
 func (k *counting) wait(gaveUp <-chan struct{}) func() {
 	ended := make(chan struct{})
@@ -172,7 +172,7 @@ func (k *counting) take() *part {
 	return nil
 }
 
-// join counts until nothing is left, or at least so many schedules where most is not 0.
+// join counts until nothing is left, or at least so many schedules if most is not 0.
 func (k *counting) join(s *search, most int64) {
 	for {
 		p := k.take()

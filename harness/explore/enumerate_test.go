@@ -7,7 +7,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 )
 
-// Several workers count the same, and show the same schedule, as one does; and where a
+// Several workers count the same, and show the same schedule, as one does; and if a
 // bound ends the count, the same schedules are counted.
 func TestWorkersCountTheSame(t *testing.T) {
 	sel := choose(t, "check-then-set")

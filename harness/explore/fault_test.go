@@ -52,7 +52,7 @@ func verdict(ok bool, err error) (quota.Decision, error) {
 	return quota.Decision{Admitted: ok, Tier: quota.TierRedis}, err
 }
 
-// once is safe but for what happens to its key.
+// once is safe except for what happens to its key.
 func once(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 	return verdict(p.set(ctx, "k", 0))
 }

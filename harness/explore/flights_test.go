@@ -20,8 +20,8 @@ import (
 )
 
 // wordy is a limiter of a library: it names its windows by the clock of package time and
-// asks its store six times for nothing before it decides, by one command or, where it is
-// racy, by two. Where it learns, the first call starts a goroutine that asks for settings.
+// asks its store six times for nothing before it decides, by one command or, if it is
+// racy, by two. If it learns, the first call starts a goroutine that asks for settings.
 type wordy struct {
 	rdb          redis.UniversalClient
 	limit        int64
@@ -139,7 +139,7 @@ func TestForeignFewPreemptions(t *testing.T) {
 		}
 		cfg.Preemptions = 1
 		claim := "all schedules with at most 1 preemption ("
-		if learns { // callers share an instance, so that a reply is a step, too
+		if learns { // callers share an instance, so a reply is a step, too
 			claim = "all schedules with at most 1 preemption before a command ("
 		}
 		r, err = explore.Run(t.Context(), wordyOne(t, false, learns), cfg)

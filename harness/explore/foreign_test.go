@@ -326,7 +326,7 @@ func (p *patient) Allow(ctx context.Context, key string) (bool, error) {
 	return false, errors.New("the lock is held")
 }
 
-// Who sleeps is woken by time that passes, which is no fault where nothing else is left.
+// A sleeper is woken by time that passes, which is no fault if nothing else is left.
 func TestForeignSleep(t *testing.T) {
 	sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
 		return &patient{strategies.Redis(env), p.Limit}
@@ -406,7 +406,7 @@ func TestForeignUnfit(t *testing.T) {
 	}
 }
 
-// A caller is not stuck where time passes and what it waits for is about to go on: another
+// A caller is not stuck if time passes and what it waits for is about to go on: another
 // goroutine, or a caller that has what it needs.
 func TestForeignWaitsForOthers(t *testing.T) {
 	if !testenv.Apart(t) {
@@ -438,7 +438,7 @@ func TestForeignWaitsForOthers(t *testing.T) {
 // oneByOne serves one caller at a time.
 type oneByOne struct {
 	c    *lookThenAdd
-	turn chan struct{} // nobody's where it is nil
+	turn chan struct{} // nobody's if it is nil
 }
 
 func (o *oneByOne) Allow(ctx context.Context, key string) (bool, error) {

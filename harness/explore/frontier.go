@@ -17,7 +17,7 @@ type node struct {
 // open is a state with steps that have not been tried.
 type open struct {
 	node int32
-	// actor that is in flight, -1 for none or where preemptions are not counted.
+	// actor that is in flight, -1 for none or if preemptions are not counted.
 	actor int32
 	next  []uint32
 	// trail of all actors; what leads here need not be worked out once more.

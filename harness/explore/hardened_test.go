@@ -32,7 +32,7 @@ func TestThreeTierHardened(t *testing.T) {
 	}
 }
 
-// TestThreeTierHardenedRejectsNobodyWrongly where nothing fails, whether units come
+// TestThreeTierHardenedRejectsNobodyWrongly if nothing fails, whether units come
 // back or not.
 func TestThreeTierHardenedRejectsNobodyWrongly(t *testing.T) {
 	testenv.Sequential(t)

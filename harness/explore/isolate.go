@@ -35,7 +35,7 @@ type news struct {
 	Found  []Finding // with tokens, without steps
 }
 
-// answer is that of a child. Results may come beside an error.
+// answer is that of a child. Results may come with an error.
 type answer struct {
 	Search   *Result
 	Census   *Census

@@ -16,7 +16,7 @@ import (
 )
 
 // fragile is a limiter whose cleaner panics once a window has passed after a rejection, or
-// where it admits one too many, after a single request.
+// if it admits one too many, after a single request.
 type fragile struct {
 	mu       sync.Mutex
 	used     int64

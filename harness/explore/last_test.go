@@ -81,7 +81,7 @@ func TestLastClientFindsALostKey(t *testing.T) {
 	}
 }
 
-// The last client ends with the first rejection, and does not ask where more is left than
+// The last client ends with the first rejection, and asks nothing if more is left than
 // it could use up.
 func TestLastClientEnds(t *testing.T) {
 	for _, c := range []struct {
@@ -191,7 +191,7 @@ func TestLastClientComesToEachInstance(t *testing.T) {
 	}
 }
 
-// What the last client does one after the other excuses what a schedule does, so that a
+// What the last client does one after the other excuses what a schedule does, so a
 // token has to say whether there is one.
 func TestTokenHoldsAsks(t *testing.T) {
 	sel, err := strategies.Parse("decr-expire")

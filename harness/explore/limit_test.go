@@ -29,7 +29,7 @@ func scripted(t *testing.T, script string, cfg explore.Config) explore.Config {
 	return cfg
 }
 
-// chargedTo charges a counter in one step and takes the charge back where it exceeds the
+// chargedTo charges a counter in one step and takes the charge back if it exceeds the
 // limit.
 func chargedTo(ctx context.Context, p *planted, limit int64) (quota.Decision, error) {
 	key := p.env.Prefix + "n"

@@ -79,7 +79,7 @@ func TestPanicOnPostgres(t *testing.T) {
 }
 
 // A client on PostgreSQL that blocks outside of what the search sees is named with its
-// stack: for ever, or on a mutex that another one holds across a statement.
+// stack: forever, or on a mutex that another one holds across a statement.
 func TestHungOnPostgres(t *testing.T) {
 	var held sync.Mutex
 	var hangs atomic.Bool

@@ -114,7 +114,7 @@ func withheldBy(err error) []results.Withheld {
 }
 
 // partial is what a search had found when the strategy ended it with an error, and nil
-// where it had not begun or another thing ended it.
+// if it had not begun or another thing ended it.
 func (p *progress) partial(ctx context.Context, sel strategies.Selection, cfg Config, err error) *Result {
 	reasons := withheldBy(err)
 	res, _, broken := p.read()

@@ -19,7 +19,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// leaky counts by two commands, and ends badly where it finds more than the limit of 1.
+// leaky counts by two commands, and ends badly if it finds more than the limit of 1.
 func leaky(bad func()) strategies.Selection {
 	return plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		n, err := strategies.Redis(p.env).Get(ctx, p.env.Prefix+"k").Int64()

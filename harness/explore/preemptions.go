@@ -29,14 +29,14 @@ func inFlight(w *engine.World, step engine.Choice, before int32) int32 {
 }
 
 // pauseCost is how many preemptions time counts for that passes within a call: callers
-// are seldom held up for as long as a key lives, so that schedules in which time passes
+// are seldom held up for as long as a key lives, so schedules in which time passes
 // between calls come first.
 const pauseCost = 2
 
 // priced are the steps that need no preemption, one, and as many as a pause.
 type priced [pauseCost + 1][]engine.Choice
 
-// prices parts the steps that come next by how many preemptions they need, where an actor
+// prices parts the steps that come next by how many preemptions they need, when an actor
 // is in flight, or -1 for none. fused leaves out what would come between a command and its
 // reply.
 func prices(w *engine.World, actor int32, next []engine.Choice, fused bool) (out priced) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A search that is told to end at the first violation has less to do than one that
-// looks on, and says so where it claims.
+// looks on, and says so in its claim.
 func TestFirst(t *testing.T) {
 	cfg := explore.Config{Clients: 3, Limit: 1}
 	all := run(t, "check-then-set", cfg)

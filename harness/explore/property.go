@@ -24,14 +24,14 @@ const (
 	FalseReject Property = "false-reject"
 	// Drift: at rest, a tier's count is outside of what the truth explains.
 	Drift Property = "drift"
-	// TTL: at rest, a key never expires, although where the clients come one after
-	// the other and nothing fails, it expires or is gone. Or it expires sooner than after
-	// any such order of their actions with as many units in use.
+	// TTL: at rest, a key never expires, although it expires or is gone if the clients
+	// come one after the other and nothing fails. Or it expires sooner than after any
+	// such order of their actions with as many units in use.
 	TTL Property = "ttl"
-	// Stranded: at rest, a tier counts units that no caller holds, be it explained by
-	// a fault or not, and that do not end by themselves.
+	// Stranded: at rest, a tier counts units that no caller holds, explained by a
+	// fault or not, and that do not end by themselves.
 	Stranded Property = "stranded"
-	// Negative: a stored number is below zero, although none is where the clients
+	// Negative: a stored number is below zero, although none is if the clients
 	// come one after the other and nothing fails.
 	Negative Property = "negative"
 	// Forgotten: a tier that rejects subjects whose quota is used up no longer

@@ -26,8 +26,8 @@ var (
 	// ErrNotDeterministic says that a strategy took another way in the second run of
 	// one schedule: it depends on something that the explorer does not control.
 	ErrNotDeterministic = engine.ErrNotDeterministic
-	// ErrUnseen says that not all of the strategy's work was seen, so that nothing
-	// may be claimed. It comes beside the result, of which Withheld has the reasons.
+	// ErrUnseen says that not all of the strategy's work was seen, so nothing
+	// may be claimed. It comes with the result, of which Withheld has the reasons.
 	ErrUnseen = errors.New("nothing may be claimed")
 )
 
@@ -45,10 +45,10 @@ type Result = results.Search
 type Finding = results.Finding
 
 // Run searches for the shortest schedule that breaks each property. It returns
-// with what it has when ctx is done. An error that is [ErrUnseen] comes beside a
-// result, and so does a [PanicError] or a [HungError] with which the strategy has ended
-// the search: the result is what was found before that, and claims nothing. Any other
-// means that it could not search.
+// with what it has when ctx is done. An error that is [ErrUnseen] comes with a result,
+// and so does a [PanicError] or a [HungError] with which the strategy has ended the
+// search: the result is what was found before that, and claims nothing. Any other means
+// that it could not search.
 func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
 	cfg, err := cfg.complete(sel)
 	if err != nil {
@@ -97,7 +97,7 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 	return res, errors.Join(err, e.Close())
 }
 
-// watched runs f over an engine in this process, and gives it up where the strategy
+// watched runs f over an engine in this process, and gives it up if the strategy
 // blocks outside of that.
 func watched[T any](ctx context.Context, cfg *Config, f func(*engine.Setup) (T, error)) (T, error) {
 	type result struct {
@@ -221,7 +221,7 @@ func (s *search) repeat(b *breakage) error {
 		return fmt.Errorf("%w: %w", ErrNotDeterministic, err)
 	}
 	second, err := s.record(b)
-	// Where the strategy sends the wall clock's time, that is said in the end.
+	// If the strategy sends the wall clock's time, that is said in the end.
 	if err != nil || !slices.EqualFunc(first, second, alike) && !s.Witness.Noted(witness.WallClock) {
 		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: it has random numbers other than "+
 			"those of Env.Rand, or a variable of its package", ErrNotDeterministic, b.Property)

@@ -11,7 +11,7 @@ import (
 // mostOrders bounds the sequential orders that are tried.
 const mostOrders = 100
 
-// comparable reports whether times to live may be held against those of sequential orders:
+// comparable reports whether times to live may be checked against those of sequential orders:
 // the scripts have ended, no further client has asked, and neither a fault, such as time
 // that passes, nor a round of a periodic job has happened, which sequential orders do not have.
 func (s *search) comparable(look *engine.Look) bool {

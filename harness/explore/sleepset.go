@@ -7,7 +7,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 )
 
-// sleepSets know which steps need not be tried, as sleep sets do (Godefroid). Where two steps
+// sleepSets know which steps need not be tried, as sleep sets do (Godefroid). If two steps
 // of a state are apart, one after the other they lead to one state in either order. Of the
 // two orders that come to it the later one is left out: its last step is asleep.
 //
@@ -27,7 +27,7 @@ type sleepSets struct {
 	met map[engine.Digest]int32
 	// held are the bytes of the rows and of met.
 	held int64
-	// audited has all steps tried, and those that are asleep held against what is known of
+	// audited has all steps tried, and those that are asleep checked against what is known of
 	// them.
 	audited bool
 }
@@ -147,7 +147,7 @@ type taken struct {
 // putToSleep puts the last step of the later of two orders to sleep: of step a and then b, and
 // of b and then a.
 func (s *sleepSets) putToSleep(g *graph, next []open, a, b taken) {
-	// Of the first order it is b that comes last, of the second one a.
+	// In the first order b comes last, in the second one a.
 	first, second, foot := a.to, b.to, a.foot
 	one, other := slices.Index(next[first].next, b.step), slices.Index(next[second].next, a.step)
 	if one < 0 || other < 0 {
@@ -173,7 +173,7 @@ func (s *sleepSets) putToSleep(g *graph, next []open, a, b taken) {
 	later.asleep[other] = asleep{first, uint32(one), foot}
 }
 
-// audit holds what a step that is asleep has led to against what is known of it.
+// audit checks what a step that is asleep has led to against what is known of it.
 func (w *stateSearch) audit(e *edge) error {
 	s := w.sleep
 	a := &e.of.asleep[e.number]

@@ -58,8 +58,8 @@ func walked(t *testing.T, sel strategies.Selection, cfg Config) (out graphOf, ru
 	return out, runs, left
 }
 
-// sameWalk holds a search that leaves steps out against one that does not. With audited,
-// each of these steps is held against what is known of it, too.
+// sameWalk checks a search that leaves steps out against one that does not. With audited,
+// each of these steps is checked against what is known of it, too.
 func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 	t.Helper()
 	cfg.everyOrder = true
@@ -80,8 +80,8 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 	return left
 }
 
-// Of every strategy, a search that leaves orders out meets the same states, each first by
-// the same step, and finds the same, with and without faults.
+// For every strategy, a search that leaves orders out meets the same states, each first
+// by the same step, and finds the same, with and without faults.
 func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 	testenv.Sequential(t)
 	bound := testenv.Pick(60, 700)
@@ -125,7 +125,7 @@ type plantedOp struct{ what, key int }
 
 // programs makes a strategy of which each client runs a program of its own: commands on
 // three keys, some of which depend on what was read, and its instance's memory, mutex and
-// random numbers. Where shared is set, instances have some memory in common, of which the
+// random numbers. If shared is set, instances have some memory in common, of which the
 // search was not told.
 func programs(r *rand.Rand, length int, shared bool) strategies.Selection {
 	kinds := 10

@@ -66,7 +66,7 @@ func add(ctx context.Context, tx pgx.Tx, id int) error {
 	return err
 }
 
-// read is what the first counter holds, by a SELECT that ends with more.
+// read reads the first counter by a SELECT that ends with more.
 func read(ctx context.Context, tx pgx.Tx, more string) (n int64, err error) {
 	err = tx.QueryRow(ctx, "SELECT n FROM counters WHERE id = 1"+more).Scan(&n)
 	return n, err
@@ -258,7 +258,7 @@ func TestSerializationFailureIsAnOutcome(t *testing.T) {
 	}
 }
 
-// Both sleeps end at one moment, so that the second may end anywhere within what
+// Both sleeps end at one moment, so the second may end anywhere within what
 // the first client does then, which is 7 steps; the mutex lets no client wait in the
 // server.
 func TestSleepsAndMutexesOfTheClock(t *testing.T) {
@@ -303,7 +303,7 @@ func TestSQLThatCannotBeExplored(t *testing.T) {
 	}
 }
 
-// A transaction that is left open keeps others waiting for ever.
+// A transaction that is left open keeps others waiting forever.
 func TestStuckOnPostgres(t *testing.T) {
 	m := plantSQL(sqlPlant{}).Meta
 	open := m.Open

@@ -14,7 +14,7 @@ import (
 )
 
 // overStates searches an engine that has states: first by the number of steps, whatever
-// the preemptions, so that what is found is shortest; and where a bound ends that, by the
+// the preemptions, so that what is found is shortest; and if a bound ends that, by the
 // number of preemptions, which reaches deep bugs that need few.
 func (s *search) overStates(ctx context.Context, res *Result, so *progress) error {
 	w := &stateSearch{search: s, so: so, res: res}
@@ -118,7 +118,7 @@ func (w *stateSearch) walk(ctx context.Context, most int) (err error) {
 // over reports whether nothing is left to look for, or a bound was met.
 func (w *stateSearch) over() bool { return len(w.wanted)+len(w.milder) == 0 || w.capped != "" }
 
-// checked are the properties that steps are held against.
+// checked are the properties that steps are checked against.
 func (w *stateSearch) checked() map[Property]bool {
 	if len(w.milder) == 0 {
 		return w.wanted

@@ -43,7 +43,7 @@ type abort struct {
 	shortest  *breakage
 }
 
-// attempts is how often a beginning is tried: where several clients wait for one
+// attempts is how often a beginning is tried: if several clients wait for one
 // lock, PostgreSQL may let them go on in another order each time.
 const attempts = 5
 

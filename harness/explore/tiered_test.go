@@ -9,7 +9,7 @@ import (
 )
 
 // ADR-005's check and charge are apart, with a filter as without one, whatever
-// is written if.
+// is written where.
 func TestThreeTierLeaksInEachWriteMode(t *testing.T) {
 	testenv.Sequential(t)
 	for mode, steps := range map[string]int{"back": 20, "through": 18, "literal": 22} {
@@ -44,7 +44,7 @@ func TestThreeTierFilterForgets(t *testing.T) {
 }
 
 // Nothing takes a name out of the filter or of the shared set when units come
-// back: who has room is rejected by the filter.
+// back: a subject with room is rejected by the filter.
 func TestThreeTierFilterHoldsOn(t *testing.T) {
 	scripts, err := explore.ParseScripts("take,refund,take")
 	if err != nil {

@@ -50,7 +50,7 @@ type ticket struct {
 	Path      string           `json:"x"`
 }
 
-// familiar is what most tickets are made of: the compressor refers to it, so that
+// familiar is what most tickets are made of: the compressor refers to it, so
 // tokens stay short. To change it is to change the version in [tokenPrefix].
 const familiar = `","f":["crash","lost-reply","retry","clock","eviction","outage"],"b":"guarantee","b":"false-reject","b":"drift",` +
 	`"b":"ttl","b":"stranded","b":"negative","b":"stuck"commit,refund","take"],"a":["take,refund","u":,"k":,"r":` +

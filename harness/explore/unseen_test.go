@@ -47,7 +47,7 @@ func codes(r *explore.Result) (out []witness.Code) {
 	return out
 }
 
-// withheld explores a limiter of which nothing may be claimed.
+// withheld explores a limiter about which nothing may be claimed.
 func withheld(t *testing.T, sel strategies.Selection, cfg explore.Config) *explore.Result {
 	t.Helper()
 	r, err := explore.Run(t.Context(), sel, cfg)

@@ -57,7 +57,7 @@ func (e *slowly) Common() *engine.World {
 	return w
 }
 
-// Where a worker ends before it is handed a batch, the search waits for one that has begun
+// If a worker ends before it is handed a batch, the search waits for one that has begun
 // with it: they share the graph, to which the search adds.
 func TestVisitWaitsForWorkers(t *testing.T) { synctest.Test(t, testVisitWaitsForWorkers) }
 

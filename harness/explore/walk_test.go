@@ -19,7 +19,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Where a search that ran to its end took two states for one that have different
+// If a search that ran to its end took two states for one that have different
 // futures, one of the futures was never met. So no walk at random, which prunes
 // nothing, may come to a state that the search has not seen.
 func TestWalksMeetNothingNew(t *testing.T) {
@@ -106,7 +106,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	}
 }
 
-// walkAtRandom holds states against those that were met. Preemptions are counted from what
+// walkAtRandom checks states against those that were met. Preemptions are counted from what
 // is seen of a walk alone: which actors have begun something and could go on with it.
 func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
@@ -146,7 +146,7 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 			}
 			if s.counts && last >= 0 {
 				rests := !s.Flight(last).InFlight()
-				// Of code in a bubble, whoever can take a step is at the store, where no
+				// In a bubble, an actor that can take a step is at the store, where no
 				// script has a second action.
 				if goesOn := slices.Contains(s.Enabled(nil, false), engine.Choice{Kind: engine.StepActor, ID: last}); s.sel.Foreign && goesOn == rests {
 					t.Fatalf("after %s actor %d rests: %t, and could take a step: %t", c, last, rests, goesOn)
@@ -174,7 +174,7 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 }
 
 // chatting is a library's limiter that reads a counter and raises it, on goroutines of its
-// own where it works aside.
+// own if it works aside.
 type chatting struct {
 	rdb   redis.UniversalClient
 	aside bool

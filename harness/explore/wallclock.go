@@ -16,10 +16,10 @@ var otherWall = time.Date(2080, time.March, 3, 3, 3, 3, 0, time.UTC)
 // rehearsalStates bounds a search that is made again under another wall clock.
 const rehearsalStates = 20_000
 
-// acquit takes back that the strategy sends the wall clock's time where it does not: a
-// length of time may look like it, as 29 minutes in microseconds do. The search is made
-// once more in a bubble, whose package time is another year: what is the wall clock's
-// moves with it. Where the other search does not come as far, nothing is taken back.
+// acquit takes back the finding that the strategy sends the wall clock's time if it does
+// not: a length of time may look like it, as 29 minutes in microseconds do. The search is
+// made once more in a bubble, whose package time is another year: what is the wall clock's
+// moves with it. If the other search does not come as far, nothing is taken back.
 func (s *search) acquit(ctx context.Context) {
 	w := s.Witness
 	if s.cfg.rehearses || !w.Noted(witness.WallClock) || s.sel.Foreign || OnPostgres(s.sel) {

@@ -19,13 +19,13 @@ const workersFrom = 256
 const perWorker = 64
 
 // workers try steps on several engines at once. What they lead to is taken in by the
-// search alone, in the order of the steps, so that it finds the same with any number of workers.
+// search alone, in the order of the steps, so it finds the same with any number of workers.
 type workers struct {
 	s   *search
 	ctx context.Context //nolint:containedctx // of the one walk that it serves
 	// size is the number of workers, the search itself among them.
 	size int
-	// gaveUp is closed where nobody waits for the search any more.
+	// gaveUp is closed when nobody waits for the search any more.
 	gaveUp <-chan struct{}
 	work   []chan *job
 	tried  chan struct{}
@@ -42,8 +42,8 @@ type departure struct {
 	busy bool
 }
 
-// errEnded is what a worker is left with whose goroutine the strategy has ended, e.g. by
-// the FailNow of a test.
+// errEnded is the error of a worker whose goroutine the strategy has ended, e.g. by the
+// FailNow of a test.
 var errEnded = errors.New("the strategy has ended the goroutine that it was called on")
 
 // job is a batch of steps.
@@ -74,7 +74,7 @@ func (c *workers) batch(states int) int {
 	return c.size * perWorker
 }
 
-// visit tries steps. Where a worker has ended with an error, some of them are not [visited].
+// visit tries steps. If a worker has ended with an error, some of them are not [visited].
 func (c *workers) visit(w *stateSearch, edges []edge) error {
 	if len(edges) == 1 {
 		e := &edges[0]
@@ -162,7 +162,7 @@ func (c *workers) worker(work <-chan *job) {
 }
 
 // beside calls f with a search over an engine of its own, which is given up as the search
-// is where the strategy does not return. left is told what that ended with, in any case.
+// is if the strategy does not return. left is told what that ended with, in any case.
 func (s *search) beside(ctx context.Context, left func(error), f func(own *search) error) {
 	err := errEnded
 	defer func() {

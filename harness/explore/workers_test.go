@@ -20,12 +20,12 @@ import (
 )
 
 // A strategy that ends the goroutine that it is called on, as the FailNow of a test does,
-// ends the search: nothing is claimed, and no worker waits for another for ever.
+// ends the search: nothing is claimed, and no worker waits for another forever.
 func TestEndedGoroutine(t *testing.T) {
 	var gone atomic.Bool // it ends one goroutine, which may be that of any worker
 	ends := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		before, n, err := slow(ctx, p)
-		if n == before+3 && !gone.Swap(true) { // never where one call comes after the other
+		if n == before+3 && !gone.Swap(true) { // never if one call comes after the other
 			runtime.Goexit()
 		}
 		return verdict(n == 1, err)
@@ -61,7 +61,7 @@ func slow(ctx context.Context, p *planted) (before, n int64, err error) {
 	return before, n, err
 }
 
-// Where a strategy blocks on the search's own engine, the workers, which could go on, do
+// If a strategy blocks on the search's own engine, the workers, which could go on, do
 // not stay behind.
 func TestWorkersOfHungSearch(t *testing.T) {
 	var own atomic.Pointer[redis.UniversalClient] // of the engine that is opened first

@@ -16,7 +16,7 @@ const (
 	maxOthers  = 0.1  // of processor time, used by other programs during the pass
 	maxForeign = 0.01 // of the reference loop's commands, sent by others
 	// maxReferenceDrift is how much the reference loop may change while a strategy
-	// runs, where it does not change by as much anyway.
+	// runs, if it does not change by as much anyway.
 	maxReferenceDrift = 0.1
 	maxPacerShare     = 0.05 // of the median response, by which releases may be late
 )

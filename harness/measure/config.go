@@ -18,7 +18,7 @@ import (
 // Config says what to measure. The zero values of optional fields are filled in
 // by [Config.Complete].
 type Config struct {
-	// Plan says what runs. Workers are 50 if it names none, and where it bounds
+	// Plan says what runs. Workers are 50 if it names none, and if it bounds
 	// neither requests nor time a round lasts [DefaultDuration], with outages
 	// [DefaultOutageDuration]. A load of [harness.Both] without a rate has half of what the
 	// slowest strategy that uses a store holds in its closed loop of the first round: at least
@@ -37,8 +37,7 @@ type Config struct {
 	// there, and so do their request streams.
 	Earlier int
 	// Pool is the connections per instance to each store, at most [MaxPool]; 0 means what a strategy asks
-	// for, and where it asks for none one per worker, at most 64 to Redis and 16 to
-	// other stores.
+	// for, or, if it asks for none, one per worker, at most 64 to Redis and 16 to other stores.
 	Pool int
 	// ClientRetries of the Redis client, at most [MaxRetries]; 0 means none.
 	ClientRetries int
@@ -72,7 +71,7 @@ type Timer interface {
 	StopTimer()
 }
 
-// Lengths where nothing else is said.
+// Lengths if nothing else is said.
 const (
 	// DefaultDuration of a closed loop: eight rounds of the core strategies, with their
 	// open loops, take under a minute on a quiet machine.
@@ -81,7 +80,7 @@ const (
 	// must have time to notice an outage and to connect again.
 	DefaultOutageDuration = time.Second
 	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
-	// speed of a virtual machine wanders from second to second, so that what helps is a
+	// speed of a virtual machine wanders from second to second, so what helps is a
 	// loop right before and right after each strategy.
 	DefaultReferenceLength = 40 * time.Millisecond
 )
@@ -213,8 +212,8 @@ func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
 }
 
 // pipelineTimeout is the timeout of a read or a write of a client with pipelines. It keeps
-// no deadline of a caller once a command is in a pipeline, so that a decision may take two
-// of these where a server does not answer: that of the pipeline ahead, and its own. 0 is
+// no deadline of a caller once a command is in a pipeline, so a decision may take two
+// of these if a server does not answer: that of the pipeline ahead, and its own. 0 is
 // the client's default.
 func (c *Config) pipelineTimeout() time.Duration {
 	if t := c.DecisionTimeout / 2; t < defaultRedisTimeout {

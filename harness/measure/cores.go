@@ -23,7 +23,7 @@ type Cores struct {
 	// Mode is [CoresAuto], [CoresShared], [CoresApart] or [CoresGiven]; "" is auto.
 	Mode string
 	// Harness and Stores are the cores of this process and of the stores that were
-	// started for it, where they are given. An empty one leaves that side as it is.
+	// started for it, if they are given. An empty one leaves that side as it is.
 	Harness, Stores []int
 }
 
@@ -87,7 +87,7 @@ func (c Cores) String() string {
 	return c.Mode
 }
 
-// check reports what cannot be had on a machine where this process may use the
+// check reports what cannot be had on a machine if this process may use the
 // allowed cores. known is false if the system does not tell them.
 func (c Cores) check(allowed cores.Set, known bool) error {
 	switch c.Mode {

@@ -17,7 +17,7 @@ import (
 )
 
 // counters reads a strategy's own counters of some subjects in mid-run, by an instance of
-// its own whose traffic is not the strategy's. Where others have access to the store, a
+// its own whose traffic is not the strategy's. If others have access to the store, a
 // counter may change though no decision changed it.
 type counters struct {
 	site    *site // nil if nothing is read
@@ -34,8 +34,8 @@ const (
 	counterEvery = 2
 )
 
-// open prepares to read. Nothing is read where counters change by other things than
-// decisions, or where nobody else has access.
+// open prepares to read. Nothing is read if counters change by other things than
+// decisions, or if nobody else has access.
 func (c *counters) open(ctx context.Context, p *pass) {
 	s, kind := p.s, p.policy.Window.Kind
 	shared := false

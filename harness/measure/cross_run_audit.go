@@ -12,7 +12,7 @@ import (
 )
 
 // crossRunAudit is what the audit remembers from run to run: some findings show only
-// where runs are held beside each other.
+// if runs are compared with each other.
 type crossRunAudit struct {
 	// requests are a hash of what each complete run of a round was asked, in any
 	// order, and whose it was.
@@ -106,7 +106,7 @@ func (a *crossRunAudit) stationary(r *results.Run, t *thirds) {
 	}
 }
 
-// discardZeroLeaks takes back every conclusion that nothing leaks, where a
+// discardZeroLeaks takes back every conclusion that nothing leaks, if a
 // control that is known to race did not leak either: the load was too weak to
 // tell.
 func discardZeroLeaks(runs []results.Run, control string) {
@@ -168,7 +168,7 @@ const (
 
 // drifted discards the timings of runs while which the reference loop changed by more
 // than a tenth, and by more than twice as much as it usually does from one loop to
-// the next. Where the loop scatters by more than a tenth by itself, a tenth says
+// the next. If the loop scatters by more than a tenth by itself, a tenth says
 // nothing about the moment.
 func drifted(runs []results.Run) {
 	limit := -math.Log(1 - maxReferenceDrift)
@@ -192,7 +192,7 @@ func drifted(runs []results.Run) {
 }
 
 // usualChange is by how much the reference loop changes from one to the next, as a
-// logarithm: the standard deviation where changes are normal, taken from their
+// logarithm: the standard deviation if changes are normal, taken from their
 // median, which some disturbances do not move.
 func usualChange(runs []results.Run) (usual float64, ok bool) {
 	var changes []float64

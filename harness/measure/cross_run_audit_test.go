@@ -238,7 +238,7 @@ func TestAuditReference(t *testing.T) {
 	}
 }
 
-// TestReferenceDriftBeyondTheUsual: a change is discarded where it is more than a tenth
+// TestReferenceDriftBeyondTheUsual: a change is discarded if it is more than a tenth
 // and more than twice the usual one.
 func TestReferenceDriftBeyondTheUsual(t *testing.T) {
 	for _, c := range []struct {

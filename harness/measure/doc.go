@@ -5,7 +5,7 @@
 // A measurement is a number of rounds. Each round runs every strategy once, in
 // an order of its own, with fresh keys and a fresh schema, and a reference loop
 // of bare INCRs before and after each, so that what the machine does to one it
-// does to all. Where [harness.Both] asks for it, every strategy runs once
+// does to all. If [harness.Both] asks for it, every strategy runs once
 // more in an open loop at a rate that all share, from which latency is taken. One
 // strategy in one round is one [results.Run].
 //

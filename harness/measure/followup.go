@@ -14,14 +14,14 @@ import (
 // followUp is what a caller still has to do about an admitted request.
 type followUp struct {
 	due         int64
-	seq         int64 // in order of making, where two are due at once
+	seq         int64 // in order of making, if two are due at once
 	reservation quota.Reservation
 	subject     uint32
 	cell        *windowCell
 	fate        workloads.Fate // what happens now
 	units       int64          // held by the caller
 	actual      int64          // units that a commit is for
-	hold        int64          // from commit to deletion; 0 for ever
+	hold        int64          // from commit to deletion; 0 is forever
 	// takeCall and takeReply are those of the take, since the epoch.
 	takeCall, takeReply int64
 	call                int64 // of the commit or refund

@@ -196,8 +196,8 @@ func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 	return pass(d)
 }
 
-// BenchmarkLive is what recording a decision costs where figures can be asked for, with
-// a scrape every few milliseconds, by that where they cannot.
+// BenchmarkLive is the cost of recording a decision if figures can be asked for, with a
+// scrape every few milliseconds, divided by the cost if they cannot.
 func BenchmarkLive(b *testing.B) {
 	record := func(watched bool) float64 {
 		rec := newRecorder(instrumentWorkers)

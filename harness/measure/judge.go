@@ -203,7 +203,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	return nil
 }
 
-// settlement records what became of admitted requests, where callers settle.
+// settlement records what became of admitted requests, if callers settle.
 func (p *pass) settlement() error {
 	if !p.m.cfg.Workload.GivesBack {
 		return nil

@@ -35,9 +35,9 @@ type onRun struct {
 
 func (o onRun) Running(strategy string, round, _ int) { o.running(strategy, round) }
 
-// TestStoreThatIsGone: a Redis ends in the first of three rounds. Who needs it is left
-// out from then on, and who does not is measured as if nothing had happened. With -tags
-// long that one needs PostgreSQL, and nothing otherwise.
+// TestStoreThatIsGone: a Redis ends in the first of three rounds. A strategy that needs
+// it is left out from then on, and one that does not is measured as if nothing had
+// happened. With -tags long that one needs PostgreSQL, and nothing otherwise.
 func TestStoreThatIsGone(t *testing.T) {
 	soonGone(t)
 	storetest.Redis(t) // or skip

@@ -12,7 +12,7 @@ import (
 )
 
 // inForce is the policy that requests are made under at the moment, and the least limit
-// that the store may hold a request against that sees nothing else in force.
+// that the store may check a request against that sees nothing else in force.
 type inForce struct {
 	policy *quota.Policy
 	least  int64 // units
@@ -21,7 +21,7 @@ type inForce struct {
 // putInForce puts a drive's policy in force as it is at the start, unless one is already.
 func (d *drive) putInForce() { d.limit.CompareAndSwap(nil, &inForce{d.policy, d.policy.Limit}) }
 
-// heldAgainst is the limit that a rejection is held against, which was called while
+// heldAgainst is the limit that a rejection is checked against, which was called while
 // that policy was in force: the lowest of the run if it has changed since.
 func (d *drive) heldAgainst(called *inForce) int64 {
 	if d.limit.Load() != called {
@@ -31,7 +31,7 @@ func (d *drive) heldAgainst(called *inForce) int64 {
 }
 
 // operator changes the limit in mid-run, as an operator would: for requests from then
-// on, and in the store, where the strategy keeps it there.
+// on, and in the store, if the strategy keeps it there.
 type operator struct {
 	d       *drive
 	session *harness.Session

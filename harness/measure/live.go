@@ -13,8 +13,8 @@ import (
 
 // Live can be asked how a measurement goes on, at any moment and from any goroutine.
 // Give one to [Config.Live]. Latencies are those of the measured passes so far, the one
-// under way included, but for the last few requests of each worker; all else is known
-// when a run was judged.
+// under way included, except for the last few requests of each worker; all else is
+// known when a run was judged.
 type Live struct {
 	mu       sync.Mutex
 	figures  []*figures
@@ -35,11 +35,11 @@ type LiveFigures struct {
 	// PerS is decisions per second in the run under way, or the last one.
 	PerS float64
 	// Certain is what is certain by now of the run under way, or was at the end of the last
-	// one; nil if only the history can tell: where units are given back, where the limit
-	// changes, and where windows are not the same for all subjects.
+	// one; nil if only the history can tell: if units are given back, if the limit
+	// changes, and if windows are not the same for all subjects.
 	Certain *liveCertain
 	// Lag is the longest time so far between two rounds of a background job in that run; 0
-	// where there is none.
+	// if there is none.
 	Lag time.Duration
 	// Meter are the strategy's own figures of that run so far.
 	Meter []results.Measure
@@ -107,7 +107,7 @@ func (l *Live) end(returned bool) {
 	l.underWay, l.pass = nil, nil
 }
 
-// soFar takes what is known of the pass at this moment, beside latencies.
+// soFar takes what is known of the pass at this moment, except latencies.
 func (f *LiveFigures) soFar(p *pass) {
 	f.Certain, f.Lag, f.Meter = p.certain(), p.s.AchievedPeriod(), harness.MeterSince(p.meter, p.s.Meter())
 }

@@ -137,7 +137,7 @@ func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies
 func (m *measurement) siteName(suffix string) string { return m.id + "_" + suffix }
 
 // attempt runs one strategy and turns a failure into a run that says so. begun is false
-// where ctx ended before the first request: there is nothing to report.
+// if ctx ended before the first request: there is nothing to report.
 func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream,
 	info workloads.Info) (run results.Run, begun bool) {
 	if _, other := m.cfg.Policies[sel.String()]; other {
@@ -171,7 +171,7 @@ func (m *measurement) random(s workloads.Stream) bool {
 }
 
 // fromNow is the policy with its windows shifted so that one begins now, which is
-// where every run begins that its workload does not place elsewhere.
+// where every run begins that its workload does not place differently.
 func (m *measurement) fromNow() quota.Policy {
 	p := m.cfg.Policy
 	if p.Window.Kind.Tumbling() {
@@ -182,7 +182,7 @@ func (m *measurement) fromNow() quota.Policy {
 }
 
 // realign shifts the windows once more, at the moment when the measured pass
-// begins, where the workload needs them to meet its requests at a certain moment.
+// begins, if the workload needs them to meet its requests at a certain moment.
 func (m *measurement) realign(p *quota.Policy, info workloads.Info, now time.Time, expected time.Duration) {
 	if aligned := m.cfg.Align(info, now, expected); aligned.Window.Timeline != m.cfg.Policy.Window.Timeline {
 		p.Window.Timeline = aligned.Window.Timeline

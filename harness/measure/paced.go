@@ -117,7 +117,7 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 
 // openReference measures what a bare client's INCR takes in an open loop: from the
 // intended start, at the rate of the plan. It is nil if there is no Redis, or
-// where that failed.
+// if that failed.
 func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream, info workloads.Info) *results.Distribution {
 	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference ||
 		m.leftOut.needs(bareClient) != "" || ctx.Err() != nil {

@@ -59,7 +59,7 @@ func TestPacedLatencyIsThePlantedOne(t *testing.T) {
 	}
 }
 
-// TestPacedLeavesNothingElse: without a rate, and where the loop is open by itself,
+// TestPacedLeavesNothingElse: without a rate, and if the loop is open by itself,
 // there is one loop.
 func TestPacedLeavesNothingElse(t *testing.T) {
 	if r := measureOne(t, &planted{}, "hot-key", nil); r.Paced != nil {
@@ -153,7 +153,7 @@ func TestPlantedTail(t *testing.T) {
 // TestPlantedTailOnThisMachine is [TestPlantedTail] on the wall clock, in both loops: with
 // nothing planted p99 is less than half of a millisecond. On a busy machine other things
 // take a millisecond too, so that the upper bounds have to hold in one of many attempts,
-// and the lower ones in each. Where they never hold and the audit discards the timings,
+// and the lower ones in each. If they never hold and the audit discards the timings,
 // the machine is too busy to tell, and the test is skipped.
 func TestPlantedTailOnThisMachine(t *testing.T) {
 	testenv.Long(t)

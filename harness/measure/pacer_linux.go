@@ -8,7 +8,7 @@ import (
 
 // The last stretch before a release is spent spinning: it takes the wake-up's own
 // delay out. That is 20 to 50 µs on machines without cores to spare. The share of a
-// core that spinning may take bounds it where releases are close to each other.
+// core that spinning may take bounds it if releases are close to each other.
 const (
 	leastSpin = int64(20_000)
 	mostSpin  = int64(50_000)

@@ -8,18 +8,18 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// ground is what a placement depends on beside what was asked for.
+// ground is what a placement depends on in addition to what was asked for.
 type ground struct {
 	open bool // the loop
 	// often is set if an open loop's releases leave its pacer no time to sleep in
 	// which another goroutine could have its thread of Go.
 	often bool
 	// cores are those that this process may use, in an order in which neighbours
-	// share a physical core. They only count where known is false: the system does
+	// share a physical core. They only count if known is false: the system does
 	// not let a program choose.
 	cores []int
 	known bool
-	procs int // GOMAXPROCS where nothing is placed
+	procs int // GOMAXPROCS if nothing is placed
 	// stores are those that the strategy needs.
 	stores []standing
 }
@@ -118,9 +118,9 @@ func (g *ground) shared(reason string) results.Placement {
 	return results.Placement{Mode: results.PlacedShared, Procs: g.forPacer(g.procs), Reason: reason}
 }
 
-// forPacer is the number of threads that run Go code, where n would do without the
+// forPacer is the number of threads that run Go code, if n would do without the
 // pacer of an open loop: on a single one it would take turns with the workers. A pacer
-// that releases often keeps its thread, so that workers have two only if there are
+// that releases often keeps its thread, so workers have two only if there are
 // three. With fewer releases a third thread would compete for two cores in vain.
 func (g *ground) forPacer(n int) int {
 	switch {

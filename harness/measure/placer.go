@@ -14,9 +14,9 @@ import (
 )
 
 // placer puts this process and the stores that were started here on cores, pass by
-// pass, and changes only what differs from the pass before. The stores stay if
-// they are between passes, the harness gets its cores back: it judges with all of
-// them.
+// pass, and changes only what differs from the pass before. The stores stay where
+// they are between passes, and the harness gets its cores back: it judges with all
+// of them.
 type placer struct {
 	asked   Cores
 	set     *stores.Set
@@ -77,7 +77,7 @@ func (p *placer) take(ctx context.Context, open bool, perSecond float64, names [
 	return in, func() {}
 }
 
-// put applies a placement. Where an error is returned all is as it was before the
+// put applies a placement. If an error is returned all is as it was before the
 // first pass.
 func (p *placer) put(ctx context.Context, in *results.Placement) (lift func(), err error) {
 	if err := p.confineStores(ctx, in.Stores); err != nil {

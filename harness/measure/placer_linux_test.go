@@ -142,7 +142,7 @@ func free(t *testing.T, all cores.Set, procs int, store stores.Placed) {
 }
 
 // TestPlacementEndsWithTheMeasurement interrupts a measurement, lets one panic, and
-// runs one beside another.
+// runs two at the same time.
 func TestPlacementEndsWithTheMeasurement(t *testing.T) {
 	all, known := cores.Allowed()
 	if !known || len(all) < 2 {
@@ -173,7 +173,7 @@ func (stubborn) Place() stores.Place                          { return stores.St
 func (stubborn) Processes(context.Context) ([]int, error)     { return nil, errors.New("unseen") }
 func (stubborn) Confine(_ context.Context, cores []int) error { return errors.New("not permitted") }
 
-// TestRefusedPlacement measures where a store cannot be confined, and says why.
+// TestRefusedPlacement measures with a store that cannot be confined, and says why.
 func TestRefusedPlacement(t *testing.T) {
 	all, known := cores.Allowed()
 	if !known || len(all) < 2 {

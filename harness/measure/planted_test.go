@@ -74,8 +74,8 @@ func (p *planted) selection() strategies.Selection {
 	}}
 }
 
-// virtual is a clock that stands still until it is moved, but for the nanosecond
-// that reading it takes: no two moments are the same.
+// virtual is a clock that stands still until it is moved, except for the
+// nanosecond that reading it takes: no two moments are the same.
 type virtual struct {
 	mu  sync.Mutex
 	now int64

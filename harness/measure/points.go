@@ -132,7 +132,7 @@ func (p *point) runs() int {
 }
 
 // measure runs one round. A trace is the same in every round; what is generated is not,
-// so that rounds are not the same sample over and over.
+// so rounds are not the same sample over and over.
 func (p *point) measure(ctx context.Context, round int) error {
 	stream, info := p.trace, p.report.Info
 	if stream == nil {

@@ -43,7 +43,7 @@ func (h *holding) selection() strategies.Selection {
 	return sel
 }
 
-// TestPlantedPoolWait: 8 callers share one connection that each holds for 2 ms, so that
+// TestPlantedPoolWait: 8 callers share one connection that each holds for 2 ms, so
 // all but the first few wait for up to 7 others. With 8 connections there is no wait.
 func TestPlantedPoolWait(t *testing.T) {
 	server := storetest.EmbeddedRedis(t)

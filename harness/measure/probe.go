@@ -28,7 +28,7 @@ const probeTimeouts = 2
 // time, no background jobs, scripts loaded and statements prepared, subjects of
 // its own. Its figures are counts, the same on every machine. A subject whose
 // first request is rejected tells what a rejection costs and nothing else, so
-// another one is tried; where all are rejected, that is what the strategy does.
+// another one is tried; if all are rejected, that is what the strategy does.
 func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 	policy := *p.policy
 	cost := harness.Cost(&policy, slices.Min[[]int64])
@@ -55,7 +55,7 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 }
 
 // probeSubject asks for one subject until it has been rejected often enough.
-// admitted is set if its first request was. There is no probe where that one failed.
+// admitted is set if its first request was. There is no probe if that one failed.
 func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64,
 	id uint64) (out *results.Probe, admitted bool, err error) {
 	out = &results.Probe{}

@@ -51,7 +51,7 @@ func TestProbeTriesAnotherSubject(t *testing.T) {
 	}
 }
 
-// TestProbeOfAStrategyThatRejects: where all subjects are rejected, that is what
+// TestProbeOfAStrategyThatRejects: if all subjects are rejected, that is what
 // the strategy does.
 func TestProbeOfAStrategyThatRejects(t *testing.T) {
 	s := &screening{}

@@ -139,7 +139,7 @@ func (m *measurement) expected(rate float64, requests int64) time.Duration {
 }
 
 // How much faster than in its warm-up a strategy may become, when the machine grows
-// quieter, before its trials run out: less where each subject is set up before the
+// quieter, before its trials run out: less if each subject is set up before the
 // pass.
 const (
 	warmUpFactor      = 30
@@ -202,9 +202,9 @@ func (d *drive) provision(ctx context.Context, s *site) error {
 // about.
 const askAhead = 1 << 20
 
-// willAsk are the subjects that the pass can ask about, where a bound on its requests
-// is known and not too large; nil elsewhere. Filling a subject takes as many requests
-// as it has units, and many subjects of a large crowd are never asked about.
+// willAsk are the subjects that the pass can ask about, if a bound on its requests is
+// known and not too large; nil otherwise. Filling a subject takes as many requests as
+// it has units, and many subjects of a large crowd are never asked about.
 func (d *drive) willAsk() map[uint32]bool {
 	n := d.requests
 	if d.perSecond > 0 && d.duration > 0 { // arrivals vary around their rate

@@ -22,7 +22,7 @@ const (
 	maxStretchs = 1 << 22                 // 32 MB; an hour at the finest
 )
 
-// newSlowest makes one for a schedule of that length in nanoseconds. Where the
+// newSlowest makes one for a schedule of that length in nanoseconds. If the
 // length is not known, or is more than the finest stretches cover, they are wider.
 func newSlowest(length int64) *slowest {
 	width := max(finest, length/maxStretchs+1)
@@ -58,7 +58,7 @@ func (s *slowest) explained(cores coreWaits, epoch, least, median int64) float64
 }
 
 // stalls counts the separate events behind responses of at least that length; -1
-// where stretches are too wide to tell events apart.
+// if stretches are too wide to tell events apart.
 func (s *slowest) stalls(least int64) int {
 	if s.width > stat.StallGap || least <= 0 {
 		return -1

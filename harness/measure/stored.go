@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// countKeys counts the strategy's keys in all stores where that can be done.
+// countKeys counts the strategy's keys in all stores if that can be done.
 func (p *pass) countKeys(ctx context.Context) map[string]int64 {
 	keys := map[string]int64{}
 	for name, st := range p.s.stores {

@@ -135,5 +135,5 @@ func (s *subject) addCell(index int64) *windowCell {
 // window is the window in force, in nanoseconds of the run's clock.
 type window struct {
 	index      int64
-	start, end int64 // [start, end); end is the largest int64 where there is none
+	start, end int64 // [start, end); end is the largest int64 if there is none
 }

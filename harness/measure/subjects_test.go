@@ -26,7 +26,7 @@ func TestCountersHaveTheirOwnCacheLine(t *testing.T) {
 	}
 }
 
-// TestSubjectsTakeMemoryWhenAskedFor: of two million subjects, those beside the ones
+// TestSubjectsTakeMemoryWhenAskedFor: of two million subjects, those next to the ones
 // asked about are there, each with its own name, and all callers get the same one.
 func TestSubjectsTakeMemoryWhenAskedFor(t *testing.T) {
 	const n = 2_000_000
@@ -57,9 +57,9 @@ func TestSubjectsTakeMemoryWhenAskedFor(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoIsAskedIsFilled: filling takes requests, so that subjects which the pass
-// cannot ask about are left as they are. Those it asks about are filled, by several
-// callers at a time.
+// TestOnlyWhoIsAskedIsFilled: filling takes requests, so subjects which the pass
+// cannot ask about are left alone. Those it asks about are filled, by several callers
+// at a time.
 func TestOnlyWhoIsAskedIsFilled(t *testing.T) {
 	p := &planted{}
 	r := measureOne(t, p, "steady", func(c *Config) {

@@ -71,8 +71,8 @@ func (k *worker) withdraw() {
 }
 
 // admit counts admitted units of a window. A worker adds them up for as long as it
-// stays with a window, since all workers write to the same cell, and where the pass is
-// shown for a few admissions: elsewhere they are asked for only when it is over.
+// stays with a window, since all workers write to the same cell, and if the pass is
+// shown for a few admissions: otherwise they are asked for only when it is over.
 func (k *worker) admit(c *windowCell, units int64) {
 	if c != k.cell {
 		k.flush()
@@ -107,7 +107,7 @@ func (k *worker) finish() {
 }
 
 // do issues one operation. The clock is read twice, around the call alone; the
-// window is chosen by the worker's last reading, and corrected where that one
+// window is chosen by the worker's last reading, and corrected if that one
 // lay before a boundary.
 func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
 	d := k.d

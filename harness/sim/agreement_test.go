@@ -51,10 +51,10 @@ var exact = []string{"incr-expire", "incr-expire-atomic", "decr-literal"}
 // to the one that leaks least.
 var racy = []string{"check-then-set", "app-lock"}
 
-// TestAgreement holds simulations against the same runs in real time on a real
+// TestAgreement checks simulations against the same runs in real time on a real
 // redis-server: what exact strategies count must be equal. With
 // QUOTABENCH_AGREEMENT=full it does so with 4, 16 and 64 callers, requires racy
-// strategies to stand in the same order where many callers meet, and prints by how
+// strategies to stand in the same order when many callers meet, and prints by how
 // much they leak; that depends on how a machine schedules, and is not judged.
 func TestAgreement(t *testing.T) {
 	concurrencies, rounds, requests := []int{16}, 1, int64(1_500)
@@ -67,7 +67,7 @@ func TestAgreement(t *testing.T) {
 	row := func(cells ...any) { fmt.Fprintf(&table, "%4v  %-16v %10v %10v %8v\n", cells...) }
 	row("N", "strategy", "measured", "simulated", "ratio")
 	base := func(list string, workers int) sim.Config {
-		// Subjects enough for callers to meet now and then: where all of them meet
+		// Subjects enough for callers to meet now and then: if all of them meet
 		// all the time, everything leaks.
 		cfg := config(t, list, "agent-api", "steady")
 		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Load, cfg.Every = 50, requests, workers, harness.Closed(), -1
@@ -157,9 +157,9 @@ func uploads(t *testing.T, fail, abandon float64) sim.Config {
 	return cfg
 }
 
-// An abandoned upload holds nothing from the end of its URL's life on, so that what
+// An abandoned upload holds nothing from the end of its URL's life on, so what
 // the counter still holds of it is drift, and the job that sums up stored files
-// heals it. Held for ever by the truth, healing would show as leak.
+// heals it. Held forever by the truth, healing would show as leak.
 func TestAbandonedUploadsAreStrandedUntilTheSync(t *testing.T) {
 	cfg := uploads(t, 0, 0.2)
 	r := run(t, cfg).Runs[0]

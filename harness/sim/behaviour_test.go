@@ -12,7 +12,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// repeats is how often what is to be the same is tried; more where asked for.
+// repeats is how often what is to be the same is tried; more if asked for.
 func repeats(n int) int {
 	if v, err := strconv.Atoi(os.Getenv("QUOTABENCH_REPEATS")); err == nil {
 		return v
@@ -24,7 +24,7 @@ func repeats(n int) int {
 // length of a month; but an instance whose clock is ahead begins the new month
 // early, and grants in the old one what belongs to the new. incr-expire grants
 // the limit once more: the time to live is reckoned by the clock that is ahead,
-// so that the old month's key goes before the month does.
+// so the old month's key goes before the month does.
 func TestMonthEnds(t *testing.T) {
 	most := map[string]int64{"incr-expire": 2, "incr-expire-atomic": 1}
 	for _, end := range []time.Time{
@@ -177,7 +177,7 @@ func TestSlowerStoresLeakMore(t *testing.T) {
 }
 
 // One command per decision, wherever its Redis is; and a promise about one Redis
-// is not held against several.
+// is not checked against several.
 func TestRegionsCountForThemselves(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		cfg := config(t, "incr-expire-atomic", "agent-api", "steady")

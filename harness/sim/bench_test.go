@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkSimulated is whole decisions: workload, strategy, stores, histograms
-// and the oracle, beside what a live loop of INCR reaches just before and after.
+// and the oracle, next to what a live loop of INCR reaches just before and after.
 func BenchmarkSimulated(b *testing.B) {
 	for _, strategy := range []string{"incr-expire", "incr-expire-atomic"} {
 		b.Run(strategy, func(b *testing.B) {

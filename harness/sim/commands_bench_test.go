@@ -21,8 +21,8 @@ return {1, redis.call('INCRBY', KEYS[1], ARGV[1])}`)
 
 // BenchmarkCommands is what 50 callers of a simulated Redis reach: commands with
 // request leg, queue, service, reply leg and trace, but no strategy or oracle,
-// beside what a live loop of INCR reaches just before and after. The promise is 5
-// times that for counters and twice for scripts, on a machine that is quiet: a
+// next to what a live loop of INCR reaches just before and after. The promise is
+// 5 times that for counters and twice for scripts, on a machine that is quiet: a
 // simulation is one thread, and the loop takes whatever it can get.
 func BenchmarkCommands(b *testing.B) {
 	for name, call := range map[string]func(context.Context, redis.UniversalClient) error{

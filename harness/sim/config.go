@@ -19,11 +19,11 @@ import (
 // by [Config.Complete].
 type Config struct {
 	// Plan says what runs. Workers are 50 if it names none, in open loop 10,000;
-	// where it bounds neither requests nor time, a minute of virtual time passes; a
+	// if it bounds neither requests nor time, a minute of virtual time passes; a
 	// trace is replayed at its recorded speed. Instances are those of one region.
 	//
-	// A store named "redis", where there is one, carries out the commands instead of
-	// the Redis in this process. It has a clock of its own, so that Start must lie in
+	// A store named "redis", if there is one, carries out the commands instead of
+	// the Redis in this process. It has a clock of its own, so Start must lie in
 	// its future, and keys that expire in virtual time are deleted there. Other
 	// stores are not used: no database has virtual time.
 	harness.Plan
@@ -57,10 +57,10 @@ type Config struct {
 	// registered, and the program must call [harness.ServeIsolated].
 	Isolate bool
 
-	// Done, where not nil, is called after each strategy with how long it took in
+	// Done, if not nil, is called after each strategy with how long it took in
 	// virtual time and how many requests there were.
 	Done func(strategy string, elapsed time.Duration, requests int64) `json:"-"`
-	// Live, where not nil, can be asked how the simulation goes on.
+	// Live, if not nil, can be asked how the simulation goes on.
 	Live *Live `json:"-"`
 	// Progress is told how far the simulation has come; nil for nothing.
 	Progress *Progress `json:"-"`
@@ -78,7 +78,7 @@ const (
 	// MaxTracked is how many subjects may have their counters read at each sample.
 	MaxTracked = 1_000_000
 	// MaxSamples is how many samples the series of a strategy may have, and
-	// maxReadings how many counters are read for it. Where it is not known in advance
+	// maxReadings how many counters are read for it. If it is not known in advance
 	// how long a run takes, its series gets coarser when it is that long.
 	MaxSamples  = 100_000
 	maxReadings = 200_000_000
@@ -87,7 +87,7 @@ const (
 )
 
 // The first and the last moment at which virtual time may begin. It is counted in
-// nanoseconds since 1970, which end in 2262, and what follows upon it must fit: ten
+// nanoseconds since 1970, which end in 2262, and what follows it must fit: ten
 // years of duration, the windows of that time, and clocks that are ahead.
 var (
 	firstStart = time.Unix(0, 0).UTC()
@@ -229,7 +229,7 @@ func (c *Config) checkSamples(n int64, length time.Duration) error {
 }
 
 // length is how long an open loop with a rate, or a run with a duration, takes; 0
-// where that is not known.
+// if that is not known.
 func (c *Config) length(rate float64) time.Duration {
 	if c.Duration == 0 && c.Requests > 0 && rate > 0 {
 		return time.Duration(min(float64(c.Requests)/rate*float64(time.Second), float64(MaxDuration)))

@@ -12,7 +12,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// TestDeclaredUnderOutages: every strategy keeps what it declares where Redis is away for
+// TestDeclaredUnderOutages: every strategy keeps what it declares when Redis is away for
 // a while and comes back with its data, without any, or as a replica that lags; and what
 // declares nothing for that is held to nothing. Some that do not declare to survive a
 // failover do not.

@@ -24,7 +24,7 @@ const (
 	perHour = 10
 )
 
-// simulateForeign has one subject ask some 60 times an hour where 10 are allowed.
+// simulateForeign has one subject ask some 60 times an hour, of which 10 are allowed.
 func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances int, open func(env strategies.Env, p *quota.Policy) strategies.Allower) *sim.Report {
 	t.Helper()
 	m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {

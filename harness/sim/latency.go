@@ -61,7 +61,7 @@ func (l lines) draw(rng *rand.PCG) time.Duration {
 		return 0
 	}
 	x, _ := bits.Mul64(rng.Uint64(), 1_000_000*scale)
-	// Lines follow each other. Which one it is cannot be predicted, so that no branch is to
+	// Lines follow each other. Which one it is cannot be predicted, so no branch is to
 	// depend on it.
 	i := len(l) - 1
 	for j := range len(l) - 1 {

@@ -10,7 +10,7 @@ import (
 )
 
 // operate changes the limit in mid-run, as an operator would: for requests from then
-// on, and in the stores, where the strategy keeps it there.
+// on, and in the stores, if the strategy keeps it there.
 func (d *drive) operate(plan []harness.LimitChange, through []int) func(context.Context) {
 	return func(ctx context.Context) {
 		for _, c := range plan {
@@ -37,7 +37,7 @@ func (d *drive) change(ctx context.Context, limit int64, through []int) error {
 	return err
 }
 
-// setLimit puts a policy in force, of which the stores may hold requests against that
+// setLimit puts a policy in force, of which the stores may check requests against that
 // many units, from the least to the most.
 func (d *drive) setLimit(p *quota.Policy, least, most int64) {
 	d.policy, d.truth.policy = p, p
@@ -50,7 +50,7 @@ func (t *truth) change(least, most int64) {
 	t.changed++
 }
 
-// heldAgainst is the limit that a rejection is held against: the lowest of the run if
+// heldAgainst is the limit that a rejection is checked against: the lowest of the run if
 // it has changed since the request.
 func (t *truth) heldAgainst(a asked) int64 {
 	if a.changed != t.changed {
@@ -59,7 +59,7 @@ func (t *truth) heldAgainst(a asked) int64 {
 	return t.least
 }
 
-// allow brings what a subject may have in use up to the present: where the limit was
+// allow brings what a subject may have in use up to the present: if the limit was
 // lowered, what was in use then, until it is given back or leaves the window.
 func (t *truth) allow(s *subject) {
 	s.allowed = max(t.most, min(s.allowed, s.used-s.overrun))

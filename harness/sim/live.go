@@ -73,7 +73,7 @@ func (l *Live) index(strategy string) int {
 	return slices.IndexFunc(l.figures, func(f *LiveFigures) bool { return f.Strategy == strategy })
 }
 
-// show replaces the state of a strategy; x has counters where it is one of the series.
+// show replaces the state of a strategy; x has counters if it is one of the series.
 func (l *Live) show(d *drive, x results.Sample, sampled bool) {
 	f := d.live
 	if f == nil {

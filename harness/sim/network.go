@@ -103,7 +103,7 @@ func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
 // and the client's greeting.
 const handshakes = 2
 
-// connected opens a connection for an operation where each has one of its own. It
+// connected opens a connection for an operation if each has one of its own. It
 // is an error if the store is away.
 func (w *network) connected(ctx context.Context, to *route, store strategies.Need) error {
 	if err := w.refused(ctx, to, store); err != nil || !w.cold {
@@ -119,7 +119,7 @@ func (w *network) connected(ctx context.Context, to *route, store strategies.Nee
 }
 
 // latencyHook is the hook of a client that comes before the scheduler's. It shows
-// commands to the witness while requests are issued, but for those that a command
+// commands to the witness while requests are issued, except those that a command
 // sends underneath.
 type latencyHook struct {
 	w  *network
@@ -252,7 +252,7 @@ func (i storeHook) answer(cmd redis.Cmder) (error, bool) {
 		return errDown, true
 	}
 	i.present()
-	if _, script := cmd.(*redis.Cmd); script { // it may run for ever
+	if _, script := cmd.(*redis.Cmd); script { // it may run forever
 		return nil, false
 	}
 	return i.table.Process(cmd)
@@ -265,8 +265,8 @@ func (i storeHook) present() {
 	i.table.SetNow(now)
 }
 
-// away reports whether a caller's command finds no server. Who looks into a store
-// from outside of all callers always finds it.
+// away reports whether a caller's command finds no server. Code outside of all
+// callers always finds the store.
 func (i storeHook) away(ctx context.Context) bool {
 	return i.w.down(strategies.NeedRedis) && sched.From(ctx) != nil
 }

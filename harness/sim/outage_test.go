@@ -73,7 +73,7 @@ func TestOutageOfTheModel(t *testing.T) {
 	}
 }
 
-// A rush happens when it is said to, beside the other arrivals.
+// A rush happens when it is said to, in addition to the other arrivals.
 func TestRush(t *testing.T) {
 	r, err := sim.ParseRush("1000@2026-01-01T00:00:04Z+2s")
 	if err != nil {

@@ -46,10 +46,10 @@ type pass struct {
 
 	st *site
 	d  *drive
-	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
-	// itself, and closes the history.
+	// begun is set once requests are issued; cut if it ended while calls were in flight; abandoned if its judgement
+	// goes on by itself, and closes the history.
 	begun, cut, abandoned bool
-	// failed is the strategy's panic in mid-flight; nil if there was none.
+	// failed is the strategy's panic while calls are in flight; nil if there was none.
 	failed error
 	// resting is nil until nothing is in flight.
 	resting *atRest

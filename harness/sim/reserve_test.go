@@ -37,7 +37,7 @@ func byLabel(t *testing.T, cfg sim.Config) map[string]*results.Run {
 }
 
 // TestSyncHeals: uploads that are abandoned stay reserved, until the job brings
-// them back. They are over by then, so that healing leaks nothing.
+// them back. They are over by then, so healing leaks nothing.
 func TestSyncHeals(t *testing.T) {
 	testenv.Sequential(t)
 	runs := nights(t, "lua-reserve,lua-reserve:sync=0s,lua-reserve-hardened", time.Second, 15*time.Minute, 0.2)
@@ -57,7 +57,7 @@ func TestSyncHeals(t *testing.T) {
 	}
 }
 
-// TestSyncErases: no upload is abandoned, so that without the job nothing leaks.
+// TestSyncErases: no upload is abandoned, so without the job nothing leaks.
 // The job forgets what is under way when it runs, and others get its units.
 func TestSyncErases(t *testing.T) {
 	testenv.Sequential(t)

@@ -15,7 +15,7 @@ import (
 // Rush adds arrivals for a while to those of an open loop: a month is mostly
 // waiting, and what goes wrong at its end shows only if requests come then.
 type Rush struct {
-	Rate float64 // requests per second, beside the others
+	Rate float64 // requests per second, on top of the others
 	From time.Time
 	For  time.Duration
 }
@@ -47,7 +47,7 @@ func (r Rush) String() string {
 // mergedArrivals are several streams of arrivals as one.
 type mergedArrivals struct {
 	streams []workloads.Arrivals
-	next    []time.Duration // of each stream; negative where it has ended
+	next    []time.Duration // of each stream; negative if it has ended
 }
 
 func mergeArrivals(streams ...workloads.Arrivals) *mergedArrivals {

@@ -97,8 +97,8 @@ func (c *Config) parallel() int {
 	return cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
 }
 
-// simulated runs one strategy, on a table of keys where that has all commands
-// that it sends, and elsewhere on miniredis.
+// simulated runs one strategy, on a table of keys if that has all commands
+// that it sends, and otherwise on miniredis.
 func simulated(ctx context.Context, p *pass) *pass {
 	cfg := p.cfg
 	if cfg.Isolate && p.sel.Foreign && cfg.outOfBubbles(p.sel) == nil {

@@ -26,18 +26,18 @@ type site struct {
 	// open makes a Redis in this process.
 	open func() (memredis.Redis, error)
 
-	tables   []memredis.Redis // by region; one where Redis is shared
+	tables   []memredis.Redis // by region; one if Redis is shared
 	redis    []*server        // as tables
 	at       []int            // which of the tables a region uses
 	postgres *server
 	jobs     []*sched.Jobs // by instance
 	clients  []interface{ Close() error }
 
-	real  stores.Store // carries the commands out, where there is one
+	real  stores.Store // carries the commands out, if there is one
 	admin redis.UniversalClient
 }
 
-// scope of all keys. It is the same in every run, so that traces are.
+// scope of all keys. It is the same in every run, so traces are.
 const scope = stores.Scope("sim")
 
 func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (memredis.Redis, error)) (*site, error) {

@@ -34,7 +34,7 @@ func (st *site) count(ctx context.Context) (n int64, err error) {
 }
 
 // usage is what there is in all Redis. What a table takes in memory is no statement about
-// a Redis, so that only a real one tells bytes.
+// a Redis, so only a real one tells bytes.
 func (st *site) usage(ctx context.Context) (u stores.Usage, err error) {
 	st.present()
 	if st.real != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// hoarder admits everything, and leaves three keys for each subject and window: for ever,
+// hoarder admits everything, and leaves three keys for each subject and window: forever,
 // or until the window ends.
 type hoarder struct {
 	env   strategies.Env

@@ -31,7 +31,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	answer := func(dec quota.Decision, err error) {
 		d.answer(w, op, asking{s, call, index, instance, began}, dec, err)
 	}
-	defer func() { // where the strategy panics, this one and all others in flight end
+	defer func() { // if the strategy panics, this one and all others in flight end
 		if !answered && !d.judged {
 			answer(quota.Decision{}, errUnanswered)
 		}

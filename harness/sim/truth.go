@@ -9,7 +9,7 @@ import (
 )
 
 // subject is one holder of the policy, with what callers were told so far. One
-// caller runs at a time, so that plain numbers say at any moment what the oracle
+// caller runs at a time, so plain numbers say at any moment what the oracle
 // works out of intervals afterwards; the verdict is the oracle's, this is for
 // the series.
 type subject struct {
@@ -30,7 +30,7 @@ type inWindow struct {
 	window int64 // index of the window
 	used   int64 // units admitted and not given back, the initial ones included
 	open   int64 // units asked for and not answered
-	// loose units may be in a counter or not, for ever: of calls that failed, and
+	// loose units may be in a counter or not, forever: of calls that failed, and
 	// of rejections that did not reach the store.
 	loose    int64
 	attempts int64 // units of rejections
@@ -42,7 +42,7 @@ type inWindow struct {
 
 type charge struct {
 	at, units int64
-	of        int64 // the moment of the take, where a commit took more from a bucket
+	of        int64 // the moment of the take, if a commit took more from a bucket
 	fill      bool  // it was there at the start
 	over      bool  // a commit used it beyond its reservation
 }
@@ -157,8 +157,8 @@ func (s *subject) renew(index, at int64) {
 	}
 }
 
-// apart reports whether a window's units are its own alone, so that its cell says
-// when a rejection is wrong.
+// apart reports whether a window's units are its own alone: then its cell
+// says when a rejection is wrong.
 func (t *truth) apart() bool { return t.policy.Window.Kind != quota.Rolling && !t.hasOwn() }
 
 // begin notes a request.
@@ -227,7 +227,7 @@ func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
 
 // use adds units that count from the moment at on, or with a negative number takes
 // some of those back; over is set if a commit uses them beyond its reservation.
-// Moments come in order but for units that are taken back.
+// Moments come in order except for units that are taken back.
 func (t *truth) use(s *subject, units, at, now int64, over bool) {
 	if over {
 		s.overrun += units

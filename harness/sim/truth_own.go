@@ -102,7 +102,7 @@ func (t *truth) fullAfter(full quota.Level, list []charge) quota.Level {
 	return full
 }
 
-// useOwn is use where windows are the subjects' own.
+// useOwn is use if windows are the subjects' own.
 func (t *truth) useOwn(s *subject, units, at, now int64, over bool) {
 	if t.policy.Window.Kind == quota.FirstRequest {
 		s.used += units

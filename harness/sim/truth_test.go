@@ -9,7 +9,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// What the series expects of a counter is what the oracle works out of the same
+// The series expects of a counter what the oracle works out of the same
 // history, at every moment.
 func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 	for seed := range uint64(300) {

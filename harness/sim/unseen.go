@@ -14,7 +14,7 @@ import (
 )
 
 // newWitness watches whether the strategy works where a simulation can see it.
-// The wall clock's time is looked for where virtual time never comes near it.
+// The wall clock's time is looked for if virtual time never comes near it.
 func (p *pass) newWitness() *witness.Witness {
 	real, virtual := p.real, p.cfg.Start
 	if end := virtual.Add(p.cfg.Duration + drain); !end.Before(real) && virtual.Before(real) {
@@ -42,8 +42,8 @@ const probeWindows = 3
 const maxProbeRounds = 10_000
 
 // probe asks once more for a subject that was rejected, after several windows have
-// passed at rest. A strategy that still rejects takes the time from elsewhere than
-// its clock. It is no part of the trace or of any figure.
+// passed at rest. A strategy that still rejects does not take the time from its
+// clock. It is no part of the trace or of any figure.
 func (p *pass) probe(ctx context.Context) error {
 	d, w := p.d, p.policy.Window
 	if d.rejectedLast == "" || d.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || w.Kind == quota.Standing ||

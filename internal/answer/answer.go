@@ -1,7 +1,7 @@
 // Package answer says what a record means for somebody who must choose: which
 // strategies enforce the policy, the cheapest of them, what is wrong with the others,
 // and what was not tested. It is computed from the record alone. All that ranks or
-// colours strategies goes by it, so that tables, plots and pages agree.
+// colours strategies goes by it, so tables, plots and pages agree.
 package answer
 
 import (
@@ -70,8 +70,8 @@ type Strategy struct {
 	Place int
 	// Summary holds all figures.
 	Summary *results.Summary
-	// Judged is the loop that the group follows from: Summary, or the open loop beside
-	// it.
+	// Judged is the loop that the group follows from: Summary, or the open loop next
+	// to it.
 	Judged *results.Summary
 }
 

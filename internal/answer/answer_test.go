@@ -64,7 +64,7 @@ func busy(r *results.Run) { r.Audit.Discard("machine-busy", results.DiscardsRoun
 // slower is what a busy machine does to a bare client.
 func slower(r *results.Run) { r.Audit.Discard("reference-drift", results.DiscardsRound, "planted") }
 
-// openTimeOuts are those of the open loop beside the run.
+// openTimeOuts are those of the open loop next to the run.
 func openTimeOuts(r *results.Run) {
 	p := planted("p", timeOuts)
 	r.Paced = &p

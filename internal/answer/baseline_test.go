@@ -9,7 +9,7 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 )
 
-// TestReferenceResults: what is known of strategies is what their records say.
+// TestReferenceResults: strategies do what their records say.
 func TestReferenceResults(t *testing.T) {
 	for dir, want := range map[string]map[string]answer.Group{
 		"run-slow": {

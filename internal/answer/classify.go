@@ -275,8 +275,8 @@ func failing(s *results.Summary) string {
 	return text
 }
 
-// FailsAlways reports whether nearly all requests end in errors, so that the first one says
-// why the strategy cannot be used.
+// FailsAlways reports whether nearly all requests end in errors: then the first one
+// says why the strategy cannot be used.
 func FailsAlways(s *results.Summary) bool {
 	return s.FirstError != "" && results.Percent(s.Errors, s.Issued) >= mostRejected
 }

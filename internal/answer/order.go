@@ -90,7 +90,7 @@ func sortGroup(left []Strategy, byTime bool) {
 // commands and statements per decision, the mean of a whole run.
 func commands(x *Strategy) float64 { return math.Round(x.Summary.Cost.PerDecision()) }
 
-// open reports whether latency at a common rate is what strategies are compared by.
+// open reports whether strategies are compared by latency at a common rate.
 // Otherwise it is throughput.
 func open(s *results.Summary) bool { return s.AtRate().Params.Loop == results.OpenLoop }
 

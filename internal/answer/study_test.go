@@ -72,7 +72,7 @@ func stalls(all []int64, p99 int64) int {
 	return stat.Stalls(moments)
 }
 
-// factor is what the machine does to the round, but for what the monitor sees.
+// factor is what the machine does to the round, except for what the monitor sees.
 func (w *world) factor(rng *rand.Rand, round int) float64 {
 	return math.Exp(w.between*rng.NormFloat64() + w.drift*(float64(round)/float64(looks[1]-1)-0.5))
 }

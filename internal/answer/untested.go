@@ -15,11 +15,11 @@ type Untested struct {
 	// What was not tested, e.g. "more than one instance".
 	What string
 	// Command tests it with the cheapest strategy that enforces the policy, or with the
-	// first of all where none does; empty if the record does not hold all that the
+	// first of all if none does; empty if the record does not hold all that the
 	// command line needs.
 	Command string
 	// Add are the options to add to the command of this record instead; empty if
-	// that does not test it. Where both are empty nothing does.
+	// that does not test it. If both are empty nothing does.
 	Add string
 }
 
@@ -146,7 +146,7 @@ const (
 	hotKeyLimit = 50
 )
 
-// word puts a word in quotes where a shell would take it apart.
+// word puts a word in quotes if a shell would take it apart.
 func word(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
 		return s

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Write replaces the file at path by way of a temporary one beside it.
+// Write replaces the file at path by way of a temporary one next to it.
 func Write(path string, b []byte) (err error) {
 	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -51,8 +51,8 @@ func Members(mark string) (out []stacks.Goroutine) {
 	return out
 }
 
-// Left is how many goroutines there are in the bubble beside that with the number root, which
-// works in it, and those from which it descends, which are the bubble's own.
+// Left is how many goroutines there are in the bubble other than that with the number root,
+// which works in it, and those from which it descends, which are the bubble's own.
 func Left(mark string, root uint64) int {
 	members := map[uint64]uint64{} // each with the one that started it
 	for _, g := range Members(mark) {

@@ -39,7 +39,7 @@ type contender struct {
 	modelled   int64 // 99th percentile over regions in nanoseconds
 	// crossing and paced are its summaries under contention and at the rate.
 	crossing, paced *results.Summary
-	// p99Counts is set if the p99 at the rate does, and unsearched where no search
+	// p99Counts is set if the p99 at the rate does, and unsearched if no search
 	// could be made.
 	p99Counts, unsearched bool
 }

@@ -78,7 +78,7 @@ type Config struct {
 	MaxStates int
 	// Seed of everything random. Default 1.
 	Seed uint64
-	// Stores are the open stores, by name. The database of record is a model where
+	// Stores are the open stores, by name. The database of record is a model if
 	// there is no "postgres".
 	Stores *stores.Set
 	// Observer is told of progress; nil for none.
@@ -178,7 +178,7 @@ const (
 	steady   = "steady"
 )
 
-// workload is the one with the name, or uploads where callers settle.
+// workload is the one with the name, or uploads if callers settle.
 func (c *Config) workload(name string) (*workloads.Meta, error) {
 	if c.Settles {
 		name = uploads
@@ -226,7 +226,7 @@ func (c *Config) crossed() quota.Policy {
 }
 
 // Requests' worth of a limit that is crossed often: what is committed is soon deleted,
-// so that uploads need a lower one.
+// so uploads need a lower one.
 const (
 	crossedRequests = 50
 	crossedUploads  = 10
@@ -241,8 +241,8 @@ func (c *Config) question() results.Question {
 	}
 }
 
-// faults are those that the search has happen, beside the passing of time: callers die
-// everywhere, and Redis goes away if that is asked for.
+// faults are those that the search has happen, in addition to the passing of time:
+// callers die everywhere, and Redis goes away if that is asked for.
 func (c *Config) faults() []quota.Fault {
 	if c.Outage.holds() {
 		return []quota.Fault{quota.FaultCrash, quota.FaultOutage}

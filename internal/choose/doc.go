@@ -9,7 +9,7 @@
 //  2. a search (package explore) for a schedule that leaks or rejects wrongly
 //  3. a simulation (package sim) over regions, and across the end of a window
 //  4. a run (package measure) under contention, and across the end of a window
-//  5. a run in which Redis goes away, where the question is about that
+//  5. a run in which Redis goes away, if the question is about that
 //  6. a run at the rate that was asked for
 //  7. what it declares once more: a strategy that promises less than is asked for is
 //     not a candidate, even if no stage has shown it

@@ -22,7 +22,7 @@ func (c *chooser) breaks(s *results.Summary) string {
 	}
 }
 
-// holds says what a summary shows where it breaks nothing.
+// holds says what a summary shows if it breaks nothing.
 func holds(s *results.Summary) string {
 	switch {
 	case s.Leak.Trials == 0:

@@ -241,7 +241,7 @@ func (c *chooser) outage(ctx context.Context, in []*contender) error {
 }
 
 // mostUnanswered is the share of requests in percent that may end in errors, or be
-// rejected wrongly, where decisions are to go on: what is on its way when the connection
+// rejected wrongly, if decisions are to go on: what is on its way when the connection
 // breaks is lost.
 const mostUnanswered = 1
 

@@ -123,7 +123,7 @@ func (x *contender) take(s simulated, deployment string) {
 	}
 }
 
-// simulation is over the end of a window where there is one, in as many regions as are
+// simulation is over the end of a window if there is one, in as many regions as are
 // asked for. Every subject is asked for twice its limit per window.
 func (c *chooser) simulation(sharedRedis bool) (cfg sim.Config, err error) {
 	p := c.cfg.crossed()

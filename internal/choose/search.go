@@ -21,8 +21,8 @@ import (
 // there are so many.
 const clients = 2
 
-// search looks for the shortest schedule that speaks against each contender: first where
-// nothing goes wrong, then where time passes, then with the faults of the question.
+// search looks for the shortest schedule that speaks against each contender: first when
+// nothing goes wrong, then when time passes, then with the faults of the question.
 func (c *chooser) search(ctx context.Context, in []*contender) error {
 	var onServer, telling sync.Mutex // searches on PostgreSQL come one after the other
 	for i, found := range ordered.Do(runtime.GOMAXPROCS(0), len(in), func(i int) searched {
@@ -115,8 +115,8 @@ func (c *chooser) passes(sel strategies.Selection) []explore.Config {
 	return append(all, with(withFaults, c.cfg.faults(), explore.Leak))
 }
 
-// withFaults bounds searches in which something happens beside the clients: each has
-// many more states than one without.
+// withFaults bounds searches in which something happens in addition to the clients:
+// each has many more states than one without.
 const withFaults = 10_000
 
 // searchOne searches until something speaks against a strategy.

@@ -1,7 +1,7 @@
-// Package compare holds two records of one kind against each other and says what
-// became worse: exact figures by any worsening, timings and other figures that vary
-// from round to round by a test over rounds. It reads records and knows nothing of
-// files and flags. Source of the rules: docs/comparing.md.
+// Package compare compares two records of one kind and says what became worse:
+// exact figures by any worsening, timings and other figures that vary from round to
+// round by a test over rounds. It reads records and knows nothing of files and
+// flags. Source of the rules: docs/comparing.md.
 package compare
 
 import (
@@ -41,7 +41,7 @@ func (s *Side) kind() string {
 type Options struct {
 	// Tolerances are by the names of exact figures (see [Figures]).
 	Tolerances map[string]Tolerance
-	// Gates are held against each strategy of the head that was compared.
+	// Gates are checked for each strategy of the head that was compared.
 	Gates []Gate
 	// Timings are gated in addition to throughput (see [Timings]). They share the
 	// error that one comparison may make.
@@ -73,7 +73,7 @@ type Comparison struct {
 	// Unmatched are on one side only, or differ in what they were asked to do.
 	Unmatched []Unmatched `json:"unmatched"`
 	// TimingsRefused says why nothing that depends on the machine was compared; empty
-	// where it was.
+	// if it was.
 	TimingsRefused string `json:"timings_refused,omitempty"`
 	// Notes are lines for the reader.
 	Notes []string `json:"notes,omitempty"`
@@ -127,7 +127,7 @@ type Row struct {
 	Setting string `json:"setting,omitempty"`
 	// Figure is its name (see [Figures] and [Timings]), or the text of the gate.
 	Figure string `json:"figure"`
-	// Of says what has the figure where it is not the whole run, e.g. "first decision".
+	// Of says what has the figure if it is not the whole run, e.g. "first decision".
 	Of string `json:"of,omitempty"`
 	// Unit of the values.
 	Unit string `json:"unit,omitempty"`
@@ -192,7 +192,7 @@ func refuse(format string, args ...any) error {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Compare holds head against base. It returns a [*RefusedError] where the two have
+// Compare compares head with base. It returns a [*RefusedError] if the two have
 // nothing in common that could be compared.
 func Compare(base, head Side, o Options) (*Comparison, error) {
 	if o.Rule == (Rule{}) {

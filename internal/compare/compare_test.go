@@ -258,7 +258,7 @@ func TestOtherHosts(t *testing.T) {
 	}
 }
 
-// TestNeverAPassWithoutEvidence: where the rounds cannot tell, the answer is not that
+// TestNeverAPassWithoutEvidence: if the rounds cannot tell, the answer is not that
 // nothing became worse, and a strict comparison fails.
 func TestNeverAPassWithoutEvidence(t *testing.T) {
 	one := func() *results.File { return record(one()) }

@@ -14,12 +14,12 @@ type Held struct {
 	Holds bool
 	// Unknown is set if there is no figure that counts, which is taken for no.
 	Unknown bool
-	// Detail is the value that the condition was held against, or why it does not hold
+	// Detail is the value that the condition was checked against, or why it does not hold
 	// or is not known.
 	Detail string
 }
 
-// At holds the condition against one point. An open loop that cannot keep up with its
+// At checks the condition against one point. An open loop that cannot keep up with its
 // rate holds nothing: its latency is that of a queue that grows for as long as it runs.
 func (g Gate) At(s *results.Summary) Held {
 	if s.AtRate().Params.Loop == results.OpenLoop && s.Overloaded() {
@@ -41,7 +41,7 @@ type Edge struct {
 	From, To, Stretches int
 }
 
-// Along holds the condition against the points of a series in their order.
+// Along checks the condition against the points of a series in their order.
 func (g Gate) Along(s *results.SweepSeries) Edge {
 	e := Edge{From: -1, To: -1}
 	for i := range s.Points {

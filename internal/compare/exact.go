@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// The names of exact figures. Those of runs are also samples where no clause promises
+// The names of exact figures. Those of runs are also samples if no clause promises
 // them.
 const (
 	Leak            = "leak"
@@ -48,7 +48,7 @@ func Figures() []string {
 type value struct {
 	figure, of, unit string
 	v                float64
-	slack            Tolerance // by how much it may differ either way where no tolerance is given
+	slack            Tolerance // by how much it may differ either way if no tolerance is given
 	advisory         bool
 }
 
@@ -143,7 +143,7 @@ func (o *Options) weigh(figure string, base, worsening float64) (Verdict, string
 }
 
 // promised are the figures of measured runs that the strategy's clauses make exact: of
-// leak and false rejects if a clause allows none, of drift at rest where both do
+// leak and false rejects if a clause allows none, of drift at rest if both do
 // and the base has none. Each is that of the worst round.
 func promised(base, head []*results.Run) (x both) {
 	leak := exactly(base, results.LeakProperty) || exactly(head, results.LeakProperty)
@@ -216,8 +216,8 @@ func paced(runs []*results.Run) (out []*results.Run) {
 	return out
 }
 
-// probes are the costs of single decisions: exact but for their allocations, which are
-// advisory.
+// probes are the costs of single decisions: exact except for their allocations, which
+// are advisory.
 func probes(runs []*results.Run) (out []value) {
 	for _, r := range runs {
 		p := r.Cost.Probe

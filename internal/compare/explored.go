@@ -139,7 +139,7 @@ func count(base, head float64) Row {
 	return Row{Figure: Counterexamples, Unit: "schedules", Kind: Exact, Base: &base, Head: &head}
 }
 
-// unbroken compares how much of the schedules was seen, where none breaks a property.
+// unbroken compares how much of the schedules was seen, if none breaks a property.
 func (c *Comparison) unbroken(p *pair, base, head *results.Search, property results.Property) {
 	r := count(0, 0)
 	r.Of, r.Verdict = "a broken "+string(property), Same

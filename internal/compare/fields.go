@@ -48,7 +48,7 @@ func searchField(s *results.Search, name string) (float64, error) {
 	return max(1, float64(format.Magnitude(f.Units))), nil
 }
 
-// isTime reports whether a field is in nanoseconds, so that its number may have a unit.
+// isTime reports whether a field is in nanoseconds: then its number may have a unit.
 func isTime(field string) bool {
 	f := figures.Lookup(field)
 	return f != nil && f.Unit == figures.Nanoseconds

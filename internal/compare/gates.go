@@ -126,7 +126,7 @@ func (g Gate) holds(v float64) bool {
 	}
 }
 
-// Check holds gates against all strategies of a file. Rows that fail say which.
+// Check checks gates for all strategies of a file. Rows that fail say which.
 func Check(f *results.File, gates []Gate) (out []Row) {
 	all := results.Summarise(f.Runs)
 	labels := map[string]int{}
@@ -148,7 +148,7 @@ func Check(f *results.File, gates []Gate) (out []Row) {
 	return out
 }
 
-// CheckSearches holds gates against all searches.
+// CheckSearches checks gates for all searches.
 func CheckSearches(x *results.Exploration, gates []Gate) (out []Row) {
 	for _, s := range x.Searches {
 		for _, g := range gates {
@@ -185,7 +185,7 @@ func (g Gate) value(s *results.Summary) (float64, error) {
 	return g.ratio(s, v)
 }
 
-// Holds says whether the condition holds for a summary, and the value that it was held
+// Holds says whether the condition holds for a summary, and the value that it was checked
 // against as text. An error says why that cannot be told: the figure is missing, or does
 // not count.
 func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {

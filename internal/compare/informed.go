@@ -7,7 +7,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// staleness compares how old what counters said was at the worst, where both sides have
+// staleness compares how old what counters said was at the worst, if both sides have
 // the series of a simulated run. It is advisory: no clause bounds it.
 func (c *Comparison) staleness(p *pair, base, head []results.Series, o *Options) {
 	if p.setting != "" {

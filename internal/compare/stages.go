@@ -39,7 +39,7 @@ func (c *Comparison) Flagged() (labels []string) {
 }
 
 // Confirm replaces what was flagged by what the second stage says of it. What that did not
-// compare is inconclusive. Other figures of the second stage count where they fail: they
+// compare is inconclusive. Other figures of the second stage count if they fail: they
 // are exact, or invalid.
 func (c *Comparison) Confirm(second *Comparison) {
 	for i := range c.Rows {

@@ -61,7 +61,7 @@ func TestStages(t *testing.T) {
 }
 
 // TestPairing: records whose rounds were made in pairs need no reference loop, and two files
-// that merely lie beside each other do.
+// that merely lie next to each other do.
 func TestPairing(t *testing.T) {
 	for _, x := range []struct {
 		base, head string

@@ -16,7 +16,7 @@ type Rule struct {
 	Alpha float64
 	// AtLeast is the smallest relative worsening that counts.
 	AtLeast float64
-	// Promised is the relative worsening that a pass excludes: where the rounds could
+	// Promised is the relative worsening that a pass excludes: if the rounds could
 	// not have shown it, the answer is [Inconclusive].
 	Promised float64
 	// Each is set if every figure has Alpha for itself, and shares it with none.
@@ -28,7 +28,7 @@ type Rule struct {
 var Standard = Rule{Alpha: 0.005, AtLeast: 0.03, Promised: 0.10}
 
 // Test is the one-sided Mann-Whitney test of the rounds. It is exact up to 50 rounds a
-// side, and up to 25 where values are equal; beyond, by the normal distribution.
+// side, and up to 25 if values are equal; beyond, by the normal distribution.
 type Test struct {
 	// BaseRounds of the base that count.
 	BaseRounds int `json:"base_rounds"`
@@ -52,7 +52,7 @@ type Test struct {
 
 // Test compares rounds of a cost, of which more is worse and none is negative. The
 // middle is that of a leak's mean, since most rounds may have none, and of the median
-// elsewhere.
+// otherwise.
 func (r Rule) Test(base, head []float64, alpha float64, middle func([]float64) float64) Test {
 	t := Test{BaseRounds: len(base), HeadRounds: len(head), Alpha: alpha, P: 1}
 	if len(base) == 0 || len(head) == 0 {
@@ -75,7 +75,7 @@ func (r Rule) shown(base, head []float64, alpha float64, middle func([]float64) 
 	return p, p <= alpha && h > b && h >= b*(1+r.AtLeast)
 }
 
-// less is how likely a sample is that much smaller than b where there is no difference.
+// less is how likely a sample is that much smaller than b if there is no difference.
 func less(a, b []float64) float64 {
 	t, err := stats.MannWhitneyUTest(a, b, stats.LocationLess)
 	if err != nil { // all are equal

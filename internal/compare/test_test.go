@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExactAgainstEnumeration holds the probabilities against all ways to divide the
+// TestExactAgainstEnumeration checks the probabilities against all ways to divide the
 // values among two sides, with and without ties.
 func TestExactAgainstEnumeration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -12,8 +12,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Throughput by that of the reference loop of the same round is the one timing that is
-// always gated.
+// Throughput divided by that of the reference loop of the same round is the one timing
+// that is always gated.
 const Throughput = "throughput"
 
 // ClientCPU is the processor time of a decision in a simulation, which is compared in pairs of rounds.
@@ -22,7 +22,7 @@ const ClientCPU = "client-cpu"
 // OfReference is the unit of a timing that is divided by that of the reference loop.
 const OfReference = "of the reference loop"
 
-// percentile is a timing: a latency by that of the reference loop of the same round.
+// percentile is a timing: a latency divided by that of the reference loop of the same round.
 type percentile struct {
 	name string
 	q    float64
@@ -111,7 +111,7 @@ func placed(p *pair) string {
 }
 
 // doubt says why a difference may be the machine's. All rounds of one file were made
-// before those of the other, so that whatever the machine did in between is in all of
+// before those of the other, so whatever the machine did in between is in all of
 // them; the reference loop shows it.
 func (o *Options) doubt(p *pair) string {
 	if o.Paired {
@@ -184,8 +184,8 @@ func discarded(p *pair) string {
 	return "not measurable here: too many rounds were disturbed"
 }
 
-// latency is a percentile by that of the reference loop. It is taken if callers wait
-// at the common rate, which has to be the same on both sides.
+// latency is a percentile divided by that of the reference loop. It is taken if
+// callers wait at the common rate, which has to be the same on both sides.
 func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	at := func(r *results.Run) *results.Run { return cmp.Or(r.Paced, r) }
 	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample}
@@ -220,8 +220,8 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	return s
 }
 
-// pooled is a percentile over all kept rounds by that of the reference loop, as reports and
-// gates have it. The rounds are tested one by one.
+// pooled is a percentile over all kept rounds divided by that of the reference loop, as
+// reports and gates have it. The rounds are tested one by one.
 func (p *pair) pooled(name string, runs []*results.Run) *float64 {
 	var kept []results.Run
 	for _, r := range runs {

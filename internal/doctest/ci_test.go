@@ -28,7 +28,7 @@ func readYAML(t *testing.T, path string, into any) string {
 	return string(b)
 }
 
-// TestAction holds the action for users, its page, its script and our own workflow
+// TestAction checks the action for users, its page, its script and our own workflow
 // against each other.
 func TestAction(t *testing.T) {
 	var action struct {

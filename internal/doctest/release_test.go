@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// release is the part of .goreleaser.yaml that is held against the repository.
+// release is the part of .goreleaser.yaml that is checked against the repository.
 type release struct {
 	Before struct{ Hooks []string }
 	Builds []struct {
@@ -22,8 +22,8 @@ type release struct {
 	Casks []struct{ Manpages []string } `yaml:"homebrew_casks"`
 }
 
-// TestRelease holds the configuration of releases against the program, the script that
-// writes what lies beside it, and the pages.
+// TestRelease checks the configuration of releases against the program, the script that
+// writes what lies next to it, and the pages.
 func TestRelease(t *testing.T) {
 	var r release
 	readYAML(t, "../../.goreleaser.yaml", &r)

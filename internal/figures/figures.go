@@ -23,7 +23,7 @@ type Figure struct {
 	Over string
 	// From is where a [results.Run] and a [results.Summary] have it, by the names of
 	// results.json, e.g. "leak.units". What begins with "latency." is in [results.Summary.Latency].
-	// It is empty if a function of the declaration computes it, and where a round alone has it.
+	// It is empty if a function of the declaration computes it, and if a round alone has it.
 	From string
 	// Unit of its number.
 	Unit Unit
@@ -83,7 +83,7 @@ const (
 	Always   Condition = iota
 	Valid              // some round's figures of correctness count
 	Timed              // timings are measurable
-	Response           // response times are, too, where it is one
+	Response           // response times are, too, if it is one
 )
 
 var (

@@ -58,7 +58,7 @@ func (f *Figure) Text(s *results.Summary, n *Notes) string {
 	return ""
 }
 
-// invalid stands where no round counts. One column says so.
+// invalid stands in place of figures of which no round counts. One column says so.
 func (f *Figure) invalid() string {
 	switch {
 	case f.Key == "leak" || f.Key == "leak-pct":
@@ -153,14 +153,14 @@ func (n *Notes) Percentile(p results.Percentile) string {
 	return text
 }
 
-// Unmeasurable stands where timings do not count.
+// Unmeasurable stands in place of timings that do not count.
 func (n *Notes) Unmeasurable() string {
 	n.seen[markNone] = true
 	return "n/m"
 }
 
-// saturated stands where a strategy cannot keep up with the rate: its response time is
-// that of a queue, and grows for as long as the run lasts. One column says so.
+// saturated stands for a strategy that cannot keep up with the rate: its response time
+// is that of a queue, and grows for as long as the run lasts. One column says so.
 func (n *Notes) saturated(key string) string {
 	if key != "p50" {
 		return "-"
@@ -210,7 +210,7 @@ func micros(of func(*results.Cost) float64) func(*results.Summary, *Notes) strin
 	}
 }
 
-// keysWithoutTTL says how many keys will stay for ever.
+// keysWithoutTTL says how many keys will stay forever.
 func keysWithoutTTL(s *results.Summary, _ *Notes) string {
 	if s.Cost.KeysWithoutTTL == 0 {
 		return ""
@@ -275,7 +275,7 @@ func trials(s *results.Summary, _ *Notes) string {
 	}
 }
 
-// falseRejects are those of valid requests, certain..possible, or one figure where the
+// falseRejects are those of valid requests, certain..possible, or one figure if the
 // possible ones say no more.
 func falseRejects(s *results.Summary, _ *Notes) string {
 	f := s.FalseRejects
@@ -315,7 +315,7 @@ func tierText(t results.TierDrift) string {
 }
 
 // Guarantee says what was declared on the leak, with its bound, and what came of it. A
-// leak never stands beside a mere "kept".
+// leak never stands next to a mere "kept".
 func Guarantee(s *results.Summary) string {
 	least := Strictest(s)
 	switch {
@@ -337,7 +337,7 @@ func Guarantee(s *results.Summary) string {
 }
 
 // Errors are the shares of requests that ended in an error of each kind, of all; none
-// where a record does not tell them apart.
+// if a record does not tell them apart.
 func Errors(s *results.Summary) (out []string) {
 	if s.ErrorKinds == nil {
 		return nil

@@ -16,7 +16,7 @@ type Lock struct {
 }
 
 // Take makes the file and locks it, without waiting: [ErrHeld] says that another
-// process has it. Where the system gives locks back, one of a process that was killed
+// process has it. If the system gives locks back, one of a process that was killed
 // is free.
 func Take(path string) (*Lock, error) {
 	f, err := open(path)

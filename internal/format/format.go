@@ -106,7 +106,7 @@ func Pct(p float64) string {
 	}
 }
 
-// Range renders [certain, possible], or one number where they agree.
+// Range renders [certain, possible], or one number if they agree.
 func Range(certain, possible int64) string {
 	if possible <= certain {
 		return Count(certain)

@@ -21,7 +21,7 @@ func Grace(deadline time.Duration) time.Duration { return deadline / 2 }
 // LeastOnce is how long a call may take at least that is made once: it may make tables.
 const LeastOnce = time.Second
 
-// Once is the deadline of a call that is made once, such as Open, where decisions have
+// Once is the deadline of a call that is made once, such as Open, if decisions have
 // that one: a second at least. 0 stays 0.
 func Once(deadline time.Duration) time.Duration {
 	if deadline == 0 {
@@ -107,7 +107,7 @@ func Caught(where string, err *error) {
 const abortWait = 500 * time.Millisecond
 
 // Within calls f, which calls a strategy, on a goroutine of its own. Its context is
-// cancelled after the limit, where that is not 0, and with ctx. f is given up with a
+// cancelled after the limit, if that is not 0, and with ctx. f is given up with a
 // [HungError] if it does not return within grace after that, or soon with the error of ctx, and then goes on by
 // itself: it must change nothing that its caller reads afterwards. A panic of f is a
 // [PanicError].

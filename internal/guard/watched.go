@@ -15,7 +15,7 @@ import (
 )
 
 // Watchdog notices that a strategy blocks outside of a simulated world: on a mutex that
-// a parked caller holds, on a channel, or for ever. Nothing can go on then, since one
+// a parked caller holds, on a channel, or forever. Nothing can go on then, since one
 // goroutine runs at a time.
 type Watchdog struct {
 	// Patience is how long a strategy may do nothing that the world sees, by the wall
@@ -27,7 +27,7 @@ type Watchdog struct {
 	// step, and Around those that call it outside of all steps, by the ends of their
 	// names.
 	Callers, Around []string
-	// Driver, where it holds one, is the goroutine that drives the world instead of the
+	// Driver, if it holds one, is the goroutine that drives the world instead of the
 	// one that f is called on; nil for none.
 	Driver *atomic.Uint64
 }
@@ -40,7 +40,7 @@ const lastLooks = 4
 const abortPatience = time.Second
 
 // Watched calls f, which drives a strategy, on a goroutine of its own, and gives it up
-// with a [HungError] if the strategy blocks. f then stays as it is: it must change
+// with a [HungError] if the strategy blocks. f then stays blocked: it must change
 // nothing that its caller reads afterwards. A panic of f passes through.
 func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
 	var result struct {

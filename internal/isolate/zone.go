@@ -10,7 +10,7 @@ import (
 type Zone struct {
 	// Name is that of the location, by which it is loaded unless it is fixed.
 	Name string
-	// Fixed is set for a zone that keeps one offset for ever, and Offset is that in
+	// Fixed is set for a zone that keeps one offset forever, and Offset is that in
 	// seconds east of UTC.
 	Fixed  bool
 	Offset int

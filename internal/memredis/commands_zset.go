@@ -115,7 +115,7 @@ func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
 	return intReply(added)
 }
 
-// sortedSet finds a sorted set; bad is what to answer where there is none.
+// sortedSet finds a sorted set; bad is what to answer if there is none.
 func (t *Table) sortedSet(key string, missing Reply) (e *entry, bad *Reply) {
 	e, ok := t.find(key, kindZset)
 	switch {
@@ -167,7 +167,7 @@ func zscore(t *Table, args []string) Reply {
 	return nilReply
 }
 
-// zrank makes ZRANK, or ZREVRANK where reverse is set.
+// zrank makes ZRANK, or ZREVRANK if reverse is set.
 func zrank(reverse bool) func(*Table, []string) Reply {
 	return func(t *Table, args []string) Reply {
 		e, bad := t.sortedSet(args[1], nilReply)
@@ -238,7 +238,7 @@ type rangeOptions struct {
 }
 
 // zrange makes a command of the ZRANGE family with options that its name implies;
-// ZRANGE itself, where fixed is false, takes them as words.
+// ZRANGE itself, if fixed is false, takes them as words.
 func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
 	o.count = -1
 	return func(t *Table, args []string) Reply {

@@ -21,10 +21,10 @@ var foreign = slices.Concat(libraries, removed, []string{
 	"setmetatable", "rawset", "setresp", "set_repl", "breakpoint", "acl_check_cmd",
 })
 
-// Scripts runs the scripts of a miniredis in one Lua state that is kept, where
-// miniredis makes one for each call and is ten times as slow as a server. Scripts that
-// need more than that state has, transactions and connections to another database are
-// left to miniredis.
+// Scripts runs the scripts of a miniredis in one Lua state that is kept; miniredis
+// makes one for each call and is ten times as slow as a server. Scripts that need more
+// than that state has, transactions and connections to another database are left to
+// miniredis.
 type Scripts struct {
 	mini   *miniredis.Miniredis
 	nested reflect.Value // what miniredis knows of a connection whose commands come from a script

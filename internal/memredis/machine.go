@@ -63,7 +63,7 @@ func newMachine(carry func(args []string) Reply, lacks func(library string)) *ma
 	return m
 }
 
-// wholeNumbers replaces tonumber: the library's own reads whole numbers as 64 bits, where Lua has
+// wholeNumbers replaces tonumber: the library's own reads whole numbers as 64 bits, but Lua has
 // doubles only.
 func wholeNumbers(L *lua.LState) {
 	library := L.GetGlobal("tonumber")
@@ -159,8 +159,8 @@ func (m *machine) locked(content lua.LValue) *lua.LTable {
 	return front
 }
 
-// missing is which library is said to be missing where the running script looks for one:
-// another that it names, too, where miniredis has only the first.
+// missing is the library that is said to be missing when the running script looks for
+// one: another that it names, too, if miniredis has only the first.
 func (m *machine) missing(name string) string {
 	if name != onMini || m.running == nil {
 		return name

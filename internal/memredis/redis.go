@@ -13,7 +13,7 @@ import (
 )
 
 // Redis is a Redis in this process whose time is set by the caller: a [Table], or
-// a [Mini] where a strategy sends commands that the table lacks. It is used from
+// a [Mini] if a strategy sends commands that the table lacks. It is used from
 // one goroutine at a time.
 type Redis interface {
 	// Name is "table" or "miniredis".
@@ -112,14 +112,14 @@ func (w watched) Write(b []byte) (int, error) {
 	return w.Conn.Write(b)
 }
 
-// ErrUnknown is the error of [WithFallback] where neither store has a command.
+// ErrUnknown is the error of [WithFallback] if neither store has a command.
 var ErrUnknown = errors.New("no Redis in this process has the command")
 
-// WithFallback runs f with an open that makes tables, and where one of them lacks
-// a command, runs f once more with an open that makes miniredis. What the first
-// run returned is then dropped, so f may give up as soon as [Redis.Unknown] says
-// that a command is missing. f must not close what open returns, and must not use
-// it after it has returned.
+// WithFallback runs f with an open that makes tables, and if one of them lacks a
+// command, runs f once more with an open that makes miniredis. What the first run
+// returned is then dropped, so f may give up as soon as [Redis.Unknown] says that
+// a command is missing. f must not close what open returns, and must not use it
+// after it has returned.
 func WithFallback[T any](f func(open func() (Redis, error)) (T, error)) (T, error) {
 	var opened []Redis
 	attempt := func(make func() (Redis, error)) (res T, unknown string, err error) {

@@ -70,7 +70,7 @@ func TestFallbackForScripts(t *testing.T) {
 	}
 }
 
-// A library that scripts use is noticed likewise, be it in a branch that is taken late.
+// A library that scripts use is noticed likewise, even in a branch that is taken late.
 func TestFallbackForLibraries(t *testing.T) {
 	script := "if redis.call('INCR', KEYS[1]) < 2 then return 'first' end return cjson.decode('{\"a\": 3}').a"
 	got, err := memredis.WithFallback(use([]any{"eval", script, "1", "k"}, []any{"eval", script, "1", "k"}))

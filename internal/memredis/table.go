@@ -31,7 +31,7 @@ type Table struct {
 	// Replicas is how many replicas a model of them has: each has every write at once,
 	// as WAIT reports.
 	Replicas int64
-	// Expired, where not nil, is told of every key that time removes.
+	// Expired, if not nil, is told of every key that time removes.
 	Expired func(key string)
 	unknown string
 	trace   *Trace // nil for none
@@ -106,7 +106,7 @@ type entry struct {
 	removed  bool
 }
 
-// value is a string, kept as a number where it is one: counters are read and
+// value is a string, kept as a number if it is one: counters are read and
 // written far more often than they are shown.
 type value struct {
 	text    string

@@ -19,10 +19,10 @@ func (k *Keys) add(name string) {
 
 // Trace is what commands have read and changed.
 type Trace struct {
-	// Read keys are those that were looked for, be they there or not, and Written those
-	// that may have changed.
+	// Read keys are those that were looked for, there or not, and Written those that
+	// may have changed.
 	Read, Written Keys
-	// Scripts is set if it mattered which scripts are loaded, and Loaded where that has
+	// Scripts is set if it mattered which scripts are loaded, and Loaded if that has
 	// changed.
 	Scripts, Loaded bool
 

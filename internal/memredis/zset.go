@@ -30,7 +30,7 @@ func (z *zset) place(s scored) int {
 	return sort.Search(len(z.order), func(i int) bool { return !z.order[i].before(s) })
 }
 
-// set gives a member a score, and adds it where it is missing.
+// set gives a member a score, and adds it if it is missing.
 func (z *zset) set(member string, score float64) {
 	z.remove(member)
 	score += 0 // a stored minus zero reads as zero

@@ -128,7 +128,7 @@ func (w *writer) put(suffix string, value float64, labels ...string) {
 	w.b.WriteString("} " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
 }
 
-// is writes 1 for what is so, and 0 elsewhere.
+// is writes 1 for what is so, and 0 for what is not.
 func (w *writer) is(so bool) {
 	v := 0.0
 	if so {

@@ -87,8 +87,8 @@ func (p *planted) Measures() []strategies.Measure {
 	}
 }
 
-// TestScrapedInMidRun asks in the midst of the second round, and finds what was planted
-// in the first one and what was recorded since.
+// TestScrapedInMidRun asks during the second round, and finds what was planted in the
+// first one and what was recorded since.
 func TestScrapedInMidRun(t *testing.T) {
 	const requests, workers, at = 4000, 4, 3000
 	live := new(measure.Live)

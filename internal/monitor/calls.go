@@ -14,7 +14,7 @@ import (
 )
 
 // What a caller does, in the low bits of its state. The bits above count how often it
-// has begun something else: while they stay as they are, so does the caller.
+// has begun something else: while they do not change, the caller stays where it is.
 const (
 	waiting   uint64 = iota // for a request, or it has ended: no bit is set
 	busy                    // with a share of the stream, most of the time in a call of the strategy

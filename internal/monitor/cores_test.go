@@ -132,7 +132,7 @@ func TestCoresWaitWithoutAThread(t *testing.T) {
 	t.Errorf("it never waits for a channel; in the end it was in %q", state)
 }
 
-// TestCoresLeaveTheOnlyThreadAlone runs beside a loop while one thread at a time may
+// TestCoresLeaveTheOnlyThreadAlone runs next to a loop while one thread at a time may
 // run Go code: it must not hold it while it waits for its next reading. Other
 // programs take turns too: the test fails only if the median of 7 pairs is against it
 // in every one of many attempts.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// DefaultRate is the requests per second of each subject where nothing else is said.
+	// DefaultRate is the requests per second of each subject if nothing else is said.
 	DefaultRate = 100
 	// MinRate is the least, a request in a quarter of an hour.
 	MinRate = 0.001
@@ -30,9 +30,9 @@ const (
 
 	// requests are about as many as a simulation has.
 	requests = 50_000
-	// fewSubjects are how many ask at least where windows follow each other.
+	// fewSubjects are how many ask at least if windows follow each other.
 	fewSubjects = 10
-	// windows are how many of the policy's follow each other, where they are short enough.
+	// windows are how many of the policy's follow each other, if they are short enough.
 	windows = 3
 	// patience is how long a strategy may do nothing that the simulation sees, by the wall
 	// clock: then there is no figure.
@@ -43,15 +43,15 @@ const (
 )
 
 // Simulate simulates the strategy, policy, limit, instances and clocks of a search, and notes in
-// its findings how often their property breaks there: where units leak, and where a
-// request is rejected although there was room. cfg is what was searched. Each subject is asked for at
-// the rate, in requests per second, the times between two requests being random; networks
-// are those of a simulation by default.
+// its findings how often their property breaks there: units that leak, and requests that are rejected
+// although there was room. cfg is what was searched. Each subject is asked for at the rate, in
+// requests per second, the times between two requests being random; networks are those of a
+// simulation by default.
 //
 // Nothing is noted of findings that need more than requests and time that passes: other
 // faults, refunds, units in use at the start; nor of strategies that cannot be simulated,
-// of simulations whose figures do not count, and of leaks where no window was asked for
-// more than its limit. A rate outside of [MinRate] and [MaxRate] is an error, but for 0,
+// of simulations whose figures do not count, and of leaks if no window was asked for
+// more than its limit. A rate outside of [MinRate] and [MaxRate] is an error, except 0,
 // at which nothing is simulated.
 func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config, rate float64, found *results.Search) error {
 	findings := met(found)
@@ -114,7 +114,7 @@ func met(found *results.Search) (out []*results.Finding) {
 	return out
 }
 
-// load is the simulation's, and how many subjects it has. It has no workload where the
+// load is the simulation's, and how many subjects it has. It has no workload if the
 // scripts do more than take units.
 func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.Config, subjects int64, err error) {
 	var costs []int64
@@ -146,8 +146,8 @@ func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.
 	return plan, subjects, nil
 }
 
-// shape is how many subjects ask, and for how long: for some windows where a subject has
-// so many requests, and each for the beginning of one where windows are longer.
+// shape is how many subjects ask, and for how long: for some windows if a subject has
+// so many requests, and each for the beginning of one if windows are longer.
 func shape(p *quota.Policy, rate float64) (subjects int64, long time.Duration) {
 	seconds := func(n float64) time.Duration { return time.Duration(n / rate * float64(time.Second)) }
 	long = max(shortest, seconds(asked))

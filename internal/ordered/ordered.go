@@ -9,9 +9,9 @@ import (
 )
 
 // Do yields what work returns for 0 to n-1, in that order. Up to parallel calls of it
-// run at the same time; further ones begin while earlier results are being used, and
-// where parallel is 1 or less after that. Where the loop over it ends early, calls that
-// have begun are waited for.
+// run at the same time; further ones begin while earlier results are being used, or, if
+// parallel is 1 or less, after that. If the loop over it ends early, calls that have
+// begun are waited for.
 func Do[T any](parallel, n int, work func(i int) T) iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		if parallel <= 1 {

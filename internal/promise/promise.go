@@ -1,4 +1,4 @@
-// Package promise holds what a strategy declares against what happened.
+// Package promise checks what a strategy declares against what happened.
 package promise
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Verdicts are what a clause is held against: the verdict on the policy's own windows by the
+// Verdicts are what a clause is checked against: the verdict on the policy's own windows by the
 // clocks of the instances and by that of the stores, and that on rolling ones of the same length, or nil.
 type Verdicts struct{ Own, Stores, Rolling *oracle.Verdict }
 
@@ -35,7 +35,7 @@ func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, p
 	return out
 }
 
-// decide evaluates a clause. Where its bound is all that is asked for, it bounds
+// decide evaluates a clause. If its bound is all that is asked for, it bounds
 // nothing, and the record says so.
 func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
 	endless := params

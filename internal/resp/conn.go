@@ -51,7 +51,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Read implements [net.Conn]. Where no reply waits, none will come, so it fails at
+// Read implements [net.Conn]. If no reply waits, none will come, so it fails at
 // once, as a socket does that has run into its deadline.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.out.Len() > 0 {

@@ -48,7 +48,7 @@ func Command(b []byte) (args []string, n int, err error) {
 }
 
 // length reads a line of a type byte and a number of at most limit. next is 0
-// where the line has no end yet.
+// if the line has no end yet.
 func length(b []byte, kind byte, limit int) (v, next int, err error) {
 	if len(b) == 0 {
 		return 0, 0, nil

@@ -174,7 +174,7 @@ const mostCleanups = 100
 var errOver = errors.New("the schedule is over")
 
 // perform parks at a store operation, lets it happen, and parks once more at its
-// reply where the scheduler splits the two; the commands of a plain pipeline
+// reply if the scheduler splits the two; the commands of a plain pipeline
 // share the reply of the last. It reports whether the error is the scheduler's
 // and not the operation's own. What a client library would send again is repeat.
 // answer may be nil. The actor must not be [Actor.astray].

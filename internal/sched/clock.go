@@ -91,8 +91,8 @@ func (m *mutex) Unlock() {
 	m.promote()
 }
 
-// promote gives the first waiter its turn. It matters under Simulate only, where
-// no search looks for actors that have become ready.
+// promote gives the first waiter its turn. It matters under Simulate only, in
+// which no search looks for actors that have become ready.
 func (m *mutex) promote() {
 	for m.holder == nil && len(m.waiters) > 0 {
 		a := m.waiters[0]

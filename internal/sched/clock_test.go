@@ -115,7 +115,7 @@ func TestMutexHeldAcrossCommands(t *testing.T) {
 	}
 }
 
-// Who speaks to the store first and who gets the lock first are two things.
+// The first caller at the store need not be the first to get the lock.
 func TestLockIsAChoiceOfItsOwn(t *testing.T) {
 	w := newWorld(t)
 	var tree sched.Tree

@@ -11,7 +11,7 @@ import (
 const patience = 10_000
 
 // Run steps one ready actor after the other, as pick chooses among them, until
-// all callers are done and all jobs idle. Where no actor is ready it moves time to
+// all callers are done and all jobs idle. If no actor is ready it moves time to
 // the next deadline. The slice that pick sees is valid until it returns; a nil
 // result ends the run early. Errors are a [*StuckError] for a deadlock.
 func (s *Scheduler) Run(pick func(ready []*Actor) *Actor) error {
@@ -113,7 +113,7 @@ func (t *Tree) Clone() *Tree {
 	return &Tree{path: slices.Clone(t.path), width: slices.Clone(t.width), floor: t.floor}
 }
 
-// Share is the part of all sequences that lies before the present one, 0 to 1, where
+// Share is the part of all sequences that lies before the present one, 0 to 1, if
 // every choice is taken to lead to as many as its alternatives.
 func (t *Tree) Share() float64 {
 	share, part := 0.0, 1.0

@@ -31,7 +31,7 @@ func (s *Scheduler) OnActor() bool {
 	return s.running != nil && onActor()
 }
 
-// Adopt gives a context that belongs to no actor the one that is being stepped, where it
+// Adopt gives a context that belongs to no actor the one that is being stepped, if it
 // is called on that one's goroutine.
 func (s *Scheduler) Adopt(ctx context.Context) context.Context {
 	if From(ctx) != nil || !s.OnActor() {
@@ -40,8 +40,8 @@ func (s *Scheduler) Adopt(ctx context.Context) context.Context {
 	return context.WithValue(ctx, actorKey{}, s.running)
 }
 
-// astray reports whether an operation under the actor's context comes from elsewhere than
-// the actor, and keeps that. known is set if it comes from the goroutine of some actor.
+// astray reports whether an operation under the actor's context does not come from the
+// actor, and keeps that. known is set if it comes from the goroutine of some actor.
 func (a *Actor) astray(known bool) bool {
 	if a.s.running == a && (known || !a.dying && !a.s.Careful || onActor()) {
 		return false

@@ -15,19 +15,18 @@ import (
 // pipeline are one step each, since Redis may run others between them. The
 // client must not retry by itself (MaxRetries -1), or repeats stay unseen.
 type Hook struct {
-	// Pass, where not nil, is shown every command first, with the actor found in its
+	// Pass, if not nil, is shown every command first, with the actor found in its
 	// context, or nil. One that it does not let pass answers [ErrForeign].
 	Pass func(ctx context.Context, a *Actor, cmd redis.Cmder) bool
 	// Checked is set if Pass keeps what comes from goroutines that run no actor.
 	Checked bool
-	// Answer, where not nil, is asked first to carry out a lone command under Simulate.
+	// Answer, if not nil, is asked first to carry out a lone command under Simulate.
 	Answer Answer
 }
 
 // Answer carries out a command at the moment at which it happens, and reports whether it
-// could: where not, the command goes on to the client. The error is the command's own. It
-// is called on any goroutine, one call at a time, and must neither wait nor fail to
-// return.
+// could: if not, the command goes on to the client. The error is the command's own. It is
+// called on any goroutine, one call at a time, and must neither wait nor fail to return.
 type Answer func(cmd redis.Cmder) (err error, ok bool)
 
 var _ redis.Hook = Hook{}

@@ -11,7 +11,7 @@ func (s *Scheduler) touch(made uint64, number int) {
 	}
 }
 
-// counts reports whether there are few steps in a run, so that all can be noted.
+// counts reports whether there are few steps in a run: then all can be noted.
 func (s *Scheduler) counts() bool { return s.reused && s.queue == nil }
 
 // numbered is the number of a mutex or an event that is made now.
@@ -32,9 +32,9 @@ func (s *Scheduler) Marks() Marks { return Marks{len(s.locks), len(s.woken), s.m
 // Between is what actors have done to each other since then, other than by a store: the
 // numbers of mutexes and events that were made in an earlier step and have changed or decided
 // how an actor goes on, those
-// of the actors whose jobs were woken, be they awake or not, and whether actors were made.
-// A mutex or an event that was made outside of all steps has the same number, from 1, in
-// all runs that begin the same; any other has 0.
+// of the actors whose jobs were woken, awake or not, and whether actors were made. A mutex or
+// an event that was made outside of all steps has the same number, from 1, in all runs that
+// begin the same; any other has 0.
 func (s *Scheduler) Between(m Marks) (locks, woken []int, made bool) {
 	return s.locks[m.locks:], s.woken[m.woken:], s.made != m.made
 }

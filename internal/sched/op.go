@@ -16,7 +16,7 @@ type Kind uint8
 const (
 	// Start: the actor has not run yet.
 	Start Kind = iota
-	// Command: one Redis command, be it alone or one of a plain pipeline.
+	// Command: one Redis command, alone or one of a plain pipeline.
 	Command
 	// Transaction: everything between MULTI and EXEC, which happens at once.
 	Transaction

@@ -20,7 +20,7 @@ import (
 )
 
 // These tests are why the contract can be trusted to explore: strategies that
-// were written for a wall clock and real stores run here as they are, and what
+// were written for a wall clock and real stores run here unchanged, and what
 // their records say about them shows as schedules.
 
 // parked is a registered strategy, opened for actors of one scheduler.
@@ -229,8 +229,8 @@ func uploads(t *testing.T, w *world) *parked {
 	return p
 }
 
-// ADR-RM-3's script does not leak, in whatever order; with the sync job beside
-// it, it does, because the job forgets an upload that is under way.
+// ADR-RM-3's script does not leak, in whatever order; with the sync job next
+// to it, it does, because the job forgets an upload that is under way.
 func TestLuaReserveLeaksOnlyThroughItsSync(t *testing.T) {
 	w := newWorld(t)
 	alone := explore(t, func() *parked { return uploads(t, w) })

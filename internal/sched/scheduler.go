@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
-// Config of a scheduler. The zero value is useful but for Start.
+// Config of a scheduler. The zero value is useful except for Start.
 type Config struct {
 	// Start is the first moment of virtual time.
 	Start time.Time
@@ -20,22 +20,22 @@ type Config struct {
 	// are given back, and wherever callers of one instance share memory that
 	// they change after a command.
 	SplitReplies bool
-	// Travel, where not nil, is how long the request of a store operation takes to
+	// Travel, if not nil, is how long the request of a store operation takes to
 	// arrive at the store; a plain pipeline's travels with its first command. Under
 	// Simulate, latencies are asked for on arrival, so that a store's queue sees
 	// requests in the order in which they arrive and not in which they were sent.
 	Travel Latency
-	// Observe, where not nil, is told of every step. The event is valid until it returns.
+	// Observe, if not nil, is told of every step. The event is valid until it returns.
 	Observe func(*Event)
-	// Interrupt, where not nil, is asked before every step of Simulate whether to
+	// Interrupt, if not nil, is asked before every step of Simulate whether to
 	// return.
 	Interrupt func() bool
-	// Workers, where not nil, run the actors. Otherwise each has a coroutine of its
+	// Workers, if not nil, run the actors. Otherwise each has a coroutine of its
 	// own.
 	Workers *Workers
-	// Beat, where not nil, counts whenever an actor goes on.
+	// Beat, if not nil, counts whenever an actor goes on.
 	Beat *Beat
-	// Within, where not 0, is where a function begins that is among the callers of [New] until the run ends.
+	// Within, if not 0, is where a function begins that is among the callers of [New] until the run ends.
 	Within uintptr
 }
 
@@ -99,7 +99,7 @@ type Scheduler struct {
 	syncs   []func(now time.Time)
 	queue   *queue // set by the first Simulate
 	event   Event  // that Observe is shown
-	// Where runs follow each other, those of this run, and those of earlier ones
+	// If runs follow each other, those of this run, and those of earlier ones
 	// that may be used again.
 	reused  bool
 	members []*Actor
@@ -247,8 +247,8 @@ func (s *Scheduler) Close() {
 }
 
 // Reset kills all actors and begins a fresh run at the same start. Whatever was
-// made for the run before it, actors above all, must not be used any more, but
-// for clocks: these show the new run's time.
+// made for the run before it, actors above all, must not be used any more,
+// except clocks: these show the new run's time.
 func (s *Scheduler) Reset() {
 	observe := s.cfg.Observe
 	s.Close()

@@ -106,7 +106,7 @@ func (q *queue) without(e *entry) bool {
 	return true
 }
 
-// goesOnBy has an actor that has parked go on by itself, where nothing comes before it
+// goesOnBy has an actor that has parked go on by itself, if nothing comes before it
 // but what needs no actor to run. It reports false if the scheduler has to choose.
 // Most callers of a simulation are alone most of the time: to switch to the scheduler and
 // back would cost more than what they do.
@@ -171,8 +171,8 @@ type entry struct {
 	travels bool
 }
 
-// before is 1 if an entry comes before another, and 0 elsewhere. Which of two comes
-// first cannot be predicted, so that no branch is to depend on it.
+// before is 1 if an entry comes before another, and 0 otherwise. Which of two comes
+// first cannot be predicted, so no branch is to depend on it.
 func (e *entry) before(o *entry) uint64 {
 	_, borrow := bits.Sub64(e.seq, o.seq, 0)
 	_, borrow = bits.Sub64(uint64(e.at), uint64(o.at), borrow)

@@ -208,7 +208,7 @@ func TestStoreLivesOnVirtualTime(t *testing.T) {
 }
 
 // Whether callers go on by themselves, and commands are answered without waking them,
-// changes no step: where a caller overtook another, or an answer came at another moment,
+// changes no step: if a caller overtook another, or an answer came at another moment,
 // the traces would differ. Careful has every caller go through the scheduler.
 func TestShortCutsChangeNoStep(t *testing.T) {
 	for seed := range uint64(20) {

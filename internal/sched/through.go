@@ -1,7 +1,7 @@
 package sched
 
-// Starts takes an actor that has not started to its first operation, and where that is one
-// of a store, lets it happen and runs the actor on to the next. It is two calls of
+// Starts takes an actor that has not started to its first operation, and if that is one of
+// a store, lets it happen and runs the actor on to the next. It is two calls of
 // [Scheduler.Step] without the switch to the scheduler between them.
 func (s *Scheduler) Starts(a *Actor) {
 	a.through = a.op.Kind == Start

@@ -66,7 +66,7 @@ func newWorker() *worker {
 // since a caller that has crashed must not get to handle one.
 type unwind struct{}
 
-// Panic is what a step panics with where the actor's body does.
+// Panic is what a step panics with if the actor's body does.
 type Panic struct {
 	Actor string
 	Value any
@@ -91,7 +91,7 @@ func (a *Actor) live() {
 }
 
 // advance runs an actor until it parks or ends, and reports whether it has ended.
-// Where its body panics, so does advance.
+// If its body panics, so does advance.
 func (a *Actor) advance() (ended bool) {
 	w := a.worker
 	if w == nil {

@@ -67,7 +67,7 @@ func (x *exploration) repeat(token string) error {
 }
 
 // openPostgres opens the server of --postgres if one of the strategies is explored
-// on it. Where there is none, the exploration says so of each of them.
+// on it. If there is none, the exploration says so of each of them.
 func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	if x.sql != nil || !slices.ContainsFunc(chosen, explore.OnPostgres) {
 		return nil

@@ -37,7 +37,7 @@ func (x *exploration) show() error {
 }
 
 // end writes what was found, stops the server and picks the exit code:
-// of failed, where that is not nil.
+// of failed, if that is not nil.
 func (x *exploration) end(failed error) error {
 	x.progress.End()
 	x.record.Interrupted = x.ctx.Err() != nil

@@ -34,7 +34,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Options are what the command is told, beside what each search is.
+// Options are what the command is told, in addition to what each search is.
 type Options struct {
 	*group.Settings
 	Full, First, ExitZero bool

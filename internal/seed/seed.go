@@ -76,7 +76,7 @@ func Stream(seed uint64, p Purpose, more ...uint64) uint64 {
 }
 
 // At is number i, from 0, of the stream that starts at start. Position and start
-// alone give it, so that workers share no state and the order in which they draw
+// alone give it, so workers share no state and the order in which they draw
 // changes nothing.
 func At(start, i uint64) uint64 { return Mix(start + (i+1)*Golden) }
 

@@ -25,7 +25,7 @@ type Strategy struct {
 }
 
 // Start starts the server of a strategy that needs a single store, whose driver must be
-// imported. Tests of a package share the server and stop it by [storetest.Main]. Where
+// imported. Tests of a package share the server and stop it by [storetest.Main]. If
 // it is missing, the test is skipped.
 func Start(t testing.TB, strategy string) Strategy {
 	t.Helper()

@@ -45,8 +45,8 @@ func FreeDir(s *group.Settings) (string, error) {
 	return dir, CanMake(s.Set, "history", s.History)
 }
 
-// IsFree refuses a directory that holds a file of a name that would be written, be it
-// a link.
+// IsFree refuses a directory that holds a file of a name that would be written, even
+// if it is a link.
 func IsFree(s *settings.Set, dir string) error {
 	for _, name := range render.Names() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -88,7 +88,7 @@ type Dir struct {
 	ours map[string]bool // files that we wrote
 }
 
-// MakeDir makes the directory, and the one of histories where there is one, and keeps
+// MakeDir makes the directory, and the one of histories if there is one, and keeps
 // other runs out until Release.
 func MakeDir(s *group.Settings, dir string) (*Dir, error) {
 	_, err := os.Lstat(dir)

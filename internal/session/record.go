@@ -107,8 +107,8 @@ func WithArgs(ctx context.Context, args []string) context.Context {
 	return context.WithValue(ctx, argsKey{}, args)
 }
 
-// commandLine is how the program was called, as a shell would take it but for
-// passwords in URLs.
+// commandLine is how the program was called, as a shell would take it except
+// for passwords in URLs.
 func commandLine(ctx context.Context) string {
 	args, ok := ctx.Value(argsKey{}).([]string)
 	if !ok { // a program of its own that executes Command

@@ -74,7 +74,7 @@ func broken(r *results.Run) error {
 	return nil
 }
 
-// Gated is the outcome of a command after its gates were held against what it found: err,
+// Gated is the outcome of a command after its gates were checked against what it found: err,
 // or which of them fail. Gates that could not be decided are said to be.
 func Gated(stderr io.Writer, err error, rows []compare.Row) error {
 	var e *exit.Error

@@ -44,7 +44,7 @@ func Unreadable(path string, err error) error {
 }
 
 // Nested returns the first line on which a YAML text is deeper than MaxDepth, or 0.
-// Parsers take memory by the square of the depth, so that it is looked at before.
+// Parsers take memory by the square of the depth, so it is looked at before.
 // Quotation marks are not heeded: the bound is far above what a file needs.
 func Nested(b []byte) (line int) {
 	depth := 0

@@ -163,8 +163,8 @@ func (r *reader) pair(p *ast.MappingValueNode, sections []*cobra.Command) error 
 	return nil
 }
 
-// read is what a node of YAML says. Errors follow upon the setting's name; where is nil if
-// that is where they are.
+// read is what a node of YAML says. Errors follow the setting's name; where is nil if that
+// is where they are.
 func (x *Setting) read(n ast.Node) (take func(), where *token.Token, err error) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {

@@ -184,7 +184,7 @@ func (h *helper) flags(cmd *cobra.Command) {
 	}
 }
 
-// item is a line of a list: a word, and what is said of it in a column beside.
+// item is a line of a list: a word, and what is said of it in the next column.
 var item = regexp.MustCompile(`^(  \S+ {2,})(\S.*)$`)
 
 // reflowed is a text with its paragraphs and the lists in it as wide as the page. Other

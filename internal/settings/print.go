@@ -38,7 +38,7 @@ func (s *Set) Print(w io.Writer, command string, remarks map[string]string) erro
 	return err
 }
 
-// yaml is what follows upon a setting's key and a colon.
+// yaml is what follows a setting's key and a colon.
 func (s *Set) yaml(x Setting) (string, error) {
 	text := x.Value.String()
 	switch {
@@ -64,7 +64,7 @@ func (s *Set) yaml(x Setting) (string, error) {
 	return " " + text, nil
 }
 
-// plain is a text without passwords as YAML, in quotes where it would be read as something else.
+// plain is a text without passwords as YAML, in quotes if it would be read as something else.
 func plain(s string) (string, error) {
 	b, err := yaml.MarshalWithOptions(redact.URLs(s), yaml.UseLiteralStyleIfMultiline(false))
 	return strings.TrimSpace(string(b)), err

@@ -166,7 +166,7 @@ func (s *Set) Wrong(name string, err error) error {
 	return exit.Usagef("--%s: %w", name, err)
 }
 
-// Quoted puts a word in quotes where a shell would take it apart.
+// Quoted puts a word in quotes if a shell would take it apart.
 func Quoted(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
 		return word

@@ -14,7 +14,7 @@ import (
 )
 
 // Value is what a setting holds. It is read from a flag and from a configuration file by the
-// same function, so that both have the same bounds and the same errors.
+// same function, so both have the same bounds and the same errors.
 type Value struct {
 	// parse checks a text, and returns what takes it over. Its error says what to give.
 	parse   func(string) (take func(), err error)

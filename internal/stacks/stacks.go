@@ -62,7 +62,7 @@ func number(text string) (id uint64, rest string) {
 // mostText bounds the text of all stacks, in bytes.
 const mostText = 64 << 20
 
-// All are the goroutines of the program. All of them are stopped meanwhile, so that
+// All are the goroutines of the program. All of them are stopped meanwhile, so
 // whatever they wrote up to then is seen by the caller.
 func All() map[uint64]Goroutine {
 	buf := make([]byte, 1<<20)
@@ -131,7 +131,7 @@ func (g Goroutine) Called(by ...string) (calls []Frame, ok bool) {
 }
 
 // Where names the innermost of the calls that is in no library: the standard one, or a
-// store's client. Where there is no such call it names the outermost.
+// store's client. If there is no such call it names the outermost.
 func (g Goroutine) Where(calls []Frame) string {
 	if len(calls) == 0 {
 		return "[" + g.State + "]"

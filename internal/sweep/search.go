@@ -20,7 +20,7 @@ import (
 type Search struct {
 	// Config of a measurement; its rate is not used, and its loop must not be closed.
 	Config measure.Config
-	// Low and High bound the rates that are tried, in requests per second. Where both are
+	// Low and High bound the rates that are tried, in requests per second. If both are
 	// 0 the search begins at [DefaultLow], doubles the rate for as long as it holds, and
 	// ends at [DefaultHigh].
 	Low, High float64

@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 type timed struct {
 	servers chan struct{}
 	takes   time.Duration
-	redis   redis.UniversalClient // where its connections are the servers
+	redis   redis.UniversalClient // if its connections are the servers
 }
 
 func (l *timed) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
@@ -143,7 +143,7 @@ type speeds struct {
 func (s *speeds) Done(r results.Run) { s.perS[r.Params.RatePerS] = r.ThroughputPerS }
 
 // TestKneeByLittle: 8 callers of a limiter that holds a connection for a time make
-// min(pool, 8) decisions in that time, so that the knee of the pool is at 8. A busy machine
+// min(pool, 8) decisions in that time, so the knee of the pool is at 8. A busy machine
 // adds to the time: it is doubled until less than a quarter is added.
 func TestKneeByLittle(t *testing.T) {
 	for takes := 4 * time.Millisecond; ; takes *= 2 {
@@ -217,7 +217,7 @@ func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 	return s[0].Points
 }
 
-// TestSearchFindsThePlantedEdge: the condition holds up to 3000/s and not above, so that
+// TestSearchFindsThePlantedEdge: the condition holds up to 3000/s and not above, so
 // the two rates that the search ends with enclose it closely.
 func TestSearchFindsThePlantedEdge(t *testing.T) {
 	edges := []struct{ edge, low, high float64 }{{3000, 1000, 20000}, {100, 1000, 20000}, {90000, 1000, 20000}, {3000, 0, 0}}

@@ -39,7 +39,7 @@ const (
 )
 
 // Page is the standard output of a command, and what is laid out for it: as wide as
-// the terminal, or as COLUMNS says; elsewhere as a file is.
+// the terminal, or as COLUMNS says; otherwise as a file is.
 func Page(cmd *cobra.Command) (layout.Page, io.Writer) {
 	out := cmd.OutOrStdout()
 	page := layout.Page{Colour: Coloured(cmd, out)}

@@ -45,7 +45,7 @@ type Status struct {
 	Doing string
 	// Share of the whole that is done, 0 to 1; 0 if it is not known.
 	Share float64
-	// Most is how long it takes at most from now on; 0 if that is not known. Where
+	// Most is how long it takes at most from now on; 0 if that is not known. If
 	// Share is known, too, what follows from that is shown.
 	Most time.Duration
 }
@@ -67,8 +67,8 @@ func NewProgress(w io.Writer) *Progress {
 	return p
 }
 
-// Detail has nothing of the progress shown, but messages, or elsewhere than on a terminal each
-// step of a measurement.
+// Detail has nothing of the progress shown, but messages, or, if not on a terminal, each step
+// of a measurement.
 func (p *Progress) Detail(quiet, verbose bool) { p.quiet, p.verbose = quiet, verbose }
 
 // Begin says how many steps there will be.
@@ -141,8 +141,8 @@ func (p *Progress) every() time.Duration {
 }
 
 // Watch shows what read says, now and then, until the returned function is called.
-// Elsewhere than on a terminal it waits for a while first, so that what is over soon
-// leaves no line.
+// If not on a terminal, it waits for a while first, so that what is over soon leaves
+// no line.
 func (p *Progress) Watch(read func() Status) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var drawing sync.WaitGroup

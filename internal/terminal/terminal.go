@@ -66,8 +66,8 @@ func unwrapped(w io.Writer) io.Writer {
 }
 
 // Folded is a message whose lines are no wider than the terminal behind w, so that none
-// breaks within a word; as it was where there is no terminal. Lines of commands, which
-// are there to be copied, are indented, and stay.
+// breaks within a word; unchanged if there is no terminal. Lines of commands, which are
+// there to be copied, are indented, and stay.
 func Folded(w io.Writer, text string) string {
 	if width := screenWidth(w); width > 0 {
 		return foldLines(text, width)

@@ -7,7 +7,7 @@ import (
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 )
 
-// Messages break between words where a terminal is narrow, and commands that are there
+// Messages break between words if a terminal is narrow, and commands that are there
 // to be copied do not break.
 func TestFoldLines(t *testing.T) {
 	const message = "quotabench: unknown strategy \"incr-expir\": did you mean incr-expire?"

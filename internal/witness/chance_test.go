@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/internal/witness"
 )
 
-// Of many random numbers one looks like the present. Who sends the clock's time does so all the time.
+// One of many random numbers looks like the present. Code that sends the clock's time does so all the time.
 func TestRandomNumbersAreNoClock(t *testing.T) {
 	now := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	for _, clock := range []bool{false, true} {

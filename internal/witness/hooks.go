@@ -10,7 +10,7 @@ import (
 
 // RedisHook returns a hook for a client of the strategy's. It may stand anywhere
 // in the chain: commands that another hook keeps from the store are not counted
-// where that hook comes first.
+// if that hook comes first.
 func (w *Witness) RedisHook() redis.Hook { return redisHook{w} }
 
 type redisHook struct{ w *Witness }

@@ -63,7 +63,7 @@ func anyOf(texts []string) []any {
 // Postpone has a store answer the wall clock's time as it will be after by. What a
 // strategy then sends near the wall clock's present time is its own and not the store's.
 // Times within a longer text, and beyond the replies that [Witness.Answered] looks at,
-// stay as they are.
+// stay unchanged.
 func (w *Witness) Postpone(cmd redis.Cmder, by time.Duration) {
 	if w == nil || !w.stamps || cmd.Err() != nil {
 		return

@@ -62,7 +62,7 @@ type Config struct {
 	// and looked at, any. nil expects every context.
 	Caller func(ctx context.Context) bool
 	// Real and Virtual are the wall clock's time and the clock's in force when the
-	// run begins. Timestamps are looked for where both are given and lie more than
+	// run begins. Timestamps are looked for if both are given and lie more than
 	// 100 days apart.
 	Real, Virtual time.Time
 	// AllUntil is the number of commands whose arguments are all looked at. Of later
@@ -153,7 +153,7 @@ func (w *Witness) Past() error {
 }
 
 // NotedAfter is how many commands had been seen when a reason of that code was noted; 0
-// where none was.
+// if none was.
 func (w *Witness) NotedAfter(code Code) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -107,7 +107,7 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// Where virtual time is the wall clock's, its timestamps are what they should be.
+// If virtual time is the wall clock's, its timestamps are what they should be.
 func TestNoTimestampsInRealTime(t *testing.T) {
 	w := witness.New(witness.Config{Real: real, Virtual: real.Add(-24 * time.Hour)})
 	w.Statement(t.Context(), "INSERT INTO t VALUES ($1)", []any{real.Unix()})
@@ -145,7 +145,7 @@ func TestStatement(t *testing.T) {
 }
 
 // TestLifeOfAKey: a number that would be the wall clock's seconds is none if a
-// command says how long a key lives, and is one elsewhere.
+// command says how long a key lives, and is one otherwise.
 func TestLifeOfAKey(t *testing.T) {
 	n := real.Unix()
 	for _, tc := range []struct {

@@ -143,7 +143,7 @@ func checkHead(b []byte, version int, otherwise string) error {
 	return nil
 }
 
-// leadingSchema is the version where a record begins with it, as ours do.
+// leadingSchema is the version if a record begins with it, as ours do.
 func leadingSchema(b []byte) (version int, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

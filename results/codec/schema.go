@@ -35,7 +35,7 @@ func compile(text []byte) func() (*jsonschema.Schema, error) {
 	})
 }
 
-// checkSchema holds encoded results against their schema. Decoding alone would take
+// checkSchema checks encoded results against their schema. Decoding alone would take
 // a missing leak for a leak of 0.
 func checkSchema(b []byte) error { return checkAgainst(compiled.results, b) }
 

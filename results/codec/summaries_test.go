@@ -63,7 +63,7 @@ func TestSummariesOfAnotherProcessor(t *testing.T) {
 	}
 }
 
-// TestEachValueIsStoredOnce: a latency in parts has no histogram beside them.
+// TestEachValueIsStoredOnce: a latency in parts has no histogram next to them.
 func TestEachValueIsStoredOnce(t *testing.T) {
 	h := results.NewHistogram()
 	for i := range 10_000 {

@@ -1,5 +1,5 @@
-// Package compare holds two records of one kind against each other, and conditions on
-// one record, as the commands compare and run do. Rules: docs/comparing.md.
+// Package compare compares two records of one kind, and checks conditions on one
+// record, as the commands compare and run do. Rules: docs/comparing.md.
 package compare
 
 import (
@@ -26,13 +26,13 @@ type Row = compare.Row
 // Gate is a condition that fails a record when it holds, such as "leak>0".
 type Gate = compare.Gate
 
-// Compare holds head against base.
+// Compare compares head with base.
 func Compare(base, head Side, o Options) (*Comparison, error) { return compare.Compare(base, head, o) }
 
 // ParseRunGate reads a condition on runs, such as "p99/reference>1.2".
 func ParseRunGate(text string) (Gate, error) { return compare.ParseRunGate(text) }
 
-// Check holds conditions against all strategies of a file.
+// Check checks conditions on all strategies of a file.
 func Check(f *results.File, gates []Gate) []Row { return compare.Check(f, gates) }
 
 // ParseSearchGate reads a condition on a search for these properties.
@@ -40,7 +40,7 @@ func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
 	return compare.ParseSearchGate(text, properties)
 }
 
-// CheckSearches holds conditions against all searches.
+// CheckSearches checks conditions on all searches.
 func CheckSearches(x *results.Exploration, gates []Gate) []Row {
 	return compare.CheckSearches(x, gates)
 }

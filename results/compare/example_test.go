@@ -10,7 +10,7 @@ import (
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// A program compares two records, holds a condition against one, and can print the table
+// A program compares two records, checks a condition against one, and can print the table
 // of the command line.
 func Example() {
 	file, err := codec.Read("../baseline/first/results.json")

@@ -123,7 +123,7 @@ func TestOneP99(t *testing.T) {
 	}
 }
 
-// TestOnlyKeepsFigures: what is exported of one strategy alone is what all together show.
+// TestOnlyKeepsFigures: the export of one strategy alone shows what that of all together shows.
 func TestOnlyKeepsFigures(t *testing.T) {
 	f := fixture.New(7, fixture.Strategies[:2]...)
 	for i := range f.Runs {

@@ -54,7 +54,7 @@ func joined(bundles []*Bundle) *results.Exploration {
 }
 
 // drawings are all that there is of it. What draws runs against schedules takes those
-// that were explored anywhere, where none are in the bundle.
+// that were explored anywhere, if none are in the bundle.
 func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, err error) {
 	against := *b
 	if b.File != nil && b.Exploration == nil {

@@ -27,7 +27,7 @@ type PlotKind struct {
 type Drawing struct {
 	Name string
 	Plot *plot.Plot
-	// Series and Finding are what it is of, where it is of one.
+	// Series and Finding are what it is of, if it is of one.
 	Series  *results.Series
 	Finding *results.Finding
 }

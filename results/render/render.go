@@ -70,7 +70,7 @@ func Renderers() []Renderer {
 // Records are the names of the files that everything else can be made from again.
 func Records() []string { return []string{ResultsName, SeriesName, ExplorationName} }
 
-// Names are the files that may be written, but for those of single strategies.
+// Names are the files that may be written, except those of single strategies.
 func Names() []string {
 	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName, HTMLName}
 	for _, k := range Plots() {

@@ -107,7 +107,7 @@ func TestCloseRemovesContainers(t *testing.T) {
 	storetest.ContainerPostgres(t)
 	ctx := context.Background()
 	for _, kind := range []struct{ name, spec, detail string }{
-		// What auto takes where no server can be started.
+		// What auto takes if no server can be started.
 		{"auto", "auto", "container of"},
 		{"published port", "container", "published port"},
 	} {

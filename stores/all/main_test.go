@@ -73,7 +73,7 @@ const askerEnv = "QUOTABENCH_STORES_ASKER"
 type answer struct {
 	Err  string
 	Took time.Duration
-	Auto stores.Kind // of Redis where neither process nor container will do
+	Auto stores.Kind // of Redis if neither process nor container will do
 }
 
 func ask() {

@@ -77,7 +77,7 @@ func connect(t *testing.T, s stores.Store) {
 	t.Cleanup(func() { _ = c.Close() })
 }
 
-// TestPlaces tells servers apart that are ours, beside us, and in this process.
+// TestPlaces tells servers apart that are ours, next to us, and in this process.
 func TestPlaces(t *testing.T) {
 	embedded := storetest.EmbeddedRedis(t)
 	if got := stores.PlaceOf(embedded); got != stores.InProcess {

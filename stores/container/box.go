@@ -61,7 +61,7 @@ func (e *engine) Run(ctx context.Context, spec server.ContainerSpec, ready func(
 }
 
 // start starts a container whose server listens on the port. It is ours to
-// close where no error is returned.
+// close if no error is returned.
 func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec) (*box, error) {
 	dir, err := server.NewDir(spec.Dir)
 	if err != nil {

@@ -52,7 +52,7 @@ func (engines) Survey(ctx context.Context, images []server.Image) []server.Findi
 		}
 		return found
 	case err := <-failed:
-		// What follows upon the reason is the advice to who wants to run one.
+		// The reason is followed by advice for running one.
 		f.Detail, _, _ = strings.Cut(err.Error(), "): ")
 		if f.Detail != err.Error() {
 			f.Detail += ")"

@@ -33,10 +33,10 @@ type engine struct {
 	client client.APIClient // of docker
 	// host is where the published ports of its containers are reached.
 	host string
-	// shared is set if containers can use this machine's network as it is.
+	// shared is set if containers can use this machine's network itself.
 	shared bool
-	// local is set if containers run on this machine's own kernel, so that their
-	// processes are processes here.
+	// local is set if containers run on this machine's own kernel: then
+	// their processes are processes here.
 	local bool
 }
 
@@ -53,7 +53,7 @@ var quietTestcontainers = sync.OnceFunc(func() {
 })
 
 // findEngine returns the engine that DOCKER_HOST names or that listens where
-// engines do. Where there is none it says so at once. The library remembers the
+// engines do. If there is none it says so at once. The library remembers the
 // answer for the life of this process.
 func findEngine(ctx context.Context) (*engine, error) {
 	quietTestcontainers()

@@ -21,8 +21,8 @@ import (
 
 func init() { stores.Register(program.Driver()) }
 
-// Open starts HAProxy as spec says: "auto" or "process". auto is process where HAProxy
-// is found on this machine, and else an [stores.AbsentError].
+// Open starts HAProxy as spec says: "auto" or "process". auto is process if HAProxy is
+// found on this machine, and otherwise an [stores.AbsentError].
 func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gateway, error) {
 	return program.Open(ctx, spec, o)
 }

@@ -24,8 +24,8 @@ func mark(scope stores.Scope) string {
 const tablesOf = `SELECT c.oid::text || ' ' || c.relfilenode::text FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = `
 
-// Mark implements [stores.Marker] by a table of one row, which names the tables beside
-// it.
+// Mark implements [stores.Marker] by a table of one row, which names the tables next
+// to it.
 func (p *Store) Mark(ctx context.Context, scope stores.Scope) error {
 	if p.replica {
 		return nil

@@ -26,7 +26,7 @@ type PoolOptions struct {
 	// Meter counts the pool's traffic; nil counts nothing.
 	Meter *stores.Meter
 	// DialWrap is put between the pool (and its meter) and every connection,
-	// e.g. to inject faults. It sees the bytes on the wire, encrypted where the
+	// e.g. to inject faults. It sees the bytes on the wire, encrypted if the
 	// connection is.
 	DialWrap func(net.Conn) net.Conn
 	// Timeout of a dial; 0 means the client's default. Statements have no limit
@@ -102,7 +102,7 @@ func losing(m *stores.Meter, inner pgconn.PgErrorHandler) pgconn.PgErrorHandler 
 	}
 }
 
-// netHook is called with each new connection, encrypted where it is to be.
+// netHook is called with each new connection, encrypted if it is to be.
 type netHook = func(context.Context, *pgconn.Config, net.Conn) (net.Conn, error)
 
 func metered(m *stores.Meter, inner netHook) netHook {

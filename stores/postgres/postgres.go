@@ -52,7 +52,7 @@ type Store struct {
 	admin *pgxpool.Pool
 	// lent is set if admin is the caller's, who closes it.
 	lent bool
-	// replica is set if the server follows another one, by lag where that was asked
+	// replica is set if the server follows another one, by lag if that was asked
 	// for.
 	replica bool
 	lag     time.Duration
@@ -70,9 +70,9 @@ func newStore(own server.Server, about stores.Info) *Store {
 }
 
 // Open opens the PostgreSQL that spec names: "auto", "process", "container",
-// "embedded" or a URL. auto is process where the programs are found on this
-// machine, else container where the image is here already. Containers need an
-// import of package stores/container. Elsewhere, and with embedded, there is no
+// "embedded" or a URL. auto is process if the programs are found on this
+// machine, else container if the image is here already. Containers need an
+// import of package stores/container. Otherwise, and with embedded, there is no
 // server, which is a [*stores.AbsentError]: strategies that can do without use
 // their in-process model.
 //
@@ -151,7 +151,7 @@ func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 }
 
 // Close tries again to drop what could not be dropped, ends the harness' own
-// connections and, where the server was started here, the server and its directory.
+// connections and, if the server was started here, the server and its directory.
 // Pools should be closed before. Only the first call does anything; all return its
 // error.
 func (p *Store) Close() error {

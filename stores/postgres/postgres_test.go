@@ -249,7 +249,7 @@ func TestNoServer(t *testing.T) {
 	storecheck.Error(t, err, "no server", "asked for", "in-process model")
 }
 
-// checkCPU demands that work done between two readings shows, where
+// checkCPU demands that work done between two readings shows, if
 // it can be seen at all.
 func checkCPU(t *testing.T, a, b stores.Stats) {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// further opens a store beside main.
+// further opens a store next to main.
 func further(t *testing.T, f stores.Further) *postgres.Store {
 	t.Helper()
 	d, err := stores.DriverOf(f.Name)
@@ -102,7 +102,7 @@ func TestReplicaThatLags(t *testing.T) {
 		}
 		return n
 	}
-	// Where the machine was too slow to read within the lag, another update follows.
+	// If the machine was too slow to read within the lag, another update follows.
 	for n, soon := 2, false; !soon; n++ {
 		if err := r.CatchUp(ctx, main); err != nil {
 			t.Fatal(err)

@@ -191,7 +191,7 @@ func (p *Store) aim(host string, port int, password string) error {
 }
 
 // await waits until the server answers. Another one could have got the port
-// first: ours has the setting. The admin pool is open where no error is returned.
+// first: ours has the setting. The admin pool is open if no error is returned.
 func (p *Store) await(ctx context.Context, setting, value string) error {
 	taken := func(words string) bool {
 		return strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets")
@@ -283,7 +283,7 @@ func explain(err error, addr, password string) error {
 }
 
 // verifier is what a server started here keeps of its password. The password is random, so
-// that hashing it once protects it as well as the usual 4,096 times, which take a
+// hashing it once protects it as well as the usual 4,096 times, which take a
 // millisecond of both sides at each connection of each run.
 func verifier(password string) string {
 	mac := func(key []byte, text string) []byte {

@@ -147,7 +147,7 @@ func (p *Store) CreateSchema(ctx context.Context, name string) error {
 	return p.ddl(ctx, create, name, "CREATE SCHEMA "+pgx.Identifier{name}.Sanitize())
 }
 
-// DropSchema removes a schema and all that is in it. It may not exist. Where the
+// DropSchema removes a schema and all that is in it. It may not exist. If the
 // connection is lost it is tried again, once.
 func (p *Store) DropSchema(ctx context.Context, name string) error {
 	return p.ddl(ctx, drop, name, dropping(name))

@@ -54,7 +54,7 @@ func unusable(err error, addr string) error {
 }
 
 // Room is how many more connections the server takes of this user. known is false
-// where it does not tell.
+// if it does not tell.
 func (p *Store) Room(ctx context.Context) (left int, setting string, known bool) {
 	var all, ofRole, ofDatabase, roleLimit, databaseLimit int
 	err := p.admin.QueryRow(ctx, `

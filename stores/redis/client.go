@@ -59,7 +59,7 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	return goredis.NewClient(&opt)
 }
 
-// retries is MaxRetries as go-redis takes it, where 0 is its default.
+// retries is MaxRetries as go-redis takes it: 0 is its default.
 func (o *ClientOptions) retries() int {
 	if o.MaxRetries == 0 {
 		return -1
@@ -67,7 +67,7 @@ func (o *ClientOptions) retries() int {
 	return o.MaxRetries
 }
 
-// dialer opens connections by dial, or where that is nil as go-redis does, and puts
+// dialer opens connections by dial, or as go-redis does if that is nil, and puts
 // what the options ask for around them.
 func (o *ClientOptions) dialer(dial dialFunc, timeout time.Duration, tls *tls.Config) dialFunc {
 	if dial == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// ageEvery is how often keys of the embedded server age where no command comes.
+// ageEvery is how often keys of the embedded server age if no command comes.
 const ageEvery = 100 * time.Millisecond
 
 // agingShare is the most that ageing takes of the time, as one part in so many. It
@@ -40,7 +40,7 @@ type embedded struct {
 
 func startEmbedded() (*embedded, error) { return startEmbeddedAt(clock.Nano) }
 
-// startEmbeddedAt is startEmbedded where keys age by another clock.
+// startEmbeddedAt is startEmbedded with keys that age by another clock.
 func startEmbeddedAt(nano func() int64) (*embedded, error) {
 	m := miniredis.NewMiniRedis()
 	e := &embedded{server: m, aged: make(chan struct{}), nano: nano, last: nano()}
@@ -79,7 +79,7 @@ func (e *embedded) ageIfFree() {
 	}
 }
 
-// age brings all keys up to the present, where that is due.
+// age brings all keys up to the present, if that is due.
 func (e *embedded) age() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

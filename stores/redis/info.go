@@ -19,7 +19,7 @@ var errOld = errors.New("redis is too old")
 
 // Stats reads the servers' statistics, which takes one command each. Commands,
 // evictions and expiries are those of masters; processor time, memory and forks are of
-// their replicas, too, where those were started with them.
+// their replicas, too, if those were started with them.
 func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 	if r.model != nil {
 		return stores.Stats{}, nil
@@ -76,7 +76,7 @@ func (r *Store) clusterStats(ctx context.Context, c *goredis.ClusterClient) (sum
 }
 
 // add adds what one server says about itself. Of a question to several servers, one is
-// to be among the commands, as where there is only one.
+// to be among the commands, as when there is only one.
 func add(sum *stores.Stats, f map[string]string) {
 	n := func(name string) int64 {
 		v, _ := strconv.ParseInt(f[name], 10, 64) // absent from other versions: 0

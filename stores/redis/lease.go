@@ -32,7 +32,7 @@ const (
 func leaseKey() string { return leasePrefix + server.Us().Run }
 
 // board is the server as a [keep.Board]. It counts its commands, which are not a
-// strategy's: those that are sent beside a run.
+// strategy's: those that are sent next to a run.
 type board struct{ *Store }
 
 // Name implements [keep.Board].

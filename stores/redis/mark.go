@@ -87,8 +87,8 @@ func marksOf(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) 
 }
 
 // Marked implements [stores.Marker]. It costs a write and two short answers of each
-// master. The write leaves the key's expiry as it is: whoever gives all keys one, the mark
-// among them, makes the run lose data, and the mark then goes with them.
+// master. The write leaves the key's expiry unchanged: whoever gives all keys one, the
+// mark among them, makes the run lose data, and the mark then goes with them.
 func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, error) {
 	if c, ok := r.admin.(*goredis.ClusterClient); ok {
 		return r.markedCluster(ctx, c, scope)

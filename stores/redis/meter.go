@@ -3,7 +3,7 @@ package redis
 import "github.com/quotabench/quotabench/stores"
 
 // respParser counts Redis commands in what a client writes: arrays of bulk
-// strings. It steps over payloads without looking at them, but for the first
+// strings. It steps over payloads without looking at them, except the first
 // few bytes of a command's name.
 type respParser struct {
 	state respState
@@ -29,7 +29,7 @@ const (
 )
 
 // respSetup are the commands with which a client makes a connection ready, or finds
-// out if servers are. No strategy has a use for them.
+// out where servers are. No strategy has a use for them.
 func respSetup(name []byte) bool {
 	switch string(name) { // does not allocate
 	case "hello", "auth", "select", "client", "cluster", "command", "readonly", "sentinel":

@@ -221,7 +221,7 @@ func TestPipelinesKeepNoContext(t *testing.T) {
 	}
 }
 
-// TestNoPipelinesOfALentClient: a client of another kind is handed out as it is.
+// TestNoPipelinesOfALentClient: a client of another kind is handed out unchanged.
 func TestNoPipelinesOfALentClient(t *testing.T) {
 	server := storetest.EmbeddedRedis(t)
 	ring := goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"one": server.Info().Addr}})

@@ -54,7 +54,7 @@ func init() {
 	goredis.SetLogger(&logging.VoidLogger{})
 }
 
-// Store is one open Redis: a server, with its replicas where it was started with
+// Store is one open Redis: a server, with its replicas if it was started with
 // some, or a cluster.
 type Store struct {
 	common
@@ -64,10 +64,10 @@ type Store struct {
 	admin goredis.UniversalClient
 	// lent is set if admin is the caller's, who closes it.
 	lent bool
-	// dial makes a client of what is not a single server; nil elsewhere.
+	// dial makes a client of what is not a single server; nil otherwise.
 	dial func(ClientOptions) goredis.UniversalClient
-	// nodes were started for this store, beside own: replicas of it, or the masters of
-	// a cluster.
+	// nodes were started for this store, in addition to own: replicas of it, or the
+	// masters of a cluster.
 	nodes []*Store
 	// replica is set if the server follows another one.
 	replica bool
@@ -93,8 +93,8 @@ func newStore(own server.Server, about stores.Info) *Store {
 }
 
 // Open opens the Redis that spec names: "auto", "process", "container", "embedded"
-// or a URL. auto is process where a redis-server is found on this machine, else
-// container where the image is here already, else embedded. Containers need an
+// or a URL. auto is process if a redis-server is found on this machine, else
+// container if the image is here already, else embedded. Containers need an
 // import of package stores/container.
 //
 // "process:replicas=1" is a server with a replica, "process:cluster=3" a Redis Cluster
@@ -190,8 +190,8 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 //
 // From a [*goredis.Client], Connect makes clients of their own, with its address,
 // login and dialer, which are metered; its hooks are not taken over. A client of
-// another kind, e.g. of a cluster, is handed out as it is: it cannot be metered or
-// interrupted, and Connect refuses to.
+// another kind, e.g. of a cluster, is handed out unchanged: it cannot be metered
+// or interrupted, and Connect refuses to.
 func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) {
 	r := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too"})
 	r.admin, r.lent = c, true
@@ -246,7 +246,7 @@ func (r *Store) quieten() {
 }
 
 // Close tries again to remove what could not be removed, ends the admin client and,
-// where the server was started here, the server and its directory. Clients should be
+// if the server was started here, the server and its directory. Clients should be
 // closed before. Only the first call does anything; all return its error.
 func (r *Store) Close() error {
 	return r.self.End(func() error {

@@ -241,7 +241,7 @@ func TestOpenAuto(t *testing.T) {
 	if storetest.Required("redis") && r.Info().Kind != stores.KindProcess {
 		t.Errorf("a redis-server is here, and auto took %+v", r.Info())
 	}
-	// Where the server cannot start, auto says so and goes on.
+	// If the server cannot start, auto says so and goes on.
 	r2, err := redis.Open(ctx, "auto", stores.Options{Dir: "/nonexistent/folder"})
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func passwordOf(o stores.Options) string {
 	return server.NewPassword()
 }
 
-// arguments are the arguments of every server started here, but for its
+// arguments are the arguments of every server started here, except its
 // password and its folder.
 func arguments(bind string, port int, o stores.Options) []string {
 	args := []string{"--bind", bind, "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no"}
@@ -103,7 +103,7 @@ func arguments(bind string, port int, o stores.Options) []string {
 
 // await waits until the server answers. Another one could have got the port
 // first: ours is to say whether what answers is not it. The admin client is open
-// where no error is returned.
+// if no error is returned.
 func (r *Store) await(ctx context.Context, ours func(context.Context) (bool, error)) error {
 	taken := func(words string) bool { return strings.Contains(words, "Address already in use") }
 	return server.Await(ctx, r.self.Own, taken, func(ctx context.Context) error {
@@ -157,8 +157,8 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	return r, nil
 }
 
-// passwordFromEnv is the password of a URL, or where it has none that of the
-// environment, as redis-cli takes it.
+// passwordFromEnv is the password of a URL, or that of the environment if it
+// has none, as redis-cli takes it.
 func passwordFromEnv(password string) string {
 	return cmp.Or(password, os.Getenv("REDISCLI_AUTH"))
 }

@@ -30,7 +30,7 @@ func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 }
 
 // Connect opens a client, and all connections of its pool. [stores.Conn.Client] is
-// a [goredis.UniversalClient]: where pipelines are asked for the [*goredis.AutoPipeliner]
+// a [goredis.UniversalClient]: if pipelines are asked for the [*goredis.AutoPipeliner]
 // whose calls wait for their replies, with the settings of go-redis.
 func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
 	if r.dial != nil {
@@ -53,7 +53,7 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 	return connOf(c, o)
 }
 
-// connOf is a client as the options ask for it. The client is closed where it cannot be.
+// connOf is a client as the options ask for it. The client is closed if it cannot be.
 func connOf(c goredis.UniversalClient, o stores.ConnOptions) (stores.Conn, error) {
 	if !o.AutoPipeline {
 		return conn{c, c}, nil

@@ -110,7 +110,7 @@ func waited(t *testing.T, c goredis.UniversalClient) (replicas int64, err error)
 	return wait.Int64()
 }
 
-// further opens a store beside main.
+// further opens a store next to main.
 func further(t *testing.T, set *stores.Set, main stores.Store, name string) stores.Store {
 	t.Helper()
 	d, err := stores.DriverOf(name)

@@ -19,7 +19,7 @@ import (
 	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
-// checkFor is how long the key of a check lives where it cannot be removed.
+// checkFor is how long the key of a check lives if it cannot be removed.
 const checkFor = 10 * time.Second
 
 // commandError is an error of the server, and the command that it refused.

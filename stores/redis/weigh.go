@@ -11,7 +11,7 @@ import (
 
 var _ stores.Counter = (*Store)(nil)
 
-// Of the first weighAll keys each is weighed, and of the others one in weighEvery.
+// Each of the first weighAll keys is weighed, and one in weighEvery of the others.
 const (
 	weighAll   = 20_000
 	weighEvery = 16

@@ -154,7 +154,7 @@ func (c *Client) HTTP() *http.Client { return c.http }
 // URL of the service, which may have {subject} in it, and no password.
 func (c *Client) URL() string { return c.service.template }
 
-// Login adds user and password of the service to a request, where it has them.
+// Login adds user and password of the service to a request, if it has them.
 func (c *Client) Login(r *http.Request) {
 	if u := c.service.user; u != nil {
 		password, _ := u.Password()

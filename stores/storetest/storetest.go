@@ -131,7 +131,7 @@ func Main(m *testing.M) {
 
 // Shared returns a store of another kind, which the first test that asks for the name
 // opens and all tests of the binary share. It skips the test if the store is
-// missing, and fails it where QUOTABENCH_REQUIRE has the name.
+// missing, and fails it if QUOTABENCH_REQUIRE has the name.
 func Shared(t testing.TB, name string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()
 	return share(t, name, name, open)
@@ -276,8 +276,8 @@ func missing(t testing.TB, store string, err error) {
 	}
 }
 
-// Further returns a store of this test binary beside [Redis] or [Postgres], by the
-// name by which a run knows it, e.g. "redis.2", "redis.durable" or
+// Further returns a store of this test binary other than [Redis] or [Postgres], by
+// the name by which a run knows it, e.g. "redis.2", "redis.durable" or
 // "postgres.replica". It is started as a process, once, and shared.
 func Further(t testing.TB, name string) stores.Store {
 	t.Helper()

@@ -121,7 +121,7 @@ func TestNotes(t *testing.T) {
 }
 
 // TestRecordsPromise: what comes from a design record has what that record promises
-// beside what it declares itself, unless the record promises nothing of it.
+// in addition to what it declares itself, unless the record promises nothing of it.
 func TestRecordsPromise(t *testing.T) {
 	nothing := map[string]string{
 		"pg-check":       "ADR-005 begins with it and says how slow it is, and ADR-008 turns it down",
@@ -146,7 +146,7 @@ func TestRecordsPromise(t *testing.T) {
 	}
 }
 
-// TestCatalogue compares with the catalogue of strategies, where it is at hand: each
+// TestCatalogue compares with the catalogue of strategies, if it is at hand: each
 // of its rows 1 to 34 is registered, with the source that the row names.
 func TestCatalogue(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/design/strategies.md")

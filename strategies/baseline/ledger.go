@@ -67,7 +67,7 @@ type entry struct {
 	units   int64
 	at      time.Time
 	initial bool // set up by an operator, not by a request
-	settled bool // committed, so that it ends only by a refund or with the window
+	settled bool // committed, so it ends only by a refund or with the window
 }
 
 func (l *ledger) add(e entry) {
@@ -134,7 +134,7 @@ func (l *ledger) set(id uint64, units int64) {
 }
 
 // lapse ends the reservations that were not settled in time. All have the same
-// life in practice; where one has a longer life, those behind it wait for it.
+// life in practice; if one has a longer life, those behind it wait for it.
 func (l *ledger) lapse(now time.Time) {
 	n := 0
 	for n < len(l.holds) && !now.Before(l.holds[n].until) {
@@ -164,7 +164,7 @@ type pail struct {
 	full   quota.Level
 }
 
-// now is what has flowed in by a moment.
+// now is the amount that has flowed in by a moment.
 func (p *pail) now(t time.Time) quota.Level { return p.flow.At(int64(t.Sub(p.origin))) }
 
 // take takes units out.
@@ -190,7 +190,7 @@ func (p *pail) until(more int64, t time.Time) time.Duration {
 	return time.Duration(p.flow.Until(missing.Plus(more)))
 }
 
-// refill makes the bucket what it is where only these requests have taken from it.
+// refill makes the bucket what it is if only these requests have taken from it.
 func (p *pail) refill(entries []entry) {
 	p.full = quota.Level{}
 	for i := range entries {

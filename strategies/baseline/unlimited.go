@@ -22,7 +22,7 @@ var unlimitedMeta = strategies.Meta{
 	},
 }
 
-// unlimited keeps no count, so that there is nothing to settle either; it takes
+// unlimited keeps no count, so there is nothing to settle either; it takes
 // part in workloads that do.
 type unlimited struct{}
 

@@ -74,7 +74,7 @@ func parse(t *testing.T, text string) strategies.Selection {
 
 // TestRegionsSpendTheLimitEach: with requests far apart, so that none race, one region
 // keeps the limit, and each of three that hear of each other too late spends all of
-// it. Where a write is seen at once they keep it together.
+// it. If a write is seen at once they keep it together.
 func TestRegionsSpendTheLimitEach(t *testing.T) {
 	leak := func(list string, regions ...string) int64 {
 		t.Helper()

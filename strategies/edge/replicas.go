@@ -8,7 +8,7 @@ import (
 )
 
 // replicas is a model of a key-value store with a replica in each region. A write
-// is seen at once if it was made, and everywhere else after the lag. Of two
+// is seen at once where it was made, and everywhere else after the lag. Of two
 // writes the later one wins.
 type replicas struct {
 	lag time.Duration

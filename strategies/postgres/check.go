@@ -49,7 +49,7 @@ func init() {
 		},
 		// Of the admitted requests take the one that reads last. It fits into what
 		// it reads, and a caller that charges after that read was in flight with it.
-		// One that is checked literally fits but for all its units less one.
+		// One that is checked literally fits except for all its units less one.
 		// Neither a repeated command nor a lost reply is tolerated: a refund that is
 		// made twice gives units of others back.
 		Guarantee: []quota.Clause{{

@@ -32,8 +32,8 @@ func init() {
 // conditional is one instance of pg-conditional.
 type conditional struct{ windows }
 
-// Take implements strategies.Strategy: one statement where the request is
-// admitted, two where it is rejected, four where it is the first of its window.
+// Take implements strategies.Strategy: one statement if the request is
+// admitted, two if it is rejected, four if it is the first of its window.
 func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	return c.decide(ctx, req, c.charge)
 }
@@ -42,7 +42,7 @@ func (c *conditional) charge(ctx context.Context, req quota.Request, window int6
 	p := req.Policy
 
 	// An UPDATE that finds no row says too little: there may be none yet. After
-	// the first round there is one, so that of the second the answer stands.
+	// the first round there is one, so of the second the answer stands.
 	for range 2 {
 		used, charged, err := number(ctx, c.pool, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
 		if err != nil || charged {

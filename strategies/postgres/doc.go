@@ -2,9 +2,9 @@
 // count, and what they promise is what its statements and locks promise.
 //
 // pg-check is the state that ADR-005 sets out from, and the quota table that
-// ADR-008 turned down: one SELECT for what remains, and where that is enough,
+// ADR-008 turned down: one SELECT for what remains, and if that is enough,
 // one UPDATE. The two are separate statements, so callers who read the same
-// remainder are all admitted; the UPDATE adds to what is there, so that none of
+// remainder are all admitted; the UPDATE adds to what is there, so none of
 // their charges is lost. Nothing in the record resets the counts.
 //
 // pg-query-cache, which the record turned down, puts a cache of query results in

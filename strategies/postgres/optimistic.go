@@ -51,7 +51,7 @@ var _ strategies.Meter = (*optimistic)(nil)
 // errConflict is the failure that the record warns of.
 var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrContention)
 
-// Take implements strategies.Strategy: two statements where no other caller comes
+// Take implements strategies.Strategy: two statements if no other caller comes
 // in between, and two more for each one that does.
 func (o *optimistic) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	return o.decide(ctx, req, o.charge)

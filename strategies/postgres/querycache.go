@@ -19,7 +19,7 @@ const (
 	cacheRedis    = "redis"
 )
 
-// tierCache is where a decision was made by a result that was kept.
+// tierCache is the tier of a decision by a result that was kept.
 const tierCache quota.Tier = "query-cache"
 
 func init() {
@@ -45,7 +45,7 @@ func init() {
 			return nil
 		},
 		// A result that lacks a charge is kept no longer than until that charge's
-		// request ends, so that the bound is that of pg-check. With a cache for each
+		// request ends, so the bound is that of pg-check. With a cache for each
 		// instance one result of each may be older, and the requests that it serves are
 		// in flight together: the first to end empties the cache.
 		Guarantee: []quota.Clause{{

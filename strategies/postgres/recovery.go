@@ -158,7 +158,7 @@ func (t *twoPhase) Jobs() []strategies.Job {
 	}}
 }
 
-// settleAll tries again to settle what is in doubt. It goes on where one fails, and
+// settleAll tries again to settle what is in doubt. It goes on if one fails, and
 // returns the first error.
 func (t *twoPhase) settleAll(ctx context.Context) (changed bool, first error) {
 	t.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// query is what results are kept by: the arguments of the one statement that is
+// query is the key of a kept result: the arguments of the one statement that is
 // cached.
 type query struct {
 	subject quota.Subject

@@ -42,7 +42,7 @@ type rowLock struct {
 
 var _ strategies.Meter = (*rowLock)(nil)
 
-// Take implements strategies.Strategy: BEGIN, SELECT FOR UPDATE, UPDATE where the
+// Take implements strategies.Strategy: BEGIN, SELECT FOR UPDATE, UPDATE if the
 // request is admitted, and COMMIT. Two more statements make the row of a window.
 func (l *rowLock) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	return l.decide(ctx, req, l.charge)

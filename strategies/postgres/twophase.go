@@ -111,8 +111,8 @@ func (p *party) open(ctx context.Context, instance, number int) error {
 	return nil
 }
 
-// Take implements strategies.Strategy: eight statements where the request is
-// admitted, four where the first database has no room.
+// Take implements strategies.Strategy: eight statements if the request is
+// admitted, four if the first database has no room.
 func (t *twoPhase) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	w := windows{clock: t.clock}
 	return w.decide(ctx, req, t.charge)
@@ -221,7 +221,7 @@ func (t *twoPhase) transact(ctx context.Context, work func(context.Context, *pgx
 	return t.commit(context.WithoutCancel(ctx), conns)
 }
 
-// rollBack ends transactions that were not prepared. Where it fails, the pool
+// rollBack ends transactions that were not prepared. If it fails, the pool
 // closes the connection.
 func rollBack(ctx context.Context, conns []*pgxpool.Conn) {
 	for _, c := range conns {
@@ -259,7 +259,7 @@ func (t *twoPhase) commit(ctx context.Context, conns [2]*pgxpool.Conn) (bool, er
 }
 
 // prepare ends the connection's transaction in such a way that it can be committed.
-// Where the transaction has failed, PostgreSQL rolls it back without an error.
+// If the transaction has failed, PostgreSQL rolls it back without an error.
 func prepare(ctx context.Context, c *pgx.Conn, name string) error {
 	tag, err := c.Exec(ctx, "PREPARE TRANSACTION "+literal(name))
 	if err == nil && tag.String() != "PREPARE TRANSACTION" {

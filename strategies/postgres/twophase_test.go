@@ -78,7 +78,7 @@ func (d *databases) open(t *testing.T) strategies.Strategy {
 	return s
 }
 
-// wantBoth holds what both databases show against what they should.
+// wantBoth checks what both databases show against what they should.
 func wantBoth(t *testing.T, s strategies.Strategy, p *quota.Policy, first, second int64) {
 	t.Helper()
 	r, err := s.(strategies.Viewer).Used(t.Context(), "a", p)

@@ -88,7 +88,7 @@ func expiry(span quota.Span) int64 {
 // Take implements [strategies.Strategy].
 func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	p := req.Policy
-	// Where the window is over by Redis' clock, the next one is asked, once.
+	// If the window is over by Redis' clock, the next one is asked, once.
 	for range 2 {
 		now := c.clock.Now()
 		span := p.Window.At(now)

@@ -61,7 +61,7 @@ var redlockMeta = strategies.Meta{
 	Open: openRedlock,
 }
 
-// others are the Redis beside the main one, of n.
+// others are the Redis other than the main one, of n.
 func others(n int64) (more []strategies.Need) {
 	for i := int64(2); i <= n; i++ {
 		more = append(more, strategies.NeedRedis+"."+strategies.Need(strconv.FormatInt(i, 10)))

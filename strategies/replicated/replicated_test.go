@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 var one = &quota.Policy{Name: "one", Limit: 1, Unit: "units"}
 
 // opened makes an instance of a strategy with clients of the stores that it needs; hook
-// is put into the one of the main Redis, where it is not nil.
+// is put into the one of the main Redis, if it is not nil.
 func opened[S strategies.Strategy](t *testing.T, meta *strategies.Meta, given quota.Options, prefix string, hook redis.Hook) S {
 	t.Helper()
 	sel, err := meta.Select(given)

@@ -13,7 +13,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// What redis-wait does where too few replicas have a charge in time.
+// What redis-wait does if too few replicas have a charge in time.
 const (
 	fewError = "error"
 	fewUndo  = "undo"

@@ -42,7 +42,7 @@ var (
 const settleGrace = time.Second
 
 // The faults that the hardened form tolerates. What Redis loses is lost: while its
-// ledger is gone, nothing is known of uploads under way, so that eviction is not
+// ledger is gone, nothing is known of uploads under way, so eviction is not
 // tolerated.
 var hardenedTolerates = []quota.Fault{
 	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit,
@@ -70,12 +70,11 @@ var hardenedMeta = strategies.Meta{
 // hardened is ADR-RM-3's decision without its leaks.
 //
 // What Redis holds of a tenant is one ledger: two counters that only grow, of the
-// units ever stored and ever deleted, and beside them the requests that hold units.
-// The database numbers a tenant's changes, and the ledger takes each of them in
-// once, so that Redis can be told of them late, twice, in any order and by
-// anybody. A request's units stop being held in the very script that takes its
-// file in, and never before the database has either stored the file or ruled it
-// out.
+// units ever stored and ever deleted, and next to them the requests that hold
+// units. The database numbers a tenant's changes, and the ledger takes each of them
+// in once, so that Redis can be told of them late, twice, in any order and by
+// anybody. A request's units stop being held in the very script that takes its file
+// in, and never before the database has either stored the file or ruled it out.
 type hardened struct {
 	redis redis.UniversalClient
 	keys  ledgerKeys
@@ -129,7 +128,7 @@ func (s *hardened) Take(ctx context.Context, req quota.Request) (quota.Decision,
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	// A ledger that Redis has lost is made anew, and where there is no room the
+	// A ledger that Redis has lost is made anew, and if there is no room the
 	// reservations that have ended make some.
 	if !h.known || !h.admitted && h.ended > 0 {
 		_, err := s.reconcile(ctx, t)

@@ -12,7 +12,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// errEnded is what committing an upload gives whose reservation has ended, so that
+// errEnded is what committing an upload gives whose reservation has ended, so
 // its units may be another's.
 var errEnded = errors.New("its reservation has ended, or its file was deleted")
 
@@ -61,7 +61,7 @@ func (s *hardened) changed(ctx context.Context, do func() (change, error)) (c ch
 	return c, err
 }
 
-// apply tells Redis of changes of a tenant, and of its limit where a gives one.
+// apply tells Redis of changes of a tenant, and of its limit if a gives one.
 func (s *hardened) apply(ctx context.Context, t tenant, a account, list ...change) (changed bool, err error) {
 	args := []any{a.limit, a.revision}
 	for _, c := range list {

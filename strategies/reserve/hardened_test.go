@@ -286,8 +286,8 @@ func TestHardenedLostReply(t *testing.T) {
 }
 
 // TestHardenedUnderLoad: callers upload, fail, delete and do all of it twice, and
-// some die in the midst of it, while the sync runs all the time. What is left in
-// Redis is what is left in the database.
+// some die while they do it, while the sync runs all the time. As much is left
+// in Redis as in the database.
 func TestHardenedUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := ledgerOf(t, env, 0)

@@ -29,7 +29,7 @@ type change struct {
 
 // ledger is the database of record of lua-reserve-hardened. It numbers the changes
 // of each tenant without a gap, in the order in which they become visible. Each
-// method is one statement, but for provision. All but provision can be repeated.
+// method is one statement, except provision. All but provision can be repeated.
 type ledger interface {
 	// provision replaces all that the subjects have by a single file of the units
 	// used at the start, and returns their accounts.
@@ -52,7 +52,7 @@ type ledger interface {
 // errUnknownTenant is what settling for a tenant gives that the database lacks.
 var errUnknownTenant = errors.New("the database has no such tenant")
 
-// openLedger opens PostgreSQL where there is one, and its model otherwise.
+// openLedger opens PostgreSQL if there is one, and its model otherwise.
 func openLedger(ctx context.Context, env strategies.Env) (ledger, error) {
 	return family.OpenSource(ctx, env, openPostgresLedger, openModelLedger)
 }

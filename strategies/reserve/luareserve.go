@@ -86,7 +86,7 @@ const (
 // (refund=any) gives units back when an upload fails and when a file is deleted.
 // The listing (refund=literal) reserves, makes the URL that the client uploads to,
 // and refunds if that step throws; nothing in it hears of the upload itself, or of
-// a deletion, so that Redis gets those units back from the sync job alone.
+// a deletion, so Redis gets those units back from the sync job alone.
 type luaReserve struct {
 	redis redis.UniversalClient
 	keys  keys
@@ -259,7 +259,7 @@ func newSyncs(env strategies.Env) syncs {
 	}
 }
 
-// want asks for a round, where one may be asked for.
+// want asks for a round, if one may be asked for.
 func (s *syncs) want() {
 	if s.onDemand {
 		s.wanted.Store(true)

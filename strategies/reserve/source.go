@@ -38,7 +38,7 @@ func fileOf(r quota.Reservation) file {
 }
 
 // source is the database of record: which tenants there are, and which files they
-// have stored. Each method is one statement, but for provision.
+// have stored. Each method is one statement, except provision.
 type source interface {
 	// provision makes the subjects tenants, each with a single file of the units
 	// used at the start.
@@ -52,7 +52,7 @@ type source interface {
 	stored(ctx context.Context, t tenant) (int64, error)
 }
 
-// openSource opens PostgreSQL where there is one, and its model otherwise.
+// openSource opens PostgreSQL if there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	return family.OpenSource(ctx, env, openPostgres, openModel)
 }

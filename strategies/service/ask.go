@@ -34,7 +34,7 @@ type asker struct {
 	login            func(*http.Request)
 }
 
-// errSentAgain is a decision that may not be the only one: Go's client repeats a GET where
+// errSentAgain is a decision that may not be the only one: Go's client repeats a GET if
 // a connection that was in use before ends without an answer.
 var errSentAgain = errors.New("a connection ended before its answer and the request was sent again, " +
 	"so that the service may have counted it twice; keep-alive=false avoids that")

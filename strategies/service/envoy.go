@@ -130,7 +130,7 @@ func checkWindowsPromise(text string) error {
 	return nil
 }
 
-// suitsStore refuses options of servers that are started where the service is the user's
+// suitsStore refuses options of servers that are started if the service is the user's
 // own, which needs a domain, and the reverse.
 func suitsStore(o quota.Options, store any) error {
 	s, ok := store.(interface{ Owned() bool })

@@ -84,7 +84,7 @@ func checkPromise(text string) error {
 	return nil
 }
 
-// promised is the bound that a valid promise makes; unbounded where it makes none.
+// promised is the bound that a valid promise makes; unbounded if it makes none.
 func promised(text string, unbounded int64) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -103,7 +103,7 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 	return d, err
 }
 
-// take is try where an error ends the test.
+// take is try, except that an error ends the test.
 func (b *book) take(s subject, units int64) quota.Decision {
 	b.Helper()
 	d, err := b.try(b.ctx(), 0, s, units)
@@ -241,9 +241,9 @@ func (b *book) least(offered int64) int64 {
 	return max(0, min(offered, b.policy.Limit)-bound)
 }
 
-// orphan is a record's algorithm that no operator can set up. Where it does not
+// orphan is a record's algorithm that no operator can set up. If it does not
 // declare that it admits what fits, that is not expected: the record may have
-// left out if its quota comes from.
+// left out what its quota comes from.
 func (b *book) orphan() bool {
 	_, set := b.instances[0].(strategies.Provisioner)
 	return !set && b.meta.Form == strategies.Documented

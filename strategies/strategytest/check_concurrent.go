@@ -132,7 +132,7 @@ func checkConcurrentRefunds(tb testing.TB, m *strategies.Meta, stores Stores) {
 		}
 	})
 	b.hold()
-	// Everything was given back, so that all of it can be had again.
+	// Everything was given back, so all of it can be had again.
 	if b.exactly(2*b.policy.Limit, 1) {
 		admitted, _ := b.exhaust(s, 2*b.policy.Limit)
 		b.within("after everything was refunded", admitted, 2*b.policy.Limit)

@@ -89,7 +89,7 @@ func checkGivesBack(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 }
 
-// longFormula is where a formula is too long for a table, in characters.
+// longFormula is the length from which a formula is too long for a table, in characters.
 const longFormula = 60
 
 // endless is more units than any limit.

@@ -9,11 +9,11 @@ import (
 )
 
 // refunder is a book of one instance that can refund, over a standing policy
-// where one is served.
+// if one is served.
 func refunder(tb testing.TB, m *strategies.Meta, stores Stores, limit int64) *book {
 	tb.Helper()
 	p := standingFirst(tb, m)
-	// What the Meta says is enough to skip: the check of the Meta holds it against
+	// What the Meta says is enough to skip: the check of the Meta checks it against
 	// an instance.
 	if !m.GivesBack {
 		tb.Skip("does not refund")
@@ -86,8 +86,8 @@ func checkDoubleRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b.hold()
 }
 
-// checkCommit: what is committed, be it as much as was reserved, less or more,
-// stays in use until it is refunded at its actual size.
+// checkCommit: what is committed (as much as was reserved, less or more) stays
+// in use until it is refunded at its actual size.
 func checkCommit(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b := refunder(tb, m, stores, 9)
 	if _, ok := b.instances[0].(strategies.Committer); !ok {
@@ -113,8 +113,8 @@ func checkCommit(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b.hold()
 }
 
-// checkUsed: what the strategy shows is what it counts. It is held to that where
-// it declares to be exact; elsewhere the difference is drift, which is measured.
+// checkUsed: what the strategy shows is what it counts. It is held to that if it
+// declares to be exact; otherwise the difference is drift, which is measured.
 func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 1)
 	viewer, ok := f.instances[0].(strategies.Viewer)
@@ -145,7 +145,7 @@ func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 }
 
-// shows holds every tier that knows the subject against the units that it should
+// shows checks every tier that knows the subject against the units that it should
 // have counted.
 func (b *book) shows(v strategies.Viewer, s subject, want int64) {
 	b.Helper()

@@ -61,7 +61,7 @@ func (d *double) withPolicy(ctx context.Context, req quota.Request, change func(
 	return dec, err
 }
 
-// partly grants up to so many units of a request: what there is, where it is less.
+// partly grants up to so many units of a request: what there is, if it is less.
 func (d *double) partly(ctx context.Context, req quota.Request, most int64) (quota.Decision, error) {
 	asked := req.Units
 	for req.Units = min(asked, most); ; {

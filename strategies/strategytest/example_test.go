@@ -10,7 +10,7 @@ import (
 )
 
 // testConformance is a team's test of its own limiter, which is one INCR for each
-// request. Keys of fixed windows hold the window's number, so that no key has to expire
+// request. Keys of fixed windows hold the window's number, so no key has to expire
 // for the limit to hold.
 func testConformance(t *testing.T) {
 	meta := strategies.FromFunc("team-incr", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {

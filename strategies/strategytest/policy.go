@@ -88,8 +88,8 @@ func anyKind(tb testing.TB, meta *strategies.Meta) quota.Policy {
 	return p
 }
 
-// standingFirst is a standing policy where one is served, which is what refunds
-// are about, and any other where not.
+// standingFirst is a standing policy if one is served, which is what refunds
+// are about, and any other if not.
 func standingFirst(tb testing.TB, meta *strategies.Meta) quota.Policy {
 	tb.Helper()
 	if p, ok := servedKind(meta, func(k quota.Kind) bool { return k == quota.Standing }); ok {

@@ -28,7 +28,7 @@ type mark struct{}
 // ctx is the context of the suite's calls.
 func (f *fixture) ctx() context.Context { return context.WithValue(context.Background(), mark{}, true) }
 
-// watch makes the fixture's witness. Where virtual is not zero, timestamps of the
+// watch makes the fixture's witness. If virtual is not zero, timestamps of the
 // wall clock are looked for in commands.
 func (f *fixture) watch(virtual time.Time, kind strategies.Client) {
 	caller := func(ctx context.Context) bool { return ctx.Value(mark{}) != nil }

@@ -99,7 +99,7 @@ func TestUnseenWorkFails(t *testing.T) {
 	}
 }
 
-// byStore puts the time that Redis tells into its keys, by TIME and by a script, and where
+// byStore puts the time that Redis tells into its keys, by TIME and by a script, and if
 // own is set notes that of package time, too.
 func byStore(own bool) *strategies.Meta {
 	m := strategies.FromFunc("by-store", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
@@ -151,7 +151,7 @@ func (m *memoryWindow) Allow(ctx context.Context, key string) (bool, error) {
 	return m.used[key] <= m.p.Limit, ctx.Err()
 }
 
-// inMemory takes the time from now, or where it is nil from the clock.
+// inMemory takes the time from now, or from the clock if it is nil.
 func inMemory(now func() time.Time) *strategies.Meta {
 	m := strategies.FromFunc("in-memory", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 		if now == nil {

@@ -29,7 +29,7 @@ func embeddedStores(t testing.TB, meta *strategies.Meta) Stores {
 
 // Servers returns a redis-server, a PostgreSQL and further Redis servers, as far as the
 // strategy needs them, with any options. Servers are started once for the tests of a
-// package, which stops them by [storetest.Main]. Where one is missing, the test is
+// package, which stops them by [storetest.Main]. If one is missing, the test is
 // skipped.
 func Servers(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()

@@ -24,7 +24,7 @@
 //     is said about more, but without a false-reject clause there may not be
 //     fewer. The exception is a documented strategy that is no Provisioner, whose
 //     record may never say where its quota comes from;
-//   - where each process counts for itself, two admit two limits;
+//   - if each process counts for itself, two admit two limits;
 //   - a clause promises something: its bound can be broken;
 //   - subjects do not share their quota, nor do windows, as far as the Meta says
 //     that they are reset;
@@ -79,7 +79,7 @@ type Stores struct {
 }
 
 // lacks reports the first of the further stores in the list that is not here. A
-// replica of the database of record has a model where that has one.
+// replica of the database of record has a model if that has one.
 func (s Stores) lacks(list []strategies.Need) (need strategies.Need, lacks bool) {
 	for _, need := range list {
 		if slices.Contains(needs, need) || s.Clients[string(need)] != nil || need == strategies.NeedReplica && s.Postgres == nil {
@@ -90,7 +90,7 @@ func (s Stores) lacks(list []strategies.Need) (need strategies.Need, lacks bool)
 	return "", false
 }
 
-// Run tests one strategy on the stores, or where none are given on [embeddedStores].
+// Run tests one strategy on the stores, or on [embeddedStores] if none are given.
 func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 	t.Helper()
 	if len(stores) == 0 {

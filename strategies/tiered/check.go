@@ -17,7 +17,7 @@ func (in *instance) counts(s quota.Subject) string { return in.prefix + "quota:"
 func (in *instance) limits(s quota.Subject) string { return in.prefix + "limits:" + string(s) }
 func (in *instance) overQuota() string             { return in.prefix + "over_quota" }
 
-// checkCache decides by the cache, and by the table where the cache has no count.
+// checkCache decides by the cache, and by the table if the cache has no count.
 // With ttl=access a hit gives the hash its hour anew, whatever the answer.
 func (in *instance) checkCache(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
 	used, known, err := in.number(ctx, in.counts(req.Subject), u.field)
@@ -110,7 +110,7 @@ func (in *instance) number(ctx context.Context, key, field string) (n int64, kno
 	return n, true, nil
 }
 
-// expire gives the hash of counts its time to live anew, in whole seconds where
+// expire gives the hash of counts its time to live anew, in whole seconds if
 // the policy's timeline leaves it so.
 func (in *instance) expire(ctx context.Context, req quota.Request) error {
 	ttl := max(req.Policy.Window.Timeline.Scale(hashTTL), time.Millisecond)

@@ -21,7 +21,7 @@
 //     good, also after a refund or a raised limit.
 //   - Limits have no expiry and are read anew only when the count is missing.
 //   - A charge made after the hash expired makes one that holds that charge alone;
-//     without another charge it lives for its hour, and with ttl=literal for ever.
+//     without another charge it lives for its hour, and with ttl=literal forever.
 //   - A count without a limit is an error, and stays one for as long as the count
 //     lives. Failing open on a miss makes such a count.
 //   - No window is ever reset.
@@ -42,18 +42,18 @@
 // The first value is the default.
 //
 // write=back is the charge described above. write=through adds to the table in a
-// transaction of its own and drops the cached counts of all kinds, so that the
+// transaction of its own and drops the cached counts of all kinds, so the
 // next check is a miss; it marks the agent in the filter of its instance only,
-// never in the shared set, so that the next rebuild forgets it, and has no queue.
+// never in the shared set, so the next rebuild forgets it, and has no queue.
 // write=literal is the listing of that charge as it stands: having dropped the
-// counts it adds to them, so that Redis holds the last charge alone and does not
+// counts it adds to them, so Redis holds the last charge alone and does not
 // reject.
 //
 // names=schema uses the columns and fields that the record lists. names=literal
 // puts them together from a type's name, as its listings do: requests and tokens
 // work, tokens in a field that the schema does not have; sandboxes and storage
-// have no column of that name, so that checks and charges that need it fail in
-// SQL. Where such a count came to be in Redis, its limit did not, and the check
+// have no column of that name, so checks and charges that need it fail in
+// SQL. If such a count came to be in Redis, its limit did not, and the check
 // fails there. Both errors are [strategies.ErrPrescribed]. The names "tokens",
 // "sandboxes" and "storage" are those that the columns and fields of limits have.
 //
@@ -70,7 +70,7 @@
 // with more.
 //
 // sync=literal is the listing's loop, which catches nothing: one error of Redis ends
-// it, and the filter stays as it is until the process starts anew. sync=retry goes
+// it, and the filter stays unchanged until the process starts anew. sync=retry goes
 // on with the next period.
 //
 // ttl=access gives the hash another hour at every check and charge, as the prose has
@@ -80,13 +80,13 @@
 //
 // lag=5s is the record's delay between a charge and its write to PostgreSQL, and
 // batch=1 its one job per charge: one worker per instance runs them in order, one
-// statement each, so that a queue under load grows without bound. lag=0s,batch=256
+// statement each, so a queue under load grows without bound. lag=0s,batch=256
 // is what one would build.
 //
 // source=primary is the database that the record's service connects to.
 // source=replica reads misses from a replica, which the record counts on for its
-// reads per second: the store "postgres.replica", or beside the model a model that
-// is behind by replica-lag. What such a miss reads overwrites the cache as ever.
+// reads per second: the store "postgres.replica", or next to the model a model that is
+// behind by replica-lag. What such a miss reads overwrites the cache as ever.
 //
 // reset=none is the record. reset=job is a job of one instance, in the manner of
 // a nightly or hourly one: when a policy's window has ended, it sets that kind of
@@ -98,7 +98,7 @@
 // down=prose: when Redis does not answer, PostgreSQL decides by its function
 // alone; when neither does, the request is admitted. down=unified is the record's
 // unified listing: the PostgreSQL path writes to Redis, whose error escapes, so
-// that losing Redis fails every check that the filter does not answer; an error
+// losing Redis fails every check that the filter does not answer; an error
 // of PostgreSQL admits if Redis could not be reached before, and fails a miss.
 // down=service is the listing of its service, which takes the same path after any
 // error of Redis and admits nothing without an answer.

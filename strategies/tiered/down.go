@@ -50,7 +50,7 @@ func unreachable(err error) bool {
 	return !errors.As(err, &answer)
 }
 
-// check decides by the cache, and in the way of the option "down" where a store
+// check decides by the cache, and in the way of the option "down" if a store
 // is missing.
 func (in *instance) check(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
 	d, err := in.checkCache(ctx, u, req)
@@ -67,8 +67,8 @@ func (in *instance) check(ctx context.Context, u *use, req quota.Request) (quota
 	}
 }
 
-// prose asks the function in the database where Redis is missing, and admits
-// where the last store that could decide is gone.
+// prose asks the function in the database if Redis is missing, and admits
+// if the last store that could decide is gone.
 func (in *instance) prose(ctx context.Context, u *use, req quota.Request, err error) (quota.Decision, error) {
 	if in.redisFailed(ctx, err) {
 		hasRoom, sourceErr := in.reads.check(ctx, u, req.Subject)
@@ -83,7 +83,7 @@ func (in *instance) prose(ctx context.Context, u *use, req quota.Request, err er
 	return quota.Decision{}, err
 }
 
-// unified is the record's unified listing. Redis' errors are caught where it
+// unified is the record's unified listing. Redis' errors are caught if it
 // could not be reached; the statements that follow are those of a miss and write
 // to Redis, whose error is not caught this time. Errors of the database are
 // caught here, whatever they are, but not on a miss with Redis there.

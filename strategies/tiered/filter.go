@@ -30,7 +30,7 @@ const (
 //
 // The record's listing replaces a global variable, which its language does in
 // one step. Here the new filter is built aside and the lock is taken for the
-// assignment alone, so that callers wait for nothing longer than that.
+// assignment alone, so callers wait for nothing longer than that.
 type filter struct {
 	shape shape
 	mu    sync.RWMutex
@@ -44,7 +44,7 @@ type shape struct {
 	members uint
 }
 
-// shapeFor is the record's shape, or less where there will never be that many
+// shapeFor is the record's shape, or less if there will never be that many
 // subjects: an explorer makes a filter for every schedule that it tries.
 func shapeFor(grows bool, subjects int) shape {
 	s := shape{grows: grows, members: filterMembers}
@@ -108,7 +108,7 @@ func (f *filter) rebuild(members []string) (changed bool) {
 // layers is a Bloom filter. A fixed one is a single layer, and more members than
 // it was made for raise its rate of false positives. A scalable one is that of
 // Almeida et al. (2007): a full layer is followed by a larger one with a tighter
-// rate, so that the rates of all layers add up to less than the whole one's,
+// rate, so the rates of all layers add up to less than the whole one's,
 // however many there are.
 type layers struct {
 	shape

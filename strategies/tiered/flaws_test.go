@@ -39,7 +39,7 @@ func TestCommands(t *testing.T) {
 		"redis-hash:ttl=charge":    back(lookUp, charge, expire),
 		"redis-hash:ttl=literal":   back(lookUp, charge),
 		"redis-hash:write=through": {[]string{update, drop}, []string{update, drop}, miss, miss},
-		// Its count is never more than the last charge, so that nothing is rejected.
+		// Its count is never more than the last charge, so nothing is rejected.
 		"redis-hash:write=literal": {[]string{update, drop, charge, expire}, []string{update, drop, charge, expire}, hit, nil},
 		"three-tier":               {[]string{charge, expire, again}, []string{charge, expire, again, mark}, hit, hit},
 		"three-tier:ttl=literal":   {[]string{charge, again}, []string{charge, again, mark}, lookUp, lookUp},

@@ -6,7 +6,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// The values of the options, where code depends on them.
+// The values of the options on which code depends.
 const (
 	writeBackMode    = "back"
 	writeThroughMode = "through"

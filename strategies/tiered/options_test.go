@@ -209,7 +209,7 @@ func TestLiteralNamesOverlookACount(t *testing.T) {
 	})
 }
 
-// TestLiteralNamesLoseCharges: where the cache knows both count and limit, what
+// TestLiteralNamesLoseCharges: if the cache knows both count and limit, what
 // fails is the write to the table, and a queue does not keep what can never be
 // written.
 func TestLiteralNamesLoseCharges(t *testing.T) {

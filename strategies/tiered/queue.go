@@ -9,7 +9,7 @@ import (
 )
 
 // writeBack tells the table what a count has become: the absolute value, as the
-// record has it, so that the order of arrival matters.
+// record has it, so the order of arrival matters.
 type writeBack struct {
 	subject quota.Subject
 	use     *use

@@ -183,7 +183,7 @@ func TestReplica(t *testing.T) {
 }
 
 // TestFalsePositivesAreCounted plants members by the thousand into the record's
-// fixed filter, which finds strangers then, and holds the count against the errors
+// fixed filter, which finds strangers then, and checks the count against the errors
 // that a stranger who gets past the filter meets.
 func TestFalsePositivesAreCounted(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {

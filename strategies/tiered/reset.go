@@ -85,7 +85,7 @@ func (in *instance) resetJob() strategies.Job {
 	}
 }
 
-// reset begins a new window where one has ended, for all agents at once.
+// reset begins a new window if one has ended, for all agents at once.
 func (in *instance) reset(ctx context.Context) (changed bool, err error) {
 	for _, d := range in.resets.due(in.clock.Now()) {
 		if err := in.zero(ctx, &in.uses[d.use]); err != nil {

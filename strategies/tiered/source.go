@@ -42,7 +42,7 @@ var errNoAgent = errors.New("agent has no row in the quotas table: provision it 
 
 // source is the database of record. Each method but charge and writeBack is one
 // statement. Reads of an agent without a row fail with errNoAgent. A kind of use
-// that is misnamed fails with [strategies.ErrPrescribed] where its column of
+// that is misnamed fails with [strategies.ErrPrescribed] if its column of
 // counts is needed.
 type source interface {
 	reader
@@ -71,13 +71,13 @@ type reader interface {
 	follow(ctx context.Context) error
 }
 
-// openSource picks PostgreSQL where there is one, and its model otherwise.
+// openSource picks PostgreSQL if there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	return family.OpenSource(ctx, env, openPostgres, openModel)
 }
 
 // openReplica opens what misses read with source=replica: the store
-// [strategies.NeedReplica] beside PostgreSQL, a model beside its model.
+// [strategies.NeedReplica] next to PostgreSQL, a model next to its model.
 func openReplica(ctx context.Context, env strategies.Env, of source) (reader, error) {
 	if m, ok := of.(*modelSource); ok {
 		return m.replica(env), nil

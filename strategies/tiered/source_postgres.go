@@ -56,7 +56,7 @@ func (p *postgresSource) tier() quota.Tier { return quota.TierPostgres }
 
 func (p *postgresSource) follow(context.Context) error { return nil }
 
-// explain marks an error as the record's own where its names made it.
+// explain marks an error as the record's own if its names made it.
 func (u *use) explain(err error) error {
 	var answer *pgconn.PgError
 	if u.misnamed() && errors.As(err, &answer) && answer.Code == undefinedColumn {
@@ -104,7 +104,7 @@ func (p *postgresSource) charge(ctx context.Context, u *use, s quota.Subject, un
 }
 
 // writeBack sends all statements at once and runs them in one transaction, so
-// that all items are left when one fails.
+// all items are left when one fails.
 func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBack) ([]writeBack, error) {
 	// Every instance locks rows in the order of agents, or two of them could wait
 	// for each other. The order of one agent's items, which decides, is kept.

@@ -95,7 +95,7 @@ type opened struct {
 	woken []string
 }
 
-// open opens an instance of a selection such as "three-tier:ttl=literal". Where the
+// open opens an instance of a selection such as "three-tier:ttl=literal". If the
 // selection does not name a lag there is none: a test would only wait for it.
 func (s *stack) open(t *testing.T, selection string) *opened {
 	t.Helper()

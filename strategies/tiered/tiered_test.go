@@ -183,7 +183,7 @@ func TestOutages(t *testing.T) {
 				in.provision(p, strategies.Grant{Subject: subject, Limit: 2}, strategies.Grant{Subject: full, Limit: 2, Used: 2})
 				in.losesRedis()
 				req := quota.Request{Subject: subject, Policy: p, Units: 1}
-				// PostgreSQL answers, and as no charge reaches it, admits for ever.
+				// PostgreSQL answers, and as no charge reaches it, admits forever.
 				for range 5 {
 					d, err := in.Take(t.Context(), req)
 					if err != nil || !d.Admitted || !d.Degraded || d.Tier == quota.TierRedis || d.Tier == quota.TierProcess {
@@ -245,7 +245,7 @@ func TestWriteBackSurvivesAnOutage(t *testing.T) {
 }
 
 // TestConcurrent runs everything at once. With the cache warm nothing erases a
-// charge, so that Redis holds exactly what was admitted.
+// charge, so Redis holds exactly what was admitted.
 func TestConcurrent(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		if s.pool == nil {

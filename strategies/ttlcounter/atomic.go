@@ -18,7 +18,7 @@ var takeSource string
 
 var takeScript = redis.NewScript(takeSource)
 
-// What take.lua answers first, where it is not a plain rejection.
+// What take.lua answers first, if it is not a plain rejection.
 const (
 	takeAdmitted int64 = 1
 	takeLate     int64 = -1

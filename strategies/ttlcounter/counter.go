@@ -73,7 +73,7 @@ func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strat
 // Close implements [strategies.Strategy]. There is nothing to release.
 func (c *counter) Close(context.Context) error { return nil }
 
-// failClosed is the decision where Redis gave none: reject. A caller that gave up
+// failClosed is the decision if Redis gave none: reject. A caller that gave up
 // has made no decision at all, whatever Redis did.
 func failClosed(ctx context.Context, err error) (quota.Decision, error) {
 	if ctx.Err() != nil {

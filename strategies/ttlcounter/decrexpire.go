@@ -67,7 +67,7 @@ type decrExpire struct {
 
 // once remembers which counts this process has created, of one window: with the
 // next window's first key it forgets those of the last. A key that is created
-// once more stays as it is, so that forgetting costs a command and nothing else.
+// once more stays unchanged, so forgetting costs a command and nothing else.
 type once struct {
 	// mu is never held across anything that waits.
 	mu    sync.Mutex
@@ -121,7 +121,7 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	return decide(left >= 0, left, &w.Span, now), nil
 }
 
-// initialise creates the count at the limit where it is not there.
+// initialise creates the count at the limit if it is not there.
 func (s *decrExpire) initialise(ctx context.Context, key, label string, p *quota.Policy, ttl time.Duration) error {
 	if s.once == nil {
 		if err := s.redis.SetNX(ctx, key, p.Limit, ttl).Err(); err != nil {

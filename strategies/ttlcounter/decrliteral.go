@@ -17,7 +17,7 @@ var decrLiteralMeta = strategies.Meta{
 	Counts: quota.CountsAttempts,
 	Record: ofRecord("ADR-009"),
 	// Nothing is promised about rejections: the count starts at 0 and not at the
-	// limit, so that every request may meet one.
+	// limit, so every request may meet one.
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
@@ -29,7 +29,7 @@ var decrLiteralMeta = strategies.Meta{
 
 // decrLiteral is ADR-009's pseudo-code and nothing else. DECR on a missing key
 // gives -1, so the first request is rejected, the result that would set the
-// expiry never comes up, and the key stays for ever.
+// expiry never comes up, and the key stays forever.
 //
 // It is no Provisioner: whatever initialised the count would be the very step
 // that the pseudo-code leaves out.

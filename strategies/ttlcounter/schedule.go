@@ -9,8 +9,8 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// schedule is what an operator's reset job goes by: whose counters there are, and
-// which window they belong to. All instances of a run see the same one.
+// schedule tells an operator's reset job whose counters there are, and which
+// window they belong to. All instances of a run see the same one.
 type schedule struct {
 	late   time.Duration // after a window's begin
 	missed int64         // every so many resets; 0 is none

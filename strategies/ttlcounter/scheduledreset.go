@@ -124,7 +124,7 @@ func (s *scheduledReset) Jobs() []strategies.Job {
 	}}
 }
 
-// reset deletes the counters of every policy of which a window has begun. Where that
+// reset deletes the counters of every policy of which a window has begun. If that
 // fails it is tried again from the start.
 func (s *scheduledReset) reset(ctx context.Context) (changed bool, err error) {
 	for _, d := range s.schedule.due(s.clock.Now()) {

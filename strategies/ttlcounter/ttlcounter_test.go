@@ -204,7 +204,7 @@ func TestRejectedAttempts(t *testing.T) {
 	})
 }
 
-// behind is a clock that reads the given moments, the last one for ever.
+// behind is a clock that reads the given moments, the last one forever.
 type behind struct {
 	clock.Wall
 	times []time.Time

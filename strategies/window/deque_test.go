@@ -67,7 +67,7 @@ func TestDequesStay(t *testing.T) {
 	}
 }
 
-// TestDequePerProcess: each instance has its own, so that the limit comes once
+// TestDequePerProcess: each instance has its own, so the limit comes once
 // per instance. That is the bound of the declared clause, too.
 func TestDequePerProcess(t *testing.T) {
 	env := strategies.Env{Clock: &dial{now: start}, Shared: new(strategies.Shared), Instances: 3}

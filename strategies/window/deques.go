@@ -39,8 +39,8 @@ type moment struct {
 
 func newDeques(c quota.Clock) *deques { return &deques{clock: c, m: map[account]*deque{}} }
 
-// take admits what fits beside the units of the last window's length. Rejected
-// requests leave no trace.
+// take admits what fits next to the units of the last window's length.
+// Rejected requests leave no trace.
 func (s *deques) take(req quota.Request) quota.Decision {
 	p := req.Policy
 	s.mu.Lock()

@@ -6,7 +6,7 @@
 // A numbered window lets through its limit at its end and once more at the next
 // one's beginning, twice the limit within one length of time. A deque does not,
 // but each process has its own. Both are offered for fixed windows, full
-// hours among them, and for rolling ones, so that either way of counting can be held against either promise.
+// hours among them, and for rolling ones, so that either way of counting can be checked against either promise.
 package window
 
 import (

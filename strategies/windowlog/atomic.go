@@ -57,7 +57,7 @@ func init() {
 // atomicLog is one instance of sql-window-log-atomic.
 type atomicLog struct {
 	log
-	// isolation is serializable where there is no lock, and the server's otherwise.
+	// isolation is serializable if there is no lock, and the server's otherwise.
 	isolation               pgx.TxOptions
 	locked, waited, retries atomic.Int64
 }
@@ -65,7 +65,7 @@ type atomicLog struct {
 var _ strategies.Meter = (*atomicLog)(nil)
 
 // Take implements strategies.Strategy: four statements for a rejection and five
-// where the request is admitted, again for each time that the transaction is ended
+// if the request is admitted, again for each time that the transaction is ended
 // for a conflict.
 func (l *atomicLog) Take(ctx context.Context, req quota.Request) (d quota.Decision, err error) {
 	for {

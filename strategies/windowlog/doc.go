@@ -7,8 +7,8 @@
 // admitted. sql-window-log-atomic does both in one transaction that no other of the
 // same subject overlaps with.
 //
-// Rows carry the moment of the request by the application's clock. Where windows
-// follow each other they carry the window's number too, so that a window begins
+// Rows carry the moment of the request by the application's clock. If windows
+// follow each other they carry the window's number too, so a window begins
 // with nothing.
 package windowlog
 
@@ -91,7 +91,7 @@ func (v view) count(ctx context.Context, on family.DB, s quota.Subject, p *quota
 	return n, format.Wrapf(err, "count the window's rows")
 }
 
-// admit counts the rows, and adds one where the limit leaves room for it.
+// admit counts the rows, and adds one if the limit leaves room for it.
 func (v view) admit(ctx context.Context, on family.DB, req quota.Request) (quota.Decision, error) {
 	p := req.Policy
 	n, err := v.count(ctx, on, req.Subject, p)

@@ -43,7 +43,7 @@ func init() {
 // windowLog is one instance of sql-window-log.
 type windowLog struct{ log }
 
-// Take implements strategies.Strategy: one statement for a rejection, two where the
+// Take implements strategies.Strategy: one statement for a rejection, two if the
 // request is admitted.
 func (l *windowLog) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	// The moment is looked at once there is a connection: while a caller waits for

@@ -37,7 +37,7 @@ type ledger map[[2]string]entry
 // ledgerTitle is the first line of the committed file.
 var ledgerTitle = []string{"what", "unit", "against", "median", "least", "most"}
 
-// readLedger reads the committed file. Where there is none, nothing is committed.
+// readLedger reads the committed file. If there is none, nothing is committed.
 func readLedger(path string) (ledger, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func (l ledger) worse(r row, base string) (reason string) {
 	case s == nil:
 		return fmt.Sprintf("no figure, and %s is committed", digits(e.median))
 	}
-	by, apart := s.median/e.median-1, s.least > e.median // by is infinite where 0 is committed
+	by, apart := s.median/e.median-1, s.least > e.median // by is infinite if 0 is committed
 	if r.more {
 		by, apart = 1-s.median/e.median, s.most < e.median
 	}

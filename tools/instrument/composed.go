@@ -188,7 +188,7 @@ func goBench(name, what, pattern string) probe {
 }
 
 // records replaces the names of reference results by their paths, and has a report
-// written beside them where it is removed.
+// written next to them if it is removed.
 func records(t *tool, args []string) []string {
 	out := args[:1:1]
 	for _, name := range args[1:] {

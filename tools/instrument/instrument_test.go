@@ -192,7 +192,7 @@ func TestFromCSV(t *testing.T) {
 	}
 }
 
-// TestLoadBy runs redis-benchmark on a server of ours, both confined where the system
+// TestLoadBy runs redis-benchmark on a server of ours, both confined if the system
 // allows it.
 func TestLoadBy(t *testing.T) {
 	program, err := exec.LookPath("redis-benchmark")
@@ -330,8 +330,8 @@ func worktrees(t *testing.T) string {
 	return strings.Join(found, "\n")
 }
 
-// TestAgainstHead runs the program: a small benchmark of the last commit beside this
-// tree, and a package that neither has.
+// TestAgainstHead runs the program: a small benchmark of the last commit next to
+// this tree, and a package that neither has.
 func TestAgainstHead(t *testing.T) {
 	testenv.Long(t)
 	before := worktrees(t)

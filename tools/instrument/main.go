@@ -1,15 +1,15 @@
 //go:build unix
 
 // Command instrument says whether the instrument got faster: it builds an earlier
-// commit beside this working tree, runs both in turns and prints the ratio of each
-// figure. It also runs redis-benchmark and this tree's placements beside ours.
+// commit next to this working tree, runs both in turns and prints the ratio of each
+// figure. It also runs redis-benchmark and this tree's placements next to ours.
 //
 //	go run ./internal/instrument [-base 98043b8] [-pairs 5] [-only REGEXP] [-long] [-commit]
 //
-// Ratios are committed beside it: of two builds, or to a limit in the same run. It
-// exits with 1 if a row fell a tenth behind its committed ratio, where something
-// differs that has to be the same on both sides, or where a probe failed, with 2 if nothing can be compared, and
-// with 130 after Ctrl-C. The commit's worktree is removed in each case.
+// Ratios are committed next to it: of two builds, or to a limit in the same run. It exits with 1 if a row
+// fell a tenth behind its committed ratio, if something differs that has to be the same on both sides, or if
+// a probe failed, with 2 if nothing can be compared, and with 130 after Ctrl-C. The commit's worktree is
+// removed in each case.
 package main
 
 import (
@@ -92,7 +92,7 @@ func run(ctx context.Context, all []probe, args []string, stdout, stderr io.Writ
 	return 0
 }
 
-// pick returns the probes whose names match. Where none is named these are the tables'.
+// pick returns the probes whose names match. If none is named these are the tables'.
 func pick(all []probe, only string, withLong bool) (picked []probe, err error) {
 	re, err := regexp.Compile(only)
 	if err != nil {
@@ -116,13 +116,13 @@ type tool struct {
 	stderr     io.Writer
 	dir        string // temporary
 	base, here *side  // base is nil if no probe needs it
-	named      string // the commit: the beginning of its hash, which is what committed files name it by
+	named      string // the commit: the beginning of its hash, by which committed files name it
 	worktree   bool
 	given      []module  // that the base was built with, in this tree's versions
 	others     []float64 // shares of the processors that other programs took, by sample
 }
 
-// open makes the sides. The commit's worktree is made where a probe needs it.
+// open makes the sides. The commit's worktree is made if a probe needs it.
 func (t *tool) open(ctx context.Context, picked []probe, base string) (err error) {
 	root, err := program.Root(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func (t *tool) measure(ctx context.Context, picked []probe, n int, committed led
 }
 
 // take takes up to n pairs of samples, or makes the probe's check, and adds what came
-// of it to the report. Where a row seems to have fallen behind, as many pairs again
+// of it to the report. If a row seems to have fallen behind, as many pairs again
 // decide it.
 func (p probe) take(ctx context.Context, t *tool, n int, rep *report) (err error) {
 	if p.check != nil {

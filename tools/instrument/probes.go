@@ -321,7 +321,7 @@ type recorded struct {
 	Placement struct{ Harness, Stores string }
 }
 
-// read returns the runs of a results.json, with times where schema 2 has them.
+// read returns the runs of a results.json, with times if schema 2 has them.
 func read(out *output) ([]recorded, error) {
 	text, err := os.ReadFile(filepath.Join(out.dir, "out", "results.json"))
 	if err != nil {

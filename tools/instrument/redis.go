@@ -42,7 +42,7 @@ func saturated(clients int, more ...string) []string {
 
 // besideRedisBenchmark compares a closed loop of incr-expire with redis-benchmark on
 // a server that is started as the run starts its own. Both clients and both servers
-// are on the same cores. Further arguments are the run's: where it does not know the
+// are on the same cores. Further arguments are the run's: if it does not know the
 // flag there is no figure.
 func besideRedisBenchmark(clients int, more ...string) probe {
 	p := probe{name: fmt.Sprintf("redis-benchmark %d", clients), pkg: cli, group: theirsAndOurs, metrics: named(format.Plural(int64(clients), "client", "clients") + ": ")}

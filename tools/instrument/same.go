@@ -42,7 +42,7 @@ func (c *checked) lines() []string {
 	return out
 }
 
-// differ notes that something is not the same, with the reason where there is one.
+// differ notes that something is not the same, with the reason if there is one.
 func (c *checked) differ(reasons map[string]string, name, how string) {
 	if why := reasons[name]; why != "" {
 		c.explained = append(c.explained, name+": "+how+": "+why)
@@ -87,7 +87,7 @@ const (
 
 var presets = []string{"adr-005-day", "adr-008-month", "adr-008-month-end"}
 
-// simulated is what a simulation came to. Trace is a hash of all that happened, where
+// simulated is what a simulation came to. Trace is a hash of all that happened, if
 // the side records one.
 type simulated struct {
 	Trace                                string
@@ -106,8 +106,8 @@ func (s *simulated) decisions() string {
 }
 
 // compareSimulations simulates every strategy that both sides have under every preset,
-// from one seed, and compares the hashes of all that happened, or where one side
-// records none what was decided.
+// from one seed, and compares the hashes of all that happened, or what was decided if
+// one side records none.
 func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 	c.what = sameSeed
 	reasons, err := t.reasonsOf(sameSeed)

@@ -102,7 +102,7 @@ type output struct {
 }
 
 // execute runs a program to its end. An interruption is passed on, so that it can stop
-// what it started. Where the program fails there is an output beside the error.
+// what it started. If the program fails there is an output in addition to the error.
 func execute(ctx context.Context, dir, program string, args ...string) (*output, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var stdout, stderr bytes.Buffer

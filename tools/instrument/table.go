@@ -51,7 +51,7 @@ type metric struct {
 	// seconds is the time in which the figure, a time, has to stay. A time is never
 	// committed.
 	seconds float64
-	// wanted is the aim: of the ratio, or of the figure where it has a limit. 0 is none.
+	// wanted is the aim: of the ratio, or of the figure if it has a limit. 0 is none.
 	wanted float64
 }
 
@@ -116,7 +116,7 @@ const (
 	moreMemory = "more"
 )
 
-// verdict says which side is better where all pairs agree.
+// verdict says which side is better if all pairs agree.
 func (r row) verdict() string {
 	ratios := r.ratios()
 	better, worse := faster, slower

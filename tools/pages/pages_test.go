@@ -19,8 +19,8 @@ const (
 	committed = "../../docs/strategies"
 )
 
-// TestPagesAreCurrent: what is committed is what this program writes from the committed
-// records.
+// TestPagesAreCurrent: the committed pages are those that this program writes from the
+// committed records.
 func TestPagesAreCurrent(t *testing.T) {
 	const refresh = "run make pages, and commit what it writes"
 	out := t.TempDir()
@@ -51,7 +51,7 @@ func TestPagesAreCurrent(t *testing.T) {
 }
 
 // TestBaselineHasEveryStrategy: each took part in the committed run, was searched
-// where it can be, or is skipped with the reason.
+// if it can be, or is skipped with the reason.
 func TestBaselineHasEveryStrategy(t *testing.T) {
 	const refresh = "run make -C tools baseline, and commit what it writes"
 	var f results.File

@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// Exit codes beside 0.
+// Exit codes other than 0.
 const (
 	Failed      = 1
 	Usage       = 2
@@ -43,7 +43,7 @@ func New(name string, stderr io.Writer) *Program {
 	return p
 }
 
-// Begin reads the arguments. Where ok is false the program ends with the code: help was
+// Begin reads the arguments. If ok is false the program ends with the code: help was
 // asked for, or an argument is wrong, and that is said already.
 func (p *Program) Begin(args []string) (code int, ok bool) {
 	switch err := p.Parse(args); {
@@ -57,7 +57,7 @@ func (p *Program) Begin(args []string) (code int, ok bool) {
 }
 
 // Fail says why the program ends and returns the code that it ends with: the one given,
-// or Interrupted where the context has ended.
+// or Interrupted if the context has ended.
 func (p *Program) Fail(ctx context.Context, code int, err error) int {
 	if ctx.Err() != nil {
 		code, err = Interrupted, errors.New("interrupted")

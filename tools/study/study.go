@@ -161,12 +161,12 @@ func pairs(rng *rand.Rand, w []round) (base, head []round) {
 type source struct {
 	name   string
 	window func(rng *rand.Rand) (throughput, reference []float64)
-	// noise is what a reference loop does in addition where the source has none of its own.
+	// noise is what a reference loop does in addition if the source has none of its own.
 	noise func(rng *rand.Rand) []float64
 }
 
 // recorded are series of throughput alone: the reference loop shows nothing of what the
-// machine did. Where something is added to that, it has the noise of another window.
+// machine did. If something is added to that, it has the noise of another window.
 func recorded(name string, series [][]float64) source {
 	return source{
 		name: name,
@@ -219,7 +219,7 @@ func (s source) on(rng *rand.Rand, speed func(i int) float64) []round {
 	return out
 }
 
-// blind is the same where the reference loop has nothing of the change.
+// blind is the same if the reference loop has nothing of the change.
 func (s source) blind(rng *rand.Rand, speed func(i int) float64) []round {
 	out := s.plain(rng)
 	for i := range out {

@@ -38,7 +38,7 @@ func TestGeneratedSeries(t *testing.T) {
 	}
 }
 
-// TestRecordedSeries holds the rule against series of real machines, where there are any.
+// TestRecordedSeries checks the rule against series of real machines, if there are any.
 func TestRecordedSeries(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(os.Getenv("QUOTABENCH_NOISE"), "*.csv"))
 	if err != nil || os.Getenv("QUOTABENCH_NOISE") == "" || len(paths) == 0 {

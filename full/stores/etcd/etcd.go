@@ -51,7 +51,7 @@ var _ stores.Keeper = (*Store)(nil)
 type common = keep.Common
 
 // Open opens the etcd that spec names: "auto", "process" or URLs. auto is process
-// where etcd is found on this machine, and else an [stores.AbsentError].
+// if etcd is found on this machine, and otherwise an [stores.AbsentError].
 //
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
@@ -76,7 +76,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 // with e.
 func (e *Store) Admin() *clientv3.Client { return e.admin }
 
-// Close ends the admin client and, where the server was started here, the server
+// Close ends the admin client and, if the server was started here, the server
 // and its directory. On another server it tries again to remove what could not be
 // removed. Only the first call does anything; all return its error.
 func (e *Store) Close() error {

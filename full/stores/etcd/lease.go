@@ -27,8 +27,8 @@ const (
 // board is the cluster as a [keep.Board].
 type board struct {
 	*Store
-	// lease is what the key of this process expires by; 0 if there is none yet. Its
-	// methods are not called at once.
+	// lease is the lease by which the key of this process expires; 0 if there is
+	// none yet. Its methods are not called at once.
 	lease clientv3.LeaseID
 }
 
@@ -98,7 +98,7 @@ func (b *board) put(ctx context.Context, us string) error {
 		return rpctypes.ErrLeaseNotFound
 	}
 	if _, err := b.admin.Put(ctx, leaseKey(), us, clientv3.WithLease(b.lease)); err != nil {
-		return err // at once, where there is no server: the next call waits for one
+		return err // at once, if there is no server: the next call waits for one
 	}
 	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()

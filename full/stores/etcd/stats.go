@@ -17,8 +17,8 @@ import (
 // maxMetrics bounds what is read of a server's metrics, in bytes.
 const maxMetrics = 4 << 20
 
-// Stats reads the metrics of the first member, which etcd serves beside its API.
-// Known is false if they are not to be had. Commands are calls.
+// Stats reads the metrics of the first member, which etcd serves next to its
+// API. Known is false if they are not to be had. Commands are calls.
 func (e *Store) Stats(ctx context.Context) (stores.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()

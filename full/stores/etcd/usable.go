@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// checkFor is how long the key of a check lives where it cannot be removed, in seconds.
+// checkFor is how long the key of a check lives if it cannot be removed, in seconds.
 const checkFor = 10
 
 // usable tries what every run does on a cluster that was running already: write a key

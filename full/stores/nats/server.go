@@ -84,7 +84,7 @@ func config(name, addr, data, password string, o stores.Options) string {
 }
 
 // connect makes the admin client, and makes sure that the server has JetStream, and
-// the name where one is given: another program could have got the port.
+// the name if one is given: another program could have got the port.
 func (n *Store) connect(ctx context.Context, name string, more ...natsgo.Option) (err error) {
 	timeout := firstTimeout
 	if name == "" {

@@ -84,9 +84,9 @@ var (
 	_ stores.Placed = (*Store)(nil)
 )
 
-// Open opens what spec names: "auto", "process" or URLs. auto is process where the
-// programs are found on this machine, and else an [stores.AbsentError]. A service of a
-// user's own is sent no request, which it would count.
+// Open opens what spec names: "auto", "process" or URLs. auto is process if the
+// programs are found on this machine, and otherwise an [stores.AbsentError]. A service
+// of a user's own is sent no request, which it would count.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	switch {
 	case spec == "auto" || spec == "process":

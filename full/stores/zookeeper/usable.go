@@ -13,7 +13,7 @@ import (
 )
 
 // usable tries what every run does on servers that were running already: make a node,
-// write to it, read it, list its neighbours, and remove it. It goes with the session where
+// write to it, read it, list its neighbours, and remove it. It goes with the session if
 // it cannot be removed.
 func (z *Store) usable(ctx context.Context) error {
 	ctx, end := context.WithTimeout(ctx, dialTimeout)

@@ -52,7 +52,7 @@ var _ stores.Keeper = (*Store)(nil)
 type common = keep.Common
 
 // Open opens the ZooKeeper that spec names: "auto", "process" or URLs. auto is
-// process where ZooKeeper is found on this machine, and else an
+// process if ZooKeeper is found on this machine, and otherwise an
 // [stores.AbsentError].
 //
 // Errors are of one line, say how to go on, and hold no password.
@@ -78,7 +78,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 // with z.
 func (z *Store) Admin() *zk.Conn { return z.admin }
 
-// Close ends the admin client and, where the server was started here, the server
+// Close ends the admin client and, if the server was started here, the server
 // and its directory. On another server it tries again to remove what could not be
 // removed. Only the first call does anything; all return its error.
 func (z *Store) Close() error {

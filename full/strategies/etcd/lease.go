@@ -25,7 +25,7 @@ type leases struct {
 	held  map[time.Time]clientv3.LeaseID
 }
 
-// with calls put with the lease of a window, and once more with a new one where
+// with calls put with the lease of a window, and once more with a new one if
 // the lease has ended too early.
 func (l *leases) with(ctx context.Context, span quota.Span, put func(clientv3.LeaseID) error) error {
 	id, err := l.get(ctx, span, 0)

@@ -24,7 +24,7 @@ type reply struct {
 const answerWait = 3 * time.Second
 
 // ask puts a message into the stream and waits for the consumer's answer. There is none
-// where the stream was removed with the message in it.
+// if the stream was removed with the message in it.
 func (q *queue) ask(ctx context.Context, o order) (answer, error) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, err

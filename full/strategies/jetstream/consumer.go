@@ -16,7 +16,7 @@ import (
 )
 
 // consumer decides. There is one in a run, in the first instance. Its counters are
-// what the stream says, so that it has them again after it was lost.
+// what the stream says, so it has them again after it was lost.
 type consumer struct {
 	nats  *nats.Conn
 	clock quota.Clock

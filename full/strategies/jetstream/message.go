@@ -54,8 +54,8 @@ func encode(v any) []byte {
 	return b
 }
 
-// names of the stream and of what goes over NATS beside it. NATS takes no colons in
-// names, and dots separate the parts of its subjects.
+// names of the stream and of what goes over NATS in addition. NATS takes no colons
+// in names, and dots separate the parts of its subjects.
 type names struct{ stream string }
 
 func newNames(prefix string) names {

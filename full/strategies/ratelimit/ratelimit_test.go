@@ -264,7 +264,7 @@ func TestPlantedLeak(t *testing.T) {
 }
 
 // TestPlantedErrors: a service that fails every 50th call has errors of 2 %, and one that
-// fails every 7th still has a run: the cost probe goes on where it meets an error.
+// fails every 7th still has a run: the cost probe goes on when it meets an error.
 func TestPlantedErrors(t *testing.T) {
 	for every, want := range map[int64]int64{50: 8, 7: 57} {
 		r := run(t, "envoy-ratelimit:domain=edge", "5 calls per rolling 1h", serve(t, &planted{admits: 5, fails: every, used: map[string]int64{}}), nil)

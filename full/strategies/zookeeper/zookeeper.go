@@ -47,7 +47,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		return nil, errors.New("zookeeper-counter needs ZooKeeper")
 	}
 	c := &counter{zk: conn, clock: env.Clock, root: rootOf(env.Prefix), sync: env.Options.Bool("sync")}
-	// Nodes are for those alone who have logged in as we did; where nobody does, for
+	// Nodes are for those alone who have logged in as we did; if nobody does, for
 	// all.
 	c.acl = zk.AuthACL(zk.PermAll)
 	create := func() (string, error) { return conn.Create(c.root, nil, zk.FlagPersistent, c.acl) }

@@ -18,7 +18,7 @@ import (
 func Allowed() (s Set, ok bool) { return allowed(0) }
 
 // AllowedTo returns the cores that any thread of a process may use. ok is false if
-// the system cannot tell, or where the process is gone.
+// the system cannot tell, or if the process is gone.
 func AllowedTo(pid int) (s Set, ok bool) {
 	_, err := eachThread(pid, map[int]bool{}, func(tid int) error {
 		if own, known := allowed(tid); known {
@@ -121,7 +121,7 @@ func eachThread(pid int, seen map[int]bool, do func(tid int) error) (fresh bool,
 // ConfineSelf lets this process, without its children, run on the cores alone.
 // Threads that it starts later inherit that. free takes it back: threads of before
 // get their own cores again, and those begun since get the calling thread's of
-// before. Where an error is returned all is as it was.
+// before. If an error is returned all is as it was.
 func ConfineSelf(s Set) (free func() error, err error) {
 	mask, err := maskOf(s)
 	if err != nil {
@@ -211,7 +211,7 @@ func children(pid int) (out []int) {
 }
 
 // Adjacent returns the cores of s in an order in which those that share a physical
-// core stand side by side, and so do those of one package. Where the system does
+// core stand side by side, and so do those of one package. If the system does
 // not tell it is the order of their numbers.
 func Adjacent(s Set) []int {
 	type place struct{ pkg, core, n int }

@@ -20,7 +20,7 @@ type column[T any] struct {
 	of   func(row T) string
 }
 
-// table renders rows as RFC 4180 has it, but for line ends of one character.
+// table renders rows as RFC 4180 has it, except for line ends of one character.
 func table[T any](columns []column[T], rows []T) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -72,7 +72,7 @@ func optional[T any](c column[T], has func(T) bool) column[T] {
 	return c
 }
 
-// RunsCSV renders a row per run and round. An open loop beside a closed one is a row of
+// RunsCSV renders a row per run and round. An open loop next to a closed one is a row of
 // its own, after that. Columns that end in _ns are nanoseconds, in _s seconds, in _per_s
 // per second, and costs are per decision. What a run does not have is empty. Columns that
 // begin with all_ are of all kept rounds together, as reports show them, and the same in

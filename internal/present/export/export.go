@@ -29,14 +29,14 @@ var Units = func() (lines string) {
 
 // Metrics are the figures of a round. The leak is always among them. Left out is what
 // the strategy promises to be 0, as long as it is: false rejects if a clause allows
-// none, and drift where no leak is allowed either.
+// none, and drift if no leak is allowed either.
 func Metrics(r *results.Run) []Metric {
 	return append(Timings(r), Correctness(r)...)
 }
 
 // Timings are those of [Metrics] that are measured on a clock. Only a closed loop has
 // a time per decision: an open one has a rate that was asked for. The ratio is the
-// throughput by that of the reference loop of the same round.
+// throughput divided by that of the reference loop of the same round.
 func Timings(r *results.Run) []Metric {
 	return clocked(r, r.Audit.ResponseValid() || !r.Audit.TimingsValid)
 }
@@ -95,7 +95,7 @@ func (g *group) timed() []*results.Run {
 }
 
 // grouped puts the rounds of each strategy and setting together, in order of
-// appearance. The open loop beside a closed one is a group of its own.
+// appearance. The open loop next to a closed one is a group of its own.
 func grouped(f *results.File) (out []group) {
 	at := map[string]int{}
 	condensed := map[string]*results.Summary{}

@@ -22,10 +22,10 @@ func SubName(label, workload string) string {
 
 // GoBench renders runs in Go's benchmark format, a line per strategy and round, with
 // the names and units of go test -bench, so that benchstat compares the two. What runs
-// of a file differ in beside strategy and workload, and a loop that is open, become
-// further keys. Rounds that are not behind the timings of reports have none here, and
-// rounds whose correctness figures do not count are left out with a comment. Stores are named as the
-// benchmark names them, since figures on different ones are not compared.
+// of a file differ in, other than strategy and workload, and a loop that is open, become further
+// keys. Rounds that are not behind the timings of reports have none here, and rounds whose
+// correctness figures do not count are left out with a comment. Stores are named as the benchmark
+// names them, since figures on different ones are not compared.
 func GoBench(f *results.File) []byte {
 	var b bytes.Buffer
 	host := &f.Provenance.Host
@@ -95,7 +95,7 @@ func further(groups []group) (out []benchKey) {
 		differs := false
 		for _, g := range groups {
 			r := g.runs[0]
-			// The open loop beside a closed one differs from it by what makes it open.
+			// The open loop next to a closed one differs from it by what makes it open.
 			name := SubName(r.Params.Label, r.Workload)
 			if k.name != "loop" {
 				name += "/" + r.Params.Loop

@@ -69,7 +69,7 @@ func HGRM(f *results.File) ([]Percentiles, error) {
 }
 
 // Name is what tells it from others of the same file: label, loop, kind, and the
-// number of the setting where it is not the first.
+// number of the setting if it is not the first.
 func (p *Percentiles) Name() string {
 	name := p.Label + "-" + p.Loop + "-" + p.Kind
 	if p.Number > 1 {

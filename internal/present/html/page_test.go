@@ -222,7 +222,7 @@ func TestSeveral(t *testing.T) {
 }
 
 // TestStrictestBound: of several clauses on leaks the one that allows for the least
-// stands beside the worst window, wherever it is declared.
+// stands next to the worst window, wherever it is declared.
 func TestStrictestBound(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	clauses := []results.Clause{
@@ -241,7 +241,7 @@ func TestStrictestBound(t *testing.T) {
 }
 
 // TestConditionsOfTheAnswer: the page has the conditions that the terminal prints, and what
-// the design record promises beside what is declared.
+// the design record promises in addition to what is declared.
 func TestConditionsOfTheAnswer(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008: one crosses", Bound: 1, Certain: 4, Verdict: results.Broken}}

@@ -182,7 +182,7 @@ func percentileText(p results.Percentile, notes *figures.Notes) string {
 	return cell
 }
 
-// explained are notes on this page, where other tables stand than on a terminal.
+// explained are notes on this page, whose tables are not those on a terminal.
 func explained(notes *figures.Notes) (out []string) {
 	for _, n := range notes.Lines() {
 		out = append(out, strings.ReplaceAll(n, ", see MEASUREMENT VALIDITY", ", see measurement validity"))

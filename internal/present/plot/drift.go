@@ -17,8 +17,8 @@ const driftTitle = "Drift at the end of each round"
 
 // Drift draws how far counters were from the truth when nothing was in flight any more,
 // round by round: the worst reading with its sign, in percent of the limit. Rounds begin
-// with counters of their own, so that the lines are no trend. Strategies without drift
-// are named; where there is none at all, it returns [ErrNothingToPlot].
+// with counters of their own, so the lines are no trend. Strategies without drift
+// are named; if there is none at all, it returns [ErrNothingToPlot].
 func Drift(f results.File) (*Plot, error) {
 	all := plotted(f)
 	var lines []line
@@ -58,7 +58,7 @@ func Drift(f results.File) (*Plot, error) {
 	return g.plot(), nil
 }
 
-// driftOf is the drift of a strategy by round. It is not known where no counter was
+// driftOf is the drift of a strategy by round. It is not known if no counter was
 // read.
 func driftOf(runs []results.Run, s series) (l line, known bool) {
 	l.name = s.label

@@ -29,7 +29,7 @@ type panel struct {
 }
 
 const (
-	swatchWidth = vg.Length(30)  // of a line's sample beside its name
+	swatchWidth = vg.Length(30)  // of a line's sample next to its name
 	nameGap     = vg.Length(14)  // from an area to the sample
 	nameWidth   = vg.Length(170) // of a name, at most
 	panelTitle  = vg.Length(30)  // room above an area for its title
@@ -139,7 +139,7 @@ func (p *panel) drawNames(c draw.Canvas) {
 }
 
 // spread returns the middles of names that want to be at given heights, with room for
-// each, between lo and hi. The first of a list is the topmost where several end at one
+// each, between lo and hi. The first of a list is the topmost if several end at one
 // height.
 func spread(wanted, heights []vg.Length, lo, hi vg.Length) []vg.Length {
 	order := make([]int, len(wanted))

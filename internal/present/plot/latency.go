@@ -31,7 +31,7 @@ const latencyTitle = "Latency by percentile"
 const crowd = 12
 
 // Latency draws latency by percentile, one line per strategy. A line ends
-// where there are too few samples, or too few separate stalls, to go on. Strategies that
+// when there are too few samples, or too few separate stalls, to go on. Strategies that
 // decide within the process have a frame of their own, and many strategies are split by store.
 func Latency(f results.File) (*Plot, error) {
 	all := plotted(f)
@@ -125,7 +125,7 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 }
 
 // ceiling is the highest latency that a panel shows: that of its slowest line, or of
-// the next one where the slowest would press all others together.
+// the next one if the slowest would press all others together.
 func ceiling(curves []curve) float64 {
 	curves = slices.SortedFunc(slices.Values(curves), func(a, b curve) int { return cmp.Compare(a.last().Y, b.last().Y) })
 	n, lo := len(curves), math.Inf(1)
@@ -245,7 +245,7 @@ var bareStyle = seriesStyle{
 	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: groundedGlyph{lineGlyph{draw.RingGlyph{}, 1.2}}},
 }
 
-// bareCurve is what a bare client saw in the same rounds. There is one where all
+// bareCurve is what a bare client saw in the same rounds. There is one if all
 // strategies shared a setting.
 func bareCurve(all []series) (curve, bool) {
 	other := func(s series) bool { return s.AtRate().Params.RatePerS != all[0].AtRate().Params.RatePerS }

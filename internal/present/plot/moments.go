@@ -9,8 +9,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// momentsAxis is linear from the start of a series to its last sample: dates where it
-// has a calendar, and the time since the start elsewhere.
+// momentsAxis is linear from the start of a series to its last sample: dates if it
+// has a calendar, and the time since the start otherwise.
 func momentsAxis(a *plot.Axis, s *results.Series) {
 	end := time.Duration(s.Samples[len(s.Samples)-1].AtNS)
 	spanAxis(a, "time since the start", float64(end))
@@ -30,7 +30,7 @@ func spanAxis(a *plot.Axis, title string, end float64) {
 	a.Min, a.Max = 0, max(end, 1)
 }
 
-// dates are a stretch of time and its ticks: dates, and hours where it is short.
+// dates are a stretch of time and its ticks: dates, and hours if it is short.
 func dates(start time.Time, span time.Duration) (title string, ticks plot.ConstantTicks) {
 	last := start.Add(span)
 	title = fmt.Sprintf("%s to %s", start.Format("2 January 2006 15:04"), last.Format("2 January 2006 15:04 MST"))

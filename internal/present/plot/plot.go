@@ -17,7 +17,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// ErrNothingToPlot is returned where no run has the figures that a plot shows.
+// ErrNothingToPlot is returned if no run has the figures that a plot shows.
 var ErrNothingToPlot = errors.New("nothing to plot")
 
 // Plot is a drawing of a fixed size, ready to be rendered. The same results give
@@ -67,7 +67,7 @@ func (p *Plot) Render(ext string) ([]byte, error) {
 	}
 }
 
-// maxDots is where looking for places begins to take seconds, and reading too.
+// maxDots is the number from which looking for places takes seconds, and reading too.
 const maxDots = 100
 
 func tooMany(strategies int) error {
@@ -159,7 +159,7 @@ func captionOf(f results.File, s *results.Summary, parts ...string) string {
 }
 
 // closedCaption is about the loop that throughput is taken from, which may have an
-// open one beside it.
+// open one next to it.
 func closedCaption(f results.File, all []series) string {
 	closed := make([]series, len(all))
 	for i := range all {

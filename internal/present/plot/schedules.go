@@ -24,9 +24,9 @@ type scheduleRow struct {
 const schedulesTitle = "Leaks among schedules, and under load"
 
 // Schedules draws, for each strategy, the share of leaking schedules that an
-// exploration counted beside the share of trials that leaked in a run. The first is no
-// probability: real schedules are not equally likely. It returns [ErrNothingToPlot]
-// where no strategy is in both records.
+// exploration counted next to the share of trials that leaked in a run. The first is
+// no probability: real schedules are not equally likely. It returns [ErrNothingToPlot]
+// if no strategy is in both records.
 func Schedules(x *results.Exploration, f results.File) (*Plot, error) {
 	var notes captions
 	var rows []scheduleRow

@@ -154,7 +154,7 @@ func actorHead(c *results.Column) []string {
 	return []string{"job " + c.Name}
 }
 
-// addRows decides how each step is drawn. What a command answered is told where
+// addRows decides how each step is drawn. What a command answered is told when
 // the answer arrives.
 func (c *chart) addRows(f *results.Finding) {
 	pending := map[int]string{}

@@ -207,8 +207,8 @@ func (d *drawing) row(c *chart, r *row) {
 	}
 }
 
-// label sets lines beside the actor's lifeline, on the side of the store, the last
-// one at y.
+// label sets lines next to the actor's lifeline, on the side of the store, the
+// last one at y.
 func (d *drawing) label(c *chart, r *row, lines []string, y float64, colour color.Color) {
 	x, align := c.lanes[r.lane].x+labelRoom, text.XLeft
 	if c.lanes[r.store].x < c.lanes[r.lane].x {

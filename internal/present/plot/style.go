@@ -174,7 +174,7 @@ func pale(c color.Color) color.Color {
 }
 
 // styleOf returns the style of the n-th line. Colours, dashes and markers have
-// cycles of 7, 4 and 8, so that 56 styles differ, neighbours differ in all three,
+// cycles of 7, 4 and 8, so 56 styles differ, neighbours differ in all three,
 // and lines of one colour differ in both others: no reader has to tell two lines
 // apart by colour alone.
 func styleOf(n int) seriesStyle {

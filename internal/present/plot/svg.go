@@ -23,8 +23,8 @@ const (
 )
 
 // SVG renders the plot as a stand-alone SVG document, which may also stand in an HTML
-// page beside others: its identifiers are its own. Every text states the width that it
-// was laid out with, so that no font makes labels overlap.
+// page next to others: its identifiers are its own. Every text states the width that
+// it was laid out with, so that no font makes labels overlap.
 func (p *Plot) SVG() ([]byte, error) {
 	body, err := p.body()
 	if err != nil {

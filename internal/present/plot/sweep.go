@@ -21,7 +21,7 @@ type Quantity struct {
 	axis  func(a *plot.Axis, values []float64)
 	// show renders a value for people.
 	show func(v float64) string
-	// rare quantities are not worth a drawing where they are 0 everywhere.
+	// rare quantities are not worth a drawing if they are 0 everywhere.
 	rare bool
 }
 

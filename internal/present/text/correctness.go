@@ -114,7 +114,7 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 	return parts
 }
 
-// rollingLines renders what tumbling windows let through around their ends, where
+// rollingLines renders what tumbling windows let through around their ends, if
 // one ended in mid-run.
 func rollingLines(page layout.Page, group []results.Summary) []string {
 	const note = "leak: certain..possible, of disjoint spans, all rounds together; " +
@@ -164,7 +164,7 @@ func onTwoLines(text string) string {
 	return text
 }
 
-// Verdict says whether what was declared was kept; "none" where nothing was.
+// Verdict says whether what was declared was kept; "none" if nothing was.
 func Verdict(verdict string) string {
 	switch verdict {
 	case "":

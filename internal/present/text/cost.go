@@ -10,8 +10,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// exactCostLines renders what the cost probe counted, where there was one. It
-// leaves out allocations: the runtime counts them in batches, so that those of a
+// exactCostLines renders what the cost probe counted, if there was one. It
+// leaves out allocations: the runtime counts them in batches, so those of a
 // single decision are only exact on average, which the sample tells better.
 func exactCostLines(page layout.Page, f results.File, group []results.Summary) []string {
 	var all []column
@@ -62,7 +62,7 @@ func sampledCostLines(page layout.Page, f results.File, group []results.Summary)
 }
 
 // others says that commands and processor time of further kinds of stores stand under
-// Redis', where a run had some.
+// Redis', if a run had some.
 func others(f results.File) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(f.Stores)) {

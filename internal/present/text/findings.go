@@ -13,7 +13,7 @@ import (
 // finding is what the audit says of one or more strategies.
 type finding struct {
 	results.Reason
-	loop string // in which it was found, where strategies ran in two
+	loop string // in which it was found, if strategies ran in two
 	who  []concern
 	// differs is set if the details are not the same for all of them.
 	differs bool
@@ -51,9 +51,9 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 type Finding struct {
 	// Discards and Code are those of the [results.Reason].
 	Discards, Code string
-	// Detail is one line, an example where strategies differ in it.
+	// Detail is one line, an example if strategies differ in it.
 	Detail string
-	// Of names the strategies, and the loop where they ran in two.
+	// Of names the strategies, and the loop if they ran in two.
 	Of string
 }
 

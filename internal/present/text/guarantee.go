@@ -72,7 +72,7 @@ func bound(c results.Clause) string {
 	return name
 }
 
-// settlementLines renders what became of admitted requests, where callers settle
+// settlementLines renders what became of admitted requests, if callers settle
 // them.
 func settlementLines(page layout.Page, group []results.Summary) []string {
 	var notes figures.Notes

@@ -145,8 +145,8 @@ func TestPromisesOfRecords(t *testing.T) {
 	}
 }
 
-// TestGuaranteeOnOneLine: the formulas that strategies declare fit beside labels
-// of ordinary length.
+// TestGuaranteeOnOneLine: the formulas that strategies declare fit next to
+// labels of ordinary length.
 func TestGuaranteeOnOneLine(t *testing.T) {
 	out := render(t, fixture.Cases()["uploads"])
 	for _, want := range []string{"leak: L + (in flight - 1) x largest cost ", "false rejects: 0 while every request asks for one unit "} {
@@ -172,7 +172,7 @@ func TestDiscardedResponse(t *testing.T) {
 }
 
 // TestExcursionsAndOverruns: what only standing quotas and misjudged commits have
-// shows where there is some.
+// shows if there is some.
 func TestExcursionsAndOverruns(t *testing.T) {
 	f := fixture.New(2, fixture.Strategies[0])
 	for i := range f.Runs {

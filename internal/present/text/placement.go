@@ -9,7 +9,7 @@ import (
 )
 
 // placementTexts say on which cores the strategies of one table ran, and why, and on
-// which they ran in the open loops at the common rate, where there are any.
+// which they ran in the open loops at the common rate, if there are any.
 func placementTexts(group []results.Summary) []string {
 	var paced []results.Summary
 	for i := range group {

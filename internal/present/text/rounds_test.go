@@ -56,7 +56,7 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 	}
 }
 
-// TestKeptRoundsOfTwoLoops: the loops beside each other may keep other rounds.
+// TestKeptRoundsOfTwoLoops: the loops next to each other may keep other rounds.
 func TestKeptRoundsOfTwoLoops(t *testing.T) {
 	f := fixture.New(7, fixture.Strategies[0])
 	for i := range f.Runs {

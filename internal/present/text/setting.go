@@ -124,7 +124,7 @@ func poolText(p results.Params) string {
 	return format.Plural(int64(p.Pool), "connection", "connections") + " per instance and store"
 }
 
-// clientsText says what kinds of Redis clients there are beside the plain one.
+// clientsText says what kinds of Redis clients there are other than the plain one.
 func clientsText(group []results.Summary) string {
 	var parts []string
 	for i := range group {

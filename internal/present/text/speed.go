@@ -10,7 +10,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// speedLines renders latency and throughput. Latency comes from an open loop where
+// speedLines renders latency and throughput. Latency comes from an open loop if
 // there is one, with what a bare client saw in the same rounds.
 func speedLines(page layout.Page, f results.File, group []results.Summary) []string {
 	paced, simulated := group[0].Paced != nil, f.Kind == results.Simulated
@@ -74,7 +74,7 @@ func speedColumns(first *results.Summary, bare, simulated bool) []column {
 	return all
 }
 
-// plainOne says which kind the bare client is, where strategies have another.
+// plainOne says which kind the bare client is, if strategies have another.
 func plainOne(group []results.Summary) string {
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Params.Client != "" }) {
 		return " (the plain client, beside every strategy)"

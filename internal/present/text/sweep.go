@@ -324,7 +324,7 @@ func (v *sweepView) edge(s *results.SweepSeries) string {
 	}
 }
 
-// valueText is a value with its unit, where it is a rate.
+// valueText is a value with its unit, if it is a rate.
 func (v *sweepView) valueText(value string) string {
 	if v.first().Name != "rate" {
 		return value

@@ -22,7 +22,7 @@ type Entry struct {
 	Text string
 }
 
-// entryLines lays entries out beside their labels.
+// entryLines lays entries out next to their labels.
 func entryLines(page layout.Page, entries []Entry) (out []string) {
 	for _, e := range entries {
 		label := e.Label

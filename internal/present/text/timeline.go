@@ -79,7 +79,7 @@ func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 	return out
 }
 
-// shareRoom gives columns the widths that they would like, and where that is too much
+// shareRoom gives columns the widths that they would like, and if that is too much
 // the same to all that would like more than that.
 func shareRoom(wanted []int, room int) []int {
 	out := slices.Clone(wanted)
@@ -137,7 +137,7 @@ func stepText(s *results.Step) string {
 // acrossText is a step of an actor that has no column.
 func acrossText(s *results.Step) string { return "** " + s.Actor + ": " + stepText(s) }
 
-// truthText is what is in use after the step, with a mark where that is too much.
+// truthText is what is in use after the step, with a mark if that is too much.
 func truthText(s *results.Step) string {
 	mark := ""
 	if s.InUse > s.Limit {

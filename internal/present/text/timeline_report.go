@@ -78,7 +78,7 @@ func searchLines(page layout.Page, r *results.Search) []string {
 	return append(out, withheldLines(page, r.Withheld)...)
 }
 
-// limited is the limit, and where that is known the window, in words.
+// limited is the limit, and the window if that is known, in words.
 func limited(r *results.Search) string {
 	return format.Join(" ", format.Units(r.Limit, r.Unit), r.Window)
 }

@@ -59,7 +59,7 @@ func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
 
-// lastWithOptions is the strategy whose options a list is in the midst of.
+// lastWithOptions is the strategy whose options a list ends with.
 func lastWithOptions(list string) *strategies.Meta {
 	parts := strings.Split(strings.TrimSuffix(list, ","), ",")
 	for _, part := range slices.Backward(parts) {

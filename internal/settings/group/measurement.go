@@ -63,14 +63,14 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	return p, s.CheckStores()
 }
 
-// listed reports whether a policy of that name is registered, so that it was not
-// written for this run.
+// listed reports whether a policy of that name is registered: then it was
+// not written for this run.
 func listed(name string) bool {
 	return slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == name })
 }
 
 // Measurement turns the settings into a measurement without stores. Afterwards the settings
-// hold what was worked out, so that printing them says what is in force.
+// hold what was worked out, so printing them says what is in force.
 func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Expand()
 	c = measure.Config{Rounds: s.Rounds, Budget: s.Budget, Pool: s.Pool, ClientRetries: s.Retries, Cores: s.Cores}

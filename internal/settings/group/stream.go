@@ -48,8 +48,8 @@ func (s *Settings) Stream() []settings.Setting {
 	})
 }
 
-// optionNote says what an option is where it is not given, and which workloads
-// take it where few do.
+// optionNote says what an option is if it is not given, and which workloads
+// take it if few do.
 func optionNote(name string) string {
 	var defaults, takers []string
 	for _, w := range workloads.All() {

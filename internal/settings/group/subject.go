@@ -17,7 +17,7 @@ import (
 type subject struct {
 	Strategies []string
 	Policy     string
-	Chose      string       // which policy, where nobody did
+	Chose      string       // which policy, if nobody did
 	usual      quota.Policy // that would be it
 	Instances  int
 	Seed       uint64

@@ -1,4 +1,4 @@
-// Package httpstore is what the drivers of services that are asked by HTTP share: a
+// Package httpstore is shared by the drivers of services that are asked by HTTP: a
 // metered client, and servers that are started here with a limit in their
 // configuration.
 package httpstore

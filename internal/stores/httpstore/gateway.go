@@ -171,8 +171,8 @@ func (p *Program) Driver() stores.Driver {
 	}
 }
 
-// Open opens what spec names: "auto" or "process". auto is process where the program is
-// found on this machine, and else an [stores.AbsentError].
+// Open opens what spec names: "auto" or "process". auto is process if the program is
+// found on this machine, and otherwise an [stores.AbsentError].
 func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gateway, error) {
 	if spec != "auto" && spec != "process" {
 		d := p.Driver()

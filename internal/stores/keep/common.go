@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// Self is what the store of every kind knows of itself: who it is, the server where it was
+// Self is what the store of every kind knows of itself: who it is, the server if it was
 // started here, and the leases of this process on one that others use too.
 type Self struct {
 	// Kind is the driver's name.
@@ -21,7 +21,7 @@ type Self struct {
 	Own server.Server
 	// Remove removes what is under a scope, its lease apart.
 	Remove func(ctx context.Context, scope stores.Scope) error
-	// Reconnect, where it is set, makes the client anew that Remove uses. End does so
+	// Reconnect, if it is set, makes the client anew that Remove uses. End does so
 	// before it tries again.
 	Reconnect func(ctx context.Context) error
 
@@ -54,7 +54,7 @@ func (s *Self) remove(ctx context.Context, name string) error {
 }
 
 // End tries again to remove what could not be removed, calls what ends the clients, and
-// ends the server where it was started here. Only the first call does anything; all return
+// ends the server if it was started here. Only the first call does anything; all return
 // its error.
 func (s *Self) End(clients ...func() error) error {
 	s.closing.Do(func() {
@@ -104,7 +104,7 @@ func (c Common) Info() stores.Info { return c.self.About }
 // Owned reports whether the server was started here, for this process alone.
 func (c Common) Owned() bool { return c.self.Own != nil }
 
-// PID is the server's first process where it is a child of ours, and otherwise 0, also
+// PID is the server's first process if it is a child of ours, and otherwise 0, also
 // for a container.
 func (c Common) PID() int {
 	if c.self.Own == nil {

@@ -137,7 +137,7 @@ func (k *Keeping) start() {
 	}()
 }
 
-// Renew renews the leases now. Where that fails it is tried again later.
+// Renew renews the leases now. If that fails it is tried again later.
 func (k *Keeping) Renew(ctx context.Context) {
 	if k == nil {
 		return

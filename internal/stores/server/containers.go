@@ -9,7 +9,7 @@ import (
 // programs that import it, so that others are built without its libraries.
 type Containers interface {
 	// Find returns the engine that DOCKER_HOST names or that listens where engines
-	// do. Where there is none it says so at once.
+	// do. If there is none it says so at once.
 	Find(ctx context.Context) (Engine, error)
 	// Survey looks for an engine and for images on it. It starts nothing and does
 	// not go on after ctx is done.
@@ -37,7 +37,7 @@ type ContainerSpec struct {
 	NoPull bool
 	// Dir is the folder for the container's private directory; see [NewDir].
 	Dir string
-	// Port that the image's server listens on where it is published.
+	// Port that the image's server listens on if it is published.
 	Port int
 	// Command for a server that listens on an address and a port.
 	Command func(listen string, port int) []string
@@ -69,7 +69,7 @@ type Finding struct {
 var containers Containers
 
 // PublishPorts makes every container publish its port, also if it could use this
-// machine's network as it is. It is for tests.
+// machine's network itself. It is for tests.
 var PublishPorts bool
 
 // RegisterContainers makes containers available. It is called by init functions.

@@ -35,7 +35,7 @@ type Dir struct {
 	lock *os.File
 }
 
-// NewDir makes a new directory in parent, or in [os.TempDir] where parent is empty. Its path is absolute: servers
+// NewDir makes a new directory in parent, or in [os.TempDir] if parent is empty. Its path is absolute: servers
 // have a working directory of their own.
 func NewDir(parent string) (*Dir, error) {
 	parent, err := filepath.Abs(cmp.Or(parent, os.TempDir()))
@@ -95,7 +95,7 @@ func (d *Dir) Remove() error {
 
 // removeDir deletes a private directory, and the lock in it last. A directory
 // without a lock is taken for another program's: what a killed process left of it
-// would stay for ever.
+// would stay forever.
 func removeDir(path string, remove func(path string) error) error {
 	entries, err := os.ReadDir(path)
 	switch {
@@ -185,7 +185,7 @@ func leftovers(parent string) iter.Seq2[string, *os.File] {
 // leftover: both last for a moment.
 const lockless = time.Hour
 
-// ourNames are what private directories hold, beside secrets.
+// ourNames are what private directories hold, in addition to secrets.
 var ourNames = []string{lockFile, childrenFile, containerFile, "data", "log"}
 
 func isOurs(e os.DirEntry) bool {

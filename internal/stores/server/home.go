@@ -19,8 +19,8 @@ type Home struct {
 }
 
 // NewHome makes a directory in parent for a server that does not refuse to run as
-// root. Where we are root it runs as the first of the accounts that is there, or as
-// root where the machine or the folder leaves no other user room.
+// root. If we are root it runs as the first of the accounts that is there, or as
+// root if the machine or the folder leaves no other user room.
 func NewHome(parent string, accounts ...string) (*Home, error) {
 	dir, err := NewDir(parent)
 	if err != nil {
@@ -43,7 +43,7 @@ func NewHome(parent string, accounts ...string) (*Home, error) {
 	return h, nil
 }
 
-// WriteSecret writes a file that the server alone can read. Where that fails the
+// WriteSecret writes a file that the server alone can read. If that fails the
 // directory is gone.
 func (h *Home) WriteSecret(name, text string) (path string, err error) {
 	if path, err = h.Dir.WriteSecret(name, text, h.User); err != nil {

@@ -12,14 +12,14 @@ import (
 
 // Server is a server that was started here.
 type Server interface {
-	// PID is its first process where that is a child of ours, and otherwise 0.
+	// PID is its first process if that is a child of ours, and otherwise 0.
 	PID() int
 	// Ended reports whether it is gone by itself.
 	Ended() bool
 	// LastWords is the end of its log, on one line.
 	LastWords() string
-	// Local reports whether its processes are of this machine, so that they can be
-	// listed and confined.
+	// Local reports whether its processes are of this machine: then they can
+	// be listed and confined.
 	Local() bool
 	// Processes are the numbers of its processes, parents before their children.
 	Processes(ctx context.Context) ([]int, error)
@@ -42,7 +42,7 @@ var ReachTimeout = 5 * time.Second
 // one that used it up has twice as long, so that a slow machine gets there.
 const attemptTimeout = time.Second
 
-// ErrPortTaken is returned by a server's start where another program was faster
+// ErrPortTaken is returned by a server's start if another program was faster
 // to use the port.
 var ErrPortTaken = errors.New("the port was taken by another program")
 

@@ -14,8 +14,8 @@ import (
 
 // Leases on what is kept in servers that others use too.
 const (
-	// LeaseLife is how long a lease holds without being renewed. It decides where the
-	// process that holds it cannot be looked up: on another machine.
+	// LeaseLife is how long a lease holds without being renewed. It decides when
+	// the process that holds it cannot be looked up: on another machine.
 	LeaseLife = 2 * time.Minute
 	// LeaseRenewal is the time between two renewals.
 	LeaseRenewal = 20 * time.Second
@@ -79,8 +79,8 @@ func ParseOwner(text string) (o Owner, ok bool) {
 func (o Owner) Ours() bool { return o.Run == Us().Run }
 
 // Lives reports whether the owner is running. renewed says that its lease has not run
-// out, which decides where its process cannot be looked up: on another machine, and
-// where the system may hide the processes of another user.
+// out, which decides when its process cannot be looked up: on another machine, and if
+// the system may hide the processes of another user.
 func (o Owner) Lives(renewed bool) bool {
 	us := Us()
 	switch {

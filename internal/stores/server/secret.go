@@ -18,7 +18,7 @@ func NewPassword() string { return rand.Text() }
 // secretPrefix begins the names of files in private directories that kinds of servers name.
 const secretPrefix = "own-"
 
-// WriteSecret makes a file in the directory that the user, or we where it is
+// WriteSecret makes a file in the directory that the user, or we if it is
 // nil, can read, and no other.
 func (d *Dir) WriteSecret(name, text string, user *Account) (path string, err error) {
 	folder, file := filepath.Split(name)
@@ -29,7 +29,7 @@ func (d *Dir) WriteSecret(name, text string, user *Account) (path string, err er
 	return path, nil
 }
 
-// Mkdir makes a folder in the directory that the user, or we where it is nil, own.
+// Mkdir makes a folder in the directory that the user, or we if it is nil, own.
 func (d *Dir) Mkdir(name string, user *Account) (path string, err error) {
 	path = filepath.Join(d.Path, name)
 	if err := errors.Join(os.Mkdir(path, 0o700), user.Chown(path)); err != nil {

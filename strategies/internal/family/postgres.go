@@ -29,7 +29,7 @@ func Row(ctx context.Context, db DB, sql string, args ...any) (n int64, known bo
 }
 
 // lockID is the advisory lock under which tables are made. It is a constant of
-// ours, and held for milliseconds, so that two runs in one database may share it.
+// ours, and held for milliseconds, so two runs in one database may share it.
 const lockID = 0x71756f7461 // "quota"
 
 // Ensure runs the script, which may hold several statements, unless the table is

@@ -32,7 +32,7 @@
 // Commits and refunds are settled in PostgreSQL by the request's ID: each is worth the
 // same however often it is told.
 //
-// Where Redis does not answer, PostgreSQL decides alone and exactly, and decisions are
-// degraded. Where PostgreSQL does not answer, the credit in Redis lasts as long as it
+// If Redis does not answer, PostgreSQL decides alone and exactly, and decisions are
+// degraded. If PostgreSQL does not answer, the credit in Redis lasts as long as it
 // lasts, and what it does not cover is an error: nothing fails open.
 package hardened

@@ -24,7 +24,7 @@ const (
 	// takes on a busy database, and as long as callers wait for one that has died.
 	drawPatience = 2 * time.Second
 	// belief is how long Redis believes that the database has nothing left. Units that
-	// come back end it at once; it bounds for how long they are overlooked where the
+	// come back end it at once; it bounds for how long they are overlooked if the
 	// caller who gave them back dies before telling Redis.
 	belief = time.Minute
 	// near is at which share of the limit several regions draw no more than is asked for.
@@ -145,7 +145,7 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	return d, err
 }
 
-// decide asks Redis, and draws where its credit does not do.
+// decide asks Redis, and draws if its credit does not do.
 func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.Decision, error) {
 	wait := firstWait
 	for draws := 0; draws < mostDraws; {
@@ -229,7 +229,7 @@ func (in *instance) believed(w *want, d *drawn) time.Duration {
 	}
 }
 
-// withoutRedis has the database decide where Redis did not answer.
+// withoutRedis has the database decide if Redis did not answer.
 func (in *instance) withoutRedis(ctx context.Context, a *ask, now time.Time, err error) (quota.Decision, error) {
 	if gone := family.GaveUp(ctx, in.clock); gone {
 		return quota.Decision{}, fmt.Errorf("ask Redis: %w", err)
@@ -268,7 +268,7 @@ func (a *ask) rejected(t quota.Tier, got answer, now time.Time) quota.Decision {
 	return d
 }
 
-// remaining units are the credit and what the database has beside it.
+// remaining units are the credit and what the database has in addition.
 func (g answer) remaining() int64 {
 	if g.left < 0 {
 		return -1

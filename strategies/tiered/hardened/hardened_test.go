@@ -125,7 +125,7 @@ func (i *in) provision(p *quota.Policy, limit, used int64) {
 	}
 }
 
-// wants asks n times for one unit and holds the admissions against want.
+// wants asks n times for one unit and checks the admissions against want.
 func (i *in) wants(what string, p *quota.Policy, n, want int) (held []quota.Reservation) {
 	i.t.Helper()
 	for range n {
@@ -261,7 +261,7 @@ func TestRaisedLimit(t *testing.T) {
 	})
 }
 
-// TestRefundReachesEveryInstance: units that come back can be had where their lack was
+// TestRefundReachesEveryInstance: units that come back can be had if their lack was
 // known.
 func TestRefundReachesEveryInstance(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
@@ -412,7 +412,7 @@ func TestPurge(t *testing.T) {
 }
 
 // TestNotesOfStandingRefundsArePurged: a window without an end keeps what it counts,
-// and not for ever what was given back in it.
+// and not forever what was given back in it.
 func TestNotesOfStandingRefundsArePurged(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		late := &ahead{}

@@ -125,7 +125,7 @@ func TestReturnsAreNotCountedTwice(t *testing.T) {
 }
 
 // TestRegionsTogether: callers of both regions and their jobs, all at once, are admitted
-// the limit exactly. Where hashes are lost in between, they are admitted less.
+// the limit exactly. If hashes are lost in between, they are admitted less.
 func TestRegionsTogether(t *testing.T) {
 	for _, lost := range testenv.Pick([]bool{false}, []bool{false, true}) {
 		onEveryStack(t, func(t *testing.T, s *stack) {

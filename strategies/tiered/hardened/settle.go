@@ -65,7 +65,7 @@ func reserved(r *quota.Reservation) account {
 }
 
 // outwait waits until leases that have so many milliseconds left are over. Scripts
-// cut moments to whole milliseconds, so that a lease may last one longer than this
+// cut moments to whole milliseconds, so a lease may last one longer than this
 // one knows.
 func (in *instance) outwait(ctx context.Context, ms int64) error {
 	if ms <= 0 {
@@ -79,7 +79,7 @@ func (in *instance) outwait(ctx context.Context, ms int64) error {
 const provisionBatch = 1_000
 
 // Provision implements [strategies.Provisioner]: it sets limits and what has been used
-// in the window in force, and drops the credit of before. Where it is called amid
+// in the window in force, and drops the credit of before. If it is called amid
 // requests, use is what the operator says. It answers once no instance rejects by
 // what was known before.
 func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {

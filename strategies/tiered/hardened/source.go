@@ -64,10 +64,10 @@ type source interface {
 
 // want is what a draw asks for.
 type want struct {
-	// units are charged as far as they are there, or where whole is set all or none.
+	// units are charged as far as they are there, or all or none if whole is set.
 	units int64
 	whole bool
-	// region that keeps them, empty if there is but one Redis. Where others have drawn
+	// region that keeps them, empty if there is but one Redis. If others have drawn
 	// too, the account's last near units are charged as they are asked for: up to
 	// batch, and none if least are not there.
 	region             string
@@ -177,7 +177,7 @@ type account struct {
 	subject quota.Subject
 	policy  string
 	window  int64
-	// limit of the policy in units. An agent's own, where an operator has set one, is
+	// limit of the policy in units. An agent's own, if an operator has set one, is
 	// in the database and takes its place.
 	limit int64
 	// ends is when the window does; zero is never.

@@ -63,7 +63,7 @@ func atOnce(
 
 // closer closes a connection that cannot be written to. gRPC leaves it to its reader
 // to find that out, and the reader of a connection that is only made to fail would
-// wait for ever.
+// wait forever.
 type closer struct{ net.Conn }
 
 // Write implements [net.Conn].

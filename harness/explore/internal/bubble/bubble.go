@@ -5,8 +5,8 @@
 // Redis command, whatever goroutine sends it.
 //
 // What a strategy keeps in memory is not looked at. Two schedules lead to the same
-// state where each instance has seen the same at the same moments and the store holds
-// the same, so that nothing can be missed that is hidden in a closure.
+// state if each instance has seen the same at the same moments and the store holds
+// the same, so nothing can be missed that is hidden in a closure.
 //
 // What cannot be run so is named and never judged: a mutex that one caller holds while
 // it waits for the store and another waits for, a connection of the strategy's own, and
@@ -347,7 +347,7 @@ func (e *Engine) finish(w *world) int {
 	for _, in := range e.instances {
 		for _, s := range append(in.earlier, in.strategy) {
 			if s != nil {
-				_ = s.Close(context.Background()) // what it answers is no matter here
+				_ = s.Close(context.Background()) // what it answers does not matter here
 			}
 		}
 		for _, c := range in.clients {

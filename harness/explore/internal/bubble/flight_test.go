@@ -14,8 +14,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// handing has a goroutine that is older than all callers', and waits, send commands beside
-// those of the goroutine that decides.
+// handing has a goroutine that is older than all callers', and waits, send commands in
+// addition to those of the goroutine that decides.
 type handing struct {
 	rdb  redis.UniversalClient
 	wake chan struct{}
@@ -26,7 +26,7 @@ func newHanding(rdb redis.UniversalClient) *handing {
 	go func() {
 		for range h.wake {
 			for range 2 {
-				_ = rdb.Get(context.Background(), "woken").Err() // what it answers is no matter
+				_ = rdb.Get(context.Background(), "woken").Err() // what it answers does not matter
 			}
 		}
 	}()

@@ -60,7 +60,7 @@ func (e *Engine) do(c engine.Choice) error {
 	return e.act(c, p)
 }
 
-// starting is the client with the number, where it has not started.
+// starting is the client with the number, if it has not started.
 func (e *Engine) starting(id int) *client {
 	if id < e.last.Index {
 		if c := e.clients[id]; !c.started && !c.dead.Load() {
@@ -227,8 +227,8 @@ func (e *Engine) act(c engine.Choice, p *parked) error {
 	return nil
 }
 
-// happen carries an operation out, and lets its caller know where that is no step of
-// its own.
+// happen carries an operation out, and lets its caller know, if that is no step
+// of its own.
 func (e *Engine) happen(p *parked) {
 	e.sync()
 	p.err = p.effect()

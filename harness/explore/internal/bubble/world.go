@@ -60,9 +60,9 @@ func guarded(f func()) (err error) {
 // look is after how long a piece of work is looked at by the wall clock.
 const look = 50 * time.Millisecond
 
-// do has the bubble run f. Where f does not come back, because a goroutine of the
+// do has the bubble run f. If f does not come back, because a goroutine of the
 // strategy's blocks on what the bubble does not see, the error is a
-// [guard.HungError] that says where; the bubble is then left as it is.
+// [guard.HungError] that says where; the bubble is then left alone.
 func (w *world) do(patience time.Duration, f func()) error {
 	w.work <- f
 	t := time.NewTimer(look)

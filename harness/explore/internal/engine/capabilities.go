@@ -6,7 +6,7 @@ import "github.com/quotabench/quotabench/internal/sched"
 type Forker interface {
 	// Fork makes another engine for the same strategy and setup, with stores of its own
 	// and the same witness. It is called on the goroutine that is to use the new engine.
-	// Its steps are counted in beat, where that is not nil.
+	// Its steps are counted in beat, if that is not nil.
 	Fork(beat *sched.Beat) (Engine, error)
 }
 
@@ -19,7 +19,7 @@ type Brancher interface {
 	// it did nothing, since what the step needs cannot be put back.
 	Again(c Choice) (ok bool, err error)
 	// Sound reports, after Again and State, whether that step led to what it would have
-	// led to in a run of its own, as far as can be told. Where it is false it may have.
+	// led to in a run of its own, as far as can be told. If it is false it may have.
 	Sound() bool
 }
 

@@ -23,8 +23,8 @@ type Client struct {
 	Witness *witness.Witness
 	// Strategy is the instance that it asks.
 	Strategy func() strategies.Strategy
-	// Over reports whether the run was given up, so that nothing is recorded any more;
-	// nil if clients end by themselves.
+	// Over reports whether the run was given up: then nothing is recorded any
+	// more; nil if clients end by themselves.
 	Over func() bool
 	// Turn is called whenever a call of the strategy has returned, and waits until what
 	// it was told may be written down; nil if one client runs at a time.
@@ -210,7 +210,7 @@ func (c *Client) settled(what string, err error) {
 	c.Run.Timeline.Say(what)
 }
 
-// Survives reports whether a client that is between two actions goes on where its instance
+// Survives reports whether a client that is between two actions goes on if its instance
 // ends: its next request is a new one. A settlement belongs to whoever was admitted, and is lost.
 func (c *Client) Survives() bool { return !c.Script[c.next].Kind.settles() }
 

@@ -38,7 +38,7 @@ func (s *Setup) Rounded(t time.Time) time.Time {
 }
 
 // Renewed is when at the latest all that was used at t is free again, or t itself
-// where that never happens by itself.
+// if that never happens by itself.
 func (s *Setup) Renewed(t time.Time) time.Time {
 	if p := &s.Policy; p.Window.Kind == quota.Bucket {
 		return t.Add(time.Duration(p.Window.Flow().Until(quota.Level{Units: p.Limit})))

@@ -61,7 +61,7 @@ type Engine interface {
 	// that of one call after an effect.
 	Crashable(instance int) bool
 	// Used asks the first instance what its tiers believe to be in use. ok is false
-	// where it cannot say, or cannot be asked now.
+	// if it cannot say, or cannot be asked now.
 	Used() (readings []quota.Reading, ok bool)
 	// State is a hash of everything that the future depends on. Engines whose Traits
 	// have no State need not answer.

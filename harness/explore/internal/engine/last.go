@@ -24,7 +24,7 @@ func Last(s *Setup, r *Run) Client {
 
 // LastAsks reports whether so few units are left, as callers were told, that the last
 // client can be rejected: of more there is nothing to learn but that they can be had. It
-// does not ask where time has passed within a request, which may then count in one window
+// asks nothing if time has passed within a request, which may then count in one window
 // or in another: who comes after a caller that was held up for so long needs a script.
 func (s *Setup) LastAsks(t *Truth) bool {
 	return s.Asks > 0 && t.Policy.Limit-t.InUse < int64(s.Asks) && !t.heldUp()
@@ -36,7 +36,7 @@ func (t *Truth) heldUp() bool {
 }
 
 // Fractions reports whether time also moves to moments at which a part of a unit has
-// flowed in, where everything is at rest. Elsewhere only whole windows matter, and halves of rolling ones, which
+// flowed in, when everything is at rest. Otherwise only whole windows matter, and halves of rolling ones, which
 // limiters approximate by others.
 func (s *Setup) Fractions() bool { return s.Policy.Window.Kind == quota.Bucket }
 

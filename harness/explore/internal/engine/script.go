@@ -22,7 +22,7 @@ const (
 	// tries once more, as an application must that cannot know what happened.
 	Refund ActionKind = "refund"
 	// Limit gives the subject another limit of Units, as an operator would: requests that
-	// begin from then on carry it, and a strategy that keeps limits elsewhere is told.
+	// begin from then on carry it, and a strategy that keeps limits itself is told.
 	Limit ActionKind = "limit"
 )
 
@@ -32,7 +32,7 @@ func (k ActionKind) settles() bool { return k == Commit || k == Refund }
 // Action is one step of a script.
 type Action struct {
 	Kind ActionKind `json:"kind"`
-	// Units of a take, the actual units of a commit, where 0 means those taken, and the
+	// Units of a take, the actual units of a commit (0 means those taken), and the
 	// limit from then on.
 	Units int64 `json:"units,omitempty"`
 }

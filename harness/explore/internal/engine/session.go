@@ -12,7 +12,7 @@ type session struct {
 	take     int // number of the event
 	ends     time.Time
 	admitted bool
-	// doubtful is set if time has passed within the take, so that its life began at
+	// doubtful is set if time has passed within the take: then its life began at
 	// some moment of that, and once a commit has begun: if it never ends well, it is
 	// open whether the units are used.
 	doubtful bool
@@ -37,8 +37,8 @@ func (t *Truth) admitted(take int) {
 	t.expire()
 }
 
-// ended reports whether the take's life is over, so that it can be settled no
-// longer.
+// ended reports whether the take's life is over: then it can be settled
+// no longer.
 func (t *Truth) ended(take int) bool {
 	return slices.ContainsFunc(t.events, func(e oracle.Event) bool {
 		return e.Kind == oracle.Expire && e.TakeCall == t.events[take].Call
@@ -64,7 +64,7 @@ func (t *Truth) committed(call int64) {
 }
 
 // expire ends the sessions whose lives are over: nobody holds their units any more,
-// whether or not the strategy has noticed. Where that is doubtful it is open.
+// whether or not the strategy has noticed. If that is doubtful it is open.
 func (t *Truth) expire() {
 	t.sessions = slices.DeleteFunc(t.sessions, func(s session) bool {
 		if !s.admitted || s.ends.After(t.now) {

@@ -44,10 +44,10 @@ type Setup struct {
 	// Patience is how long a client may do nothing that the engine sees, by the wall
 	// clock.
 	Patience time.Duration
-	// Beat, where not nil, counts the steps of a world in virtual time.
+	// Beat, if not nil, counts the steps of a world in virtual time.
 	Beat *sched.Beat
-	// Stateless is set if neither [Engine.State] nor [Engine.Trail] will be asked for,
-	// so that engines need not keep what these tell.
+	// Stateless is set if neither [Engine.State] nor [Engine.Trail] will be asked for:
+	// then engines need not keep what these tell.
 	Stateless bool
 	// Shares is set by an engine that has found memory which others than callers share: a job with a caller, or instances.
 	Shares bool

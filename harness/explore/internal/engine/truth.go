@@ -223,7 +223,7 @@ func (t *Truth) CopyTo(to *Truth) {
 	to.sessions = sessions
 }
 
-// Digest folds in what later verdicts depend on. Where they do not depend on the
+// Digest folds in what later verdicts depend on. If they do not depend on the
 // order of the events, only the sums matter.
 func (t *Truth) Digest(d *Digest, ordered bool) {
 	d.Num(uint64(t.InUse))

@@ -19,8 +19,8 @@ var (
 	ErrUnreachable = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 )
 
-// World is what engines share: the rules by which transitions follow from where the actors
-// are. An engine embeds it, and sets its fields before the first run.
+// World holds what engines share: the rules by which transitions follow from where the
+// actors are. An engine embeds it, and sets its fields before the first run.
 type World struct {
 	Setup   *Setup
 	Witness *witness.Witness
@@ -232,8 +232,8 @@ func (w *World) Deadline(kind int) (next time.Time, found bool) {
 }
 
 // past is t, and for foreign code the first whole millisecond after it: its clock tells
-// nanoseconds, so that no request meets the very moment at which a window ends; and Redis
-// tells the deadlines of keys in milliseconds, so that parts of one would be the error of the
+// nanoseconds, so no request meets the very moment at which a window ends; and Redis
+// tells the deadlines of keys in milliseconds, so parts of one would be the error of the
 // store.
 func (w *World) past(t time.Time) time.Time {
 	if w.Traits.Foreign {

@@ -16,7 +16,7 @@ import (
 // from it once everything around them is put back: the store, the truth, what the faults
 // have used up, and what is known of the actors and instances that have gone on.
 type branch struct {
-	// on is set if there is such a state in this run, and open where it can still be
+	// on is set if there is such a state in this run, and open if it can still be
 	// put back.
 	on, open bool
 	// tangled is set if a step of one instance has changed the memory of another that
@@ -45,7 +45,7 @@ type branchInstance struct {
 	// after is its memory after the last step.
 	after           engine.Digest
 	screens, forgot bool
-	// gone is set once an actor of it has taken a step, and changed where that has changed
+	// gone is set once an actor of it has taken a step, and changed if that has changed
 	// its memory.
 	gone, changed bool
 }
@@ -140,7 +140,7 @@ func (w *Engine) Again(c engine.Choice) (ok bool, err error) {
 	return true, w.Step(c)
 }
 
-// goBack puts the state back for a step, where it can.
+// goBack puts the state back for a step, if it can.
 func (w *Engine) goBack(c engine.Choice) bool {
 	b := &w.branch
 	if !b.open {
@@ -168,7 +168,7 @@ func (w *Engine) goBack(c engine.Choice) bool {
 }
 
 // stays notes who has taken the last step, and reports whether that has left alone the
-// memory of the other instances, and of its own where others may see that.
+// memory of the other instances, and of its own if others may see that.
 func (w *Engine) stays() bool {
 	b := &w.branch
 	own := -1

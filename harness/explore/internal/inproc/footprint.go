@@ -50,10 +50,10 @@ type footprint struct {
 	// synced is set if it matters that a periodic job has run.
 	synced bool
 	// own is what the instances remembered before the step without the tables of a model,
-	// where there are any, and tables is set if the step has looked at these.
+	// if there are any, and tables is set if the step has looked at these.
 	own    []engine.Digest
 	tables bool
-	// after is what the instances remember after it. Where the first one was then asked what
+	// after is what the instances remember after it. If the first one was then asked what
 	// is in use, which may change its memory and is no part of the step, asked is set and
 	// unasked is what it remembered before that.
 	after   []engine.Digest
@@ -96,7 +96,7 @@ func (w *Engine) footBefore() {
 	f.of.Whole = !w.store.trace(&f.store)
 }
 
-// footAfter notes what a step has changed, but for the memory of instances.
+// footAfter notes what a step has changed, except the memory of instances.
 func (w *Engine) footAfter(c engine.Choice) {
 	f := &w.foot
 	if !f.noted {
@@ -169,7 +169,7 @@ func (w *Engine) Footprint() engine.Footprint {
 	for i, in := range w.instances {
 		changed := f.after[i] != f.memory[i]
 		if changed && len(f.own) > 0 && (i > 0 || !f.asked) && f.own[i] == w.remembersOwn(in) {
-			// The tables were changed. Where none of their instances shows that, all
+			// The tables were changed. If none of their instances shows that, all
 			// of these have changed themselves.
 			of.Written[0] |= footTables
 			changed = false
@@ -193,7 +193,7 @@ func (w *Engine) remembersOwn(in *instance) (d engine.Digest) {
 	return d
 }
 
-// jobSynced notes that a periodic job has run. Where all have one period, it makes no
+// jobSynced notes that a periodic job has run. If all have one period, it makes no
 // difference which.
 func (w *Engine) jobSynced(every time.Duration) {
 	w.synced = every

@@ -14,8 +14,8 @@ func (m *member) between() bool {
 	return m.client != nil && m.Kind() == sched.Wait && m.client.Pending < 0
 }
 
-// toCome reports whether a client's next request has not come yet, so that it asks whatever
-// life of its instance there is then.
+// toCome reports whether a client's next request has not come yet: then it asks
+// whatever life of its instance there is then.
 func (m *member) toCome() bool {
 	return m.client != nil && (m.Kind() == sched.Start || m.between() && m.client.Survives())
 }

@@ -16,7 +16,7 @@ import (
 
 // hiding is what a hash has come to that may have contents which it cannot look at: variables of a closure, what
 // waits in a channel, values of a client library. Two states are then told apart by all that has come to the
-// instance since everything was seen, in its order, so that none is taken for another.
+// instance since everything was seen, in its order, so none is taken for another.
 type hiding struct {
 	hidden []unsafe.Pointer
 	// older are those that have outlived a run: they are none of an instance's, and what they keep is noticed by

@@ -95,7 +95,7 @@ type instance struct {
 	begin    uint64     // the state in which source begins each run
 	rand     *rand.Rand // over source
 	strategy strategies.Strategy
-	screener strategies.Screener // the strategy, where it is one
+	screener strategies.Screener // the strategy, if it is one
 	jobs     *sched.Jobs
 	wake     func(job string) // of jobs
 	members  int
@@ -104,9 +104,9 @@ type instance struct {
 	// since everything was seen.
 	hidden  []unsafe.Pointer
 	history engine.Digest
-	// fresh is what it remembered when it was opened last, where it may crash.
+	// fresh is what it remembered when it was opened last, if it may crash.
 	fresh engine.Digest
-	// screens is set while a tier of its own rejects the subject; forgot, where the
+	// screens is set while a tier of its own rejects the subject; forgot, if the
 	// last step has ended that.
 	screens, forgot bool
 }
@@ -128,7 +128,7 @@ type client struct {
 }
 
 // Search runs f with an engine over a Redis in this process: over the table of
-// keys, and anew over miniredis where the strategy sends a command that the table
+// keys, and anew over miniredis if the strategy sends a command that the table
 // lacks.
 func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine) (T, error)) (T, error) {
 	return memredis.WithFallback(func(open func() (memredis.Redis, error)) (res T, err error) {

@@ -5,7 +5,7 @@ import "github.com/quotabench/quotabench/harness/explore/internal/engine"
 // mostOfAnAsk bounds the operations of one request of the last client.
 const mostOfAnAsk = 1_000
 
-// ask is one request of the last client, of that instance. Where it has to wait within
+// ask is one request of the last client, of that instance. If it has to wait within
 // that, it goes on as everybody does.
 func (w *Engine) ask(instance int) error {
 	c := w.last

@@ -31,8 +31,8 @@ type memory struct {
 	// caller is set for what a caller can have seen, to which flags that only jobs
 	// look at do not belong.
 	caller bool
-	root   unsafe.Pointer // the instance, where it is a pointer
-	own    engine.Digest  // that d points to where nothing else is folded in
+	root   unsafe.Pointer // the instance, if it is a pointer
+	own    engine.Digest  // that d points to if nothing else is folded in
 	hiding
 }
 
@@ -51,7 +51,7 @@ var (
 // givenPackage is one whose values do not belong to a strategy.
 var givenPackage = reflect.TypeFor[sched.Scheduler]().PkgPath()
 
-// hash folds an instance into d, but for the values of without. A memory serves
+// hash folds an instance into d, except the values of without. A memory serves
 // any number of instances, one after the other.
 func (m *memory) hash(d *engine.Digest, s strategies.Strategy, caller bool, without *strategies.Shared) {
 	if m.plans == nil {

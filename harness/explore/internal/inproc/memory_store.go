@@ -68,7 +68,7 @@ func (t *memoryStore) reset(s *sched.Scheduler) error {
 	return nil
 }
 
-// sync moves the store's clock. A deadline is met to the moment, so that a key
+// sync moves the store's clock. A deadline is met to the moment, so a key
 // that shall live as long as a window is gone when the next one begins, as the
 // search is in whole deadlines and not in milliseconds.
 func (t *memoryStore) sync(now time.Time) {

@@ -146,7 +146,7 @@ func TestFingerprintOfFirstField(t *testing.T) {
 	}
 }
 
-// Entries of a map come in another order each time, which must not matter where they
+// Entries of a map come in another order each time, which must not matter if they
 // share an object, nor if a map holds itself.
 func TestFingerprintOfSharedEntries(t *testing.T) {
 	many := map[int]any{}

@@ -212,7 +212,7 @@ func (m *memory) slice(t reflect.Type) func(*memory, unsafe.Pointer) {
 	}
 	each, size := m.plan(t.Elem()), t.Elem().Size()
 	return func(m *memory, p unsafe.Pointer) {
-		// Of a slice of any type, length and array lie where they do in one of bytes.
+		// Length and array of a slice of any type lie where they do in one of bytes.
 		s := *(*[]byte)(p)
 		m.list(each, size, len(s), unsafe.Pointer(unsafe.SliceData(s)))
 	}

@@ -15,7 +15,7 @@ const (
 	maxProbeSteps = 10_000
 )
 
-// Probe implements [engine.Engine]. Where time passes, jobs run when they are due.
+// Probe implements [engine.Engine]. When time passes, jobs run when they are due.
 func (w *Engine) Probe() (admitted, conclusive bool, err error) {
 	if err := w.Begin(); err != nil {
 		return false, false, err

@@ -37,8 +37,8 @@ func (w *Engine) State() (engine.Digest, error) {
 	}
 	w.foldHidden(&d)
 	for _, m := range w.actors {
-		// Who has returned has no variables any more, and a job has none between
-		// two rounds.
+		// A caller that has returned has no variables any more, and a job has
+		// none between two rounds.
 		if !m.Done() && (m.client != nil || m.Kind() != sched.Idle) {
 			d.Fold(m.history)
 		}

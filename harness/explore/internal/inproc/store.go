@@ -20,7 +20,7 @@ type store interface {
 	keys(now time.Time) ([]storedKey, error)
 	evict(key string) error
 	// copy notes what is stored; the function that it returns puts that back. ok is false
-	// where it cannot.
+	// if it cannot.
 	copy() (restore func(), ok bool)
 	// trace has commands note what they read and change, until it is called with nil. ok is
 	// false if they cannot.

@@ -57,7 +57,7 @@ type client struct {
 	waits string
 	since int
 	// hurry has the next statement look for a deadlock at once, and hurried is set
-	// where one has: see setPatience.
+	// if one has: see setPatience.
 	hurry, hurried bool
 }
 
@@ -210,7 +210,7 @@ func (t tracer) end(ctx context.Context, conn *pgx.Conn, reply string, err error
 // setPatience sets how long the connection's statements wait for a lock before
 // they look for a deadlock, outside of what is traced: at once if others wait
 // already, so that the last to join a circle is the one that fails, in every run of
-// a schedule alike. Where that is not allowed the server's own setting stands.
+// a schedule alike. If that is not allowed the server's own setting stands.
 func (c *client) setPatience(ctx context.Context, conn *pgconn.PgConn) {
 	// Once it has been set it is set each time: a rollback takes it back.
 	c.hurried = c.hurried || c.hurry
@@ -221,7 +221,7 @@ func (c *client) setPatience(ctx context.Context, conn *pgconn.PgConn) {
 	if c.hurry {
 		value = "'1ms'"
 	}
-	_ = conn.Exec(ctx, "SET deadlock_timeout TO "+value).Close() // it is allowed; where the connection is gone, the statement will tell
+	_ = conn.Exec(ctx, "SET deadlock_timeout TO "+value).Close() // it is allowed; if the connection is gone, the statement will tell
 }
 
 // statementText is a statement on one line, with its arguments in their places.

@@ -12,7 +12,7 @@ import (
 // errNoClient is what a wait answers under a context that belongs to no client.
 var errNoClient = errors.New("explore: would wait, but the context belongs to no client")
 
-// virtual is virtual time for strategies on PostgreSQL. It stands still but for
+// virtual is virtual time for strategies on PostgreSQL. It stands still except for
 // sleeps, which end once no client can do anything else. The server has a clock of
 // its own.
 type virtual struct {

@@ -63,7 +63,7 @@ func (w *Engine) ended() error {
 }
 
 // abandon closes the pools. One with a connection that is never given back would
-// wait for it for ever.
+// wait for it forever.
 func (w *Engine) abandon() {
 	for _, p := range w.pools {
 		if p.Stat().AcquiredConns() > 0 {

@@ -160,7 +160,7 @@ func (w *Engine) begins(c *client) {
 	}
 }
 
-// write adds to the line; an empty event leaves it as it is.
+// write adds to the line; an empty event leaves it unchanged.
 func (w *Engine) write(command, reply string, event results.StepEvent) {
 	l := w.Run.Timeline.Line
 	if l == nil {

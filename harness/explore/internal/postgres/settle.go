@@ -13,7 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
-// How long to wait for a client before the server is asked about locks: where
+// How long to wait for a client before the server is asked about locks: if
 // no client is known to hold any, asking would only cost; and at most between two
 // questions, and altogether.
 const (

@@ -21,7 +21,7 @@ const (
 )
 
 // wire reads along what client and server say, since a tracer is not told the
-// values of rows. Where the connection is encrypted there is nothing to read, and
+// values of rows. If the connection is encrypted there is nothing to read, and
 // timelines show how many rows there were.
 type wire struct {
 	net.Conn

@@ -178,8 +178,8 @@ func (w *Engine) State() (engine.Digest, error) {
 	return engine.Digest{}, errors.New("explore: what a PostgreSQL server holds cannot be hashed")
 }
 
-// fresh makes connections as if they were new, but for statements that they have
-// prepared. Commits need not reach the disk, where nothing looks for them.
+// fresh makes connections as if they were new, except for statements that they
+// have prepared. Commits need not reach the disk, if nothing looks for them.
 const fresh = "RESET ALL; SELECT pg_advisory_unlock_all(); SET synchronous_commit TO off"
 
 // Begin implements [engine.Engine].
@@ -226,7 +226,7 @@ func (w *Engine) Begin() error {
 	return nil
 }
 
-// once calls a strategy from outside of all clients, and gives it up where it does not
+// once calls a strategy from outside of all clients, and gives it up if it does not
 // return.
 func once[T any](w *Engine, where string, f func(context.Context) (T, error)) (T, error) {
 	v, err := guard.Within(w.ctx, guard.Once(w.setup.Patience), guard.Grace(w.setup.Patience), where, f)

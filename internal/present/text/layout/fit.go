@@ -90,7 +90,7 @@ func fit(all []needs, width int) (w []int, ok bool) {
 }
 
 // panels divides the columns into as few tables as fit below each other, each of which
-// begins with the first column. Columns under one heading stay together where they can.
+// begins with the first column. Columns under one heading stay together if they can.
 func (g *Grid) panels(width int) [][]int {
 	all := g.needs()
 	if _, ok := fit(all, width); ok || len(all) < 3 {

@@ -13,15 +13,15 @@ type Grid struct {
 
 // Column says how the cells of a column are laid out.
 type Column struct {
-	// Title may hold line breaks. It is broken at further spaces where there is little
+	// Title may hold line breaks. It is broken at further spaces if there is little
 	// room.
 	Title string
 	Left  bool // else right
-	// Flexible columns give way where the table is too wide: down to Minimum, and where
-	// that is not enough as far as no word has to be broken.
+	// Flexible columns give way if the table is too wide: down to Minimum, and if that
+	// is not enough, as far as no word has to be broken.
 	Flexible bool
 	Minimum  int
-	// Optional columns are left out if all their cells are empty. Where only
+	// Optional columns are left out if all their cells are empty. If only
 	// some are, the others read "-".
 	Optional bool
 	// Over is a heading above this column and neighbours with the same one.

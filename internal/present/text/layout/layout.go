@@ -6,8 +6,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Lines renders the grid within width cells, without colour. Where not all columns fit
-// beside each other, further ones follow below, beside the first column again.
+// Lines renders the grid within width cells, without colour. If not all columns fit
+// next to each other, further ones follow below, next to the first column again.
 func (g *Grid) Lines(width int) []string { return g.lines(Page{Width: width}) }
 
 func (g *Grid) lines(p Page) []string {
@@ -22,7 +22,7 @@ func (g *Grid) lines(p Page) []string {
 	return out
 }
 
-// panel renders a grid whose columns fit beside each other.
+// panel renders a grid whose columns fit next to each other.
 func (g *Grid) panel(p Page) []string {
 	widths, _ := fit(g.needs(), p.Cells())
 	var out []string

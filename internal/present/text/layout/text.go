@@ -63,7 +63,7 @@ const (
 	nowhere place = iota
 	dropped       // in its place
 	after         // behind it
-	within        // behind it, where there is no better place
+	within        // behind it, if there is no better place
 )
 
 // walk goes over the characters of a line, with where each begins and ends in bytes,

@@ -40,7 +40,7 @@ func TestGridOptional(t *testing.T) {
 	}
 }
 
-// Where not all columns fit, further ones stand below, beside the first one again;
+// If not all columns fit, further ones stand below, next to the first one again;
 // numbers and words stay whole.
 func TestGridInPanels(t *testing.T) {
 	g := Grid{Columns: []Column{
