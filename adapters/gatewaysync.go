@@ -46,7 +46,7 @@ type kongSync struct {
 
 	mu     sync.Mutex // held across no command: the gateway has coroutines that change at commands
 	counts map[string]*kongCount
-	timer  *time.Timer // nil where none is waiting
+	timer  *time.Timer // nil if none is waiting
 	closed bool
 }
 

@@ -62,7 +62,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return execute(ctx, args, stdout, stderr)
 }
 
-// isolates is set where this program serves searches and simulations in processes of
+// isolates is set if this program serves searches and simulations in processes of
 // their own.
 var isolates bool
 

@@ -76,7 +76,7 @@ type writtenFile struct {
 	Name string `json:"name"`
 	// Bytes is its size.
 	Bytes int `json:"bytes"`
-	// Text is what it would hold; empty where it was written.
+	// Text is what it would hold; empty if it was written.
 	Text string `json:"text,omitempty"`
 }
 

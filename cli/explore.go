@@ -32,7 +32,7 @@ type exploreSettings struct {
 // maxTimeout is the longest time that a search can be given.
 const maxTimeout = 30 * 24 * time.Hour
 
-// searchTime is what each search is given where no time is.
+// searchTime is what each search is given if no time is.
 const searchTime = time.Minute
 
 // mostMemory is the most that a search can be given for its states, in MiB.

@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// Without a server, what is SQL is refused where it was named, and skipped in a
+// Without a server, what is SQL is refused if it was named, and skipped in a
 // list.
 func TestExploreSQLWithoutServer(t *testing.T) {
 	newPlace(t, nil)

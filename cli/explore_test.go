@@ -138,7 +138,7 @@ func TestExploreReplay(t *testing.T) {
 	if o = call(t.Context(), "explore", "--replay", token, "--exit-zero"); o.code != ExitOK {
 		t.Errorf("--exit-zero: exit %d: %s", o.code, o.stderr)
 	}
-	storetest.Redis(t) // skips where there is none
+	storetest.Redis(t) // skips if there is none
 	for _, args := range [][]string{{"--replay", token}, {"liar", "--property", "leak"}} {
 		o = call(t.Context(), append([]string{"explore", "--redis", "process"}, args...)...)
 		if o.code != ExitGate || !strings.Contains(o.stdout, "(process): LEAK again") {

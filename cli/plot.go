@@ -89,7 +89,7 @@ type plotting struct {
 	asJSON        bool
 }
 
-// replot draws records again. What they lack is said, and is an error where nothing can
+// replot draws records again. What they lack is said, and is an error if nothing can
 // be drawn.
 func replot(cmd *cobra.Command, s *settings.Set, p *plotting) error {
 	bundles, err := session.Before(cmd.Context(), func() ([]namedBundle, error) { return readBundles(p.args) })

@@ -79,9 +79,9 @@ func TestPlotOfABusyMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range f.Runs {
-		f.Runs[i].Audit.Strike("machine-busy", results.StrikesRound, "planted")
+		f.Runs[i].Audit.Discard("machine-busy", results.DiscardsRound, "planted")
 		if p := f.Runs[i].Paced; p != nil {
-			p.Audit.Strike("machine-busy", results.StrikesRound, "planted")
+			p.Audit.Discard("machine-busy", results.DiscardsRound, "planted")
 		}
 	}
 	f.Summaries = nil

@@ -185,7 +185,7 @@ func texts[T fmt.Stringer](all []T) (out []string) {
 	return out
 }
 
-// fromPreset takes over what a preset says, except where something else is given.
+// fromPreset takes over what a preset says, except if something else is given.
 func (s *simSettings) fromPreset() error {
 	p, err := sim.LookupPreset(s.preset)
 	if err != nil {

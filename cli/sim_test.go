@@ -215,7 +215,7 @@ func configured(t *testing.T, args []string) sim.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Functions are never equal, and pointers only where they are the same.
+	// Functions are never equal, and pointers only if they are the same.
 	for i := range cfg.Strategies {
 		cfg.Strategies[i].Meta = nil
 	}
@@ -223,7 +223,7 @@ func configured(t *testing.T, args []string) sim.Config {
 	return cfg
 }
 
-// A loop that is asked for is the simulation's, also where the workload or a preset has another.
+// A loop that is asked for is the simulation's, also if the workload or a preset has another.
 func TestSimLoops(t *testing.T) {
 	newPlace(t, nil)
 	for _, x := range []struct {

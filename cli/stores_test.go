@@ -8,7 +8,7 @@ import (
 )
 
 // TestDefaultStoresAreOptional: what was asked for is opened in any case, what is a
-// default only where a strategy needs it.
+// default only if a strategy needs it.
 func TestDefaultStoresAreOptional(t *testing.T) {
 	for _, x := range []struct {
 		args []string

@@ -164,7 +164,7 @@ func (s *sweepSettings) job() (*job, error) {
 	}, nil
 }
 
-// bounds are those between which a rate is searched, both 0 where none are given; search
+// bounds are those between which a rate is searched, both 0 if none are given; search
 // says whether there is a search at all.
 func (s *sweepSettings) bounds() (low, high float64, search bool, err error) {
 	if s.until == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
-// TestRefusalsNameACommandThatWorks runs what is printed where a policy or a workload does not
+// TestRefusalsNameACommandThatWorks runs what is printed if a policy or a workload does not
 // fit, and where nobody chose a policy.
 func TestRefusalsNameACommandThatWorks(t *testing.T) {
 	testenv.Sequential(t)

@@ -36,7 +36,7 @@ func TestHistoryNotKept(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 13, oracle.Admitted))
 	f.Plan.Archive = filepath.Join(t.TempDir(), "missing")
 	run, _ := judged(t, f)
-	if run.Leak.Units != 3 || !run.Audit.Valid || len(run.Audit.Reasons) != 1 || run.Audit.Reasons[0].Code != "history-not-kept" || run.Audit.Reasons[0].Strikes != results.StrikesNote {
+	if run.Leak.Units != 3 || !run.Audit.Valid || len(run.Audit.Reasons) != 1 || run.Audit.Reasons[0].Code != "history-not-kept" || run.Audit.Reasons[0].Discards != results.DiscardsNothing {
 		t.Errorf("leak %+v, audit %+v", run.Leak, run.Audit)
 	}
 }

@@ -104,7 +104,7 @@ func nonsense(_ context.Context, _ *astray, r quota.Request) (quota.Decision, er
 }
 
 // theirs are the strategies beside the exact control, and the finding that each must
-// have in each mode; "" where it may have any.
+// have in each mode; "" if it may have any.
 var theirs = []struct {
 	name              string
 	bad               func(context.Context, *astray, quota.Request) (quota.Decision, error)
@@ -167,7 +167,7 @@ func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
 func counted(t *testing.T, r results.Run) any {
 	t.Helper()
 	if !r.Audit.Valid {
-		t.Errorf("exact is struck: %+v", r.Audit.Reasons)
+		t.Errorf("exact is discarded: %+v", r.Audit.Reasons)
 	}
 	clauses := r.Guarantee
 	return []any{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.Leak.Trials, r.FalseRejects.Count, r.Drift.Units, clauses[0].Verdict, r.Partial, r.Trace}

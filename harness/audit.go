@@ -14,12 +14,12 @@ import (
 // no result of the strategy's.
 const maxErrorShare = 0.001
 
-func (j *judgement) strike(code, format string, args ...any) {
-	j.run.Audit.Strike(code, results.StrikesCorrectness, fmt.Sprintf(format, args...))
+func (j *judgement) discard(code, format string, args ...any) {
+	j.run.Audit.Discard(code, results.DiscardsCorrectness, fmt.Sprintf(format, args...))
 }
 
 func (j *judgement) note(code, detail string) {
-	j.run.Audit.Strike(code, results.StrikesNote, detail)
+	j.run.Audit.Discard(code, results.DiscardsNothing, detail)
 }
 
 // audit looks for reasons not to believe the figures.
@@ -44,17 +44,17 @@ func (j *judgement) auditCounts() {
 	r, v := j.run, j.verdict
 	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected ||
 		v.Failed.Requests != r.Errors || v.Malformed > 0 {
-		j.strike("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds "+
+		j.discard("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds "+
 			"%d, %d, %d, %d and %d malformed",
 			r.Issued, r.Admitted, r.Rejected, r.Errors, v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests, v.Malformed)
 	}
 	if j.Cells != nil {
 		if err := oracle.Agree(*v, j.cfg, j.Cells); err != nil {
-			j.strike("oracles-disagree", "%v", err)
+			j.discard("oracles-disagree", "%v", err)
 		}
 	}
 	if r.Issued == 0 && !r.Partial {
-		j.strike("nothing-issued", "no request was issued")
+		j.discard("nothing-issued", "no request was issued")
 	}
 }
 
@@ -67,7 +67,7 @@ func (j *judgement) auditErrors() {
 		first = err.Error()
 	}
 	if share := float64(r.Errors-j.results()-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
-		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), first)
+		j.discard("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), first)
 	}
 	if j.planned > 0 {
 		j.note("planned-errors", format.Number(j.planned, "request")+" ended in an error during the planned outage")
@@ -110,16 +110,16 @@ func (j *judgement) auditWorkload() {
 				"ended in an error of the strategy, %d in all: nothing could leak",
 				format.Units(j.Policy.Limit, j.Policy.Unit), j.results()))
 		default:
-			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %s, so nothing could leak; "+
+			j.discard("limit-never-crossed", "no subject was asked for more than its limit of %s, so nothing could leak; "+
 				"give a smaller --limit or a longer --duration",
 				format.Units(j.Policy.Limit, j.Policy.Unit))
 		}
 		if w.Boundary && !j.leftFirstWindow() {
-			j.strike("boundary-missed", "no request came after the window's end, which was to be in mid-run; give a longer --duration")
+			j.discard("boundary-missed", "no request came after the window's end, which was to be in mid-run; give a longer --duration")
 		}
 	}
 	if j.Selection.Reset == strategies.ResetsNever && j.leftFirstWindow() {
-		j.strike("window-crossed", "the run crossed into another %s window, which this strategy has no reset for", j.Policy.Window.Kind)
+		j.discard("window-crossed", "the run crossed into another %s window, which this strategy has no reset for", j.Policy.Window.Kind)
 	}
 }
 
@@ -138,16 +138,16 @@ func (j *judgement) auditControl() {
 	switch j.Selection.Control {
 	case strategies.ControlExact:
 		if v.LeakUnits > 0 || v.FalseRejects > 0 {
-			j.strike("control-failed", "the exact control leaked %s and rejected %s wrongly: "+
+			j.discard("control-failed", "the exact control leaked %s and rejected %s wrongly: "+
 				"the instrument is wrong",
 				format.Units(v.LeakUnits, "units"), format.Units(v.FalseRejects, "requests"))
 		}
 		if d := j.run.Drift; d != nil && d.Units != 0 {
-			j.strike("control-failed", "the exact control drifted by %s: the instrument is wrong", format.Units(d.Units, "units"))
+			j.discard("control-failed", "the exact control drifted by %s: the instrument is wrong", format.Units(d.Units, "units"))
 		}
 	case strategies.ControlOpen:
 		if j.run.Rejected > 0 {
-			j.strike("control-failed", "the control that admits everything rejected %s", format.Number(j.run.Rejected, "request"))
+			j.discard("control-failed", "the control that admits everything rejected %s", format.Number(j.run.Rejected, "request"))
 		}
 	}
 }

@@ -90,14 +90,14 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// found requires that finding alone, and that it strikes what it has to.
+// found requires that finding alone, and that it discards what it has to.
 func found(t *testing.T, a *results.Audit, want string, note bool) {
 	t.Helper()
 	var all []string
 	for _, r := range a.Reasons {
 		all = append(all, r.Code+" "+r.Detail)
-		if strikes := r.Strikes; (strikes == results.StrikesNote) != note || !note && strikes != results.StrikesCorrectness {
-			t.Errorf("%s strikes %s", r.Code, strikes)
+		if discards := r.Discards; (discards == results.DiscardsNothing) != note || !note && discards != results.DiscardsCorrectness {
+			t.Errorf("%s discards %s", r.Code, discards)
 		}
 	}
 	if want == "" && all != nil || want != "" && (len(all) != 1 || !strings.HasPrefix(all[0], want)) {
@@ -157,8 +157,8 @@ func TestAuditOfErrors(t *testing.T) {
 			var got []string
 			for _, x := range r.Audit.Reasons {
 				got = append(got, x.Code+" "+x.Detail)
-				if struck := x.Code == "errors"; struck != (x.Strikes == results.StrikesCorrectness) || !struck && x.Strikes != results.StrikesNote {
-					t.Errorf("%s strikes %s", x.Code, x.Strikes)
+				if discarded := x.Code == "errors"; discarded != (x.Discards == results.DiscardsCorrectness) || !discarded && x.Discards != results.DiscardsNothing {
+					t.Errorf("%s discards %s", x.Code, x.Discards)
 				}
 			}
 			if !slices.Equal(got, c.want) {
@@ -173,10 +173,10 @@ func TestAuditOfErrors(t *testing.T) {
 func TestAuditOfResults(t *testing.T) {
 	outages := func(f *Facts) { f.Outages = []Span{{Store: "redis", From: 1, To: 2}} }
 	for _, c := range []struct {
-		name   string
-		errors results.ErrorKinds
-		change func(*Facts)
-		struck string
+		name      string
+		errors    results.ErrorKinds
+		change    func(*Facts)
+		discarded string
 	}{
 		{"contention", results.ErrorKinds{Contention: 20}, nil, ""},
 		{"contention beside an outage", results.ErrorKinds{Contention: 20}, outages, ""},
@@ -199,8 +199,8 @@ func TestAuditOfResults(t *testing.T) {
 				detail = x.Detail
 			}
 		}
-		if r.Audit.Valid != (c.struck == "") || !strings.HasPrefix(detail, c.struck) || *r.ErrorKinds != c.errors {
-			t.Errorf("%s: %+v, audit %+v, want %q", c.name, r.ErrorKinds, r.Audit, c.struck)
+		if r.Audit.Valid != (c.discarded == "") || !strings.HasPrefix(detail, c.discarded) || *r.ErrorKinds != c.errors {
+			t.Errorf("%s: %+v, audit %+v, want %q", c.name, r.ErrorKinds, r.Audit, c.discarded)
 		}
 	}
 }
@@ -213,20 +213,20 @@ func TestErrorsKeepBelowTheLimit(t *testing.T) {
 		failed int
 		want   string
 	}{
-		{"contention keeps it", 8, results.StrikesNote},
-		{"too little was asked for", 2, results.StrikesCorrectness},
+		{"contention keeps it", 8, results.DiscardsNothing},
+		{"too little was asked for", 2, results.DiscardsCorrectness},
 	} {
 		f := planted(t, second, takes(0, 0, 8, oracle.Admitted), takes(0, ms, c.failed, oracle.Failed))
 		f.Counts.Errors = results.ErrorKinds{Contention: int64(c.failed)}
 		f.Plan.Workload.Crosses = true
 		r, _ := judged(t, f)
-		strikes := ""
+		discards := ""
 		for _, x := range r.Audit.Reasons {
 			if x.Code == "limit-never-crossed" {
-				strikes = x.Strikes
+				discards = x.Discards
 			}
 		}
-		if strikes != c.want || r.Audit.Valid != (c.want == results.StrikesNote) {
+		if discards != c.want || r.Audit.Valid != (c.want == results.DiscardsNothing) {
 			t.Errorf("%s: %+v", c.name, r.Audit)
 		}
 	}
@@ -256,7 +256,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestNothingAdmitted: that no limit was crossed strikes a run that was to cross
+// TestNothingAdmitted: that no limit was crossed discards a run that was to cross
 // one, unless the strategy's source asked for an error each time.
 func TestNothingAdmitted(t *testing.T) {
 	const never = "limit-never-crossed"

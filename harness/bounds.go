@@ -11,7 +11,7 @@ import (
 
 // Defaults and bounds of what all runners accept.
 const (
-	// defaultHistoryLimit is the most events of one run where nothing else is said:
+	// defaultHistoryLimit is the most events of one run if nothing else is said:
 	// about ten minutes of a fast strategy on a real Redis.
 	defaultHistoryLimit = 1 << 27
 	// DefaultLife is the life of a pre-signed URL where nothing else is said.
@@ -65,7 +65,7 @@ func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) er
 }
 
 // CheckReplay reports a trace that takes longer than most at the plan's speed, and
-// otherwise how long it takes; 0 where nothing is replayed by its own time.
+// otherwise how long it takes; 0 if nothing is replayed by its own time.
 func (p *Plan) CheckReplay(info workloads.Info, most time.Duration) (time.Duration, error) {
 	if info.Trace == nil || p.Stream.Speed == 0 || p.Load.Loop == workloads.Closed {
 		return 0, nil

@@ -77,7 +77,7 @@ func (d *driftFinder) add(pass int, r Reading, want oracle.Expectation) {
 	}
 }
 
-// result is nil where nothing was read.
+// result is nil if nothing was read.
 func (d *driftFinder) result() *results.Drift {
 	if len(d.by) == 0 {
 		return nil

@@ -41,22 +41,22 @@ const (
 	CodeHung     = "did-not-return"
 )
 
-// StrikeFailed adds the finding that an error has ended a run.
-func StrikeFailed(run *results.Run, err error) {
-	strike := func(code, detail string) { run.Audit.Strike(code, results.StrikesCorrectness, detail) }
+// DiscardFailed adds the finding that an error has ended a run.
+func DiscardFailed(run *results.Run, err error) {
+	discard := func(code, detail string) { run.Audit.Discard(code, results.DiscardsCorrectness, detail) }
 	var p *guard.PanicError
 	var h *guard.HungError
 	var d *guard.DiedError
 	switch {
 	case errors.As(err, &p), errors.As(err, &d):
-		strike(CodePanicked, err.Error())
+		discard(CodePanicked, err.Error())
 	case errors.As(err, &h):
-		strike(CodeHung, err.Error())
+		discard(CodeHung, err.Error())
 		run.DidNotReturn = max(run.DidNotReturn, 1)
 	case stores.ErrorKind(err) == quota.ErrorStore:
-		strike("store-failed", "a store failed while the run was prepared or ended: "+err.Error())
+		discard("store-failed", "a store failed while the run was prepared or ended: "+err.Error())
 	default:
-		strike("run-failed", err.Error())
+		discard("run-failed", err.Error())
 	}
 	run.Audit.Reasons[len(run.Audit.Reasons)-1].Stack = guard.Stack(err)
 	run.Audit.TimingsValid = false

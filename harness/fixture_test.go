@@ -90,7 +90,7 @@ func judged(t *testing.T, f *Facts, visitors ...visitor) (results.Run, oracle.Ve
 	return run, v
 }
 
-// broken is a history that fails where it is told to.
+// broken is a history that fails if it is told to.
 type broken struct {
 	history
 	judge, subjects error

@@ -68,7 +68,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	j.run.NotPromised = notPromised(j.Selection.Guarantee, j.Policy.Window.Kind, happened)
 	for _, n := range j.Noticed {
 		if n.Code != "" {
-			j.strike(n.Code, "%s", n.Detail)
+			j.discard(n.Code, "%s", n.Detail)
 		}
 	}
 }

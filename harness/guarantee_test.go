@@ -147,7 +147,7 @@ func TestClausesOfKinds(t *testing.T) {
 }
 
 // TestNoticedFaults: a clause that does not tolerate what happened to a store is left
-// undecided, broken or not, and the finding strikes the run.
+// undecided, broken or not, and the finding discards the run.
 func TestNoticedFaults(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 12, oracle.Admitted), takes(1, 0, 1, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{

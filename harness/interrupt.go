@@ -78,7 +78,7 @@ func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor)
 	if up {
 		f.Counts.record(run)
 		run.Partial = true
-		run.Audit.Strike("not-judged", results.StrikesCorrectness, fmt.Sprintf(
+		run.Audit.Discard("not-judged", results.DiscardsCorrectness, fmt.Sprintf(
 			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown",
 			format.Count(run.Issued), judgeGrace))
 		return oracle.Verdict{}, ErrNotJudged

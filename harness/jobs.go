@@ -78,7 +78,7 @@ func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)
 }
 
 // AchievedPeriod is the longest time between two successful rounds of any
-// periodic job, or from the beginning to its first; 0 where none succeeded.
+// periodic job, or from the beginning to its first; 0 if none succeeded.
 func (s *Session) AchievedPeriod() (d time.Duration) {
 	for _, j := range s.Jobs {
 		j.mu.Lock()
@@ -120,7 +120,7 @@ func (s *Session) CatchUp(ctx context.Context) error {
 }
 
 // Settle runs all jobs until none changes anything any more. No job may be
-// running. any is false where there are none; idle, where ctx ended first.
+// running. any is false if there are none; idle, where ctx ended first.
 func (s *Session) Settle(ctx context.Context) (any, idle bool) {
 	for ctx.Err() == nil {
 		changed := false

@@ -12,7 +12,7 @@ import (
 
 // handClock shows the time that it is set to.
 type handClock struct {
-	quota.Clock // panics where a job waits
+	quota.Clock // panics if a job waits
 	now         time.Time
 }
 

@@ -36,18 +36,18 @@ type Facts struct {
 	// Initial is what a subject had used at the epoch, in units.
 	Initial func(subject uint32) int64
 	History history
-	// Cells are the online counters, to be held against the history; nil where none
+	// Cells are the online counters, to be held against the history; nil if none
 	// were kept.
 	Cells iter.Seq2[oracle.Key, *oracle.Cell]
 
 	// Counts are the callers' own.
 	Counts Counts
-	// Partial is set where the run was interrupted.
+	// Partial is set if the run was interrupted.
 	Partial bool
 	// Instances in all, and how far each one's clock was ahead; nil is not at all.
 	Instances int
 	Skews     []time.Duration
-	// StoresApart is set where instances of different regions count in different
+	// StoresApart is set if instances of different regions count in different
 	// stores, of which no guarantee speaks.
 	StoresApart bool
 	// Outages as they happened. Grace is for how many nanoseconds after one
@@ -56,7 +56,7 @@ type Facts struct {
 	Grace   int64
 	// Noticed is what happened to stores that was not planned.
 	Noticed []Notice
-	// Unwatched is set where a store of the run could have stopped to answer without
+	// Unwatched is set if a store of the run could have stopped to answer without
 	// being noticed, so that a time-out may be its failure.
 	Unwatched bool
 	// LimitChanges as they happened, in nanoseconds since the epoch.
@@ -254,7 +254,7 @@ func (j *judgement) rolling() (*oracle.Verdict, error) {
 
 // ownClocks judges the run with every request at the moment that its instance's
 // clock showed, which decides what window it belongs to for the strategy. It
-// returns the verdict itself where all clocks agree.
+// returns the verdict itself if all clocks agree.
 func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	skew := j.skew()
 	if skew == 0 {

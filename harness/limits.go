@@ -82,7 +82,7 @@ func (p *Plan) LowestLimit() int64 {
 }
 
 // LimitedSubjects are the first n subjects of a stream where the strategy keeps limits
-// of them, and none where it goes by those of the requests.
+// of them, and none if it goes by those of the requests.
 func (s *Session) LimitedSubjects(stream workloads.Stream, n int) []quota.Subject {
 	if _, ok := s.Instances[0].(strategies.LimitSetter); !ok {
 		return nil

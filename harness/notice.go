@@ -12,7 +12,7 @@ import (
 type Notice struct {
 	// Fault is what it was to a strategy; "" is one that no clause tolerates.
 	Fault quota.Fault
-	// Code of the finding, which strikes the correctness figures; "" where another
+	// Code of the finding, which discards the correctness figures; "" if another
 	// finding tells of it.
 	Code string
 	// Detail is one line, with the time.

@@ -16,10 +16,10 @@ type Outage struct {
 	Store string
 	// From and To are shares of the duration, 0 to 1.
 	From, To float64
-	// Empty is set where the store comes back without anything that it held, as one
+	// Empty is set if the store comes back without anything that it held, as one
 	// does that keeps nothing on a disk and is restarted. Only Redis can.
 	Empty bool
-	// Failover is set where the store is a master that dies, and comes back as its
+	// Failover is set if the store is a master that dies, and comes back as its
 	// replica: without the writes that had not reached that one. Only Redis can.
 	Failover bool
 	// Behind is how long before its master's death the replica got its last write. 0

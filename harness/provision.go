@@ -166,7 +166,7 @@ func (s *Session) fillCost(p *quota.Policy, used int64) (usual, times int64, err
 	return usual, 1, nil
 }
 
-// Cost picks one of the policy's costs; 1 where it names none.
+// Cost picks one of the policy's costs; 1 if it names none.
 func Cost(p *quota.Policy, pick func([]int64) int64) int64 {
 	if len(p.Costs) == 0 {
 		return 1

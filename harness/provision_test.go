@@ -55,7 +55,7 @@ func TestFillServed(t *testing.T) {
 }
 
 // TestFillByUnitsNotServed: a strategy that serves no single units is asked for them
-// where a subject cannot be filled otherwise, and for nothing where there is nothing
+// where a subject cannot be filled otherwise, and for nothing if there is nothing
 // to fill.
 func TestFillByUnitsNotServed(t *testing.T) {
 	for used, want := range map[int64][]int64{0: nil, 3: {1, 1, 1}} {

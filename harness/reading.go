@@ -23,7 +23,7 @@ type Reading struct {
 	// Tier is the tier's name, with the region where regions have their own.
 	Tier  string
 	Units int64
-	// Known is false where the tier holds no record of the subject.
+	// Known is false if the tier holds no record of the subject.
 	Known bool
 }
 
@@ -56,9 +56,9 @@ type ReadConfig struct {
 	Policy *quota.Policy
 	// Now is the run's clock, in nanoseconds since its epoch.
 	Now func() int64
-	// Parallel questions at a time; 1 where the runner is single-threaded.
+	// Parallel questions at a time; 1 if the runner is single-threaded.
 	Parallel int
-	// Region of an instance whose stores are its region's own; nil where all
+	// Region of an instance whose stores are its region's own; nil if all
 	// instances share theirs.
 	Region func(instance int) string
 }

@@ -20,7 +20,7 @@ type fake struct {
 	used  map[quota.Subject][]quota.Reading
 	err   error
 	asked []quota.Request
-	// apart is set where Used is called from a goroutine of its own.
+	// apart is set if Used is called from a goroutine of its own.
 	apart atomic.Bool
 	room  int64 // units that are admitted; -1 without end
 }

@@ -88,7 +88,7 @@ func (s *Session) Close(ctx context.Context) error {
 }
 
 // Meter is what the strategy's own figures are now, over all instances, in the
-// order in which the strategy gives them; nil where it has none.
+// order in which the strategy gives them; nil if it has none.
 func (s *Session) Meter() []results.Measure {
 	var out []results.Measure
 	for _, in := range s.Instances {

@@ -55,7 +55,7 @@ func OpenAt(perSecond float64) Load {
 	return Load{Loop: workloads.Open, PerSecond: perSecond}
 }
 
-// Closed is a closed loop, also where the workload's is open.
+// Closed is a closed loop, also if the workload's is open.
 func Closed() Load { return Load{Loop: workloads.Closed} }
 
 func (l Load) check() error {
@@ -77,7 +77,7 @@ func (p *Plan) Open(info workloads.Info) bool {
 	return p.Load.Loop == workloads.Open || p.Load.Loop != workloads.Closed && info.Loop == workloads.Open
 }
 
-// RateInForce is that of the arrivals in requests per second; 0 where a trace
+// RateInForce is that of the arrivals in requests per second; 0 if a trace
 // gives them.
 func (p *Plan) RateInForce() float64 {
 	switch {
@@ -116,7 +116,7 @@ func (p *Plan) NewArrivals(stream workloads.Stream, round int) (workloads.Arriva
 // Align returns the policy with its windows shifted where the workload needs them
 // to meet its requests at a certain moment: recorded time begins with the first
 // row, and a boundary comes half way through the expected duration. begin is the
-// first moment of the run. Elsewhere the windows stay where they are.
+// first moment of the run. Elsewhere the windows stay if they are.
 func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duration) quota.Policy {
 	policy := p.Policy
 	switch w := &policy.Window; {
@@ -138,7 +138,7 @@ const (
 )
 
 // Size is how many requests a run may issue, and of how many subjects. perSecond
-// is the rate that is expected, or 0 where it is not known.
+// is the rate that is expected, or 0 if it is not known.
 func (p *Plan) Size(stream workloads.Stream, perSecond float64) (requests int64, subjects int) {
 	requests = math.MaxInt64
 	if n := stream.Len(); n > 0 {

@@ -105,7 +105,7 @@ func (j *judge) bucket() {
 
 // surely lists what certainly was taken out of the takes that count, each as early
 // as it can have been. What subjects had in use at the start is no leak: it is no
-// more than the bucket holds, and is left out where something was taken before it.
+// more than the bucket holds, and is left out if something was taken before it.
 func (b *bucket) surely(counts func(*Event) bool, giveBack bool) []entry {
 	list := make([]entry, 0, len(b.takes)+len(b.gives)+1)
 	if b.initial > 0 && b.takes[0].Call >= 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // Broken is by how many units one subject and window broke a property, at worst:
-// certainly and possibly. exercised is false where the history could not have
+// certainly and possibly. exercised is false if the history could not have
 // broken it.
 func (v *Verdict) Broken(p quota.Property) (certain, possible int64, exercised bool) {
 	switch p {

@@ -5,7 +5,7 @@ type Interval struct {
 	Lo, Hi int64
 }
 
-// Width is 0 where the value is known exactly.
+// Width is 0 if the value is known exactly.
 func (i Interval) Width() int64 { return i.Hi - i.Lo }
 
 // Distance is how far v lies outside of the interval: positive above it,

@@ -21,7 +21,7 @@ func TestWorstOfWhatCrosses(t *testing.T) {
 }
 
 // TestWindowsOfEqualLeaks: where looking at each window by itself finds as much
-// leak as placing units into windows does, but elsewhere, it is shown where units
+// leak as placing units into windows does, but elsewhere, it is shown if units
 // could not be placed.
 func TestWindowsOfEqualLeaks(t *testing.T) {
 	const second, third = width - offset, 2*width - offset

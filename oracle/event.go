@@ -62,7 +62,7 @@ type Event struct {
 	Instance uint8
 	// TakeCall and TakeReply are the call and the reply of the take that a refund,
 	// a commit or an expiry is about: what it gives back belongs to the window that
-	// the take was charged to. They are unused in takes. Both are 0 where the take
+	// the take was charged to. They are unused in takes. Both are 0 if the take
 	// is not known, as for units that were there from the start: then the give-back
 	// may be about any take of the subject before it. It lowers what is certain in
 	// the window of its call, and frees no room for certain.

@@ -27,7 +27,7 @@ type Expectation struct {
 // was charged to the window in force at the reading counts: the policy's window
 // under tumbling policies, the subject's own window where it begins with its first
 // request, one window's length back under rolling ones, everything under standing
-// ones. Of a bucket it is what is missing from it. A give-back counts where its take counts. One
+// ones. Of a bucket it is what is missing from it. A give-back counts if its take counts. One
 // that names no take (see [Event]) may belong to any take before it, and only
 // lowers the lower end. The subject's initial units count in the window of the
 // epoch; under rolling policies, for one length from the epoch on.
@@ -37,7 +37,7 @@ type Expectation struct {
 // its effect can come later than its error. An expiry takes units away like any
 // give-back: what a counter still holds of them is drift.
 //
-// ok is false where nothing can be said: the reading itself, or something that
+// ok is false if nothing can be said: the reading itself, or something that
 // the counter contains, crosses an end of the window in force. A counter that
 // counts nothing is never wrong. The only error is an unknown way of counting.
 func Expect(cfg Config, subject uint32, events []Event, at Reading, counts quota.Counting) (want Expectation, ok bool, err error) {

@@ -161,7 +161,7 @@ func (h *History) put(b block) (kept, more bool) {
 	return true, h.total < h.o.Limit
 }
 
-// makeRoom has the oldest blocks written where there are too many, and waits
+// makeRoom has the oldest blocks written if there are too many, and waits
 // while there are far too many. The caller holds the lock.
 func (h *History) makeRoom() {
 	if h.kept <= h.o.Memory || h.err != nil {
@@ -324,7 +324,7 @@ func (h *History) Judge(cfg Config, visit ...Visitor) (Verdict, error) {
 	return x.judge(cfg, h.subjectLimit(), visit)
 }
 
-// subjectLimit is none where everything is in memory anyway.
+// subjectLimit is none if everything is in memory anyway.
 func (h *History) subjectLimit() int64 {
 	if h.seal(); h.spill == nil {
 		return math.MaxInt64

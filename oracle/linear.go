@@ -12,7 +12,7 @@ import "math"
 // rolling one; where it is not, Safe and Exact are false.
 type Linear struct {
 	Decided bool
-	// Safe allows to reject at any time, Exact only where there is no room.
+	// Safe allows to reject at any time, Exact only if there is no room.
 	Safe, Exact bool
 }
 

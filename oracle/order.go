@@ -6,7 +6,7 @@ import (
 )
 
 // ordered returns the events by subject and call. It returns the slice it was
-// given where that is in order already, and a copy otherwise.
+// given if that is in order already, and a copy otherwise.
 func ordered(events []Event) []Event {
 	if slices.IsSortedFunc(events, compare) {
 		return events

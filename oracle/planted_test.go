@@ -138,7 +138,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestNeverRoomForMoreThanTheLimit: also where a refund that belongs to another
+// TestNeverRoomForMoreThanTheLimit: also if a refund that belongs to another
 // window takes the lower bound below zero.
 func TestNeverRoomForMoreThanTheLimit(t *testing.T) {
 	cfg := tumblingConfig(1, 0)

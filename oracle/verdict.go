@@ -108,12 +108,12 @@ type Verdict struct {
 	// window.
 	Windows []windowVerdict
 
-	// unexplained is set where no order was found that explains every rejection.
+	// unexplained is set if no order was found that explains every rejection.
 	unexplained bool
 }
 
 // touched are the windows that requests touched: how many subject-windows, and of the
-// windows the first and the last index. Crossed is set where one was answered in another
+// windows the first and the last index. Crossed is set if one was answered in another
 // window than it was called in.
 type touched struct {
 	Windows, First, Last int64
@@ -140,9 +140,9 @@ type standing struct {
 // windowVerdict is the judgement of one subject-window.
 type windowVerdict struct {
 	Subject uint32
-	// Crossed is set where a request's reply lies in another window than its call.
+	// Crossed is set if a request's reply lies in another window than its call.
 	Crossed bool
-	// GaveBack is set where units that were, or may have been, charged to this
+	// GaveBack is set if units that were, or may have been, charged to this
 	// window were given back while it lasted.
 	GaveBack bool
 	// Index is the window's, as [quota.Window.At] numbers it.

@@ -30,7 +30,7 @@ type Request struct {
 	Policy *Policy
 	// Units asked for, at least 1.
 	Units int64
-	// Settles is set where the caller has work to do that ends in a commit or a
+	// Settles is set if the caller has work to do that ends in a commit or a
 	// refund, or in nothing if the caller is gone by then. Strategies that charge
 	// after the work may wait for that.
 	Settles bool
@@ -43,7 +43,7 @@ type Request struct {
 // Decision is a strategy's answer.
 type Decision struct {
 	Admitted bool
-	// Degraded is set where the decision was made without the store that should
+	// Degraded is set if the decision was made without the store that should
 	// have made it: failing open or failing closed.
 	Degraded bool
 	// Granted is how many units an admitted request gets, where that is fewer than it
@@ -51,9 +51,9 @@ type Decision struct {
 	Granted int64
 	// Tier that decided.
 	Tier Tier
-	// Remaining units as the strategy believes them, or -1 where it does not know.
+	// Remaining units as the strategy believes them, or -1 if it does not know.
 	Remaining int64
-	// RetryAfter is how long a rejected caller should wait; 0 where unknown.
+	// RetryAfter is how long a rejected caller should wait; 0 if unknown.
 	RetryAfter time.Duration
 	// Reservation of an admitted request, to commit or refund. Only strategies
 	// that can do either fill it in. Its request has the units that were granted.
@@ -92,10 +92,10 @@ type Reservation struct {
 type Reading struct {
 	Tier  Tier
 	Units int64
-	// Known is false where the tier has no record of the subject, which is not
+	// Known is false if the tier has no record of the subject, which is not
 	// the same as a record of 0.
 	Known bool
-	// PerInstance is set where the record is this instance's alone and each instance
+	// PerInstance is set if the record is this instance's alone and each instance
 	// keeps its own: then the readings of all instances add up to what the tier
 	// believes. Elsewhere every instance reads the same record.
 	PerInstance bool

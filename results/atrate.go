@@ -24,7 +24,7 @@ type AtRate struct {
 	Units int64 `json:"units"`
 }
 
-// OddsAtRate says in words how often a simulation broke the property; it is empty where
+// OddsAtRate says in words how often a simulation broke the property; it is empty if
 // there was none.
 func (f *Finding) OddsAtRate() string {
 	x := f.AtRate

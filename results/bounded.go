@@ -5,10 +5,10 @@ import "fmt"
 // Bounded is a search of all schedules with few preemptions, however long: in these, few
 // calls and rounds of jobs are interrupted between two of their commands.
 type Bounded struct {
-	// Preemptions up to which all schedules were searched; nil where a bound ended it
+	// Preemptions up to which all schedules were searched; nil if a bound ended it
 	// before it had seen those without any.
 	Preemptions *int `json:"preemptions,omitempty"`
-	// Whole is set where none of them came between a command and its reply, although
+	// Whole is set if none of them came between a command and its reply, although
 	// these are two steps.
 	Whole bool `json:"whole_commands"`
 	// States met.

@@ -23,7 +23,7 @@ type Choice struct {
 	Stages []Stage `json:"stages"`
 	// Notes say what the figures do not cover.
 	Notes []string `json:"notes"`
-	// Interrupted is set where the user, and not the budget, ended it.
+	// Interrupted is set if the user, and not the budget, ended it.
 	Interrupted bool `json:"interrupted"`
 }
 
@@ -48,13 +48,13 @@ type Question struct {
 	// ToleratedLeak is how many units over the limit one subject may be given in one
 	// window.
 	ToleratedLeak int64 `json:"tolerated_leak_units"`
-	// P99 is the longest 99th percentile of a decision in nanoseconds; 0 where none
+	// P99 is the longest 99th percentile of a decision in nanoseconds; 0 if none
 	// was asked for.
 	P99 int64 `json:"p99_ns,omitempty"`
 	// Outage says what has to happen while Redis cannot be reached: "any", "open",
 	// "closed" or "survive".
 	Outage string `json:"outage" jsonschema:"enum=any,enum=open,enum=closed,enum=survive"`
-	// Settles is set where callers commit, refund or abandon what they were given.
+	// Settles is set if callers commit, refund or abandon what they were given.
 	Settles bool `json:"settles"`
 	// Faults that the search had happen, beside the passing of time.
 	Faults []quota.Fault `json:"faults"`
@@ -76,9 +76,9 @@ type Candidate struct {
 	P99Counts bool `json:"p99_counts"`
 	// P99Rounds are the rounds at that rate.
 	P99Rounds Rounds `json:"p99_rounds"`
-	// RatePerS is the rate at which it was measured, in requests per second; 0 where it was not.
+	// RatePerS is the rate at which it was measured, in requests per second; 0 if it was not.
 	RatePerS float64 `json:"rate_per_s"`
-	// ModelledP99 is that of the simulated regions in nanoseconds; 0 where there were none.
+	// ModelledP99 is that of the simulated regions in nanoseconds; 0 if there were none.
 	ModelledP99 int64 `json:"modelled_p99_ns,omitempty"`
 	// ThroughputPerS is decisions per second of callers that never pause; 0 if not measurable here.
 	ThroughputPerS float64 `json:"throughput_per_s"`
@@ -157,6 +157,6 @@ type Stage struct {
 	Entered int `json:"entered"`
 	// Left counts those of them that were not ruled out by it.
 	Left int `json:"left"`
-	// Cut is set where the budget, or an interruption, ended it before its end.
+	// Cut is set if the budget, or an interruption, ended it before its end.
 	Cut bool `json:"cut,omitempty"`
 }

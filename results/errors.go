@@ -42,7 +42,7 @@ func (k *ErrorKinds) Add(o ErrorKinds) {
 // Total counts all of them.
 func (k ErrorKinds) Total() int64 { return k.Contention + k.TimeOuts + k.Store + k.Other }
 
-// OrNil is nil where nothing was counted.
+// OrNil is nil if nothing was counted.
 func (k ErrorKinds) OrNil() *ErrorKinds {
 	if k.Total() == 0 {
 		return nil

@@ -26,7 +26,7 @@ type Exploration struct {
 	Skipped []Skipped `json:"skipped"`
 	// Failed lists strategies whose search ended in an error.
 	Failed []FailedExplore `json:"failed"`
-	// Interrupted is set where the last search was ended before its bounds.
+	// Interrupted is set if the last search was ended before its bounds.
 	Interrupted bool `json:"interrupted"`
 }
 
@@ -106,12 +106,12 @@ type Search struct {
 	// Properties that were looked for.
 	Properties []Property `json:"properties"`
 	// JobRounds is how often each periodic job may start at a moment of its own
-	// choosing; 0 where there is none.
+	// choosing; 0 if there is none.
 	JobRounds int `json:"job_rounds"`
 	// Asks is how often one more client asks at most, once the scripts have ended, until it
-	// is rejected; 0 where there is none.
+	// is rejected; 0 if there is none.
 	Asks int `json:"asks,omitempty"`
-	// Split is set where effect and reply are two steps.
+	// Split is set if effect and reply are two steps.
 	Split bool `json:"split_replies"`
 
 	// Findings hold the shortest schedule found for each property that breaks.
@@ -134,7 +134,7 @@ type Search struct {
 	// Capped says why the search ended before it had seen everything; empty if it
 	// had, or had found one schedule for each property.
 	Capped string `json:"capped,omitempty"`
-	// Bounded is what its second part searched, which counts preemptions; nil where there
+	// Bounded is what its second part searched, which counts preemptions; nil if there
 	// was none.
 	Bounded *Bounded `json:"bounded,omitempty"`
 	// Claim is what may be said of the properties that no schedule broke; empty
@@ -210,7 +210,7 @@ type Finding struct {
 	// Units by which it is broken, where it has any; drift may be negative.
 	Units int64 `json:"units,omitempty"`
 	// Preemptions of the schedule where it was found by the search that counts them:
-	// none with fewer breaks the property, and one with more may be shorter. nil where it
+	// none with fewer breaks the property, and one with more may be shorter. nil if it
 	// is a shortest one.
 	Preemptions *int `json:"preemptions,omitempty"`
 	// Faults that happen in the schedule.
@@ -225,9 +225,9 @@ type Finding struct {
 	// probability of a system in service.
 	Met int `json:"met_schedules,omitempty"`
 	// AtRate is how often the property broke in a simulation at a stated rate of requests;
-	// nil where there was none.
+	// nil if there was none.
 	AtRate *AtRate `json:"at_rate,omitempty"`
-	// Steps of the schedule; none where the strategy ended the search and the schedule
+	// Steps of the schedule; none if the strategy ended the search and the schedule
 	// could not be run again.
 	Steps []Step `json:"steps"`
 	// Columns are the actors by [Step.Column].
@@ -239,7 +239,7 @@ type Finding struct {
 // HeldUp is for how long calls are held up, e.g. "15m".
 func (f *Finding) HeldUp() string { return span(f.Paused.String()) }
 
-// ActorColumns are the columns that have a step, clients first; none where only
+// ActorColumns are the columns that have a step, clients first; none if only
 // the clock moves.
 func (f *Finding) ActorColumns() []int {
 	var cols []int
@@ -364,7 +364,7 @@ type Census struct {
 	Worst int64 `json:"worst_units"`
 	// Shortest leaking schedule, or nil.
 	Shortest *Finding `json:"shortest,omitempty"`
-	// Complete is false where a bound or an interruption ended it.
+	// Complete is false if a bound or an interruption ended it.
 	Complete bool `json:"complete"`
 	// Withheld says why the counts may not be believed.
 	Withheld []Withheld `json:"withheld,omitempty"`
@@ -380,7 +380,7 @@ type Replay struct {
 	Policy string `json:"policy"`
 	// Property that the token was issued for.
 	Property Property `json:"property"`
-	// Broken is set where it broke again.
+	// Broken is set if it broke again.
 	Broken bool `json:"broken"`
 	// Finding is the schedule as it went.
 	Finding *Finding `json:"finding"`
@@ -388,7 +388,7 @@ type Replay struct {
 	Leak int64 `json:"leak_units"`
 	// Store that it was repeated on.
 	Store string `json:"store"`
-	// Same is set where every reply and every verdict was that of the embedded store.
+	// Same is set if every reply and every verdict was that of the embedded store.
 	Same bool `json:"same_replies"`
 	// Notes say in what this store differs from the one that was searched.
 	Notes []string `json:"notes,omitempty"`

@@ -93,7 +93,7 @@ func (h *Histogram) Merge(o *Histogram) {
 // Count is the number of recorded values, those out of range included.
 func (h *Histogram) Count() int64 { return h.h.TotalCount() + int64(len(h.few)) + h.outOfRange }
 
-// Max is the largest value in nanoseconds, or MaxDuration where longer ones were
+// Max is the largest value in nanoseconds, or MaxDuration if longer ones were
 // recorded; 0 for an empty histogram.
 func (h *Histogram) Max() int64 {
 	if h.outOfRange > 0 {
@@ -103,7 +103,7 @@ func (h *Histogram) Max() int64 {
 }
 
 // Quantile returns the smallest value that at least the share q of all values do
-// not exceed, or MaxDuration where that value is out of range; 0 for an empty
+// not exceed, or MaxDuration if that value is out of range; 0 for an empty
 // histogram.
 func (h *Histogram) Quantile(q float64) int64 {
 	total := h.Count()

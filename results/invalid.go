@@ -6,7 +6,7 @@ import "fmt"
 type InvalidError struct {
 	// Label is the strategy as the command line takes it.
 	Label string
-	// Reason is the first finding that strikes correctness.
+	// Reason is the first finding that discards correctness.
 	Reason Reason
 }
 
@@ -35,7 +35,7 @@ func (r *Run) Err() error {
 		return nil
 	}
 	for _, reason := range r.Audit.Reasons {
-		if reason.Strikes == StrikesCorrectness {
+		if reason.Discards == DiscardsCorrectness {
 			return &InvalidError{Label: r.Params.Label, Reason: reason}
 		}
 	}

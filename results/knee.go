@@ -5,12 +5,12 @@ package results
 // between the curve's ends, both axes scaled to their ranges (Satopää et al., "Finding a
 // Kneedle in a Haystack", 2011).
 type Knee struct {
-	// At is the index of the point in [SweepSeries.Points]; -1 where there is no knee.
+	// At is the index of the point in [SweepSeries.Points]; -1 if there is no knee.
 	At int
 	// Distance of that point, or of the farthest one, from the line, in heights of the
-	// curve; 0 where it was not computed.
+	// curve; 0 if it was not computed.
 	Distance float64
-	// Why there is none; empty where there is one.
+	// Why there is none; empty if there is one.
 	Why string
 }
 

@@ -59,9 +59,9 @@ func TestPlantedKnee(t *testing.T) {
 	if k := one.Knee(); k.At >= 0 {
 		t.Errorf("a knee of two values: %+v", k)
 	}
-	struck := curve(pools, of(func(x float64) float64 { return min(x, 8) }), 0)
-	struck.Points[3].Summary.TimingsCount = false
-	if k := struck.Knee(); k.At != 2 && k.At != 4 {
+	discarded := curve(pools, of(func(x float64) float64 { return min(x, 8) }), 0)
+	discarded.Points[3].Summary.TimingsCount = false
+	if k := discarded.Knee(); k.At != 2 && k.At != 4 {
 		t.Errorf("a point that does not count is the knee, or hides the others: %+v", k)
 	}
 }

@@ -47,7 +47,7 @@ type Distribution struct {
 	// Max is the largest value.
 	Max int64 `json:"max"`
 	// StallsP99 counts separate events (more than 10 ms apart) behind the samples
-	// of this distribution at or above its p99; -1 where unknown.
+	// of this distribution at or above its p99; -1 if unknown.
 	StallsP99 int `json:"stalls_p99"`
 	// StallsP999 is the same for p99.9.
 	StallsP999 int `json:"stalls_p999"`
@@ -77,6 +77,6 @@ type Lateness struct {
 	BacklogHalf int64 `json:"backlog_half"`
 	// BacklogEnd is the same at its end.
 	BacklogEnd int64 `json:"backlog_end"`
-	// Saturated is set where the backlog kept growing: the rate was too high.
+	// Saturated is set if the backlog kept growing: the rate was too high.
 	Saturated bool `json:"saturated"`
 }

@@ -46,7 +46,7 @@ func TestMergeShards(t *testing.T) {
 	b.File.Runs[0].Leak.Units, b.File.Runs[0].Leak.WorstUnits, b.File.Runs[0].Service = 17, 90, planted(t, 5_000_000, 3)
 	b.File.Runs[0].Guarantee = []results.Clause{{Property: "leak", Formula: "L", Bound: 0, Certain: 17, Possible: 17, Verdict: results.Broken}}
 	b.File.Runs[0].Record = b.File.Runs[0].Guarantee
-	b.File.Runs[2].Audit.Strike("noise", results.StrikesTimings, "a neighbour")
+	b.File.Runs[2].Audit.Discard("noise", results.DiscardsTimings, "a neighbour")
 	f := merged(t, a, b)
 	if len(f.Runs) != 4 || len(f.Merged) != 2 || f.Merged[1].Provenance.Host.Name != "file-2-of-2" || f.Merged[1].Runs != 4 {
 		t.Fatalf("%d runs, of %+v", len(f.Runs), f.Merged)
@@ -67,7 +67,7 @@ func TestMergeShards(t *testing.T) {
 		t.Errorf("the promise of the record that one shard broke: %+v", r.Record)
 	}
 	if f.Runs[2].Audit.TimingsValid || !f.Runs[3].Audit.TimingsValid {
-		t.Error("what strikes a shard strikes the whole, and nothing else")
+		t.Error("what discards a shard discards the whole, and nothing else")
 	}
 	sum := fixture.Must[*results.Histogram](t)(x.Service.Decode())
 	sum.Merge(fixture.Must[*results.Histogram](t)(y.Service.Decode()))

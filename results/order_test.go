@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStoresByClass: Redis first and SQL last, also where an earlier version left out the
+// TestStoresByClass: Redis first and SQL last, also if an earlier version left out the
 // class of a store.
 func TestStoresByClass(t *testing.T) {
 	f := File{Stores: map[string]Store{

@@ -52,7 +52,7 @@ func TestRoundsAreLeftOutWhole(t *testing.T) {
 		}
 		return runs
 	}
-	strike := func(r *Run, what string) { r.Audit.Strike("x", what, "planted") }
+	discard := func(r *Run, what string) { r.Audit.Discard("x", what, "planted") }
 	for name, c := range map[string]struct {
 		runs   []Run
 		timed  int
@@ -60,15 +60,15 @@ func TestRoundsAreLeftOutWhole(t *testing.T) {
 	}{
 		"nothing happened":      {make(8, func(string, int, *Run) {}), 8, true},
 		"one strategy is slow":  {make(8, func(l string, n int, r *Run) { r.ThroughputPerS /= float64(1 + n%3) }), 8, true},
-		"a quarter of 2 rounds": {make(8, func(l string, n int, r *Run) { when(l == "b" && n < 3, func() { strike(r, StrikesRound) }) }), 6, true},
-		"a quarter of 3 rounds": {make(8, func(l string, n int, r *Run) { when(l == "b" && n < 4, func() { strike(r, StrikesRound) }) }), 5, false},
-		"a fifth of the time":   {make(8, func(l string, n int, r *Run) { when(l == "b", func() { strike(r, StrikesRound); r.ElapsedNS = 7e8 }) }), 8, true},
-		"7 of 14 rounds":        {make(14, func(l string, n int, r *Run) { when(n <= 7, func() { strike(r, StrikesRound) }) }), 7, true},
-		"8 of 14 rounds":        {make(14, func(l string, n int, r *Run) { when(n <= 8, func() { strike(r, StrikesRound) }) }), 6, false},
+		"a quarter of 2 rounds": {make(8, func(l string, n int, r *Run) { when(l == "b" && n < 3, func() { discard(r, DiscardsRound) }) }), 6, true},
+		"a quarter of 3 rounds": {make(8, func(l string, n int, r *Run) { when(l == "b" && n < 4, func() { discard(r, DiscardsRound) }) }), 5, false},
+		"a fifth of the time":   {make(8, func(l string, n int, r *Run) { when(l == "b", func() { discard(r, DiscardsRound); r.ElapsedNS = 7e8 }) }), 8, true},
+		"7 of 14 rounds":        {make(14, func(l string, n int, r *Run) { when(n <= 7, func() { discard(r, DiscardsRound) }) }), 7, true},
+		"8 of 14 rounds":        {make(14, func(l string, n int, r *Run) { when(n <= 8, func() { discard(r, DiscardsRound) }) }), 6, false},
 		"three of three":        {make(3, func(string, int, *Run) {}), 3, true},
-		"two of three":          {make(3, func(l string, n int, r *Run) { when(n == 1, func() { strike(r, StrikesRound) }) }), 2, false},
+		"two of three":          {make(3, func(l string, n int, r *Run) { when(n == 1, func() { discard(r, DiscardsRound) }) }), 2, false},
 		"one was interrupted":   {make(8, func(l string, n int, r *Run) { r.Partial = l == "c" && n == 8 }), 7, true},
-		"a note":                {make(8, func(l string, n int, r *Run) { strike(r, StrikesNote) }), 8, true},
+		"a note":                {make(8, func(l string, n int, r *Run) { discard(r, DiscardsNothing) }), 8, true},
 	} {
 		all := Summarise(c.runs)
 		for _, s := range all {
@@ -78,7 +78,7 @@ func TestRoundsAreLeftOutWhole(t *testing.T) {
 		}
 	}
 	// A finding about one strategy takes its timings back, and no other's.
-	all := Summarise(make(8, func(l string, n int, r *Run) { when(l == "b", func() { strike(r, StrikesTimings) }) }))
+	all := Summarise(make(8, func(l string, n int, r *Run) { when(l == "b", func() { discard(r, DiscardsTimings) }) }))
 	for _, s := range all {
 		if s.TimingsCount != (s.Label != "b") {
 			t.Errorf("%s: timings count: %t", s.Label, s.TimingsCount)

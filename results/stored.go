@@ -12,9 +12,9 @@ type Stored struct {
 	// Entries are keys, rows, nodes or messages, by the kind of store. In a simulation
 	// with several Redis they are those of all.
 	Entries int64 `json:"entries"`
-	// Bytes that the store itself says it takes for them; 0 where it does not say.
+	// Bytes that the store itself says it takes for them; 0 if it does not say.
 	Bytes int64 `json:"bytes,omitempty"`
-	// BytesPerSubject is Bytes by Subjects; 0 where they are unknown.
+	// BytesPerSubject is Bytes by Subjects; 0 if they are unknown.
 	BytesPerSubject float64 `json:"bytes_per_subject,omitempty"`
 	// OverTime are entries at a quarter, half and three quarters of the round; absent
 	// where they were not counted.

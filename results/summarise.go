@@ -63,7 +63,7 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 	s.Invalid = len(runs) - len(valid)
 	s.correctness(valid)
 	for _, r := range valid {
-		if r.ErrorKinds != nil && (out[r.Repetition] || busy[r.Repetition] || r.Audit.strikes(StrikesRound)) {
+		if r.ErrorKinds != nil && (out[r.Repetition] || busy[r.Repetition] || r.Audit.discards(DiscardsRound)) {
 			s.BusyTimeOuts += r.ErrorKinds.TimeOuts
 		}
 	}
@@ -98,7 +98,7 @@ func (s *Summary) audit(runs []*Run) {
 			}
 			// The detail of the first round that has it stands for all: it
 			// usually differs in a figure only.
-			known := slices.ContainsFunc(s.Audit.Reasons, func(x Reason) bool { return x.Code == f.Code && x.Strikes == f.Strikes })
+			known := slices.ContainsFunc(s.Audit.Reasons, func(x Reason) bool { return x.Code == f.Code && x.Discards == f.Discards })
 			if !known {
 				s.Audit.Reasons = append(s.Audit.Reasons, f)
 			}

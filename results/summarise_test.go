@@ -73,7 +73,7 @@ func TestSummariseExtras(t *testing.T) {
 	b.Lateness = &Lateness{PacerP50: 30, BacklogHalf: 7, BacklogEnd: 50, Saturated: true}
 	c.Lateness = &Lateness{PacerP50: 20, BacklogHalf: 90, BacklogEnd: 4}
 	a.Cost, b.Cost, c.Cost = Cost{ClientCPU: 5, RunQueue: 9}, Cost{ClientCPU: 7, Probe: &Probe{First: ProbeCost{Commands: 3}}}, Cost{ClientCPU: 6}
-	b.Audit.Strike("cpu-steal", StrikesRound, "x") // takes timings back, and not what was counted
+	b.Audit.Discard("cpu-steal", DiscardsRound, "x") // takes timings back, and not what was counted
 	s := one(t, a, b, c)
 	if r := s.Rolling; r == nil || *r != (Rolling{WorstUnits: 20, Multiple: 2, Units: 3, Possible: 6}) {
 		t.Errorf("rolling %+v", r)
@@ -117,7 +117,7 @@ func TestSummariseLatePacer(t *testing.T) {
 			l := r.Service
 			r.Response = &l
 			if i < late {
-				r.Audit.Strike("pacer-late", StrikesResponse, "x")
+				r.Audit.Discard("pacer-late", DiscardsResponse, "x")
 			}
 			runs = append(runs, r)
 		}
@@ -128,10 +128,10 @@ func TestSummariseLatePacer(t *testing.T) {
 	}
 }
 
-func TestSummariseStruckRounds(t *testing.T) {
+func TestSummariseDiscardedRounds(t *testing.T) {
 	good, wrong, slow := round(1, 0, 500), round(2, 9, 510), round(3, 0, 90)
-	wrong.Audit.Strike("history-overflow", StrikesCorrectness, "x")
-	slow.Audit.Strike("cpu-steal", StrikesRound, "y")
+	wrong.Audit.Discard("history-overflow", DiscardsCorrectness, "x")
+	slow.Audit.Discard("cpu-steal", DiscardsRound, "y")
 	cut := round(4, 0, 70)
 	cut.Partial = true
 	s := one(t, good, wrong, slow, cut)
@@ -338,7 +338,7 @@ func TestSummarisePaced(t *testing.T) {
 		t.Errorf("what a bare client took: %+v", s.AtRate().Reference)
 	}
 	bad := with("x", 1, 1, false)
-	bad.Paced.Audit.Strike("run-failed", StrikesCorrectness, "gone")
+	bad.Paced.Audit.Discard("run-failed", DiscardsCorrectness, "gone")
 	if Invalid([]Run{bad}) == nil {
 		t.Error("an open loop that failed is no error")
 	}

@@ -46,7 +46,7 @@ type Summary struct {
 	Rejected int64 `json:"rejected"`
 	// Errors of all valid rounds.
 	Errors int64 `json:"errors"`
-	// ErrorKinds are the errors by what they came from; absent where there were none.
+	// ErrorKinds are the errors by what they came from; absent if there were none.
 	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions of all valid rounds.
 	Degraded int64 `json:"degraded"`
@@ -72,7 +72,7 @@ type Summary struct {
 	Service Percentiles `json:"service_ns"`
 	// Response (open loop only) is the time from the intended start.
 	Response *Percentiles `json:"response_ns,omitempty"`
-	// Reference is what a bare client's INCR took in the same rounds; absent where
+	// Reference is what a bare client's INCR took in the same rounds; absent if
 	// there was no reference loop.
 	Reference *Percentiles `json:"reference_ns,omitempty"`
 	// Lateness (open loop only) holds medians over rounds, and the backlog of the
@@ -81,7 +81,7 @@ type Summary struct {
 	// Saturated counts rounds whose backlog kept growing.
 	Saturated int `json:"saturated_rounds"`
 
-	// PoolWait is the wait for connections; absent where no client tells it.
+	// PoolWait is the wait for connections; absent if no client tells it.
 	PoolWait *PoolWaitSummary `json:"pool_wait,omitempty"`
 
 	// Leak of all valid rounds.
@@ -90,12 +90,12 @@ type Summary struct {
 	// where no window ended in mid-run.
 	Rolling *Rolling `json:"rolling,omitempty"`
 	// FalseRejects of all valid rounds. Rounds that are explained add no possible
-	// ones beyond their confirmed ones; Explained is set where all are.
+	// ones beyond their confirmed ones; Explained is set if all are.
 	FalseRejects FalseRejects `json:"false_rejects"`
-	// Drift holds the worst reading of each tier over all rounds; null where the
+	// Drift holds the worst reading of each tier over all rounds; null if the
 	// strategy shows no counter.
 	Drift *Drift `json:"drift" jsonschema:"nullable"`
-	// Settled is what became of admitted requests; absent where callers settle none.
+	// Settled is what became of admitted requests; absent if callers settle none.
 	Settled *SettlementSummary `json:"settlement,omitempty"`
 	// Cost is the median over rounds; keys are those of the worst round, and the
 	// probe is the only one there is.
@@ -119,7 +119,7 @@ type Summary struct {
 	// Occurrences counts the rounds of each code of a finding.
 	Occurrences map[string]int `json:"occurrences"`
 
-	// Paced condenses the open loops at the common rate; absent where there are none.
+	// Paced condenses the open loops at the common rate; absent if there are none.
 	Paced *Summary `json:"paced,omitempty"`
 
 	each     map[int]Timing // by round, of those behind the timings
@@ -142,7 +142,7 @@ func (s *Summary) Overloaded() bool {
 	return 2*r.Saturated > r.Timed
 }
 
-// Latency is what callers wait for: the response time in open loop, also where that
+// Latency is what callers wait for: the response time in open loop, also if that
 // is the one beside a closed loop, and the service time where there is only a
 // closed loop.
 func (s *Summary) Latency() *Percentiles {
@@ -185,7 +185,7 @@ type MeasureSummary struct {
 	// Value of a round.
 	Value Figure `json:"value"`
 	// PerDecision is the sum of what was counted by the requests that were admitted
-	// or rejected; 0 where there were none, and for other kinds.
+	// or rejected; 0 if there were none, and for other kinds.
 	PerDecision float64 `json:"per_decision"`
 	// PerAdmitted is the same by the requests that were admitted.
 	PerAdmitted float64 `json:"per_admitted"`
@@ -225,7 +225,7 @@ func (s *Summary) AdmittedPct() float64 { return Percent(s.Admitted, s.Issued) }
 func (s *Summary) DegradedPct() float64 { return Percent(s.Degraded, s.Admitted+s.Rejected) }
 
 // AtRest is the drift of the worst tier while nothing was in flight, and AfterJobs
-// that after background jobs had run until idle. ok is false where no such
+// that after background jobs had run until idle. ok is false if no such
 // reading was taken.
 func (s *Summary) AtRest() (t TierDrift, ok bool) { return s.worstTier("rest") }
 
@@ -247,7 +247,7 @@ func (s *Summary) worstTier(at string) (worst TierDrift, ok bool) {
 // minStalls is how many separate events have to be behind a percentile.
 const minStalls = 5
 
-// Percent is part in percent of whole, and 0 where there is no whole.
+// Percent is part in percent of whole, and 0 if there is no whole.
 func Percent[T int64 | float64](part, whole T) float64 {
 	if whole == 0 {
 		return 0

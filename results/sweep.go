@@ -15,7 +15,7 @@ type Sweep struct {
 	Parameters []Swept `json:"parameters"`
 	// Until is the condition whose edge is looked for, e.g. "p99<5ms"; empty for none.
 	Until string `json:"until,omitempty"`
-	// Search is set where the values of the only parameter were chosen by a search
+	// Search is set if the values of the only parameter were chosen by a search
 	// between the two that are listed.
 	Search bool `json:"search,omitempty"`
 }
@@ -33,7 +33,7 @@ type Swept struct {
 type SweepSeries struct {
 	// Strategy is its label without the options that vary.
 	Strategy string
-	// Second is the value of the second parameter; empty where there is one parameter.
+	// Second is the value of the second parameter; empty if there is one parameter.
 	Second string
 	// Points in ascending order of the value, or in the given order where a value is no
 	// number.
@@ -44,7 +44,7 @@ type SweepSeries struct {
 type SweepPoint struct {
 	// Value as it was given.
 	Value string
-	// X is the value as a number, times in nanoseconds. Numeric is false where it is
+	// X is the value as a number, times in nanoseconds. Numeric is false if it is
 	// none, and X is then its place among the given ones.
 	X       float64
 	Numeric bool
@@ -63,7 +63,7 @@ func SweepNumber(value string) (x float64, ok bool) {
 }
 
 // SweepSeries puts the summaries of a sweep in order: strategies by name, and
-// within one the values of the second parameter. It is nil where the file is of no
+// within one the values of the second parameter. It is nil if the file is of no
 // sweep.
 func (f *File) SweepSeries() []SweepSeries {
 	if f.Sweep == nil || len(f.Sweep.Parameters) == 0 {

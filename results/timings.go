@@ -9,7 +9,7 @@ import (
 )
 
 // maxDisturbed is the share of a round's measuring time with a finding about the machine
-// ([StrikesRound]) above which the round is left out.
+// ([DiscardsRound]) above which the round is left out.
 const maxDisturbed = 0.2
 
 // disturbed reports which rounds of a setting are left out of the timings of all
@@ -31,7 +31,7 @@ func disturbed(runs []*Run) map[int]bool {
 		spent := max(r.ElapsedNS, 1)
 		p.whole += spent
 		p.partial = p.partial || r.Partial
-		if r.Audit.strikes(StrikesRound) {
+		if r.Audit.discards(DiscardsRound) {
 			p.disturbed += spent
 		}
 	}
@@ -50,8 +50,8 @@ func kept(runs []*Run, out map[int]bool) (use []*Run, timings, response bool) {
 	late := 0
 	for _, r := range use {
 		// Such a finding is about the strategy's figures in all rounds, and takes none out.
-		timings = timings && !r.Audit.strikes(StrikesTimings)
-		if r.Audit.strikes(StrikesResponse) {
+		timings = timings && !r.Audit.discards(DiscardsTimings)
+		if r.Audit.discards(DiscardsResponse) {
 			late++
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Summary) impossible() {
 	if s.Ratio.Coverage == 0 || s.Ratio.Lo <= 1+minExcess || s.Cost.Commands < 1 || s.Params.Client != "" {
 		return
 	}
-	s.Audit.Strike("faster-than-bare", StrikesTimings, fmt.Sprintf(
+	s.Audit.Discard("faster-than-bare", DiscardsTimings, fmt.Sprintf(
 		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each: that cannot be",
 		s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands))
 	s.Occurrences["faster-than-bare"] = s.Timed

@@ -45,12 +45,12 @@ type File struct {
 	// Runs: writers compute them and readers verify them.
 	Summaries []Summary `json:"summaries"`
 	// Pairing is the same in two files whose rounds were made in pairs, in random order,
-	// and differs between any others; absent where rounds were made by themselves.
+	// and differs between any others; absent if rounds were made by themselves.
 	Pairing string `json:"pairing,omitempty"`
-	// Merged lists the files that this one was put together from; absent where it was
+	// Merged lists the files that this one was put together from; absent if it was
 	// not.
 	Merged []Source `json:"merged,omitempty"`
-	// Sweep says which parameters the runs differ in; absent where they are all of one
+	// Sweep says which parameters the runs differ in; absent if they are all of one
 	// setting.
 	Sweep *Sweep `json:"sweep,omitempty"`
 	// Ended says after how many rounds the measurement ended, and why; absent if their number
@@ -59,7 +59,7 @@ type File struct {
 	// MaxBound is the largest bound on the leak of one window, as a share of the limit, with
 	// which a strategy still enforces it; absent for the default, a tenth.
 	MaxBound float64 `json:"max_bound,omitempty"`
-	// Interrupted is set where the measurement was ended before its last round.
+	// Interrupted is set if the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }
 
@@ -128,7 +128,7 @@ type Workload struct {
 	Name string `json:"name"`
 	// Notes are lines for the header of reports, e.g. how subjects were assigned.
 	Notes []string `json:"notes,omitempty"`
-	// Trace is set where one was replayed.
+	// Trace is set if one was replayed.
 	Trace *Trace `json:"trace,omitempty"`
 }
 
@@ -154,7 +154,7 @@ type DamagedRow struct {
 	Line int `json:"line"`
 	// Reason says what is wrong with it.
 	Reason string `json:"reason"`
-	// Used is set where it still had a time and a subject, and was issued.
+	// Used is set if it still had a time and a subject, and was issued.
 	Used bool `json:"used"`
 }
 
@@ -188,13 +188,13 @@ type Run struct {
 	// Form is what the strategy is in relation to its source: documented, hardened,
 	// baseline and so on.
 	Form string `json:"form"`
-	// PerProcess is set where each instance of the application counts for itself, so
+	// PerProcess is set if each instance of the application counts for itself, so
 	// that the limit holds in each alone.
 	PerProcess bool `json:"per_process,omitempty"`
-	// Outside is set where what decides is a service that was measured from outside, and
+	// Outside is set if what decides is a service that was measured from outside, and
 	// can be neither simulated nor explored.
 	Outside bool `json:"outside,omitempty"`
-	// NotExplored is why the strategy cannot be explored, in a few words; absent where it
+	// NotExplored is why the strategy cannot be explored, in a few words; absent if it
 	// can.
 	NotExplored string `json:"not_explored,omitempty"`
 	// Options holds every option with its value.
@@ -207,7 +207,7 @@ type Run struct {
 	Params Params `json:"params"`
 	// Repetition is the round, from 1.
 	Repetition int `json:"repetition"`
-	// Partial is set where the round was ended early.
+	// Partial is set if the round was ended early.
 	Partial bool `json:"partial"`
 
 	// Issued requests: the admitted, the rejected and those that failed.
@@ -221,7 +221,7 @@ type Run struct {
 	// DidNotReturn counts calls of the strategy that were given up, since they did not
 	// return after their context was cancelled. Requests are among Errors.
 	DidNotReturn int64 `json:"did_not_return,omitempty"`
-	// ErrorKinds are the errors by what they came from; absent where there were none.
+	// ErrorKinds are the errors by what they came from; absent if there were none.
 	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions were made without their store; they are among the
 	// admitted and the rejected.
@@ -234,10 +234,10 @@ type Run struct {
 	// ThroughputPerS is decisions per second.
 	ThroughputPerS float64 `json:"throughput_per_s"`
 	// ReferencePerS is the throughput of a bare client's INCR loop with the same
-	// number of goroutines in the same round; 0 where there was none.
+	// number of goroutines in the same round; 0 if there was none.
 	ReferencePerS float64 `json:"reference_per_s"`
 	// ReferenceChange is the throughput of the loop right after the run, divided by
-	// that of the loop right before it; 0 where one of them is missing.
+	// that of the loop right before it; 0 if one of them is missing.
 	ReferenceChange float64 `json:"reference_change,omitempty"`
 
 	// Reference is what a bare client's INCR took in the same round: in the reference
@@ -268,13 +268,13 @@ type Run struct {
 
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
-	// Rolling is set where a window ended in mid-run.
+	// Rolling is set if a window ended in mid-run.
 	Rolling *Rolling `json:"rolling,omitempty"`
 	// FalseRejects are what was rejected although there was room.
 	FalseRejects FalseRejects `json:"false_rejects"`
-	// Settlement is set where callers commit and refund.
+	// Settlement is set if callers commit and refund.
 	Settlement *Settlement `json:"settlement,omitempty"`
-	// Drift is how far the counters are from the truth; null where the strategy
+	// Drift is how far the counters are from the truth; null if the strategy
 	// shows no counter.
 	Drift *Drift `json:"drift" jsonschema:"nullable"`
 	// Cost of a decision.
@@ -349,7 +349,7 @@ type Params struct {
 	// Pool is connections per instance and store; 0 is the default, one per worker,
 	// at most 64 to Redis and 16 to PostgreSQL.
 	Pool int `json:"pool"`
-	// Cold is set where every command, pipeline or transaction had a connection of its
+	// Cold is set if every command, pipeline or transaction had a connection of its
 	// own, opened for it.
 	Cold bool `json:"cold_connections,omitempty"`
 	// Client is the kind of Redis client, where it is not the plain one: "autopipeline"

@@ -56,7 +56,7 @@ type FalseRejects struct {
 	// PctOfValid is Count in percent of the requests that had to be admitted:
 	// Count + admitted - leaked ones.
 	PctOfValid float64 `json:"pct_of_valid_requests"`
-	// Explained is set where some order of the operations, in keeping with what
+	// Explained is set if some order of the operations, in keeping with what
 	// every caller saw, has no wrong rejection: then possible ones mean nothing.
 	Explained bool `json:"explained"`
 }
@@ -112,14 +112,14 @@ type Cost struct {
 	KeysAtEnd int64 `json:"keys_at_end"`
 	// KeysWithoutTTL are those of them that never expire.
 	KeysWithoutTTL int64 `json:"keys_without_ttl"`
-	// ClientCPU is processor time of this process in nanoseconds; 0 where unknown.
+	// ClientCPU is processor time of this process in nanoseconds; 0 if unknown.
 	ClientCPU float64 `json:"client_cpu_ns"`
 	// RedisCPU is that of Redis servers that tell theirs.
 	RedisCPU float64 `json:"redis_cpu_ns"`
 	// PostgresCPU is that of PostgreSQL servers that tell theirs.
 	PostgresCPU float64 `json:"postgres_cpu_ns"`
 	// RunQueue is how long this process' threads were ready to run and did not,
-	// in nanoseconds; 0 where unknown.
+	// in nanoseconds; 0 if unknown.
 	RunQueue float64 `json:"run_queue_ns"`
 	// Probe is exact, and was measured by itself: one caller, one request at a
 	// time. Only the first round has it.
@@ -130,10 +130,10 @@ type Cost struct {
 type Probe struct {
 	// First is the subject's first request.
 	First ProbeCost `json:"first"`
-	// Admitted is the mean over later admitted requests; absent where there were
+	// Admitted is the mean over later admitted requests; absent if there were
 	// none.
 	Admitted *ProbeCost `json:"admitted,omitempty"`
-	// Rejected is the mean over rejected requests; absent where there were none.
+	// Rejected is the mean over rejected requests; absent if there were none.
 	Rejected *ProbeCost `json:"rejected,omitempty"`
 }
 
@@ -258,9 +258,9 @@ func (c *Clause) Claimed() string {
 
 // Audit is the run's judgement of itself.
 type Audit struct {
-	// Valid is set where the correctness figures count.
+	// Valid is set if the correctness figures count.
 	Valid bool `json:"valid"`
-	// TimingsValid is set where the timings count.
+	// TimingsValid is set if the timings count.
 	TimingsValid bool `json:"timings_valid"`
 	// Reasons holds every finding.
 	Reasons []Reason `json:"reasons"`
@@ -270,8 +270,8 @@ type Audit struct {
 type Reason struct {
 	// Code is its short name, e.g. "history-overflow".
 	Code string `json:"code"`
-	// Strikes is what the finding takes back.
-	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=timings,enum=response,enum=note"`
+	// Discards is what the finding takes back.
+	Discards string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=timings,enum=response,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did
@@ -279,13 +279,13 @@ type Reason struct {
 	Stack string `json:"stack,omitempty"`
 }
 
-// Strike adds a finding and takes back what it touches. Its detail becomes one line.
-func (a *Audit) Strike(code, strikes, detail string) {
-	a.Reasons = append(a.Reasons, Reason{Code: code, Strikes: strikes, Detail: format.OneLine(detail)})
-	switch strikes {
-	case StrikesCorrectness:
+// Discard adds a finding and takes back what it touches. Its detail becomes one line.
+func (a *Audit) Discard(code, discards, detail string) {
+	a.Reasons = append(a.Reasons, Reason{Code: code, Discards: discards, Detail: format.OneLine(detail)})
+	switch discards {
+	case DiscardsCorrectness:
 		a.Valid = false
-	case StrikesTimings, StrikesRound:
+	case DiscardsTimings, DiscardsRound:
 		a.TimingsValid = false
 	}
 }
@@ -296,20 +296,20 @@ func (a *Audit) Has(code string) bool {
 }
 
 // ResponseValid reports whether the response times of this run count.
-func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.strikes(StrikesResponse) }
+func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.discards(DiscardsResponse) }
 
-// strikes reports whether a finding takes that back.
-func (a *Audit) strikes(what string) bool {
-	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Strikes == what })
+// discards reports whether a finding takes that back.
+func (a *Audit) discards(what string) bool {
+	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Discards == what })
 }
 
 // What a finding takes back.
 const (
-	StrikesCorrectness = "correctness"
-	// StrikesRound: the machine was disturbed. If that is so for more than a fifth of a
+	DiscardsCorrectness = "correctness"
+	// DiscardsRound: the machine was disturbed. If that is so for more than a fifth of a
 	// round's time, the round is left out of the timings of all strategies.
-	StrikesRound    = "round"
-	StrikesTimings  = "timings"  // the strategy's, over all rounds
-	StrikesResponse = "response" // response times in open loop, if most rounds have it; service times stand
-	StrikesNote     = "note"
+	DiscardsRound    = "round"
+	DiscardsTimings  = "timings"  // the strategy's, over all rounds
+	DiscardsResponse = "response" // response times in open loop, if most rounds have it; service times stand
+	DiscardsNothing  = "note"
 )

@@ -146,7 +146,7 @@ func (u *unpacker) each(to *Histogram) (total int64, err error) {
 	return total, nil
 }
 
-// zigZag reads a number of seven bits per byte, the ninth byte of eight; n is 0 where
+// zigZag reads a number of seven bits per byte, the ninth byte of eight; n is 0 if
 // the text ends within it.
 func zigZag(b []byte) (x int64, n int) {
 	var v uint64
@@ -166,7 +166,7 @@ func zigZag(b []byte) (x int64, n int) {
 }
 
 // add adds a stored distribution to a histogram, unless that is nil. It returns false
-// without an error where none was stored.
+// without an error if none was stored.
 func (l *Distribution) add(to *Histogram) (stored bool, err error) {
 	if l.Histogram == "" {
 		return false, nil
@@ -186,7 +186,7 @@ func (l *Distribution) add(to *Histogram) (stored bool, err error) {
 }
 
 // Decode unpacks the histogram of a stored distribution. It returns nil without an
-// error where none was stored.
+// error if none was stored.
 func (l *Distribution) Decode() (*Histogram, error) { return decoded(l.add) }
 
 // decoded is what add fills.
@@ -225,7 +225,7 @@ func (l *Latency) add(to *Histogram) (stored bool, err error) {
 }
 
 // Decode unpacks the histogram of a stored latency, of its parts where it has
-// some. It returns nil without an error where none was stored. Counts that
+// some. It returns nil without an error if none was stored. Counts that
 // disagree with the histogram are an error.
 func (l *Latency) Decode() (*Histogram, error) { return decoded(l.add) }
 

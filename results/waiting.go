@@ -5,7 +5,7 @@ package results
 type Waiting struct {
 	// EveryNS is the distance between two readings in nanoseconds.
 	EveryNS int64 `json:"every_ns"`
-	// Known is false where the system does not tell how long threads wait.
+	// Known is false if the system does not tell how long threads wait.
 	Known bool `json:"known"`
 	// Harness is how many threads of this program were waiting, as a mean over time.
 	Harness float64 `json:"harness"`
@@ -44,7 +44,7 @@ type WaitingSlice struct {
 }
 
 // Waited is, for each percentile of a latency, the share of the moments at or above
-// it in which a thread waited for a core for long enough to be the reason; -1 where
+// it in which a thread waited for a core for long enough to be the reason; -1 if
 // that is not known.
 type Waited struct {
 	// P90 belongs to the 90th percentile.
@@ -65,7 +65,7 @@ const maxWaited = 0.5
 // [NamedQuantiles].
 func (l *Latency) WaitedForCore(q float64) bool { return l.Waited.at(q) > maxWaited }
 
-// at is the share for one of [NamedQuantiles]; -1 where it is not known.
+// at is the share for one of [NamedQuantiles]; -1 if it is not known.
 func (w *Waited) at(q float64) float64 {
 	if w == nil {
 		return -1

@@ -25,7 +25,7 @@ type Driver struct {
 	Class Class
 	// Noun is what it keeps, in the singular; empty for "key".
 	Noun string
-	// Volatile is set where a server that ends loses what it holds.
+	// Volatile is set if a server that ends loses what it holds.
 	Volatile bool
 	// Pool is the most connections that an instance has where a run does not say; 0 for 16.
 	Pool int
@@ -39,16 +39,16 @@ type Driver struct {
 	// in "://" stands for all URLs.
 	Choices []Choice
 	// URLs are the forms of URL that Open takes, e.g. "redis://, rediss:// or
-	// unix://"; empty where it takes none.
+	// unix://"; empty if it takes none.
 	URLs string
-	// Default is the choice of a run that names no store of this kind; empty where
+	// Default is the choice of a run that names no store of this kind; empty if
 	// it then has none.
 	Default string
-	// Image is the container image that is used where [Options] name none; empty
+	// Image is the container image that is used if [Options] name none; empty
 	// where the driver runs no containers.
 	Image string
 	// PasswordEnv is the environment variable with the password for URLs without
-	// one; empty where there is none.
+	// one; empty if there is none.
 	PasswordEnv string
 	// Open opens a store. Its errors are of one line, say how to go on, and hold no
 	// password. An [AbsentError] says that there is no store and need not be.
@@ -201,7 +201,7 @@ func isWord(s, also string) bool {
 type Finding struct {
 	// Name of the thing, e.g. "redis-server".
 	Name string
-	// Found is set where it can be used.
+	// Found is set if it can be used.
 	Found bool
 	// Detail is one line: what was found and where, or why it cannot be used.
 	Detail string

@@ -12,10 +12,10 @@ import (
 type Further struct {
 	// Name of the store, e.g. "redis.2" or "postgres.replica".
 	Name string
-	// Spec that it was given; empty where a strategy needs it and nothing was said.
+	// Spec that it was given; empty if a strategy needs it and nothing was said.
 	Spec string
 	// Main is the run's store that is named after the driver alone, and MainSpec what
-	// it was opened by, where Spec is empty. Main is nil where there is none.
+	// it was opened by, where Spec is empty. Main is nil if there is none.
 	Main     Store
 	MainSpec string
 	Options  Options
@@ -41,7 +41,7 @@ type Follower interface {
 type Roomer interface {
 	Store
 	// Room is how many more connections there may be, and the setting that bounds them,
-	// e.g. "maxclients". known is false where the server does not tell.
+	// e.g. "maxclients". known is false if the server does not tell.
 	Room(ctx context.Context) (left int, setting string, known bool)
 }
 
@@ -79,7 +79,7 @@ func PrimaryOf(name string) (primary string, ok bool) {
 
 // OpenNeeded opens the stores that are needed: those with a spec by that, and others as
 // their drivers do without one, by [Driver.Further]. Specs that are not optional are
-// opened in any case, and those that are also where a needed store without a spec is
+// opened in any case, and those that are also if a needed store without a spec is
 // opened as that one is.
 //
 // What cannot be had without a spec that was asked for is absent from the set, with the

@@ -21,11 +21,11 @@ type Info struct {
 	Kind Kind
 	// Detail is one line: why this kind was chosen, or what is special about it.
 	Detail string
-	// Version of the server, e.g. "7.0.15"; empty where there is none.
+	// Version of the server, e.g. "7.0.15"; empty if there is none.
 	Version string
 	// Durability is one line, e.g. "no snapshots, no append-only file".
 	Durability string
-	// Addr is host:port or the path of a socket; empty where there is none.
+	// Addr is host:port or the path of a socket; empty if there is none.
 	Addr string
 }
 

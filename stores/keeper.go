@@ -32,9 +32,9 @@ type Holding struct {
 	Name string
 	// State says whether anyone uses it.
 	State HoldingState
-	// Owner names the process for people; empty where it is unknown.
+	// Owner names the process for people; empty if it is unknown.
 	Owner string
-	// Keys that it has; 0 where it has none or where they are not counted.
+	// Keys that it has; 0 if it has none or where they are not counted.
 	Keys int64
 	// Entry is the lease as the server has it.
 	Entry string
@@ -62,7 +62,7 @@ func Lease(ctx context.Context, s Store, scope Scope) error {
 }
 
 // RemoveDead removes what processes left in the store that ended without doing so.
-// It says what it removed, in one line without the store's name; "" where there was
+// It says what it removed, in one line without the store's name; "" if there was
 // nothing. What living processes hold, and what has no lease, stays.
 func RemoveDead(ctx context.Context, s Store) (string, error) {
 	k, ok := s.(Keeper)
@@ -129,9 +129,9 @@ type Sign struct {
 	// There is whether the mark is still there, and where the store can tell so the
 	// tables that were beside it.
 	There bool
-	// Incarnation is as in [Stats]; "" where the store does not tell.
+	// Incarnation is as in [Stats]; "" if the store does not tell.
 	Incarnation string
 	// Errors are commands answered with an error since the server's start, by its first
-	// word, e.g. "OOM"; nil where the server does not count them.
+	// word, e.g. "OOM"; nil if the server does not count them.
 	Errors map[string]int64
 }

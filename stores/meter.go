@@ -62,13 +62,13 @@ func (c Counts) Sub(earlier Counts) Counts {
 	}
 }
 
-// Parsed is what one write contained. A request counts where its last byte is.
+// Parsed is what one write contained. A request counts if its last byte is.
 type Parsed struct {
 	// Commands that work is done with.
 	Commands int64
 	// Setup commands, which make the connection ready.
 	Setup int64
-	// Asks is set where the server will answer something that is not set-up.
+	// Asks is set if the server will answer something that is not set-up.
 	Asks bool
 }
 

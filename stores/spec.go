@@ -17,7 +17,7 @@ type Spec struct {
 	From string
 	// Options of the store.
 	Options Options
-	// Optional stores are opened by [OpenNeeded] only where they are needed, and may
+	// Optional stores are opened by [OpenNeeded] only if they are needed, and may
 	// then be missing: they are a driver's default and not what was asked for.
 	Optional bool
 }

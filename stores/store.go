@@ -24,7 +24,7 @@ type Store interface {
 	// Connect opens a client for one application instance, with all connections of
 	// its pool established. What the client is depends on the driver: see [Conn].
 	Connect(ctx context.Context, scope Scope, o ConnOptions) (Conn, error)
-	// Stats is what the store says about itself. Known is false where it keeps no
+	// Stats is what the store says about itself. Known is false if it keeps no
 	// statistics, which is the case of an embedded one.
 	Stats(ctx context.Context) (Stats, error)
 	// Usage counts what is kept under scope.
@@ -81,9 +81,9 @@ type ConnOptions struct {
 }
 
 // Stats is what a store says about itself. Counts are since its start and
-// include what the harness did; 0 where a kind of store has no such figure.
+// include what the harness did; 0 if a kind of store has no such figure.
 type Stats struct {
-	// Known is false where the store keeps no statistics.
+	// Known is false if the store keeps no statistics.
 	Known bool
 	// Incarnation names this start of the server, or of each server that answered,
 	// separated by commas. See [Restarted].
@@ -189,7 +189,7 @@ type Placed interface {
 	Confine(ctx context.Context, cores []int) error
 }
 
-// PlaceOf returns where a store runs.
+// PlaceOf returns if a store runs.
 func PlaceOf(s Store) Place {
 	if p, ok := s.(Placed); ok {
 		return p.Place()

@@ -70,7 +70,7 @@ func WithClients(all []Selection, kinds []Client) (out []Selection) {
 	return out
 }
 
-// Excludes returns why the selection cannot be run in the mode; ok is false where it can.
+// Excludes returns why the selection cannot be run in the mode; ok is false if it can.
 func (s Selection) Excludes(mode Mode) (why string, ok bool) {
 	if why, ok := s.Meta.Excludes(mode); ok {
 		return why, ok
@@ -81,7 +81,7 @@ func (s Selection) Excludes(mode Mode) (why string, ok bool) {
 	return "", false
 }
 
-// cutClient takes the kind of client off the first word of a selection; "" where it names
+// cutClient takes the kind of client off the first word of a selection; "" if it names
 // none.
 func cutClient(word string) (name string, c Client, err error) {
 	name, kind, given := strings.Cut(word, clientMark)

@@ -64,7 +64,7 @@ const (
 	// ResetsWindow: every window starts from zero.
 	ResetsWindow Reset = ""
 	// ResetsNever: the source knows no windows. Such a strategy serves any limit
-	// within one window and is skipped where a run crosses one.
+	// within one window and is skipped if a run crosses one.
 	ResetsNever Reset = "never"
 	// ResetsMissing: the source has windows but describes no reset. It runs
 	// across windows, and what the omission costs is measured.
@@ -137,7 +137,7 @@ type Meta struct {
 	// pass for it, and no simulation runs it: it would be judged by a clock that it does
 	// not read.
 	ClockFixed bool
-	// Outside is set where what decides is a process of its own, which is asked over a
+	// Outside is set if what decides is a process of its own, which is asked over a
 	// network and whose steps cannot be seen: it is measured, and neither simulated nor
 	// explored.
 	Outside bool
@@ -150,14 +150,14 @@ type Meta struct {
 	// only refuses policies with other Costs.
 	Serves func(p *quota.Policy) error
 	Reset  Reset
-	// GivesBack is set where instances implement [Refunder], so that units can be
+	// GivesBack is set if instances implement [Refunder], so that units can be
 	// returned. It says beforehand what an assertion says of an open instance.
 	GivesBack bool
 	Counts    quota.Counting
-	// PerProcess is set where each instance counts for itself, in its own memory, so
+	// PerProcess is set if each instance counts for itself, in its own memory, so
 	// that several together admit several limits.
 	PerProcess bool
-	// Control is set where the strategy also checks the instrument.
+	// Control is set if the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option
 	// Check returns why options do not go together whose values are each valid; nil takes
@@ -186,7 +186,7 @@ type Meta struct {
 	Open func(ctx context.Context, env Env) (Strategy, error)
 }
 
-// BuiltIn returns nil where this program can open the strategy, and otherwise how
+// BuiltIn returns nil if this program can open the strategy, and otherwise how
 // to get one that can.
 func (m *Meta) BuiltIn() error {
 	if m.Open == nil && m.Elsewhere != "" {
@@ -219,7 +219,7 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 	return m.ServesPolicy(&q) == nil
 }
 
-// Excludes returns why the strategy cannot be run in the mode; ok is false where it can.
+// Excludes returns why the strategy cannot be run in the mode; ok is false if it can.
 func (m *Meta) Excludes(mode Mode) (why string, ok bool) {
 	if why, ok = m.Excluded[mode]; !ok && m.Outside && mode != ModeMeasure {
 		return "it is a service, measured from outside: its process has steps and a clock of its own", true

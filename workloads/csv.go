@@ -60,7 +60,7 @@ func cells(text string, columns int) (f []string, damage string) {
 	return f, damage
 }
 
-// cell is the field of a column, or "" where the row is too short for it or the
+// cell is the field of a column, or "" if the row is too short for it or the
 // header has no such column (-1).
 func cell(f []string, column int) string {
 	if column < 0 || column >= len(f) {

@@ -12,12 +12,12 @@ import (
 type filled struct {
 	limit  int64
 	all    int64  // of the subjects that are not full
-	full   []bool // by subject; nil where none is
+	full   []bool // by subject; nil if none is
 	weight float64
 }
 
 // newFilled chooses the full subjects by weights, the most popular first, which
-// may be nil where no share was asked for.
+// may be nil if no share was asked for.
 func newFilled(p Params, weights []uint64) (filled, error) {
 	f := filled{limit: p.Policy.Limit}
 	var err error

@@ -74,7 +74,7 @@ func build(t testing.TB, workload string, p Params) (Stream, Info) {
 	return s, info
 }
 
-// closeTo fails where a share of n independent trials is further from its
+// closeTo fails if a share of n independent trials is further from its
 // probability than chance explains: 5 standard deviations.
 func closeTo(t *testing.T, what string, got, want float64, n int) {
 	t.Helper()

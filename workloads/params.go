@@ -49,7 +49,7 @@ func (p *Params) Set(option string, value any) {
 }
 
 // Given reports, inside of [Meta.Make], whether the option's value did not come
-// from its default: what was asked for is refused where it cannot be heeded.
+// from its default: what was asked for is refused if it cannot be heeded.
 func (p Params) Given(option string) bool {
 	_, ok := p.given[option]
 	return ok

@@ -25,12 +25,12 @@ type trace struct {
 // dialect is a format as it was recognised in one file.
 type dialect struct {
 	label string // for people
-	// unit of the costs and a description of them; empty where every row costs 1
+	// unit of the costs and a description of them; empty if every row costs 1
 	// or the file does not say.
 	unit, costIs string
 	// anonymous formats name no subjects.
 	anonymous bool
-	// header is set where the first row is one.
+	// header is set if the first row is one.
 	header bool
 	decode func(line string) record
 }

@@ -71,7 +71,7 @@ func (c *crowd) usedUp(p Params, weights []uint64) string {
 		format.Units(c.limit, p.Policy.Unit), 100*over, p.Requests)
 }
 
-// newBoundary notes how long windows have to be, because nothing is shown where
+// newBoundary notes how long windows have to be, because nothing is shown if
 // no limit is reached on either side of the boundary.
 func newBoundary(p Params) (Stream, Info, error) {
 	c, weights, notes, err := newCrowd(p)

@@ -78,7 +78,7 @@ type Prefilled interface {
 	Initial(subject uint32) int64
 }
 
-// Subjects is the number of subjects of a stream, or 0 where they are not known
+// Subjects is the number of subjects of a stream, or 0 if they are not known
 // in advance.
 func Subjects(s Stream) int {
 	if b, ok := as[Bounded](s); ok {
@@ -96,7 +96,7 @@ func Initial(s Stream, subject uint32) int64 {
 	return 0
 }
 
-// OpsPerCrossing is the length of a crossing, or 0 where the stream has none.
+// OpsPerCrossing is the length of a crossing, or 0 if the stream has none.
 func OpsPerCrossing(s Stream) int64 {
 	if c, ok := as[Crosser](s); ok {
 		return c.OpsPerCrossing()
@@ -135,7 +135,7 @@ type TraceInfo struct {
 type damagedRow struct {
 	Line   int // from 1
 	Reason string
-	// Used is set where the row still had a time and a subject.
+	// Used is set if the row still had a time and a subject.
 	Used bool
 }
 
@@ -166,16 +166,16 @@ type Meta struct {
 	// Options that the workload takes, with their defaults. An option of the same
 	// name must have the same Type in all workloads: it is one flag.
 	Options []quota.Option
-	// GivesBack is set where operations have fates, which only strategies that
+	// GivesBack is set if operations have fates, which only strategies that
 	// can take units back can serve.
 	GivesBack bool
-	// Boundary is set where a window must end in mid-run for the workload to show
+	// Boundary is set if a window must end in mid-run for the workload to show
 	// what it is made to show.
 	Boundary bool
 	// Crosses declares that some subject is asked for more than its limit in
 	// every run; one in which none was is invalid.
 	Crosses bool
-	// NeedsTrace is set where the operations have recorded moments; elsewhere
+	// NeedsTrace is set if the operations have recorded moments; elsewhere
 	// Params.Speed is refused.
 	NeedsTrace bool
 	// Make makes a stream of parameters that are checked and whose options are

@@ -47,7 +47,7 @@ var beegoBurst = Confirmation{Name: "beego-burst", Run: func(Env) (string, bool,
 	})
 }}
 
-// The balance is updated only where it does not suffice: what flows in later is added to
+// The balance is updated only if it does not suffice: what flows in later is added to
 // what was left, and the time since then counts once more.
 var jaegerBurst = Confirmation{Name: "jaeger-burst", Run: func(Env) (string, bool, error) {
 	l := jaeger.NewRateLimiter(4, 2)

@@ -19,7 +19,7 @@ import (
 type Confirmation struct {
 	// Name of the finding.
 	Name string
-	// Redis is set where it needs a server.
+	// Redis is set if it needs a server.
 	Redis bool
 	// Run says in one line what it observed, and whether that is the finding.
 	Run func(e Env) (observed string, confirmed bool, err error)
@@ -27,7 +27,7 @@ type Confirmation struct {
 
 // Env is what a confirmation runs on.
 type Env struct {
-	// Redis is a client of an empty server, nil where none is needed.
+	// Redis is a client of an empty server, nil if none is needed.
 	Redis *redis.Client
 	// Wait lets time pass on the server.
 	Wait func(time.Duration)

@@ -12,7 +12,7 @@ type finding struct {
 	// broken is the defect, and when says under what configuration it shows: sentences.
 	broken, when string
 	// command of quotabench that finds it, and the property that is broken in its record:
-	// empty where run finds it.
+	// empty if run finds it.
 	command  []string
 	property results.Property
 	// policy of the search that finds it, where a search before it breaks the property for
@@ -21,7 +21,7 @@ type finding struct {
 	// related is the nearest thread that a search found, empty for none, and known says
 	// what that thread says.
 	related, known string
-	// reported is set where that thread is about this defect of this library.
+	// reported is set if that thread is about this defect of this library.
 	reported bool
 }
 
@@ -206,9 +206,9 @@ var clean = []struct{ module, strategy string }{
 var rebuilt = []struct {
 	source, text string
 	command      []string
-	// property that is broken; empty where nothing is to be found.
+	// property that is broken; empty if nothing is to be found.
 	property results.Property
-	// thread about it; it reports what is found where reported is set.
+	// thread about it; it reports what is found if reported is set.
 	thread   string
 	reported bool
 }{

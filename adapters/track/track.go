@@ -21,15 +21,15 @@ import (
 
 // evidence is what a finding's command found.
 type evidence struct {
-	// steps of the shortest schedule; 0 where none is known.
+	// steps of the shortest schedule; 0 if none is known.
 	steps int
 	// consequence in one sentence, of the record.
 	consequence string
-	// odds are how often a simulation at a stated rate met it; empty where there was none.
+	// odds are how often a simulation at a stated rate met it; empty if there was none.
 	odds string
 }
 
-// evidence runs the command, and fails where it does not find what it is there for.
+// evidence runs the command, and fails if it does not find what it is there for.
 func (f *finding) evidence() (evidence, error) {
 	if f.property == "" {
 		var e evidence

@@ -24,7 +24,7 @@ import (
 // blames no strategy, and exits with the code that the table of faults in
 // docs/store-faults.md names.
 func TestStoreKilledAmidARun(t *testing.T) {
-	storetest.Redis(t) // skips where there is none
+	storetest.Redis(t) // skips if there is none
 	victim, err := redis.Open(t.Context(), "process", stores.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 )
 
 // unseen are limiters that decide rightly and cannot be tested: what they do
-// happens where nothing can delay it, fail it or see it. Each is refused with the
+// happens if nothing can delay it, fail it or see it. Each is refused with the
 // reason instead of being called clean.
 var unseen = []struct {
 	name, want string

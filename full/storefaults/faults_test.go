@@ -28,7 +28,7 @@ import (
 type act struct {
 	// inflict does it. It may put it right again before it returns.
 	inflict func(ctx context.Context) error
-	// mend puts it right once the run is over; nil where there is nothing to do.
+	// mend puts it right once the run is over; nil if there is nothing to do.
 	mend func(ctx context.Context) error
 }
 
@@ -180,7 +180,7 @@ func (f *fault) met(r *results.Run) bool {
 	return (r.Audit.Has(f.code) || f.does == forgets && f.code != "store-changed") && (r.Errors > 0 || !strings.Contains(f.does, fails)) && (r.Degraded > 0 || f.does != without)
 }
 
-// attempt makes the fault in one run. inTime is false where the run was over before that
+// attempt makes the fault in one run. inTime is false if the run was over before that
 // was done.
 func (v *victim) attempt(t *testing.T, f *fault, a act, lasts, longer time.Duration) (r results.Run, inTime bool) {
 	ctx := t.Context()

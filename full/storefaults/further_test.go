@@ -200,7 +200,7 @@ func zookeeperVictim(t *testing.T) *victim {
 	return v
 }
 
-// removeNode removes a node with all below it at once, also where some are made
+// removeNode removes a node with all below it at once, also if some are made
 // meanwhile.
 func removeNode(conn *zk.Conn, path string) error {
 	for {

@@ -22,7 +22,7 @@ type fault struct {
 	says        string // of its text
 	// undecided are the properties that the strategy declares and that are left open.
 	undecided string
-	// busy is set where callers ask one after the other without a pause, so that every
+	// busy is set if callers ask one after the other without a pause, so that every
 	// connection is in use.
 	busy bool
 	// limit of each subject, where that is higher than usual.

@@ -13,7 +13,7 @@
 //	drift-%          worst counter at rest against the limit
 //
 // The leak is always there. What a strategy promises to be 0 is left out as long as it
-// is: false rejects where a clause allows none, and drift where no leak is allowed
+// is: false rejects if a clause allows none, and drift where no leak is allowed
 // either. The units are those of quotabench export --format gobench, and benchstat
 // compares the two.
 package bench
@@ -182,7 +182,7 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	for _, x := range r.Audit.Reasons {
 		// A benchmark's first passes are too short to cross a limit or a boundary.
 		short := x.Code == "limit-never-crossed" || x.Code == "boundary-missed"
-		if x.Strikes == results.StrikesCorrectness && !short {
+		if x.Discards == results.DiscardsCorrectness && !short {
 			b.Fatalf("%s: %s", x.Code, x.Detail)
 		}
 	}
@@ -210,7 +210,7 @@ func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) 
 	return reason
 }
 
-// benchTime is -benchtime; known is false where that is a number of requests.
+// benchTime is -benchtime; known is false if that is a number of requests.
 func benchTime() (d time.Duration, known bool) {
 	if f := flag.Lookup("test.benchtime"); f != nil {
 		if d, err := time.ParseDuration(f.Value.String()); err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// breach is a property that does not hold where a schedule has got to.
+// breach is a property that does not hold if a schedule has got to.
 type breach struct {
 	property Property
 	detail   string
@@ -43,9 +43,9 @@ type normal struct {
 	immortal map[string]bool
 	negative bool
 	// left is the shortest time to live that a key has, where all scripts have ended and so
-	// many units are in use, in any order of the clients' actions. nil where these are too many.
+	// many units are in use, in any order of the clients' actions. nil if these are too many.
 	left map[leftKey]time.Duration
-	// periodic is set where it has a periodic job.
+	// periodic is set if it has a periodic job.
 	periodic bool
 }
 
@@ -146,7 +146,7 @@ func (s *search) checkCounts(out []breach, t *engine.Truth, wanted map[Property]
 	}
 	for _, r := range readings {
 		if !r.Known {
-			// A record that was never made, or has expired, stands for 0 where there
+			// A record that was never made, or has expired, stands for 0 if there
 			// was nothing to record.
 			continue
 		}

@@ -73,7 +73,7 @@ func withheld(w *witness.Witness) (out []results.Withheld) {
 	return out
 }
 
-// unseen is the error that goes with reasons, nil where there are none.
+// unseen is the error that goes with reasons, nil if there are none.
 func unseen(reasons []results.Withheld) error {
 	if len(reasons) == 0 {
 		return nil
@@ -201,7 +201,7 @@ func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
 
 // probe notes where a limiter never admits again: its time then comes from
 // elsewhere than its clock. It says nothing of limiters that declare no reset, and
-// of those that leave a key behind that never expires, as they do even where
+// of those that leave a key behind that never expires, as they do even if
 // clients come one after the other: that explains it. Where the clock is declared to be
 // out of reach, no time has passed in any schedule.
 func (s *search) probe() error {

@@ -106,11 +106,11 @@ type Config struct {
 	shares bool
 	// began is the moment from which Timeout counts, in nanoseconds.
 	began int64
-	// enumerates is set where every schedule is run, whatever states it leads to.
+	// enumerates is set if every schedule is run, whatever states it leads to.
 	enumerates bool
-	// rehearses is set where a search is made again under another wall clock.
+	// rehearses is set if a search is made again under another wall clock.
 	rehearses bool
-	// everyOrder has all steps tried, also where it is known what they lead to, and audited
+	// everyOrder has all steps tried, also if it is known what they lead to, and audited
 	// has these held against that.
 	everyOrder, audited bool
 	// sofar is told what is found as it is found; nil for nothing.

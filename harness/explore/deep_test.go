@@ -43,7 +43,7 @@ func longWinded(racy bool) strategies.Selection {
 
 var deep = explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 2300}
 
-// A bug that lies deeper than a search of all schedules comes is found where it needs few
+// A bug that lies deeper than a search of all schedules comes is found if it needs few
 // preemptions, and a twin without it is claimed to have none with so few. Without the
 // second part neither is.
 func TestFewPreemptionsReachDeepBugs(t *testing.T) {

@@ -30,7 +30,7 @@ const (
 // passings are those searches per kind of window. A unit flows into a bucket once per
 // second, or in a number of seconds that is not whole; windows are ten seconds long, or not
 // whole seconds. One caller asks again after the limit was reached, gives a unit back, asks for more
-// than one unit where that is served, or comes beside another.
+// than one unit if that is served, or comes beside another.
 var passings = map[quota.Kind][]passing{
 	quota.Bucket: {
 		{"1 request refilling 1 per 1s", 1, "take,take,take", 0, 0},

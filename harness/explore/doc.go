@@ -12,7 +12,7 @@
 //
 // Where all scripts have ended, everything is at rest and few units are left, one more
 // client asks until it is rejected, each request in one step: what the scripts have lost
-// shows to it. It stays away where time has passed within a request.
+// shows to it. It stays away if time has passed within a request.
 //
 // [Run] searches breadth first, so the first schedule found is a shortest one,
 // and does not follow a state that it has met before. Two states are the same if

@@ -156,7 +156,7 @@ func (k *counting) idle() bool {
 	return k.ended() || len(k.parts) == 0
 }
 
-// take returns the first part that nobody works on; nil where nothing is left.
+// take returns the first part that nobody works on; nil if nothing is left.
 func (k *counting) take() *part {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -124,7 +124,7 @@ func TestLuaReserveRefundsTwice(t *testing.T) {
 	}
 }
 
-// ADR-005's check and charge are apart, whatever is written where.
+// ADR-005's check and charge are apart, whatever is written if.
 func TestRedisHashLeaksInEachWriteMode(t *testing.T) {
 	for _, mode := range []string{"back", "through", "literal"} {
 		t.Run(mode, func(t *testing.T) {

@@ -113,7 +113,7 @@ func TestIsolatedFewPreemptions(t *testing.T) {
 	}
 }
 
-// A bug of a library that lies deeper than a search of all schedules comes is found where
+// A bug of a library that lies deeper than a search of all schedules comes is found if
 // it needs few preemptions, and a twin without it is claimed to have none with so few. A
 // goroutine of the library's own is interrupted, and interrupts, as callers do.
 func TestForeignFewPreemptions(t *testing.T) {

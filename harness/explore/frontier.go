@@ -24,7 +24,7 @@ type open struct {
 	trail []engine.Digest
 	// paused is for how long calls were held up on the way here.
 	paused time.Duration
-	// asleep says which steps need not be tried; nil where none.
+	// asleep says which steps need not be tried; nil if none.
 	asleep []asleep
 }
 
@@ -92,7 +92,7 @@ func (g *graph) add(preemptions, depth int, o open, next []engine.Choice) {
 	g.held += o.bytes()
 }
 
-// at is the level of a depth, empty where there is none.
+// at is the level of a depth, empty if there is none.
 func (g *graph) at(preemptions, depth int) []open {
 	if preemptions >= len(g.levels) || depth >= len(g.levels[preemptions]) {
 		return nil
@@ -122,7 +122,7 @@ func (g *graph) pathTo(at int32, buf []engine.Choice) []engine.Choice {
 	return buf
 }
 
-// full says which bound the graph has come to; empty where none.
+// full says which bound the graph has come to; empty if none.
 func (g *graph) full(cfg *Config) string {
 	switch {
 	case len(g.nodes) >= cfg.MaxStates:

@@ -119,7 +119,7 @@ func (k *keeper) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 }
 
 // TestLimitKeptInAStore: the commands that set a limit are interleaved with those of
-// requests, each of which may go by either limit then, also where the operator dies in
+// requests, each of which may go by either limit then, also if the operator dies in
 // between. A copy in the memory of another instance outlives that, and leaks.
 func TestLimitKeptInAStore(t *testing.T) {
 	for _, caches := range []bool{false, true} {

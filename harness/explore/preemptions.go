@@ -7,7 +7,7 @@ import (
 )
 
 // bounds is the number of preemptions up to which a search goes on that a bound has
-// ended, 0 where it does not.
+// ended, 0 if it does not.
 func (s *search) bounds() int {
 	if !s.Traits.Preempts {
 		return 0

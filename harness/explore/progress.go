@@ -26,7 +26,7 @@ type Sofar struct {
 	Counting    bool
 	Preemptions int64
 	// Share of all schedules that an enumeration has run, 0 to 1, as if all that is left
-	// were as large as what is done; 0 where that is not known.
+	// were as large as what is done; 0 if that is not known.
 	Share float64
 }
 
@@ -49,7 +49,7 @@ func (p *Progress) set(s Sofar) {
 // firstFound is why a search ends that is asked for the first finding.
 const firstFound = "it ended at the first violation"
 
-// over says why the search is to end now; empty where it is not.
+// over says why the search is to end now; empty if it is not.
 func (s *search) over(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:

@@ -29,7 +29,7 @@ type Target struct {
 	// that have none; scripts that ask for TIME see the server's own.
 	Redis redis.UniversalClient
 	// RedisStore is the store that Redis is a client of, which keeps the lease on the
-	// keys; nil where none is kept.
+	// keys; nil if none is kept.
 	RedisStore stores.Store
 	// Postgres is the server for schedules of statements.
 	Postgres stores.Store

@@ -12,10 +12,10 @@ import (
 // two orders that come to it the later one is left out: its last step is asleep.
 //
 // Sleep sets pass on what was tried before, and have to open a state again that is met
-// once more with fewer steps asleep. Here a step is asleep only where it is known which
+// once more with fewer steps asleep. Here a step is asleep only if it is known which
 // step of a state of the same depth, that is tried before it or is asleep itself, leads to
 // the same state. So each state that is met, by which step it is met first, and whatever
-// is found is as if all steps were tried, also where some steps of a state are left out
+// is found is as if all steps were tried, also if some steps of a state are left out
 // because another client could take them.
 type sleepSets struct {
 	// feet are the footprints met so far, and numbers their places in there.
@@ -40,7 +40,7 @@ type reached struct {
 
 // asleep says of a step which other one stands for it.
 type asleep struct {
-	of     int32  // place of its state among those of the same depth, -1 where none stands for it
+	of     int32  // place of its state among those of the same depth, -1 if none stands for it
 	number uint32 // of the step among those of that state
 	foot   uint32
 }
@@ -49,7 +49,7 @@ type asleep struct {
 // of who stands for it, and of a footprint with its number.
 const rowBytes, listBytes, asleepBytes, footBytes = 8, 24, 12, 128
 
-// newSleepSets is nil where the engine does not tell footprints, or is not to.
+// newSleepSets is nil if the engine does not tell footprints, or is not to.
 func (w *stateSearch) newSleepSets() *sleepSets {
 	t, ok := w.Engine.(engine.Tracer)
 	if !ok {
@@ -83,7 +83,7 @@ func (o *open) asleepBefore(step int) (n int64) {
 	return n
 }
 
-// learn notes what a step has led to. opened is set where that is a new state which is
+// learn notes what a step has led to. opened is set if that is a new state which is
 // open, and at its place then.
 func (s *sleepSets) learn(g *graph, e *edge, at int32, opened bool) {
 	to := at

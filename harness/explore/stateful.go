@@ -49,12 +49,12 @@ type stateSearch struct {
 	res    *Result
 	broken []breakage
 	graph  *graph
-	// counts is set where preemptions are counted.
+	// counts is set if preemptions are counted.
 	counts bool
-	// fused is set where no other actor comes between a command and its reply.
+	// fused is set if no other actor comes between a command and its reply.
 	fused   bool
 	workers *workers
-	sleep   *sleepSets // nil where all steps are tried
+	sleep   *sleepSets // nil if all steps are tried
 	// milder are properties that a schedule of the depth at hand has broken in which time
 	// passes within a call, and what stands in broken for each: another schedule of that
 	// depth may do with less.
@@ -168,7 +168,7 @@ type edge struct {
 type outcome struct {
 	found []breach
 	hash  engine.Digest
-	// known is set where the state had been met when the step was tried.
+	// known is set if the state had been met when the step was tried.
 	known bool
 	actor int32
 	next  priced

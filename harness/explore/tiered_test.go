@@ -9,7 +9,7 @@ import (
 )
 
 // ADR-005's check and charge are apart, with a filter as without one, whatever
-// is written where.
+// is written if.
 func TestThreeTierLeaksInEachWriteMode(t *testing.T) {
 	testenv.Sequential(t)
 	for mode, steps := range map[string]int{"back": 20, "through": 18, "literal": 22} {

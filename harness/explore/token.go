@@ -31,7 +31,7 @@ const maxToken = 1 << 20
 type ticket struct {
 	Strategy string `json:"s"`
 	Policy   string `json:"p"`
-	// Own is the policy itself where it is not a registered one.
+	// Own is the policy itself if it is not a registered one.
 	Own       *ownPolicyTicket `json:"o,omitempty"`
 	Limit     int64            `json:"l"`
 	Used      int64            `json:"u,omitempty"`

@@ -31,14 +31,14 @@ type workers struct {
 	tried  chan struct{}
 	left   chan departure
 	gone   int
-	// last is the batch that was tried last; nil where it was one step.
+	// last is the batch that was tried last; nil if it was one step.
 	last *job
 }
 
 // departure is the end of a worker.
 type departure struct {
 	err error
-	// busy is set where it had a batch, of which it will tell nothing any more.
+	// busy is set if it had a batch, of which it will tell nothing any more.
 	busy bool
 }
 
@@ -201,7 +201,7 @@ func (j *job) run(s *search) {
 	}
 }
 
-// group tries steps from one state, several in one run where the engine can.
+// group tries steps from one state, several in one run if the engine can.
 func (j *job) group(s *search, from, to int) {
 	for left := to - from; left > 0; {
 		left -= j.together(s, from, to, left > 1)
@@ -209,7 +209,7 @@ func (j *job) group(s *search, from, to int) {
 }
 
 // together tries those of a group that one run can, one at least, and returns how many. The
-// last ones come first: the first instance is asked what is in use, which ends a run where
+// last ones come first: the first instance is asked what is in use, which ends a run if
 // an actor of it has gone on, and these are mostly among the first.
 func (j *job) together(s *search, from, to int, several bool) (n int) {
 	g := j.pass.graph

@@ -111,7 +111,7 @@ func TestWorkersOfHungSearch(t *testing.T) {
 	close(left)
 }
 
-// A script that is sent only where clients come between each other is unknown to the
+// A script that is sent only if clients come between each other is unknown to the
 // store in each run before that, on any worker and whatever was run before.
 func TestScriptsSentLate(t *testing.T) {
 	script := redis.NewScript("return redis.call('INCR', KEYS[1])")

@@ -22,7 +22,7 @@ const (
 )
 
 // audit looks for reasons not to believe the run that only a measurement can
-// have: in its recording, its stores and its machine. Each finding strikes what it
+// have: in its recording, its stores and its machine. Each finding discards what it
 // touches.
 func (p *pass) audit() {
 	p.auditRecording()
@@ -30,31 +30,31 @@ func (p *pass) audit() {
 		p.auditStore(st)
 	}
 	if p.s.strays > 0 {
-		p.strike("keys-under-prefix", results.StrikesCorrectness, "%d keys existed under this run's prefix before its first request", p.s.strays)
+		p.discard("keys-under-prefix", results.DiscardsCorrectness, "%d keys existed under this run's prefix before its first request", p.s.strays)
 	}
 	p.auditTimings()
 }
 
-func (p *pass) strike(code, strikes, format string, args ...any) {
-	p.run.Audit.Strike(code, strikes, fmt.Sprintf(format, args...))
+func (p *pass) discard(code, discards, format string, args ...any) {
+	p.run.Audit.Discard(code, discards, fmt.Sprintf(format, args...))
 }
 
 // auditRecording asks whether everything that happened was recorded.
 func (p *pass) auditRecording() {
 	r, d := p.run, p.d
 	if d.full.Load() {
-		p.strike("ended-early", results.StrikesNote,
+		p.discard("ended-early", results.DiscardsNothing,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", r.Issued)
 	}
 	c := p.m.cfg
 	if per := workloads.OpsPerCrossing(d.stream); per > 0 && c.Requests == 0 && d.stream.Len() == 0 &&
 		r.Issued >= d.requests && r.ElapsedNS < int64(c.Duration)*9/10 {
-		p.strike("ended-early", results.StrikesNote,
+		p.discard("ended-early", results.DiscardsNothing,
 			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in its warm-up",
 			time.Duration(r.ElapsedNS).Round(time.Millisecond), d.requests/per)
 	}
 	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
-		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
+		p.discard("sample-mismatch", results.DiscardsCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
 	}
 	names, touched := map[quota.Subject]struct{}{}, 0
 	for _, s := range d.subjects.all() {
@@ -64,14 +64,14 @@ func (p *pass) auditRecording() {
 		}
 	}
 	if len(names) != touched {
-		p.strike("subjects-collapsed", results.StrikesCorrectness, "%d subjects share %d names", touched, len(names))
+		p.discard("subjects-collapsed", results.DiscardsCorrectness, "%d subjects share %d names", touched, len(names))
 	}
 }
 
 // auditStore asks whether a store was ours alone and did as it should.
 func (p *pass) auditStore(st *siteStore) {
 	if st.traffic.Unparsed > 0 {
-		p.strike("meter-lost", results.StrikesNote, "the traffic of %d connections to %s could not be followed: "+
+		p.discard("meter-lost", results.DiscardsNothing, "the traffic of %d connections to %s could not be followed: "+
 			"commands and statements are too low", st.traffic.Unparsed, st.name)
 	}
 	b, a := st.before, st.after
@@ -82,20 +82,20 @@ func (p *pass) auditStore(st *siteStore) {
 		return
 	}
 	if stores.Restarted(b.Incarnation, a.Incarnation) {
-		p.strike("store-restarted", results.StrikesCorrectness, "%s was restarted during the run", st.name)
+		p.discard("store-restarted", results.DiscardsCorrectness, "%s was restarted during the run", st.name)
 		return
 	}
 	if a.Incarnation != b.Incarnation { // some of its servers did not answer: nothing can be compared
 		return
 	}
 	if n := a.Evicted - b.Evicted; n > 0 {
-		p.strike("store-evicted", results.StrikesCorrectness, "%s evicted %d keys during the run: it is out of memory", st.name, n)
+		p.discard("store-evicted", results.DiscardsCorrectness, "%s evicted %d keys during the run: it is out of memory", st.name, n)
 	}
 	if a.Forks > b.Forks || a.Forking {
-		p.strike("store-forked", results.StrikesRound, "%s forked to save during the run", st.name)
+		p.discard("store-forked", results.DiscardsRound, "%s forked to save during the run", st.name)
 	}
 	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && !asksSQL(st) {
-		p.strike("store-counts-less", results.StrikesNote, "%s processed %d commands, fewer than the %d that were sent",
+		p.discard("store-counts-less", results.DiscardsNothing, "%s processed %d commands, fewer than the %d that were sent",
 			st.name, a.Commands-b.Commands, ours)
 	}
 }
@@ -104,13 +104,13 @@ func (p *pass) auditStore(st *siteStore) {
 func (p *pass) auditTimings() {
 	r := p.run
 	if n := r.Latency().OutOfRange; n > 0 {
-		p.strike("histogram-overflow", results.StrikesTimings, "%d latencies were beyond the histogram's range", n)
+		p.discard("histogram-overflow", results.DiscardsTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.Share(); s > maxSteal {
-		p.strike("cpu-steal", results.StrikesRound, "%.1f %% of the processor time went to other machines of the host", 100*s)
+		p.discard("cpu-steal", results.DiscardsRound, "%.1f %% of the processor time went to other machines of the host", 100*s)
 	}
 	if s, ok := p.others(); ok && s > maxOthers {
-		p.strike("machine-busy", results.StrikesRound,
+		p.discard("machine-busy", results.DiscardsRound,
 			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
 	}
 	l := r.Lateness
@@ -118,12 +118,12 @@ func (p *pass) auditTimings() {
 		return
 	}
 	if limit := float64(r.Latency().P50) * maxPacerShare; float64(l.PacerP50) > limit {
-		p.strike("pacer-late", results.StrikesResponse,
+		p.discard("pacer-late", results.DiscardsResponse,
 			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time "+
 				"does not count, the service time does", l.PacerP50/1000)
 	}
 	if l.Saturated {
-		p.strike("saturated", results.StrikesNote,
+		p.discard("saturated", results.DiscardsNothing,
 			"the backlog grew from %d to %d requests: the strategy cannot keep up with this rate, and its latency grows "+
 				"with the duration", l.BacklogHalf, l.BacklogEnd)
 	}
@@ -135,7 +135,7 @@ func (p *pass) auditTimings() {
 const minMachineTime = 0.2
 
 // others is the share of the processor time of all programs that are neither this
-// one nor servers of ours. ok is false where that cannot be told: the system does
+// one nor servers of ours. ok is false if that cannot be told: the system does
 // not say, or a store on this machine does not say what it used.
 func (p *pass) others() (share float64, ok bool) {
 	if p.machine.Total < minMachineTime {

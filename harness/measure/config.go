@@ -18,7 +18,7 @@ import (
 // Config says what to measure. The zero values of optional fields are filled in
 // by [Config.Complete].
 type Config struct {
-	// Plan says what runs. Workers are 50 where it names none, and where it bounds
+	// Plan says what runs. Workers are 50 if it names none, and where it bounds
 	// neither requests nor time a round lasts [DefaultDuration], with outages
 	// [DefaultOutageDuration]. A load of [harness.Both] without a rate has half of what the
 	// slowest strategy that uses a store holds in its closed loop of the first round: at least
@@ -54,7 +54,7 @@ type Config struct {
 	// Point holds the values of the parameters that a sweep varies, by name; nil outside
 	// of a sweep. It tells runs apart and changes nothing about them.
 	Point map[string]string
-	// Live can be asked for figures while the measurement goes on; nil where nothing asks.
+	// Live can be asked for figures while the measurement goes on; nil if nothing asks.
 	Live *Live
 	// Observer is told of progress; nil for none.
 	Observer Observer

@@ -88,7 +88,7 @@ func (c Cores) String() string {
 }
 
 // check reports what cannot be had on a machine where this process may use the
-// allowed cores. known is false where the system does not tell them.
+// allowed cores. known is false if the system does not tell them.
 func (c Cores) check(allowed cores.Set, known bool) error {
 	switch c.Mode {
 	case "", CoresAuto, CoresShared:

@@ -20,7 +20,7 @@ import (
 // its own whose traffic is not the strategy's. Where others have access to the store, a
 // counter may change though no decision changed it.
 type counters struct {
-	site    *site // nil where nothing is read
+	site    *site // nil if nothing is read
 	watched []harness.Subject
 	list    []harness.Reading // times are those of the machine's clock
 	done    chan struct{}

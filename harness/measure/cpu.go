@@ -14,7 +14,7 @@ import (
 type ownCPU struct {
 	used time.Duration
 	// waiting is how long its threads were ready to run and were not running:
-	// the run-queue delay. Zero where the system does not tell.
+	// the run-queue delay. Zero if the system does not tell.
 	waiting time.Duration
 }
 

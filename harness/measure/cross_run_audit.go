@@ -46,7 +46,7 @@ func (a *crossRunAudit) sameRequests(r *results.Run, hash uint64) {
 		return
 	}
 	if first.hash != hash {
-		r.Audit.Strike("streams-differ", results.StrikesCorrectness,
+		r.Audit.Discard("streams-differ", results.DiscardsCorrectness,
 			fmt.Sprintf("its %d requests were not those that %s was asked in the same round", r.Issued, first.strategy))
 	}
 }
@@ -69,7 +69,7 @@ func (a *crossRunAudit) freshStream(r *results.Run, random bool) {
 		return
 	}
 	if other, ok := a.streams[r.Params.Stream]; ok && other != r.Repetition {
-		r.Audit.Strike("streams-coincide", results.StrikesCorrectness,
+		r.Audit.Discard("streams-coincide", results.DiscardsCorrectness,
 			fmt.Sprintf("the request stream is the same as in round %d: the random source repeats itself", other))
 		return
 	}
@@ -106,16 +106,16 @@ func (a *crossRunAudit) stationary(r *results.Run, t *thirds) {
 	}
 }
 
-// strikeZeroLeaks takes back every conclusion that nothing leaks, where a
+// discardZeroLeaks takes back every conclusion that nothing leaks, where a
 // control that is known to race did not leak either: the load was too weak to
 // tell.
-func strikeZeroLeaks(runs []results.Run, control string) {
+func discardZeroLeaks(runs []results.Run, control string) {
 	for i := range runs {
 		r := &runs[i]
 		if r.Leak.Units > 0 {
 			continue
 		}
-		r.Audit.Strike("racy-control-clean", results.StrikesNote,
+		r.Audit.Discard("racy-control-clean", results.DiscardsNothing,
 			control+" races and leaked nothing under this load, so a leak of 0 shows nothing either: give more --workers")
 		for _, clauses := range [][]results.Clause{r.Guarantee, r.Record} {
 			for j := range clauses {
@@ -133,7 +133,7 @@ const (
 	minTrend       = 0.1 // by which the thirds must differ
 )
 
-// trends strikes the timings of strategies whose last third differed from the
+// trends discards the timings of strategies whose last third differed from the
 // first in the same direction in every round: they had not settled, and how long
 // a run lasts decides its figures. Thirds always scatter more than whole rounds
 // do, so their size alone would prove nothing.
@@ -151,7 +151,7 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 		}
 		for i := range runs {
 			if r := &runs[i]; r.Params.Label == label {
-				r.Audit.Strike("not-stationary", results.StrikesTimings, fmt.Sprintf(
+				r.Audit.Discard("not-stationary", results.DiscardsTimings, fmt.Sprintf(
 					"in every round the last third of the time had %.2f to %.2f times the decisions of the first: the run had not settled", lo, hi))
 			}
 		}
@@ -166,7 +166,7 @@ const (
 	driftFactor = 3.5
 )
 
-// drifted strikes the timings of runs while which the reference loop changed by more
+// drifted discards the timings of runs while which the reference loop changed by more
 // than a tenth, and by more than twice as much as it usually does from one loop to
 // the next. Where the loop scatters by more than a tenth by itself, a tenth says
 // nothing about the moment.
@@ -187,7 +187,7 @@ func drifted(runs []results.Run) {
 		if known {
 			text += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
 		}
-		r.Audit.Strike("reference-drift", results.StrikesRound, text)
+		r.Audit.Discard("reference-drift", results.DiscardsRound, text)
 	}
 }
 

@@ -109,17 +109,17 @@ func auditPass() *pass {
 func TestAuditStores(t *testing.T) {
 	healthy := stores.Stats{Known: true, Incarnation: "a", Commands: 100}
 	for _, c := range []struct {
-		code    string
-		strikes string
-		plant   func(p *pass, st *siteStore)
+		code     string
+		discards string
+		plant    func(p *pass, st *siteStore)
 	}{
-		{"keys-under-prefix", results.StrikesCorrectness, func(p *pass, _ *siteStore) { p.s.strays = 1 }},
-		{"store-restarted", results.StrikesCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
+		{"keys-under-prefix", results.DiscardsCorrectness, func(p *pass, _ *siteStore) { p.s.strays = 1 }},
+		{"store-restarted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
 		{"", "", func(_ *pass, st *siteStore) { st.before.Incarnation, st.before.Commands = "a,b", 1000 }}, // one did not answer
-		{"store-evicted", results.StrikesCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
-		{"store-forked", results.StrikesRound, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
-		{"store-counts-less", results.StrikesNote, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
-		{"meter-lost", results.StrikesNote, func(_ *pass, st *siteStore) { st.traffic.Unparsed = 1 }},
+		{"store-evicted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
+		{"store-forked", results.DiscardsRound, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
+		{"store-counts-less", results.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
+		{"meter-lost", results.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Unparsed = 1 }},
 	} {
 		p := auditPass()
 		st := &siteStore{Store: storetest.EmbeddedRedis(t), name: "redis", before: healthy, after: healthy}
@@ -130,24 +130,24 @@ func TestAuditStores(t *testing.T) {
 		}
 		c.plant(p, st)
 		p.audit()
-		requireStrike(t, p.run, c.code, c.strikes)
+		requireDiscard(t, p.run, c.code, c.discards)
 	}
 }
 
 func TestAuditTimings(t *testing.T) {
 	for _, c := range []struct {
-		code    string
-		strikes string
-		plant   func(p *pass)
+		code     string
+		discards string
+		plant    func(p *pass)
 	}{
-		{"cpu-steal", results.StrikesRound, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
-		{"machine-busy", results.StrikesRound, func(p *pass) {
+		{"cpu-steal", results.DiscardsRound, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
+		{"machine-busy", results.DiscardsRound, func(p *pass) {
 			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
 			p.own.used = 400 * time.Millisecond
 		}},
-		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
-		{"pacer-late", results.StrikesResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
-		{"saturated", results.StrikesNote, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
+		{"histogram-overflow", results.DiscardsTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
+		{"pacer-late", results.DiscardsResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
+		{"saturated", results.DiscardsNothing, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
 	} {
 		p := auditPass()
 		p.auditTimings()
@@ -156,11 +156,11 @@ func TestAuditTimings(t *testing.T) {
 		}
 		c.plant(p)
 		p.auditTimings()
-		requireStrike(t, p.run, c.code, c.strikes)
+		requireDiscard(t, p.run, c.code, c.discards)
 	}
 }
 
-func requireStrike(t *testing.T, r *results.Run, code, strikes string) {
+func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 	t.Helper()
 	if code == "" {
 		if len(r.Audit.Reasons) > 0 {
@@ -168,10 +168,10 @@ func requireStrike(t *testing.T, r *results.Run, code, strikes string) {
 		}
 		return
 	}
-	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Code != code || r.Audit.Reasons[0].Strikes != strikes {
+	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Code != code || r.Audit.Reasons[0].Discards != discards {
 		t.Errorf("%s: %+v", code, r.Audit.Reasons)
 	}
-	if r.Audit.Valid == (strikes == results.StrikesCorrectness) || r.Audit.TimingsValid == (strikes == results.StrikesTimings || strikes == results.StrikesRound) {
+	if r.Audit.Valid == (discards == results.DiscardsCorrectness) || r.Audit.TimingsValid == (discards == results.DiscardsTimings || discards == results.DiscardsRound) {
 		t.Errorf("%s: valid %v, timings valid %v", code, r.Audit.Valid, r.Audit.TimingsValid)
 	}
 }
@@ -238,15 +238,15 @@ func TestAuditReference(t *testing.T) {
 	}
 }
 
-// TestReferenceDriftBeyondTheUsual: a change is struck where it is more than a tenth
+// TestReferenceDriftBeyondTheUsual: a change is discarded where it is more than a tenth
 // and more than twice the usual one.
 func TestReferenceDriftBeyondTheUsual(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		usual   float64 // of every change but the last, up and down in turns
-		n       int
-		planted float64
-		struck  bool
+		name      string
+		usual     float64 // of every change but the last, up and down in turns
+		n         int
+		planted   float64
+		discarded bool
 	}{
 		{"a quiet machine, and a change above a tenth", 1.01, 11, 1.12, true},
 		{"the same down", 1.01, 11, 0.89, true},
@@ -273,12 +273,12 @@ func TestReferenceDriftBeyondTheUsual(t *testing.T) {
 				runs = append(runs, r)
 			}
 			drifted(runs)
-			if got := hasReason(runs[c.n], "reference-drift"); got != c.struck {
-				t.Errorf("struck: %t, want %t: %+v", got, c.struck, runs[c.n].Audit)
+			if got := hasReason(runs[c.n], "reference-drift"); got != c.discarded {
+				t.Errorf("discarded: %t, want %t: %+v", got, c.discarded, runs[c.n].Audit)
 			}
 			for i := range c.n {
 				if got, want := hasReason(runs[i], "reference-drift"), c.n+1 < minChanges; got != want {
-					t.Errorf("change %d of the usual size struck: %t", i, got)
+					t.Errorf("change %d of the usual size discarded: %t", i, got)
 				}
 			}
 		})
@@ -292,7 +292,7 @@ func TestAuditSubjectsCollapsed(t *testing.T) {
 		p.d.subjects.at(i).cell(0).Begin(1)
 	}
 	p.auditRecording()
-	requireStrike(t, p.run, "subjects-collapsed", results.StrikesCorrectness)
+	requireDiscard(t, p.run, "subjects-collapsed", results.DiscardsCorrectness)
 }
 
 // nameless is a stream whose subjects all have the same name.
@@ -305,7 +305,7 @@ func TestAuditSampleMismatch(t *testing.T) {
 	p.run.Issued = 3
 	p.run.Service.Samples = 2
 	p.auditRecording()
-	requireStrike(t, p.run, "sample-mismatch", results.StrikesCorrectness)
+	requireDiscard(t, p.run, "sample-mismatch", results.DiscardsCorrectness)
 }
 
 // TestAuditReferenceFailed ends the server between the two loops of a round.
@@ -322,5 +322,5 @@ func TestAuditReferenceFailed(t *testing.T) {
 	after, err := m.reference(t.Context())
 	r := &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
 	between(r, before, after, err)
-	requireStrike(t, r, "reference-failed", results.StrikesRound)
+	requireDiscard(t, r, "reference-failed", results.DiscardsRound)
 }

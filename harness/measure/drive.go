@@ -29,10 +29,10 @@ type drive struct {
 	// no bound.
 	requests int64
 	duration int64
-	// perSecond is the rate of the arrivals; 0 where a trace gives them.
+	// perSecond is the rate of the arrivals; 0 if a trace gives them.
 	perSecond float64
 	// begins is told the moment at which the pass begins, before anything that
-	// depends on it; nil where none is told.
+	// depends on it; nil if none is told.
 	begins func(time.Time)
 	// deadline is how long one call may take; 0 watches none.
 	deadline time.Duration
@@ -43,18 +43,18 @@ type drive struct {
 
 	rec     *recorder
 	history *oracle.History
-	// abandoned is set where the judgement goes on by itself, and closes the history.
+	// abandoned is set if the judgement goes on by itself, and closes the history.
 	abandoned bool
 	online    bool // keep the oracle's online counters
 	shown     bool // to [Live], while the pass goes on
-	// longCrossings is set where each worker has several requests of each crossing.
+	// longCrossings is set if each worker has several requests of each crossing.
 	longCrossings bool
 
 	epoch       int64 // when the pass began
 	firstWindow int64 // the window in force then, which holds the initial fill
 	end         int64 // when its last reply came
 	stop        atomic.Bool
-	// full is set where the pass ended because its history is nearly full.
+	// full is set if the pass ended because its history is nearly full.
 	full atomic.Bool
 	win  atomic.Pointer[window]
 	// limit changes in mid-run; lowest is the lowest of all.

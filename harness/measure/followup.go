@@ -53,7 +53,7 @@ func (a *agenda) add(f followUp) {
 	heap.Push(a, f)
 }
 
-// next is the moment of the first follow-up; ok is false where there is none.
+// next is the moment of the first follow-up; ok is false if there is none.
 func (a *agenda) next() (due int64, ok bool) {
 	if len(a.list) == 0 {
 		return 0, false

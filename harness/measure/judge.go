@@ -25,7 +25,7 @@ const readers = 8
 func (p *pass) judge(ctx context.Context) error {
 	d, r := p.d, p.run
 	r.ElapsedNS = max(d.end-d.epoch, 0)
-	p.strikeFailed()
+	p.discardFailed()
 	facts := p.facts()
 	if err := p.latencies(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (p *pass) judge(ctx context.Context) error {
 		case len(facts.Noticed) == 0:
 			return err
 		default: // from one whose store failed
-			p.strike("store-not-read", results.StrikesNote, "what the stores held at the end is not known: %v", err)
+			p.discard("store-not-read", results.DiscardsNothing, "what the stores held at the end is not known: %v", err)
 		}
 	}
 	jumps, err := p.counters.jumps(p, facts)
@@ -102,7 +102,7 @@ func (p *pass) facts() *harness.Facts {
 	return facts
 }
 
-// answers is an error where a store did not answer when the pass was over: it is not
+// answers is an error if a store did not answer when the pass was over: it is not
 // asked for more.
 func (p *pass) answers() error {
 	if names := p.stores.Absent(); len(names) > 0 {
@@ -124,7 +124,7 @@ func (p *pass) ask(ctx context.Context, f *harness.Facts) error {
 		case guard.Stack(err) != "": // what was decided is judged all the same
 			p.failed = err
 			p.s.lose()
-			p.strikeFailed()
+			p.discardFailed()
 			return nil
 		default:
 			return err
@@ -133,8 +133,8 @@ func (p *pass) ask(ctx context.Context, f *harness.Facts) error {
 	return nil
 }
 
-// strikeFailed says why the strategy was asked nothing any more.
-func (p *pass) strikeFailed() {
+// discardFailed says why the strategy was asked nothing any more.
+func (p *pass) discardFailed() {
 	err := p.failed
 	if err == nil {
 		return
@@ -143,7 +143,7 @@ func (p *pass) strikeFailed() {
 	if hung := new(guard.HungError); errors.As(err, &hung) {
 		err = fmt.Errorf("%s did not return: %w; it is not run again", format.Number(max(p.run.DidNotReturn, 1), "call"), err)
 	}
-	harness.StrikeFailed(p.run, err)
+	harness.DiscardFailed(p.run, err)
 }
 
 // cells are the online counters of every window touched.
@@ -193,7 +193,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	}
 	took := p.d.tb.nano() - start
 	if !jobs.idle {
-		p.run.Audit.Strike("jobs-not-idle", results.StrikesNote,
+		p.run.Audit.Discard("jobs-not-idle", results.DiscardsNothing,
 			fmt.Sprintf("background jobs still changed something after %s", settleLimit))
 	}
 	if list, err = p.s.Read(ctx, how, subjects); err != nil {
@@ -284,7 +284,7 @@ func (t *tails) look(l *results.Latency, s *slowest, name string) {
 		}
 	}
 	if len(waited) > 0 {
-		t.p.strike("waited-for-core", results.StrikesNote,
+		t.p.discard("waited-for-core", results.DiscardsNothing,
 			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of "+
 				"a server started here was ready to run and had no core, for long enough to explain them",
 			strings.Join(waited, ", "), name)

@@ -68,7 +68,7 @@ func (m *measurement) answers(ctx context.Context, st stores.Store) (err error) 
 	return err
 }
 
-// needs is why the strategy cannot go on; "" where its calls have returned and all its
+// needs is why the strategy cannot go on; "" if its calls have returned and all its
 // stores answer.
 func (l *leftOut) needs(sel strategies.Selection) string {
 	if l.hung[sel.String()] {

@@ -22,7 +22,7 @@ type inForce struct {
 func (d *drive) putInForce() { d.limit.CompareAndSwap(nil, &inForce{d.policy, d.policy.Limit}) }
 
 // heldAgainst is the limit that a rejection is held against, which was called while
-// that policy was in force: the lowest of the run where it has changed since.
+// that policy was in force: the lowest of the run if it has changed since.
 func (d *drive) heldAgainst(called *inForce) int64 {
 	if d.limit.Load() != called {
 		return d.lowest

@@ -35,7 +35,7 @@ type LiveFigures struct {
 	// PerS is decisions per second in the run under way, or the last one.
 	PerS float64
 	// Certain is what is certain by now of the run under way, or was at the end of the last
-	// one; nil where only the history can tell: where units are given back, where the limit
+	// one; nil if only the history can tell: where units are given back, where the limit
 	// changes, and where windows are not the same for all subjects.
 	Certain *liveCertain
 	// Lag is the longest time so far between two rounds of a background job in that run; 0

@@ -20,7 +20,7 @@ type Report struct {
 	Runs []results.Run
 	// Info describes the workload's stream.
 	Info workloads.Info
-	// Interrupted is set where the context ended before the last round.
+	// Interrupted is set if the context ended before the last round.
 	Interrupted bool
 	// OutOfTime is set if there was no time in the budget for all rounds.
 	OutOfTime bool
@@ -44,7 +44,7 @@ type measurement struct {
 	across *crossRunAudit
 	// open measures latency at the common rate; nil until that is known.
 	open *measurement
-	// latencyOnly is set where nothing is probed and no counter is read.
+	// latencyOnly is set if nothing is probed and no counter is read.
 	latencyOnly bool
 	// places puts the passes on cores.
 	places *placer
@@ -102,7 +102,7 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 // much the loop changed in between.
 func between(r *results.Run, before, after loop, err error) {
 	if err != nil {
-		r.Audit.Strike("reference-failed", results.StrikesRound, err.Error())
+		r.Audit.Discard("reference-failed", results.DiscardsRound, err.Error())
 	}
 	if before.perS == 0 || after.perS == 0 {
 		r.ReferencePerS = max(before.perS, after.perS)
@@ -113,12 +113,12 @@ func between(r *results.Run, before, after loop, err error) {
 		r.Reference = before.latencyWith(after)
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
-		r.Audit.Strike("redis-shared", results.StrikesRound, fmt.Sprintf(
+		r.Audit.Discard("redis-shared", results.DiscardsRound, fmt.Sprintf(
 			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
 	}
 }
 
-// checkRacyControl strikes conclusions that the round's racy control shows to be
+// checkRacyControl discards conclusions that the round's racy control shows to be
 // unfounded.
 func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies.Selection) {
 	for _, s := range selected {
@@ -127,7 +127,7 @@ func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies
 		}
 		for _, r := range runs {
 			if r.Params.Label == s.String() && r.Leak.Trials > 0 && r.Leak.Units == 0 {
-				strikeZeroLeaks(runs, s.String())
+				discardZeroLeaks(runs, s.String())
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 		return run, false
 	}
 	if err != nil {
-		harness.StrikeFailed(&run, err)
+		harness.DiscardFailed(&run, err)
 	}
 	m.cfg.Live.judged(&run)
 	if run.Audit.Has(harness.CodeHung) {

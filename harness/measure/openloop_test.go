@@ -102,7 +102,7 @@ func TestPacerIsNeverEarly(t *testing.T) {
 
 // TestPacerIsEarlierThanSleep compares the pacer's lateness with that of
 // time.Sleep, in turns, so that both meet the same load. Lateness is the machine's, and a
-// busy one may delay either for a whole turn: the pacer fails only where it is later by
+// busy one may delay either for a whole turn: the pacer fails only if it is later by
 // half in every one of many attempts.
 func TestPacerIsEarlierThanSleep(t *testing.T) {
 	testenv.Long(t)

@@ -93,7 +93,7 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 // connections are found dead one by one.
 const reconnectGrace = int64(100 * time.Millisecond)
 
-// span is when the outage was, since the epoch; ok is false where it never began.
+// span is when the outage was, since the epoch; ok is false if it never began.
 func (o *outage) span(epoch int64) (s harness.Span, ok bool) {
 	from, to := o.from.Load(), o.to.Load()
 	return harness.Span{Store: o.Store, From: from - epoch, To: to - epoch}, from != 0

@@ -116,7 +116,7 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 }
 
 // openReference measures what a bare client's INCR takes in an open loop: from the
-// intended start, at the rate of the plan. It is nil where there is no Redis, or
+// intended start, at the rate of the plan. It is nil if there is no Redis, or
 // where that failed.
 func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream, info workloads.Info) *results.Distribution {
 	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference ||

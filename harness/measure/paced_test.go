@@ -163,7 +163,7 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 		rate float64
 	}{{"closed loop of 50 callers", 0}, {"open loop at 20,000 per second", 20_000}} {
 		t.Run(loop.name, func(t *testing.T) {
-			struck := ""
+			discarded := ""
 			latency := func(n int64) results.Distribution {
 				r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
 					c.base, c.Workers, c.Load, c.NoReference = nil, 50, harness.OpenAt(loop.rate), true
@@ -171,8 +171,8 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 					c.Strategies = []strategies.Selection{tailed(n, time.Sleep)}
 				})
 				for _, reason := range r.Audit.Reasons {
-					if reason.Strikes != results.StrikesNote {
-						struck = reason.Detail
+					if reason.Discards != results.DiscardsNothing {
+						discarded = reason.Detail
 					}
 				}
 				return r.Latency().Distribution
@@ -187,8 +187,8 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 				}
 				switch {
 				case attempt < attempts:
-				case struck != "":
-					t.Skipf("the audit discards these timings: %s", struck)
+				case discarded != "":
+					t.Skipf("the audit discards these timings: %s", discarded)
 				default:
 					t.Fatalf("p99 is %v with nothing planted, %v with 1 ms in 2 %% and %v with 1 ms in 0.5 %%",
 						time.Duration(none.P99), time.Duration(many.P99), time.Duration(few.P99))

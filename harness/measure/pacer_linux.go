@@ -31,7 +31,7 @@ type pacer struct {
 	spin int64
 }
 
-// newPacer makes a pacer for a rate per second; 0 where it is not known.
+// newPacer makes a pacer for a rate per second; 0 if it is not known.
 func newPacer(nano func() int64, perSecond float64) *pacer {
 	runtime.LockOSThread()
 	// A kernel that refuses leaves the default slack of 50 µs: the lateness shows it.

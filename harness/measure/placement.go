@@ -11,7 +11,7 @@ import (
 // ground is what a placement depends on beside what was asked for.
 type ground struct {
 	open bool // the loop
-	// often is set where an open loop's releases leave its pacer no time to sleep in
+	// often is set if an open loop's releases leave its pacer no time to sleep in
 	// which another goroutine could have its thread of Go.
 	often bool
 	// cores are those that this process may use, in an order in which neighbours
@@ -120,7 +120,7 @@ func (g *ground) shared(reason string) results.Placement {
 
 // forPacer is the number of threads that run Go code, where n would do without the
 // pacer of an open loop: on a single one it would take turns with the workers. A pacer
-// that releases often keeps its thread, so that workers have two only where there are
+// that releases often keeps its thread, so that workers have two only if there are
 // three. With fewer releases a third thread would compete for two cores in vain.
 func (g *ground) forPacer(n int) int {
 	switch {

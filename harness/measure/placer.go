@@ -14,7 +14,7 @@ import (
 )
 
 // placer puts this process and the stores that were started here on cores, pass by
-// pass, and changes only what differs from the pass before. The stores stay where
+// pass, and changes only what differs from the pass before. The stores stay if
 // they are between passes, the harness gets its cores back: it judges with all of
 // them.
 type placer struct {
@@ -24,9 +24,9 @@ type placer struct {
 	order   []int // of the allowed cores, neighbours side by side
 	known   bool
 	procs   int // GOMAXPROCS of before
-	// held is set where this placer may change the process.
+	// held is set if this placer may change the process.
 	held bool
-	// refused says why nothing is placed any more; "" where all went well.
+	// refused says why nothing is placed any more; "" if all went well.
 	refused string
 	// confined are the cores of the stores; "" for all.
 	confined string
@@ -52,7 +52,7 @@ func newPlacer(cfg *Config) *placer {
 }
 
 // take places a pass that needs the named stores, in an open loop or a closed one; perSecond
-// is the rate of an open loop, or 0 where it is not known. lift ends it; it may be called
+// is the rate of an open loop, or 0 if it is not known. lift ends it; it may be called
 // more than once. What cannot be placed stays where it is, with the reason. A nil
 // placer places nothing.
 func (p *placer) take(ctx context.Context, open bool, perSecond float64, names []string) (in results.Placement, lift func()) {
@@ -94,7 +94,7 @@ func (p *placer) put(ctx context.Context, in *results.Placement) (lift func(), e
 		}
 	}
 	if in.Procs != p.procs || in.Harness != "" {
-		// Also where the number is the same: one that was set does not follow the cores.
+		// Also if the number is the same: one that was set does not follow the cores.
 		runtime.GOMAXPROCS(in.Procs)
 	}
 	return sync.OnceFunc(func() {

@@ -144,7 +144,7 @@ func requireValid(t *testing.T, r results.Run) {
 // ofMachine reports whether a finding is about what else the machine does, which a test
 // cannot decide.
 func ofMachine(r results.Reason) bool {
-	return r.Strikes == results.StrikesRound || r.Strikes == results.StrikesNote
+	return r.Discards == results.DiscardsRound || r.Discards == results.DiscardsNothing
 }
 
 func TestPlantedNothing(t *testing.T) {

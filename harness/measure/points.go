@@ -103,7 +103,7 @@ type point struct {
 	*measurement
 	selected []strategies.Selection
 	report   *Report
-	trace    workloads.Stream // nil where requests are generated
+	trace    workloads.Stream // nil if requests are generated
 }
 
 func newPoint(cfg Config) *point {
@@ -173,7 +173,7 @@ func (p *point) end(ctx context.Context) *Report {
 // last is the number of the last round.
 func (c *Config) last() int { return c.Earlier + c.Rounds }
 
-// at is what tells a run of this configuration apart, in words; empty where nothing does.
+// at is what tells a run of this configuration apart, in words; empty if nothing does.
 func (c *Config) at() string {
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(c.Point)) {

@@ -55,7 +55,7 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 }
 
 // probeSubject asks for one subject until it has been rejected often enough.
-// admitted is set where its first request was. There is no probe where that one failed.
+// admitted is set if its first request was. There is no probe where that one failed.
 func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64,
 	id uint64) (out *results.Probe, admitted bool, err error) {
 	out = &results.Probe{}
@@ -123,7 +123,7 @@ func (s *probeSum) add(c results.ProbeCost) {
 	s.sum.Allocs += c.Allocs
 }
 
-// mean is nil where there was no request of the outcome.
+// mean is nil if there was no request of the outcome.
 func (s *probeSum) mean() *results.ProbeCost {
 	if s.n == 0 {
 		return nil

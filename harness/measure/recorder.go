@@ -26,13 +26,13 @@ type recorder struct {
 }
 
 type stripe struct {
-	mu sync.Mutex // taken only where workers share the stripe
+	mu sync.Mutex // taken only if workers share the stripe
 	// batch holds closed-loop latencies that are in no histogram yet. Histograms
 	// are large and each value has a place of its own in them: 64 misses of the
 	// cache at once take little longer than one.
 	batch   [64]sample
 	batched int
-	// live is what is shown while the pass goes on; nil where nothing is.
+	// live is what is shown while the pass goes on; nil if nothing is.
 	live *liveStripe
 	// latency is indexed by outcome and tier, service (open loop) likewise.
 	latency [3 * maxTiers]*results.Histogram

@@ -15,7 +15,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// reference measures a bare client's INCR loop on the run's Redis; zero where
+// reference measures a bare client's INCR loop on the run's Redis; zero if
 // there is none, or none any more.
 func (m *measurement) reference(ctx context.Context) (loop, error) {
 	server, ok := m.cfg.Stores.Get(string(strategies.NeedRedis))
@@ -129,7 +129,7 @@ type loop struct {
 	foreign float64
 }
 
-// latencyWith is what a command took in both loops of a round; nil where there is
+// latencyWith is what a command took in both loops of a round; nil if there is
 // no loop.
 func (l loop) latencyWith(o loop) *results.Distribution {
 	if l.latency == nil || o.latency == nil {

@@ -26,7 +26,7 @@ import (
 const abortGrace = 500 * time.Millisecond
 
 // runOne measures one strategy once: set up, warm up, drive, let everything come
-// to rest, read the counters, judge, clean up. begun is false where it ended before
+// to rest, read the counters, judge, clean up. begun is false if it ended before
 // the measured pass.
 func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream,
 	info workloads.Info, run *results.Run) (begun bool, err error) {
@@ -288,7 +288,7 @@ type pass struct {
 	traffic traffic
 	meter   []results.Measure // as the pass began
 	limits  operator
-	// failed is why the strategy is asked nothing any more; nil where it is.
+	// failed is why the strategy is asked nothing any more; nil if it is.
 	failed   error
 	stores   monitor.Stores
 	counters counters

@@ -27,12 +27,12 @@ type site struct {
 	sel    strategies.Selection
 	scope  stores.Scope
 	stores map[string]*siteStore
-	// model stands in for PostgreSQL; nil where there is one or none is needed.
+	// model stands in for PostgreSQL; nil if there is one or none is needed.
 	model           *strategies.Model
 	modelStatements atomic.Int64
 	strays          int64 // keys under our prefix before the first request
 
-	// lost is set where the strategy may not answer any more.
+	// lost is set if the strategy may not answer any more.
 	lost bool
 
 	jobs    *jobRunner
@@ -157,7 +157,7 @@ func (s *site) Adopt(instance int, jobs []*harness.Job) error {
 	return nil
 }
 
-// dialWrap puts the planned outages of a store into its connections; nil where
+// dialWrap puts the planned outages of a store into its connections; nil if
 // there are none.
 func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
 	var wrap func(net.Conn) net.Conn

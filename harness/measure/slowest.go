@@ -73,7 +73,7 @@ func (s *slowest) stalls(least int64) int {
 }
 
 // scheduleLength is how long an open loop's schedule is expected to be, in
-// nanoseconds; 0 where nothing bounds it.
+// nanoseconds; 0 if nothing bounds it.
 func scheduleLength(duration, requests int64, perSecond float64) int64 {
 	switch {
 	case duration > 0:

@@ -42,7 +42,7 @@ func TestPercentilesAreMarked(t *testing.T) {
 	if w := l.Waited; w.P99 != 1 || w.P999 != 1 || w.P9999 != 1 || w.P90 != 0.5 {
 		t.Errorf("%+v", w)
 	}
-	requireStrike(t, p.run, "waited-for-core", results.StrikesNote)
+	requireDiscard(t, p.run, "waited-for-core", results.DiscardsNothing)
 	if a := p.run.Audit; !a.Valid || !a.TimingsValid || !a.ResponseValid() {
 		t.Errorf("something is taken back: %+v", a)
 	}

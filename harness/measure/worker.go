@@ -16,9 +16,9 @@ type worker struct {
 	monitor.Caller
 	d        *drive
 	op       workloads.Op
-	call     int64            // when the take under way was called; 0 where none is
+	call     int64            // when the take under way was called; 0 if none is
 	intended int64            // when that was due, in an open loop
-	settling *followUp        // the commit or refund under way; nil where none is
+	settling *followUp        // the commit or refund under way; nil if none is
 	hung     *guard.HungError // why the worker was given up; nil if it was not
 	follow   followUp
 	id       int

@@ -18,7 +18,7 @@ import (
 // Config says what to simulate. The zero values of optional fields are filled in
 // by [Config.Complete].
 type Config struct {
-	// Plan says what runs. Workers are 50 where it names none, in open loop 10,000;
+	// Plan says what runs. Workers are 50 if it names none, in open loop 10,000;
 	// where it bounds neither requests nor time, a minute of virtual time passes; a
 	// trace is replayed at its recorded speed. Instances are those of one region.
 	//

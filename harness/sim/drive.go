@@ -42,7 +42,7 @@ type drive struct {
 	response, service, settled *results.Histogram
 	parts                      [len(outcomeNames)][maxTiers]*results.Histogram // of response times; nil for none
 
-	// What is shown while it goes on; live is nil where nothing is.
+	// What is shown while it goes on; live is nil if nothing is.
 	live      *LiveFigures
 	liveParts map[[2]uint8]*harness.LiveLatency
 
@@ -66,7 +66,7 @@ type drive struct {
 	rejectedLast quota.Subject
 	changes      []oracle.LimitChange // of the limit, as they happened
 	limitErr     error                // why one failed
-	part         *atomic.Uint64       // how far it has come; nil where nobody asks
+	part         *atomic.Uint64       // how far it has come; nil if nobody asks
 	// placement is the random stream that sends requests to instances.
 	placement uint64
 }

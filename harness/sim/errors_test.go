@@ -21,7 +21,7 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// failing is right, and fails where it is told to: of its requests, counted from 1.
+// failing is right, and fails if it is told to: of its requests, counted from 1.
 type failing struct {
 	errorNo func(n int64) error
 	n       int64

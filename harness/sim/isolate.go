@@ -90,7 +90,7 @@ func isolated(ctx context.Context, p *pass) {
 		err = fmt.Errorf("%w, after %s of virtual time", err, died.Trail())
 		fallthrough
 	case err != nil:
-		p.strike(err)
+		p.discard(err)
 	case len(report.Runs) > 0: // else it was interrupted before it began
 		p.run = report.Runs[0]
 		p.series = report.Series[0]

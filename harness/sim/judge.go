@@ -118,22 +118,22 @@ func (p *pass) settled(ctx context.Context, f *harness.Facts) error {
 // audit looks for reasons not to believe the run that only a simulation can have.
 func (p *pass) audit(v *oracle.Verdict) {
 	d := p.d
-	strike := func(code, strikes, format string, args ...any) {
-		p.run.Audit.Strike(code, strikes, fmt.Sprintf(format, args...))
+	discard := func(code, discards, format string, args ...any) {
+		p.run.Audit.Discard(code, discards, fmt.Sprintf(format, args...))
 	}
 	if d.inFlight > 0 {
-		strike("unfinished", results.StrikesCorrectness, "%d requests were not answered within %v of virtual time", d.inFlight, drain)
+		discard("unfinished", results.DiscardsCorrectness, "%d requests were not answered within %v of virtual time", d.inFlight, drain)
 	}
 	if d.maxBack > 0 {
-		strike("backlog", results.StrikesNote, "up to %d requests waited because %d callers were busy", d.maxBack, p.cfg.Workers)
+		discard("backlog", results.DiscardsNothing, "up to %d requests waited because %d callers were busy", d.maxBack, p.cfg.Workers)
 	}
 	if d.history.Full() {
-		strike("ended-early", results.StrikesNote, "the run ended after %d requests, when its history was nearly full", p.run.Issued)
+		discard("ended-early", results.DiscardsNothing, "the run ended after %d requests, when its history was nearly full", p.run.Issued)
 	}
 	// The series is counted as the run goes on, the verdict from the history.
 	simple := p.policy.Window.Kind.Tumbling() && !v.Touched.Crossed
 	if u := d.truth.leak; u > v.LeakUnits && simple {
-		strike("oracles-disagree", results.StrikesCorrectness, "%d units leaked by the series, %d by the verdict", u, v.LeakUnits)
+		discard("oracles-disagree", results.DiscardsCorrectness, "%d units leaked by the series, %d by the verdict", u, v.LeakUnits)
 	}
 }
 

@@ -50,7 +50,7 @@ func (t *truth) change(least, most int64) {
 	t.changed++
 }
 
-// heldAgainst is the limit that a rejection is held against: the lowest of the run where
+// heldAgainst is the limit that a rejection is held against: the lowest of the run if
 // it has changed since the request.
 func (t *truth) heldAgainst(a asked) int64 {
 	if a.changed != t.changed {

@@ -24,7 +24,7 @@ type LiveFigures struct {
 	// Limit of the policy as the run began, in units.
 	Limit int64
 	// Sample is the state at this moment, with the counters of the last sample of the series:
-	// none where none was taken yet.
+	// none if none was taken yet.
 	Sample results.Sample
 	// Tiers that decided, in the order of Sample.Hits, and Counters in that of Sample.Counters.
 	Tiers, Counters []string

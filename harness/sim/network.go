@@ -45,7 +45,7 @@ type network struct {
 }
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle, which
-// returns where interrupt says so; nil for never.
+// returns if interrupt says so; nil for never.
 func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched.Beat) *network {
 	w := &network{rng: rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)}
 	w.outages, w.turns = cfg.outages()
@@ -104,7 +104,7 @@ func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
 const handshakes = 2
 
 // connected opens a connection for an operation where each has one of its own. It
-// is an error where the store is away.
+// is an error if the store is away.
 func (w *network) connected(ctx context.Context, to *route, store strategies.Need) error {
 	if err := w.refused(ctx, to, store); err != nil || !w.cold {
 		return err
@@ -196,7 +196,7 @@ type storeHook struct {
 	w     *network
 	table memredis.Redis
 	to    *server
-	// real is set where a server carries the commands out; the table then only
+	// real is set if a server carries the commands out; the table then only
 	// knows what expires.
 	real bool
 }

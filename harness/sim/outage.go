@@ -101,7 +101,7 @@ func (w *network) befall(to *server, r memredis.Redis) {
 }
 
 // refused is the answer to a caller whose store is away: an error, after a round
-// trip. It is nil where the store is there.
+// trip. It is nil if the store is there.
 func (w *network) refused(ctx context.Context, to *route, store strategies.Need) error {
 	if !w.down(store) {
 		return nil

@@ -49,7 +49,7 @@ type pass struct {
 	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
 	// itself, and closes the history.
 	begun, cut, abandoned bool
-	// failed is the strategy's panic in mid-flight; nil where there was none.
+	// failed is the strategy's panic in mid-flight; nil if there was none.
 	failed error
 	// resting is nil until nothing is in flight.
 	resting *atRest
@@ -71,10 +71,10 @@ func newPass(cfg *Config, sel strategies.Selection, stream workloads.Stream, inf
 	return p
 }
 
-// strike notes that the run has failed before it could be judged.
-func (p *pass) strike(err error) {
+// discard notes that the run has failed before it could be judged.
+func (p *pass) discard(err error) {
 	p.begun = true
-	harness.StrikeFailed(&p.run, err)
+	harness.DiscardFailed(&p.run, err)
 }
 
 // openLoop reports whether the loop is open.
@@ -201,7 +201,7 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	}
 	if p.failed != nil { // what is in flight ends with it
 		s.Close()
-		harness.StrikeFailed(&p.run, p.failed)
+		harness.DiscardFailed(&p.run, p.failed)
 	}
 	d.judged = true
 	w.watching = false

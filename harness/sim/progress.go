@@ -37,7 +37,7 @@ func (p *Progress) begin(strategies int) {
 	}
 }
 
-// of is where strategy i says how far it has come; nil where nobody asks.
+// of is where strategy i says how far it has come; nil if nobody asks.
 func (p *Progress) of(i int) *atomic.Uint64 {
 	if p == nil {
 		return nil

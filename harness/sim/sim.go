@@ -28,7 +28,7 @@ type Report struct {
 	Traces []uint64
 	// Info describes the workload's stream.
 	Info workloads.Info
-	// Interrupted is set where the context ended before the last strategy.
+	// Interrupted is set if the context ended before the last strategy.
 	Interrupted bool
 }
 
@@ -116,7 +116,7 @@ func simulated(ctx context.Context, p *pass) *pass {
 	if err == nil {
 		p = own
 	} else {
-		p.strike(errors.Join(err, leftBehind(ctx, cfg)))
+		p.discard(errors.Join(err, leftBehind(ctx, cfg)))
 	}
 	cfg.Live.judged(&p.run)
 	return p
@@ -142,7 +142,7 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 		last.part = p.part
 		last.real = clock.Wall{}.Now()
 		if lacked {
-			last.run.Audit.Strike("miniredis", results.StrikesNote, "its commands are answered by miniredis in this process, since "+
+			last.run.Audit.Discard("miniredis", results.DiscardsNothing, "its commands are answered by miniredis in this process, since "+
 				"the faster table of keys does not have all of them")
 		}
 		if p.sel.Foreign {
@@ -151,7 +151,7 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 		return struct{}{}, last.simulate(ctx)
 	})
 	if err != nil {
-		harness.StrikeFailed(&last.run, err)
+		harness.DiscardFailed(&last.run, err)
 	}
 	return last
 }

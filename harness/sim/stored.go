@@ -17,7 +17,7 @@ func (st *site) present() {
 	}
 }
 
-// count is how many keys there are in all Redis that have not expired; 0 where that is not
+// count is how many keys there are in all Redis that have not expired; 0 if that is not
 // known at once: a real server which may serve others too would have to be searched.
 func (st *site) count(ctx context.Context) (n int64, err error) {
 	st.present()
@@ -71,7 +71,7 @@ func (p *pass) subjects() (n int64) {
 	return n
 }
 
-// overTime are the keys of the samples at the quarters of the run; nil where the series
+// overTime are the keys of the samples at the quarters of the run; nil if the series
 // has too few.
 func (p *pass) overTime() (out []results.StoredAt) {
 	length := cmp.Or(int64(p.cfg.Duration), p.d.lastEnd-p.d.epoch)

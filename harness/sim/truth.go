@@ -226,7 +226,7 @@ func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
 }
 
 // use adds units that count from the moment at on, or with a negative number takes
-// some of those back; over is set where a commit uses them beyond its reservation.
+// some of those back; over is set if a commit uses them beyond its reservation.
 // Moments come in order but for units that are taken back.
 func (t *truth) use(s *subject, units, at, now int64, over bool) {
 	if over {
@@ -307,7 +307,7 @@ func (t *truth) expected(s *subject, now int64) oracle.Interval {
 }
 
 // stale is how long ago the truth last was what a counter says, in nanoseconds;
-// ok is false where it never was, as far back as is remembered.
+// ok is false if it never was, as far back as is remembered.
 func (t *track) stale(value, now int64) (ns int64, ok bool) {
 	end := now
 	for i := len(t.marks) - 1; i >= 0; i-- {

@@ -86,9 +86,9 @@ func (p *pass) probe(ctx context.Context) error {
 	return nil
 }
 
-// auditUnseen strikes the figures of a strategy whose work was not seen.
+// auditUnseen discards the figures of a strategy whose work was not seen.
 func (p *pass) auditUnseen() {
 	for _, r := range p.d.witness.Reasons() {
-		p.run.Audit.Strike(string(r.Code), results.StrikesCorrectness, r.Detail)
+		p.run.Audit.Discard(string(r.Code), results.DiscardsCorrectness, r.Detail)
 	}
 }

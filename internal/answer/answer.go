@@ -22,8 +22,10 @@ const (
 	// Undecided: many requests timed out while the machine was busy, and nothing else speaks
 	// against it.
 	Undecided Group = "undecided"
+	// Loose: no leak was found, and the declared one is larger.
+	Loose Group = "bound too large"
 	// Fails: it leaks or rejects wrongly beyond what it declares, or declares nothing, or
-	// declares that it may leak more.
+	// leaks within a declared bound that is too large.
 	Fails Group = "does not enforce"
 	// Unusable: it rejects nearly all that it must admit, many requests end in errors,
 	// or its figures do not count.
@@ -33,13 +35,13 @@ const (
 )
 
 // Groups returns all groups in the order of reports.
-func Groups() []Group { return []Group{Enforces, Bounded, Undecided, Fails, Unusable, Baseline} }
+func Groups() []Group { return []Group{Enforces, Bounded, Undecided, Loose, Fails, Unusable, Baseline} }
 
 // Verdict is the group in one word, for columns and badges.
 func (g Group) Verdict() string { return verdicts[g] }
 
 var verdicts = map[Group]string{
-	Enforces: "PASS", Bounded: "BOUNDED", Undecided: "UNDECIDED", Fails: "FAIL", Unusable: "ERROR", Baseline: "BASELINE",
+	Enforces: "PASS", Bounded: "BOUNDED", Undecided: "UNDECIDED", Loose: "BOUNDED", Fails: "FAIL", Unusable: "ERROR", Baseline: "BASELINE",
 }
 
 // Strategy is what the record says of one strategy in one setting.
@@ -50,9 +52,9 @@ type Strategy struct {
 	Group Group
 	// Reason is one clause with figures, e.g. "over-admits 84.8 % of the limit".
 	Reason string
-	// PerProcess is set where each instance counts for itself.
+	// PerProcess is set if each instance counts for itself.
 	PerProcess bool
-	// Declares is set where a bound on its leak was declared and judged.
+	// Declares is set if a bound on its leak was declared and judged.
 	Declares bool
 	// Survives counts the faults that the strictest bound on its leak tolerates.
 	Survives int

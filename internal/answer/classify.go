@@ -66,7 +66,7 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	case s.Form == results.FormBaseline:
 		return set(Baseline, "marks the floor or the ceiling")
 	case !s.Counts():
-		return set(Unusable, "its figures do not count: "+struck(s))
+		return set(Unusable, "its figures do not count: "+discarded(s))
 	case errorsPct(s, false) > mostErrors:
 		return set(Unusable, failing(s))
 	case s.FalseRejects.PctOfValid >= mostRejected:
@@ -101,7 +101,10 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	}
 	if leak.bounds() && float64(leak.units) > maxBound*float64(s.Params.Limit) {
 		parts[0] += fmt.Sprintf(", which is more than %.4g %% of the limit", 100*maxBound)
-		return set(Fails, strings.Join(parts, "; "))
+		if s.Leak.Units > 0 {
+			return set(Fails, strings.Join(parts, "; "))
+		}
+		return set(Loose, strings.Join(parts, "; "))
 	}
 	if timedOut(s) {
 		return set(Undecided, busyText(s))
@@ -278,10 +281,10 @@ func FailsAlways(s *results.Summary) bool {
 	return s.FirstError != "" && results.Percent(s.Errors, s.Issued) >= mostRejected
 }
 
-// struck is the first finding that takes the correctness figures back.
-func struck(s *results.Summary) string {
+// discarded is the first finding that takes the correctness figures back.
+func discarded(s *results.Summary) string {
 	for _, r := range s.Audit.Reasons {
-		if r.Strikes == results.StrikesCorrectness {
+		if r.Discards == results.DiscardsCorrectness {
 			return r.Detail
 		}
 	}

@@ -24,6 +24,6 @@ func ExampleOf() {
 	fmt.Println("cheapest:", setting.Cheapest() != nil)
 	// Output:
 	// sliding-log enforces
-	// token-bucket does not enforce
+	// token-bucket bound too large
 	// cheapest: true
 }

@@ -15,10 +15,10 @@ type Untested struct {
 	// What was not tested, e.g. "more than one instance".
 	What string
 	// Command tests it with the cheapest strategy that enforces the policy, or with the
-	// first of all where none does; empty where the record does not hold all that the
+	// first of all where none does; empty if the record does not hold all that the
 	// command line needs.
 	Command string
-	// Add are the options to add to the command of this record instead; empty where
+	// Add are the options to add to the command of this record instead; empty if
 	// that does not test it. Where both are empty nothing does.
 	Add string
 }
@@ -89,7 +89,7 @@ func withoutClient(x *Strategy) string {
 }
 
 // command is the command line that measures the strategy again under the setting, with
-// what is not a default; empty where the record does not hold it all.
+// what is not a default; empty if the record does not hold it all.
 func (s *Setting) command(x *Strategy) string {
 	p := x.Summary.Params
 	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || p.Speed != 0 && p.Speed != 1 {

@@ -39,7 +39,7 @@ type contender struct {
 	modelled   int64 // 99th percentile over regions in nanoseconds
 	// crossing and paced are its summaries under contention and at the rate.
 	crossing, paced *results.Summary
-	// p99Counts is set where the p99 at the rate does, and unsearched where no search
+	// p99Counts is set if the p99 at the rate does, and unsearched where no search
 	// could be made.
 	p99Counts, unsearched bool
 }
@@ -55,7 +55,7 @@ type chooser struct {
 	all []*contender
 	res *Result
 	end int64 // of the budget, on the clock
-	// referencePerS is what a bare client's loop reached here; 0 where there was none.
+	// referencePerS is what a bare client's loop reached here; 0 if there was none.
 	referencePerS float64
 }
 

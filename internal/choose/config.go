@@ -68,7 +68,7 @@ type Config struct {
 	P99 time.Duration
 	// Outage of Redis. Default [OutageAny].
 	Outage Outage
-	// Settles is set where callers commit, refund or abandon what they were given, as
+	// Settles is set if callers commit, refund or abandon what they were given, as
 	// uploads do.
 	Settles bool
 	// Budget is how long the choice may take, by the wall clock. What is not tested by
@@ -242,7 +242,7 @@ func (c *Config) question() results.Question {
 }
 
 // faults are those that the search has happen, beside the passing of time: callers die
-// everywhere, and Redis goes away where that is asked for.
+// everywhere, and Redis goes away if that is asked for.
 func (c *Config) faults() []quota.Fault {
 	if c.Outage.holds() {
 		return []quota.Fault{quota.FaultCrash, quota.FaultOutage}

@@ -12,7 +12,7 @@
 //  5. a run in which Redis goes away, where the question is about that
 //  6. a run at the rate that was asked for
 //  7. what it declares once more: a strategy that promises less than is asked for is
-//     not a candidate, even where no stage has shown it
+//     not a candidate, even if no stage has shown it
 //
 // Nothing is judged here: the verdicts are those of the runners, and the groups those of
 // package answer. A strategy that could not be taken through a stage is either not

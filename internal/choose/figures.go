@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// breaks says in which way a summary passes what is tolerated; "" where it does not. How
+// breaks says in which way a summary passes what is tolerated; "" if it does not. How
 // bad a strategy is, and the words for it, are those of package answer.
 func (c *chooser) breaks(s *results.Summary) string {
 	a := answer.Classify(s, 0)
@@ -35,10 +35,10 @@ func holds(s *results.Summary) string {
 	}
 }
 
-// firstStruck is the first finding that takes the correctness figures back.
-func firstStruck(s *results.Summary) string {
+// firstDiscarded is the first finding that takes the correctness figures back.
+func firstDiscarded(s *results.Summary) string {
 	for _, r := range s.Audit.Reasons {
-		if r.Strikes == results.StrikesCorrectness {
+		if r.Discards == results.DiscardsCorrectness {
 			return r.Detail
 		}
 	}

@@ -42,7 +42,7 @@ func TestTimed(t *testing.T) {
 	cfg := &measure.Config{Plan: harness.Plan{Load: harness.OpenAt(1000), Workload: steady, Policy: quota.Policy{Limit: 50, Unit: "calls"}}}
 	for name, x := range map[string]struct {
 		s    *results.Summary
-		out  string // a part of the reason; "" where it is left
+		out  string // a part of the reason; "" if it is left
 		ok   bool   // its p99 counts
 		says string // a part of what it shows
 	}{

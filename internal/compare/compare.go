@@ -19,7 +19,7 @@ type Side struct {
 	Name string
 	// File is the record of runs, measured or simulated.
 	File *results.File
-	// Series are how the simulated runs of File developed; nil where they are not at hand.
+	// Series are how the simulated runs of File developed; nil if they are not at hand.
 	Series []results.Series
 	// Exploration is the record of searches.
 	Exploration *results.Exploration
@@ -48,10 +48,10 @@ type Options struct {
 	Timings []string
 	// Rule decides about figures that vary; the zero value means [Standard].
 	Rule Rule
-	// Strict also fails what is no pass: whatever the rounds cannot tell, struck timings,
+	// Strict also fails what is no pass: whatever the rounds cannot tell, discarded timings,
 	// and strategies that were not compared.
 	Strict bool
-	// Paired is set where the rounds of both sides were made in pairs, in random
+	// Paired is set if the rounds of both sides were made in pairs, in random
 	// order. It is implied by records of one [results.File.Pairing].
 	Paired bool
 }
@@ -64,7 +64,7 @@ type Comparison struct {
 	Head string `json:"head"`
 	// Kind is "measured", "simulated" or "exploration".
 	Kind string `json:"kind"`
-	// Strict is set where whatever is no pass fails.
+	// Strict is set if whatever is no pass fails.
 	Strict bool `json:"strict"`
 	// Pairs counts what was compared: strategies in one setting, or searches.
 	Pairs int `json:"pairs"`
@@ -115,15 +115,15 @@ const (
 	Invalid Verdict = "invalid"
 	// Inconclusive: the rounds, or the bounds of a search, cannot tell.
 	Inconclusive Verdict = "inconclusive"
-	// Struck timings do not count, by the audit of the runs.
-	Struck Verdict = "struck"
+	// Discarded timings do not count, by the audit of the runs.
+	Discarded Verdict = "discarded"
 )
 
 // Row is one figure of one strategy on both sides, or a gate.
 type Row struct {
 	// Strategy is its label.
 	Strategy string `json:"strategy"`
-	// Setting tells what it was asked to do where the strategy occurs more than once.
+	// Setting tells what it was asked to do if the strategy occurs more than once.
 	Setting string `json:"setting,omitempty"`
 	// Figure is its name (see [Figures] and [Timings]), or the text of the gate.
 	Figure string `json:"figure"`
@@ -133,17 +133,17 @@ type Row struct {
 	Unit string `json:"unit,omitempty"`
 	// Kind says how it was compared.
 	Kind Kind `json:"kind" jsonschema:"enum=exact,enum=sample,enum=gate"`
-	// Base is the value of the base; absent where there is none.
+	// Base is the value of the base; absent if there is none.
 	Base *float64 `json:"base,omitempty"`
-	// Head is the value of the head; absent where there is none.
+	// Head is the value of the head; absent if there is none.
 	Head *float64 `json:"head,omitempty"`
 	// Verdict on it.
-	Verdict Verdict `json:"verdict" jsonschema:"enum=same,enum=better,enum=worse,enum=invalid,enum=inconclusive,enum=struck"`
-	// Advisory figures are shown where they became worse, and fail nothing.
+	Verdict Verdict `json:"verdict" jsonschema:"enum=same,enum=better,enum=worse,enum=invalid,enum=inconclusive,enum=discarded"`
+	// Advisory figures are shown if they became worse, and fail nothing.
 	Advisory bool `json:"advisory,omitempty"`
 	// Test is set for samples.
 	Test *Test `json:"test,omitempty"`
-	// Detail is one line for people; empty where the values say it all.
+	// Detail is one line for people; empty if the values say it all.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -177,7 +177,7 @@ func (c *Comparison) Failed() (out []Row) {
 	return out
 }
 
-// Passes reports whether nothing fails. A strict comparison also fails where a part
+// Passes reports whether nothing fails. A strict comparison also fails if a part
 // could not be compared.
 func (c *Comparison) Passes() bool {
 	return len(c.Failed()) == 0 && (!c.Strict || len(c.Unmatched) == 0 && c.TimingsRefused == "")
@@ -243,7 +243,7 @@ func (c *Comparison) unmatched(strategy, format string, args ...any) {
 type Tolerance struct {
 	// By is an amount in the figure's unit, or percent of the base.
 	By float64
-	// Percent is set where it is the latter.
+	// Percent is set if it is the latter.
 	Percent bool
 }
 

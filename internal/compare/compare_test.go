@@ -127,7 +127,7 @@ func TestPlantedRegressions(t *testing.T) {
 			}
 		}, []string{"three-tier leak"}},
 		{"a round that is invalid", measured(1), func(f *results.File) {
-			of(f, "incr-expire")[5].Audit.Strike("history-overflow", results.StrikesCorrectness, "it was full")
+			of(f, "incr-expire")[5].Audit.Discard("history-overflow", results.DiscardsCorrectness, "it was full")
 		}, []string{"incr-expire validity"}},
 		{"simulated: one unit leaked", simulated(), func(f *results.File) { of(f, "check-then-set")[0].Leak.Units++ }, []string{"check-then-set leak"}},
 		{"simulated: one false reject", simulated(), func(f *results.File) { of(f, "exact")[0].FalseRejects.Count++ }, []string{"exact false-rejects"}},
@@ -283,20 +283,20 @@ func TestNeverAPassWithoutEvidence(t *testing.T) {
 		"noise":           {scale(one(), func(i int) (float64, float64) { return 1 + 0.6*float64(i%2), 1 }), compare.Inconclusive, "at the least"},
 		"another machine": {scale(one(), func(int) (float64, float64) { return 0.5, 0.8 }), compare.Inconclusive, "the reference loop itself went from"},
 		"no reference":    {scale(one(), func(int) (float64, float64) { return 0.5, 0 }), compare.Inconclusive, "no reference loop"},
-		"struck": {func() *results.File {
+		"discarded": {func() *results.File {
 			f := one()
 			for i := range f.Runs {
-				f.Runs[i].Audit.Strike("cpu-steal", results.StrikesTimings, "stolen")
+				f.Runs[i].Audit.Discard("cpu-steal", results.DiscardsTimings, "stolen")
 			}
 			return f
-		}(), compare.Struck, "stolen (cpu-steal)"},
+		}(), compare.Discarded, "stolen (cpu-steal)"},
 		"other cores": {func() *results.File {
 			f := one()
 			for i := range f.Runs {
 				f.Runs[i].Placement = &results.Placement{Mode: results.PlacedApart}
 			}
 			return f
-		}(), compare.Struck, "placed otherwise"},
+		}(), compare.Discarded, "placed otherwise"},
 	} {
 		base := one()
 		for i := range base.Runs {
@@ -398,7 +398,7 @@ func TestPercentiles(t *testing.T) {
 	if got := failing(c); !slices.Equal(got, []string{"incr-expire-atomic p99"}) {
 		t.Errorf("%q", got)
 	}
-	if r := find(files(t, base, slower(200), compare.Options{Timings: []string{"p99"}})); r == nil || r.Verdict != compare.Struck || !strings.Contains(r.Detail, "--rate") {
+	if r := find(files(t, base, slower(200), compare.Options{Timings: []string{"p99"}})); r == nil || r.Verdict != compare.Discarded || !strings.Contains(r.Detail, "--rate") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 // Held says how a condition fares at one point of a sweep.
 type Held struct {
-	// Holds is set where the condition does, and an open loop keeps up with its rate.
+	// Holds is set if the condition does, and an open loop keeps up with its rate.
 	Holds bool
-	// Unknown is set where there is no figure that counts, which is taken for no.
+	// Unknown is set if there is no figure that counts, which is taken for no.
 	Unknown bool
 	// Detail is the value that the condition was held against, or why it does not hold
 	// or is not known.
@@ -37,7 +37,7 @@ type Edge struct {
 	// Held at each point.
 	Held []Held
 	// From and To are the first and the last point of the only stretch in which it holds;
-	// -1 where it holds nowhere. Stretches counts them.
+	// -1 if it holds nowhere. Stretches counts them.
 	From, To, Stretches int
 }
 

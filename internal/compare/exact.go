@@ -143,7 +143,7 @@ func (o *Options) weigh(figure string, base, worsening float64) (Verdict, string
 }
 
 // promised are the figures of measured runs that the strategy's clauses make exact: of
-// leak and false rejects where a clause allows none, of drift at rest where both do
+// leak and false rejects if a clause allows none, of drift at rest where both do
 // and the base has none. Each is that of the worst round.
 func promised(base, head []*results.Run) (x both) {
 	leak := exactly(base, results.LeakProperty) || exactly(head, results.LeakProperty)

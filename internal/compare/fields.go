@@ -17,7 +17,7 @@ const Reference = "reference"
 func RunFields() []string { return figures.Keys() }
 
 // SearchFields are the names that [ParseSearchGate] takes: the properties, each with the
-// units by which a schedule breaks it, or 1 where it has none; "steps" of the shortest
+// units by which a schedule breaks it, or 1 if it has none; "steps" of the shortest
 // schedule of all; and "counterexamples", how many properties break.
 func SearchFields(properties []results.Property) []string {
 	out := []string{Counterexamples, Steps}

@@ -92,7 +92,7 @@ func TestParseGate(t *testing.T) {
 			t.Errorf("waited, %s: %s, want %s (%s)", text, r.Verdict, want[0], r.Detail)
 		}
 		for i := range f.Runs {
-			f.Runs[i].Audit.Strike("machine-busy", results.StrikesRound, "planted")
+			f.Runs[i].Audit.Discard("machine-busy", results.DiscardsRound, "planted")
 		}
 		if r := compare.Check(f, []compare.Gate{g})[0]; r.Verdict != want[1] {
 			t.Errorf("disturbed, %s: %s, want %s (%s)", text, r.Verdict, want[1], r.Detail)
@@ -115,7 +115,7 @@ func TestParseGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := file(1)
-	f.Runs[3].Audit.Strike("history-overflow", results.StrikesCorrectness, "full")
+	f.Runs[3].Audit.Discard("history-overflow", results.DiscardsCorrectness, "full")
 	if r := compare.Check(f, []compare.Gate{g})[0]; r.Verdict != compare.Invalid {
 		t.Errorf("an invalid run passes: %+v", r)
 	}

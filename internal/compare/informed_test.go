@@ -28,7 +28,7 @@ func TestStaleness(t *testing.T) {
 	}
 	for _, x := range []struct {
 		base, head []results.Series
-		want       compare.Verdict // empty where there is no row
+		want       compare.Verdict // empty if there is no row
 	}{
 		{series(5e6), series(5e6), compare.Same}, {series(5e6), series(7e6), compare.Worse},
 		{series(7e6), series(5e6), compare.Better}, {nil, series(7e6), ""}, {series(5e6), nil, ""},

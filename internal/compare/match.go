@@ -197,7 +197,7 @@ func parameters(r *results.Run) map[string]string {
 }
 
 // apart says why runs with one key cannot be compared all the same: by bounds that the
-// key leaves out, and by the requests themselves. It is empty where they can.
+// key leaves out, and by the requests themselves. It is empty if they can.
 func apart(base, head []*results.Run) string {
 	if len(base) == 0 || len(head) == 0 {
 		return ""

@@ -14,7 +14,7 @@ type Reading struct {
 	// Changed are the rows to show: what fails first, improvements last. Rows of several
 	// strategies that the rounds cannot tell anything about are one.
 	Changed []Row
-	// Same says what is the same on both sides; empty where nothing is.
+	// Same says what is the same on both sides; empty if nothing is.
 	Same string
 }
 
@@ -60,7 +60,7 @@ func (c *Comparison) rank(r *Row) int {
 	switch {
 	case r.Fails(c.Strict) && (r.Verdict == Worse || r.Verdict == Invalid):
 		return 0
-	case r.Verdict == Struck:
+	case r.Verdict == Discarded:
 		return 2
 	case r.Verdict == Inconclusive:
 		return 3
@@ -75,7 +75,7 @@ func together(rows []Row) (out []Row) {
 	const most = 2
 	by := map[string][]Row{}
 	alike := func(r *Row) string { return string(r.Verdict) + r.Figure }
-	open := func(r *Row) bool { return r.Kind == Sample && (r.Verdict == Inconclusive || r.Verdict == Struck) }
+	open := func(r *Row) bool { return r.Kind == Sample && (r.Verdict == Inconclusive || r.Verdict == Discarded) }
 	for _, r := range rows {
 		if open(&r) {
 			by[alike(&r)] = append(by[alike(&r)], r)
@@ -126,7 +126,7 @@ func (c *Comparison) headline() string {
 	}
 	failed, open := len(c.Failed()), 0
 	for i := range c.Rows {
-		if r := &c.Rows[i]; !r.Advisory && !r.Fails(c.Strict) && (r.Verdict == Inconclusive || r.Verdict == Struck) {
+		if r := &c.Rows[i]; !r.Advisory && !r.Fails(c.Strict) && (r.Verdict == Inconclusive || r.Verdict == Discarded) {
 			open++
 		}
 	}

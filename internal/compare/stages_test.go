@@ -10,7 +10,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// TestStages: what the first stage flags fails only where fresh rounds show it too.
+// TestStages: what the first stage flags fails only if fresh rounds show it too.
 func TestStages(t *testing.T) {
 	slow := func(seed uint64, by float64) *results.File {
 		f := measured(seed)

@@ -19,7 +19,7 @@ type Rule struct {
 	// Promised is the relative worsening that a pass excludes: where the rounds could
 	// not have shown it, the answer is [Inconclusive].
 	Promised float64
-	// Each is set where every figure has Alpha for itself, and shares it with none.
+	// Each is set if every figure has Alpha for itself, and shares it with none.
 	Each bool
 }
 
@@ -39,14 +39,14 @@ type Test struct {
 	// Alpha is what P may be at most for a worsening.
 	Alpha float64 `json:"alpha"`
 	// Change of the middle of the rounds, relative to the base; positive is worse. It is
-	// 0 where the base is.
+	// 0 if the base is.
 	Change float64 `json:"change"`
 	// Smallest is the smallest relative worsening that such rounds show in 95 of 100
-	// cases; 0 where they would not even show one of tenfold.
+	// cases; 0 if they would not even show one of tenfold.
 	Smallest float64 `json:"smallest"`
-	// Shown is set where the rounds show a worsening.
+	// Shown is set if the rounds show a worsening.
 	Shown bool `json:"shown"`
-	// Reverse is set where they show an improvement by the same rule.
+	// Reverse is set if they show an improvement by the same rule.
 	Reverse bool `json:"reverse"`
 }
 
@@ -167,7 +167,7 @@ func u(a, b []float64) (n float64) {
 }
 
 // criticalU is the largest number of such pairs that has at most the probability alpha,
-// or -1 where there is none. Beyond 50 rounds it is that of the normal distribution, as
+// or -1 if there is none. Beyond 50 rounds it is that of the normal distribution, as
 // in the test.
 func criticalU(n, m int, alpha float64) float64 {
 	if n > stats.MannWhitneyExactLimit || m > stats.MannWhitneyExactLimit {

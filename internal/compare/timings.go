@@ -70,7 +70,7 @@ type sample struct {
 // added to the comparison at once.
 func (c *Comparison) samples(p *pair, o *Options) (out []*sample) {
 	if reason := placed(p); reason != "" {
-		c.add(p, Row{Figure: Throughput, Kind: Sample, Verdict: Struck, Detail: reason})
+		c.add(p, Row{Figure: Throughput, Kind: Sample, Verdict: Discarded, Detail: reason})
 		return nil
 	}
 	doubt := o.doubt(p)
@@ -155,7 +155,7 @@ func (c *Comparison) throughput(p *pair) *sample {
 	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: Median,
 		row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
 	if len(s.base) == 0 || len(s.head) == 0 {
-		s.row.Verdict, s.row.Detail = Struck, struck(p)
+		s.row.Verdict, s.row.Detail = Discarded, discarded(p)
 		c.add(p, s.row)
 		return nil
 	}
@@ -167,15 +167,15 @@ func (c *Comparison) throughput(p *pair) *sample {
 	return s
 }
 
-// struck says which finding took the timings back.
-func struck(p *pair) string {
+// discarded says which finding took the timings back.
+func discarded(p *pair) string {
 	for _, side := range [][]*results.Run{p.base, p.head} {
 		if slices.ContainsFunc(side, func(r *results.Run) bool { return p.kept[r] }) {
 			continue
 		}
 		for _, r := range side {
 			for _, reason := range r.Audit.Reasons {
-				if reason.Strikes == results.StrikesTimings || reason.Strikes == results.StrikesRound {
+				if reason.Discards == results.DiscardsTimings || reason.Discards == results.DiscardsRound {
 					return fmt.Sprintf("not measurable here: %s (%s)", reason.Detail, reason.Code)
 				}
 			}
@@ -184,7 +184,7 @@ func struck(p *pair) string {
 	return "not measurable here: too many rounds were disturbed"
 }
 
-// latency is a percentile by that of the reference loop. It is taken where callers wait
+// latency is a percentile by that of the reference loop. It is taken if callers wait
 // at the common rate, which has to be the same on both sides.
 func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	at := func(r *results.Run) *results.Run { return cmp.Or(r.Paced, r) }
@@ -193,7 +193,7 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(r *results.Run) bool { return at(r).Params.RatePerS != b }); i >= 0 {
 		if gated {
 			h := at(slices.Concat(p.base, p.head)[i]).Params.RatePerS
-			row.Verdict, row.Detail = Struck, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h)
+			row.Verdict, row.Detail = Discarded, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h)
 			c.add(p, row)
 		} else if !slices.Contains(c.Notes, oneRate) {
 			c.Notes = append(c.Notes, oneRate)
@@ -211,7 +211,7 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: Median, row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		if gated {
-			s.row.Verdict, s.row.Detail = Struck, "no round has one that counts"
+			s.row.Verdict, s.row.Detail = Discarded, "no round has one that counts"
 			c.add(p, s.row)
 		}
 		return nil

@@ -133,7 +133,7 @@ func TestMetricsNameEveryFinding(t *testing.T) {
 	}
 }
 
-// findings are the codes that the audit strikes with, each with one place.
+// findings are the codes that the audit discards with, each with one place.
 func findings(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	codes := map[string]string{}
@@ -147,7 +147,7 @@ func findings(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 && strikes(call.Fun) {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 && discards(call.Fun) {
 				if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 					if code, err := strconv.Unquote(lit.Value); err == nil {
 						codes[code] = set.Position(lit.Pos()).String()
@@ -164,8 +164,8 @@ func findings(t *testing.T, dir string) map[string]string {
 	return codes
 }
 
-// strikes reports whether a function is one that adds a finding.
-func strikes(fun ast.Expr) bool {
+// discards reports whether a function is one that adds a finding.
+func discards(fun ast.Expr) bool {
 	name := ""
 	switch f := fun.(type) {
 	case *ast.Ident:
@@ -173,5 +173,5 @@ func strikes(fun ast.Expr) bool {
 	case *ast.SelectorExpr:
 		name = f.Sel.Name
 	}
-	return name == "Strike" || name == "strike" || name == "note"
+	return name == "Discard" || name == "discard" || name == "note"
 }

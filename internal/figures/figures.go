@@ -23,7 +23,7 @@ type Figure struct {
 	Over string
 	// From is where a [results.Run] and a [results.Summary] have it, by the names of
 	// results.json, e.g. "leak.units". What begins with "latency." is in [results.Summary.Latency].
-	// It is empty where a function of the declaration computes it, and where a round alone has it.
+	// It is empty if a function of the declaration computes it, and where a round alone has it.
 	From string
 	// Unit of its number.
 	Unit Unit
@@ -33,15 +33,15 @@ type Figure struct {
 	Better Direction
 	// Counts says when it does.
 	Counts Condition
-	// AtRate is set where it is of the open loop at the common rate, if there is one.
+	// AtRate is set if it is of the open loop at the common rate, if there is one.
 	AtRate bool
-	// Blank is set where 0 says that there is nothing to show.
+	// Blank is set if 0 says that there is nothing to show.
 	Blank bool
 	// Missing says why a record may lack it.
 	Missing string
-	// CSV names its column in runs.csv, with the unit; empty where it has none.
+	// CSV names its column in runs.csv, with the unit; empty if it has none.
 	CSV string
-	// Bench is its unit in Go's benchmark format; empty where it is not reported there.
+	// Bench is its unit in Go's benchmark format; empty if it is not reported there.
 	Bench string
 	// Doc is its definition in one line.
 	Doc string
@@ -104,7 +104,7 @@ var byKey = sync.OnceValue(func() map[string]*Figure {
 	return out
 })
 
-// Of is the figure with a key. It panics where there is none: keys are written by programmers.
+// Of is the figure with a key. It panics if there is none: keys are written by programmers.
 func Of(key string) *Figure {
 	if f := Lookup(key); f != nil {
 		return f
@@ -208,7 +208,7 @@ func (f *Figure) in(s *results.Summary) (reflect.Value, bool) {
 	return at(reflect.ValueOf(s), f.From)
 }
 
-// at follows a path of JSON names. It finds nothing where a part is absent.
+// at follows a path of JSON names. It finds nothing if a part is absent.
 func at(v reflect.Value, path string) (reflect.Value, bool) {
 	for name := range strings.SplitSeq(path, ".") {
 		if v = reflect.Indirect(v); path == "" || !v.IsValid() || v.Kind() != reflect.Struct {

@@ -18,7 +18,7 @@ func (f *Figure) Label() string {
 // Title is the name on one line.
 func (f *Figure) Title() string { return strings.ReplaceAll(f.Name, "\n", " ") }
 
-// Text is the figure over all rounds as tables show it; empty where there is none. What
+// Text is the figure over all rounds as tables show it; empty if there is none. What
 // its marks mean is added to the notes.
 func (f *Figure) Text(s *results.Summary, n *Notes) string {
 	if f.AtRate {

@@ -108,7 +108,7 @@ const abortWait = 500 * time.Millisecond
 
 // Within calls f, which calls a strategy, on a goroutine of its own. Its context is
 // cancelled after the limit, where that is not 0, and with ctx. f is given up with a
-// [HungError] where it does not return within grace after that, or soon with the error of ctx, and then goes on by
+// [HungError] if it does not return within grace after that, or soon with the error of ctx, and then goes on by
 // itself: it must change nothing that its caller reads afterwards. A panic of f is a
 // [PanicError].
 func Within[T any](ctx context.Context, limit, grace time.Duration, where string, f func(context.Context) (T, error)) (T, error) {

@@ -40,7 +40,7 @@ const lastLooks = 4
 const abortPatience = time.Second
 
 // Watched calls f, which drives a strategy, on a goroutine of its own, and gives it up
-// with a [HungError] where the strategy blocks. f then stays as it is: it must change
+// with a [HungError] if the strategy blocks. f then stays as it is: it must change
 // nothing that its caller reads afterwards. A panic of f passes through.
 func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
 	var result struct {
@@ -126,7 +126,7 @@ func (w *Watchdog) Deadlocked() *HungError {
 }
 
 // blocked is the goroutine that keeps the others waiting, with the strategy's calls on
-// its stack. known is set where it is in one step of the world.
+// its stack. known is set if it is in one step of the world.
 func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Frame, known bool) {
 	all := stacks.All()
 	if _, in := all[driver].Called("sched.(*Actor).advance"); in {

@@ -37,7 +37,7 @@ func (d *Death) Trail() string { return d.trail }
 // mostStack is how many lines of a stack are kept.
 const mostStack = 40
 
-// newDeath reads what the Go runtime wrote last; nil where it says of no code that it is
+// newDeath reads what the Go runtime wrote last; nil if it says of no code that it is
 // to blame: the limits of bubbles are ours.
 func newDeath(said []byte) *Death {
 	lines := strings.Split(string(said), "\n")

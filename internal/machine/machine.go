@@ -46,7 +46,7 @@ func (t CPUTime) Share() float64 {
 	return t.Stolen / t.Total
 }
 
-// CPUModel is the processor's name, or empty where the system does not tell.
+// CPUModel is the processor's name, or empty if the system does not tell.
 func CPUModel() string {
 	all, err := cpu.Info()
 	if err != nil || len(all) == 0 {

@@ -187,7 +187,7 @@ func alike(name string, a, b string) bool {
 	return m > 0 && n > 0 && max(m-n, n-m) <= slack
 }
 
-// inTime calls compare again where it finds a difference and took long: on a busy machine
+// inTime calls compare again if it finds a difference and took long: on a busy machine
 // keys of the server, whose clock goes on, expire meanwhile.
 func inTime(compare func() error) (err error) {
 	for range 100 {

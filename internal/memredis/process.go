@@ -45,7 +45,7 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 			return nil, true
 		}
 	case *redis.BoolCmd:
-		if isText || r.Kind == Nil { // SET NX answers nil where SETNX answers 0
+		if isText || r.Kind == Nil { // SET NX answers nil if SETNX answers 0
 			c.SetVal(text == "1" || text == "OK" || text == "true")
 			return nil, true
 		}

@@ -65,7 +65,7 @@ type Key struct {
 	// a set's members, or a sorted set's members each with its score after it.
 	// Fields and the members of sets are sorted, those of sorted sets in their order.
 	Content []string
-	// Set is true where the content holds names, of which no part is a count.
+	// Set is true if the content holds names, of which no part is a count.
 	Set bool
 }
 

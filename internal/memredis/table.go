@@ -171,7 +171,7 @@ func parseShort(s string) (n int64, ok bool) {
 	return n, true
 }
 
-// add reports false where the sum does not fit.
+// add reports false if the sum does not fit.
 func add(a, b int64) (int64, bool) {
 	if b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b {
 		return 0, false
@@ -197,7 +197,7 @@ func (t *Table) get(key string) *entry {
 	return e
 }
 
-// find returns the key of the kind, or nil; ok is false where it is of another.
+// find returns the key of the kind, or nil; ok is false if it is of another.
 func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 	e = t.get(key)
 	return e, e == nil || e.kind == k

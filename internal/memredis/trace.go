@@ -22,7 +22,7 @@ type Trace struct {
 	// Read keys are those that were looked for, be they there or not, and Written those
 	// that may have changed.
 	Read, Written Keys
-	// Scripts is set where it mattered which scripts are loaded, and Loaded where that has
+	// Scripts is set if it mattered which scripts are loaded, and Loaded where that has
 	// changed.
 	Scripts, Loaded bool
 

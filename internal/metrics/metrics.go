@@ -210,7 +210,7 @@ func throughput(w *writer, f *measure.LiveFigures) { w.put("", f.PerS) }
 
 func round(w *writer, f *measure.LiveFigures) { w.put("", float64(f.Round)) }
 
-// last is the last run that was judged; nil where there is none.
+// last is the last run that was judged; nil if there is none.
 func last(f *measure.LiveFigures) *results.Run {
 	if n := len(f.Judged); n > 0 {
 		return &f.Judged[n-1]

@@ -19,7 +19,7 @@ const (
 )
 
 // Command reads one command, an array of at least one bulk string, from the front
-// of b, and how many bytes it takes. n is 0 where b ends too early.
+// of b, and how many bytes it takes. n is 0 if b ends too early.
 func Command(b []byte) (args []string, n int, err error) {
 	count, at, err := length(b, '*', maxParts)
 	if err != nil || at == 0 {

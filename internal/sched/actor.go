@@ -17,7 +17,7 @@ type Actor struct {
 	ctx    context.Context
 
 	op Op
-	// answer carries out the command that it is parked at; nil where the actor has to do so
+	// answer carries out the command that it is parked at; nil if the actor has to do so
 	// itself. answered is set once that is done, with the reply's error.
 	answer   Answer
 	answered bool

@@ -43,7 +43,7 @@ type JobState struct {
 	due      time.Time
 }
 
-// Every is the job's period, or 0 where only waking starts a round.
+// Every is the job's period, or 0 if only waking starts a round.
 func (j *JobState) Every() time.Duration { return j.job.Every }
 
 // Prompt makes the next round due at once, as if the job's period had ended now.

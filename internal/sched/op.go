@@ -47,7 +47,7 @@ type Op struct {
 	// SQL names the statement, also in its Reply.
 	SQL string
 	// Until ends a Sleep; for an Idle job it is when the next round is due, or
-	// zero where only waking starts one.
+	// zero if only waking starts one.
 	Until time.Time
 
 	of    Kind // of a Reply: to what

@@ -107,7 +107,7 @@ func (q *queue) without(e *entry) bool {
 }
 
 // goesOnBy has an actor that has parked go on by itself, where nothing comes before it
-// but what needs no actor to run. It reports false where the scheduler has to choose.
+// but what needs no actor to run. It reports false if the scheduler has to choose.
 // Most callers of a simulation are alone most of the time: to switch to the scheduler and
 // back would cost more than what they do.
 func (s *Scheduler) goesOnBy(a *Actor) bool {
@@ -171,7 +171,7 @@ type entry struct {
 	travels bool
 }
 
-// before is 1 where an entry comes before another, and 0 elsewhere. Which of two comes
+// before is 1 if an entry comes before another, and 0 elsewhere. Which of two comes
 // first cannot be predicted, so that no branch is to depend on it.
 func (e *entry) before(o *entry) uint64 {
 	_, borrow := bits.Sub64(e.seq, o.seq, 0)
@@ -189,7 +189,7 @@ type queue struct {
 	end     time.Duration // when Simulate returns
 	runs    bool          // Simulate is under way, and actors may go on by themselves
 	heap    []entry
-	// hole is set where the first entry of the heap is none any more: the next one to
+	// hole is set if the first entry of the heap is none any more: the next one to
 	// enter takes its place, which is half of the work of doing one after the other.
 	hole bool
 	seq  uint64

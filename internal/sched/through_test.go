@@ -9,7 +9,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Starts is two steps at once where the first operation is one of a store, and one where
+// Starts is two steps at once if the first operation is one of a store, and one where
 // it is not.
 func TestStartsIsTwoSteps(t *testing.T) {
 	w := newWorld(t)

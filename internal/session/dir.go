@@ -139,7 +139,7 @@ func (o *Dir) Release() error {
 	}
 	err := o.lock.Release()
 	if o.made && len(o.ours) == 0 {
-		_ = os.Remove(o.Path) // fails where something is in it
+		_ = os.Remove(o.Path) // fails if something is in it
 	}
 	return err
 }

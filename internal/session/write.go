@@ -31,6 +31,12 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 	shown := x.view().Show(b)
 	w := Writer{Dir: x.Dir}
 	notes, err := render.Each(b, w.Put)
+	if len(notes) > 0 && !x.Verbose {
+		for i, n := range notes {
+			notes[i], _, _ = strings.Cut(strings.TrimPrefix(n, render.NotDrawn), ":")
+		}
+		notes = []string{render.NotDrawn + strings.Join(notes, ", ") + " (--verbose says why)"}
+	}
 	for _, n := range notes {
 		fmt.Fprintln(x.Stderr, n)
 	}

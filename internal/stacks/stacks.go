@@ -12,7 +12,7 @@ import (
 // Goroutine is where a goroutine stood.
 type Goroutine struct {
 	ID uint64
-	// Parent is the goroutine that started it; 0 where that is not known.
+	// Parent is the goroutine that started it; 0 if that is not known.
 	Parent uint64
 	// State is what it waited for, e.g. "chan receive" or "sync.Mutex.Lock".
 	State string
@@ -116,7 +116,7 @@ func (g Goroutine) Frames() []Frame {
 }
 
 // Called looks for the innermost call of a function whose name ends with one of those,
-// and returns the calls that it made, the innermost first; ok is false where there is
+// and returns the calls that it made, the innermost first; ok is false if there is
 // none.
 func (g Goroutine) Called(by ...string) (calls []Frame, ok bool) {
 	frames := g.Frames()

@@ -16,7 +16,7 @@ func Mean(values []float64) float64 {
 }
 
 // RateBound is the largest share of trials that may leak, with 95 % confidence,
-// given that none of n did: the rule of three. It is 1 where n is below 3.
+// given that none of n did: the rule of three. It is 1 if n is below 3.
 func RateBound(n int64) float64 {
 	if n < 3 {
 		return 1

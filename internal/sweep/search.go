@@ -208,7 +208,7 @@ func (h *hunt) measure(ctx context.Context, rate float64) error {
 	return nil
 }
 
-// below is the highest rate under another one that held; 0 where none did.
+// below is the highest rate under another one that held; 0 if none did.
 func (h *hunt) below(rate float64) (best float64) {
 	for r := range h.runs {
 		if r < rate && r > best && h.verdict(r) {

@@ -52,7 +52,7 @@ func Page(cmd *cobra.Command) (layout.Page, io.Writer) {
 	return page, out
 }
 
-// columns is the width that COLUMNS asks for, within bounds; 0 where it does not.
+// columns is the width that COLUMNS asks for, within bounds; 0 if it does not.
 func columns() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return min(max(n, leastPage), mostPage)
@@ -61,7 +61,7 @@ func columns() int {
 }
 
 // screenWidth is the width of the terminal behind a writer, or what COLUMNS says of it,
-// within bounds; 0 where there is none.
+// within bounds; 0 if there is none.
 func screenWidth(w io.Writer) int {
 	screen, ok := of(w)
 	if !ok {

@@ -20,14 +20,14 @@ import (
 // and a line every 10 seconds elsewhere. Its methods may be called from several goroutines.
 type Progress struct {
 	w   io.Writer
-	tty *os.File // nil where w is no terminal
+	tty *os.File // nil if w is no terminal
 	now func() int64
 
 	quiet, verbose bool
 
 	mu    sync.Mutex
-	steps int           // in all; 0 where that is not known
-	most  time.Duration // for all of them; 0 where that is not known
+	steps int           // in all; 0 if that is not known
+	most  time.Duration // for all of them; 0 if that is not known
 	begun int
 	state Status
 	began int64 // when the first step began, in nanoseconds
@@ -43,9 +43,9 @@ type Status struct {
 	Text string
 	// Doing is what comes first in a step; empty for nothing.
 	Doing string
-	// Share of the whole that is done, 0 to 1; 0 where it is not known.
+	// Share of the whole that is done, 0 to 1; 0 if it is not known.
 	Share float64
-	// Most is how long it takes at most from now on; 0 where that is not known. Where
+	// Most is how long it takes at most from now on; 0 if that is not known. Where
 	// Share is known, too, what follows from that is shown.
 	Most time.Duration
 }

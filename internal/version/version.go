@@ -55,7 +55,7 @@ func Published() string {
 	return ""
 }
 
-// Date is when what was built was committed, in RFC 3339; empty where the build does
+// Date is when what was built was committed, in RFC 3339; empty if the build does
 // not know.
 func Date() string {
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -19,7 +19,7 @@ func inUnit(t time.Time, unit int) float64 {
 }
 
 // timestamp is the unit in which an argument tells a time near the wall clock's,
-// or empty where it tells none.
+// or empty if it tells none.
 func (w *Witness) timestamp(arg any) string {
 	var n float64
 	switch v := arg.(type) {

@@ -55,7 +55,7 @@ func (r Reason) String() string { return fmt.Sprintf("%s (%s)", r.Detail, r.Code
 
 // Config of a witness.
 type Config struct {
-	// NeedsStore is set where the strategy cannot work without a command to a store.
+	// NeedsStore is set if the strategy cannot work without a command to a store.
 	NeedsStore bool
 	// Caller reports whether a context is one that the runner expects commands
 	// under: that of a call or of a job in progress, or, while instances are set up
@@ -188,7 +188,7 @@ func (w *Witness) Taken(err error) {
 // Seen is how many commands and statements came through the hooks.
 func (w *Witness) Seen() int64 { return w.seen.Load() }
 
-// Reasons are why the run's claim must be withheld, none where all was seen. What
+// Reasons are why the run's claim must be withheld, none if all was seen. What
 // can only be known at the end, such as that no command ever came, is worked out
 // from what was seen so far.
 func (w *Witness) Reasons() []Reason {
@@ -214,7 +214,7 @@ func (w *Witness) Command(ctx context.Context, name string, args []any) {
 	w.look(ctx, func() string { return name }, args)
 }
 
-// look is Command with a name that is worked out where it is told.
+// look is Command with a name that is worked out if it is told.
 func (w *Witness) look(ctx context.Context, name func() string, args []any) {
 	n := w.seen.Add(1)
 	if w.cfg.Caller != nil && !w.cfg.Caller(ctx) {

@@ -144,7 +144,7 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// TestLifeOfAKey: a number that would be the wall clock's seconds is none where a
+// TestLifeOfAKey: a number that would be the wall clock's seconds is none if a
 // command says how long a key lives, and is one elsewhere.
 func TestLifeOfAKey(t *testing.T) {
 	n := real.Unix()

@@ -88,12 +88,12 @@ func TestWriteKeepsOldFile(t *testing.T) {
 
 func TestEncodeRefuses(t *testing.T) {
 	for want, change := range map[string]func(*results.File){
-		"not a finite number":           func(f *results.File) { f.Runs[0].Leak.PctOfLimit = math.Inf(1) },
-		"kind":                          func(f *results.File) { f.Kind = "guessed" },
-		"runs.0.guarantee.0.verdict":    func(f *results.File) { f.Runs[0].Guarantee = []results.Clause{{Verdict: "fine"}} },
-		"runs.0.audit.reasons.0.strike": func(f *results.File) { f.Runs[0].Audit.Reasons = []results.Reason{{Strikes: "x"}} },
-		"cannot write schema 7":         func(f *results.File) { f.Schema = 7 },
-		"runs.0.issued":                 func(f *results.File) { f.Runs[0].Issued = -1 },
+		"not a finite number":            func(f *results.File) { f.Runs[0].Leak.PctOfLimit = math.Inf(1) },
+		"kind":                           func(f *results.File) { f.Kind = "guessed" },
+		"runs.0.guarantee.0.verdict":     func(f *results.File) { f.Runs[0].Guarantee = []results.Clause{{Verdict: "fine"}} },
+		"runs.0.audit.reasons.0.strikes": func(f *results.File) { f.Runs[0].Audit.Reasons = []results.Reason{{Discards: "x"}} },
+		"cannot write schema 7":          func(f *results.File) { f.Schema = 7 },
+		"runs.0.issued":                  func(f *results.File) { f.Runs[0].Issued = -1 },
 	} {
 		f := fixture.New(1, fixture.Strategies[0])
 		change(&f)

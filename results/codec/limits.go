@@ -28,7 +28,7 @@ const (
 	// maxNumber is the length of a number in digits, sign and exponent, and
 	// maxExponent the size of its exponent. The schema checks numbers as
 	// fractions of whole numbers, for which 1e-999999 takes a megabyte, and
-	// panics where the exponent is larger still.
+	// panics if the exponent is larger still.
 	maxNumber   = 64
 	maxExponent = 400
 )
@@ -73,7 +73,7 @@ type shape struct {
 // level is an open array or object; names is nil for an array.
 type level struct {
 	names map[string]bool
-	// value is set where an object's next token is a value and not a name.
+	// value is set if an object's next token is a value and not a name.
 	value bool
 }
 

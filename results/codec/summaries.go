@@ -15,7 +15,7 @@ import (
 const sameFigure = 1e-9
 
 // checkSummaries replaces the summaries of a file by those that follow from its
-// runs, and fails where the file says something else.
+// runs, and fails if the file says something else.
 func checkSummaries(f *results.File) error {
 	stored := f.Summaries
 	f.Summaries = results.Summarise(f.Runs)

@@ -128,7 +128,7 @@ func TestOnlyKeepsFigures(t *testing.T) {
 	f := fixture.New(7, fixture.Strategies[:2]...)
 	for i := range f.Runs {
 		if f.Runs[i].Repetition > 5 && f.Runs[i].Strategy == fixture.New(1, fixture.Strategies[1]).Runs[0].Strategy {
-			f.Runs[i].Audit.Strike("machine-busy", results.StrikesRound, "x")
+			f.Runs[i].Audit.Discard("machine-busy", results.DiscardsRound, "x")
 		}
 	}
 	f.Summaries = results.Summarise(f.Runs)

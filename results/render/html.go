@@ -35,7 +35,7 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// joined are the explorations of all bundles; nil where there is none.
+// joined are the explorations of all bundles; nil if there is none.
 func joined(bundles []*Bundle) *results.Exploration {
 	var out *results.Exploration
 	for _, b := range bundles {

@@ -15,10 +15,10 @@ type PlotKind struct {
 	Name string
 	// Doc is one line.
 	Doc string
-	// Draw returns the drawings, none where the bundle is of another kind of record. It
+	// Draw returns the drawings, none if the bundle is of another kind of record. It
 	// may return [plot.ErrNothingToPlot] for records without the figures that it shows.
 	Draw func(b *Bundle) ([]Drawing, error)
-	// Files are the names of its drawings, without an extension; none where strategies and
+	// Files are the names of its drawings, without an extension; none if strategies and
 	// findings name them.
 	Files []string
 }
@@ -52,7 +52,7 @@ func Draw(b *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err erro
 	for _, k := range kinds {
 		drawings, err := k.Draw(b)
 		if errors.Is(err, plot.ErrNothingToPlot) {
-			notes = append(notes, "not drawn: "+err.Error())
+			notes = append(notes, NotDrawn+err.Error())
 			continue
 		}
 		if err != nil {

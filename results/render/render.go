@@ -19,7 +19,7 @@ type Bundle struct {
 	Series []results.Series
 	// Exploration is what searches, counts and replays of schedules found.
 	Exploration *results.Exploration
-	// Provenance is set where File leaves out what differs from machine to machine.
+	// Provenance is set if File leaves out what differs from machine to machine.
 	Provenance *results.Provenance
 	// Name tells the bundle from others on one page; empty for the only one.
 	Name string
@@ -45,7 +45,7 @@ type Renderer struct {
 	// Ext is how the names of its files end, without the dot.
 	Ext string
 	Doc string // one line
-	// Render returns the files, none where the bundle has nothing for this format.
+	// Render returns the files, none if the bundle has nothing for this format.
 	// It may return [plot.ErrNothingToPlot] for runs without the figures that a
 	// plot shows.
 	Render func(b *Bundle) ([]Output, error)
@@ -84,6 +84,9 @@ func Names() []string {
 // Report is the name of the format that is also shown on the terminal.
 const Report = "report"
 
+// NotDrawn begins the notes on plots that could not be drawn. The file's name and the reason follow.
+const NotDrawn = "not drawn: "
+
 // Each renders a bundle in every format and passes the files on, one after the
 // other. What could not be drawn is noted, one line each. The first error of a
 // renderer or of put ends it.
@@ -91,7 +94,7 @@ func Each(b *Bundle, put func(Output) error) (notes []string, err error) {
 	for _, r := range Renderers() {
 		outputs, err := r.Render(b)
 		if errors.Is(err, plot.ErrNothingToPlot) {
-			notes = append(notes, "not drawn: "+err.Error())
+			notes = append(notes, NotDrawn+err.Error())
 			continue
 		}
 		if err != nil {

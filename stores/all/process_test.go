@@ -36,7 +36,7 @@ func startVictim(t *testing.T, kind, dir string) (*exec.Cmd, victimReport) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // again where the test did
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // again if the test did
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestFolderThatTheServerMayNotEnter(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("servers run as ourselves here")
 	}
-	storetest.Postgres(t) // skips where there is none
+	storetest.Postgres(t) // skips if there is none
 	closed := filepath.Join(t.TempDir(), "closed")
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)

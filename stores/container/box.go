@@ -25,7 +25,7 @@ const pullTimeout = 10 * time.Minute
 // box is a server in a container of ours.
 type box struct {
 	engine *engine
-	ctr    *testcontainers.DockerContainer // nil where it could not be made
+	ctr    *testcontainers.DockerContainer // nil if it could not be made
 	dir    *server.Dir
 	// host and port are where it is reached.
 	host string

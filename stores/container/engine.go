@@ -33,9 +33,9 @@ type engine struct {
 	client client.APIClient // of docker
 	// host is where the published ports of its containers are reached.
 	host string
-	// shared is set where containers can use this machine's network as it is.
+	// shared is set if containers can use this machine's network as it is.
 	shared bool
-	// local is set where containers run on this machine's own kernel, so that their
+	// local is set if containers run on this machine's own kernel, so that their
 	// processes are processes here.
 	local bool
 }

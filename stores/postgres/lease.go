@@ -118,7 +118,7 @@ func taken(err error) bool {
 }
 
 // locked reads the entry of a schema, which others take over after this transaction alone.
-// It has no text where there is no entry; there is false where there is no schema.
+// It has no text where there is no entry; there is false if there is no schema.
 func locked(ctx context.Context, tx pgx.Tx, schema string) (e keep.Entry, there bool, err error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", schema); err != nil {
 		return e, false, err

@@ -18,7 +18,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// defaultImage is the container image that is used where options name none.
+// defaultImage is the container image that is used if options name none.
 const defaultImage = "postgres:17.11-alpine"
 
 const urls = "postgres://"
@@ -50,9 +50,9 @@ type Store struct {
 	self  *keep.Self
 	base  *pgxpool.Config // to reach it; copied for each pool
 	admin *pgxpool.Pool
-	// lent is set where admin is the caller's, who closes it.
+	// lent is set if admin is the caller's, who closes it.
 	lent bool
-	// replica is set where the server follows another one, by lag where that was asked
+	// replica is set if the server follows another one, by lag where that was asked
 	// for.
 	replica bool
 	lag     time.Duration

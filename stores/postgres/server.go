@@ -76,7 +76,7 @@ func versionIn(path string) float64 {
 }
 
 // account is the user whom servers run as: another one than root, which PostgreSQL
-// refuses, and nil where we are not root.
+// refuses, and nil if we are not root.
 func account() (*server.Account, error) {
 	user, err := server.ServiceAccount("postgres", "nobody")
 	return user, format.Wrapf(err, "PostgreSQL refuses to run as root")

@@ -34,7 +34,7 @@ func (p *Store) usable(ctx context.Context) error {
 }
 
 // unusable puts what a server says that is reached and cannot be used into one line;
-// nil where it is something else.
+// nil if it is something else.
 func unusable(err error, addr string) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

@@ -41,7 +41,7 @@ func TestEmbeddedTellsTheTime(t *testing.T) {
 }
 
 // TestEmbeddedKeysLiveTheirTime: a key lives exactly as long as it was told, whenever it
-// was made between two rounds of ageing, and also where a script made it. The time is the
+// was made between two rounds of ageing, and also if a script made it. The time is the
 // test's own.
 func TestEmbeddedKeysLiveTheirTime(t *testing.T) {
 	var now atomic.Int64

@@ -29,7 +29,7 @@ const (
 )
 
 // respSetup are the commands with which a client makes a connection ready, or finds
-// out where servers are. No strategy has a use for them.
+// out if servers are. No strategy has a use for them.
 func respSetup(name []byte) bool {
 	switch string(name) { // does not allocate
 	case "hello", "auth", "select", "client", "cluster", "command", "readonly", "sentinel":

@@ -20,7 +20,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// defaultImage is the container image that is used where options name none.
+// defaultImage is the container image that is used if options name none.
 const defaultImage = "redis:7.4.11-alpine"
 
 const urls = "redis://, rediss://, unix://, cluster:URL or sentinel:URL"
@@ -62,16 +62,16 @@ type Store struct {
 	base  goredis.Options // to reach a single server; copied for each client
 	model *embedded
 	admin goredis.UniversalClient
-	// lent is set where admin is the caller's, who closes it.
+	// lent is set if admin is the caller's, who closes it.
 	lent bool
 	// dial makes a client of what is not a single server; nil elsewhere.
 	dial func(ClientOptions) goredis.UniversalClient
 	// nodes were started for this store, beside own: replicas of it, or the masters of
 	// a cluster.
 	nodes []*Store
-	// replica is set where the server follows another one.
+	// replica is set if the server follows another one.
 	replica bool
-	// moved is the address of the server that has taken this one's place; nil where none
+	// moved is the address of the server that has taken this one's place; nil if none
 	// has. options are those that both were started with.
 	moved   atomic.Pointer[string]
 	options stores.Options

@@ -122,7 +122,7 @@ func TestRedisProcessIsDescribed(t *testing.T) {
 }
 
 func TestRedisSettings(t *testing.T) {
-	storetest.Redis(t) // skips where there is none
+	storetest.Redis(t) // skips if there is none
 	ctx := context.Background()
 	r, err := redis.Open(ctx, "process", stores.Options{Dir: t.TempDir(), Settings: map[string]string{"appendonly": "yes", "appendfsync": "always"}})
 	if err != nil {

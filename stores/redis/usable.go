@@ -61,7 +61,7 @@ func (r *Store) usable(ctx context.Context) error {
 }
 
 // unusable puts what a server answers that is reached and cannot be used into one line
-// with a way out; nil where it is something else.
+// with a way out; nil if it is something else.
 func unusable(err error, addr, password string) error {
 	var c *commandError
 	command := "INFO"
@@ -110,7 +110,7 @@ func (e saidError) Error() string { return string(e) }
 func (saidError) RedisError() {}
 
 // turnedAway is what a server says that closes a connection at once, e.g. for want of
-// room: a client that writes first may not get to read it. nil where it says nothing.
+// room: a client that writes first may not get to read it. nil if it says nothing.
 func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
 	var said goredis.Error
 	if errors.As(err, &said) || opt.TLSConfig != nil || ctx.Err() != nil {
@@ -131,7 +131,7 @@ func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
 	return unusable(saidError(strings.TrimSpace(line[1:])), opt.Addr, opt.Password)
 }
 
-// Room is how many more clients the server takes. known is false where it does not
+// Room is how many more clients the server takes. known is false if it does not
 // tell.
 func (r *Store) Room(ctx context.Context) (left int, setting string, known bool) {
 	if r.model != nil || r.dial != nil || r.base.Addr == "" {

@@ -30,7 +30,7 @@ func refused(t *testing.T, url string, want ...string) {
 
 // A server that cannot serve a run is refused at the start, with what it lacks.
 func TestUnusableServersAreRefused(t *testing.T) {
-	storetest.Redis(t) // skips where there is none
+	storetest.Redis(t) // skips if there is none
 	r, err := redis.Open(t.Context(), "process", stores.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func (w *weigher) weigh(ctx context.Context, c goredis.Cmdable, keys []string) {
 	w.sampled += int64(len(others))
 }
 
-// total is the bytes of all keys; 0 where the server did not say.
+// total is the bytes of all keys; 0 if the server did not say.
 func (w *weigher) total() int64 {
 	switch {
 	case w == nil || w.refused:

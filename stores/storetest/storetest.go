@@ -19,7 +19,7 @@
 // environment decides further:
 //
 //   - QUOTABENCH_REQUIRE is a comma-separated list of redis, postgres, container
-//     and the names given to [Shared], e.g. etcd. The test fails where one of these
+//     and the names given to [Shared], e.g. etcd. The test fails if one of these
 //     is missing.
 //   - QUOTABENCH_REDIS_IMAGE and QUOTABENCH_POSTGRES_IMAGE name the images of
 //     containers, instead of the drivers' own. None is downloaded.
@@ -74,7 +74,7 @@ var all struct {
 }
 
 // share returns the store with the name, which the first test that asks for it opens. It
-// skips the test where what it needs is missing.
+// skips the test if what it needs is missing.
 func share(t testing.TB, name, need string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()
 	all.mu.Lock()
@@ -130,7 +130,7 @@ func Main(m *testing.M) {
 }
 
 // Shared returns a store of another kind, which the first test that asks for the name
-// opens and all tests of the binary share. It skips the test where the store is
+// opens and all tests of the binary share. It skips the test if the store is
 // missing, and fails it where QUOTABENCH_REQUIRE has the name.
 func Shared(t testing.TB, name string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()

@@ -180,7 +180,7 @@ func (e *exact) subject(s quota.Subject, p *quota.Policy) *subject {
 	return sub
 }
 
-// retryAfter is how long until `excess` units more are free; 0 where only a
+// retryAfter is how long until `excess` units more are free; 0 if only a
 // refund can free them.
 func (l *ledger) retryAfter(w quota.Window, span quota.Span, now time.Time, excess int64) time.Duration {
 	switch {

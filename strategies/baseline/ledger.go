@@ -181,7 +181,7 @@ func (p *pail) missing(t time.Time) int64 {
 }
 
 // until is how long it takes until no more is missing than now, less the units
-// given as a negative number; 0 where that is so already.
+// given as a negative number; 0 if that is so already.
 func (p *pail) until(more int64, t time.Time) time.Duration {
 	missing := p.flow.Less(p.full, p.now(t))
 	if missing.Units < 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // replicas is a model of a key-value store with a replica in each region. A write
-// is seen at once where it was made, and everywhere else after the lag. Of two
+// is seen at once if it was made, and everywhere else after the lag. Of two
 // writes the later one wins.
 type replicas struct {
 	lag time.Duration
@@ -37,8 +37,8 @@ type history struct {
 	own    map[string]write // the last one of each region
 }
 
-// get reads a key in a region. The number of the version is 0 where there is none.
-// stale is set where another region has written since.
+// get reads a key in a region. The number of the version is 0 if there is none.
+// stale is set if another region has written since.
 func (r *replicas) get(key, region string, now time.Time) (w write, stale bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *replicas) get(key, region string, now time.Time) (w write, stale bool) 
 	return w, h.writes[len(h.writes)-1].number != w.number
 }
 
-// put writes a key in a region. lost is set where that overwrites a version that its
+// put writes a key in a region. lost is set if that overwrites a version that its
 // writer, who had read the version with the number, has not seen.
 func (r *replicas) put(key, region string, now time.Time, units, read int64) (lost bool) {
 	r.mu.Lock()

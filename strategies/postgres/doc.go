@@ -14,7 +14,7 @@
 // for comparison: callers of one subject wait for each other's row lock, and the
 // condition is looked at again after the wait. pg-row-lock and pg-optimistic are what
 // ADR-RM-3 turned down: the one locks the row before it looks, the other looks
-// again where the row's version has changed. pg-two-phase keeps the rows in two
+// again if the row's version has changed. pg-two-phase keeps the rows in two
 // databases, and commits in both or in neither.
 package postgres
 

@@ -138,7 +138,7 @@ func (q *queryCache) look(ctx context.Context, req quota.Request, index int64) (
 	return remaining, quota.TierPostgres, q.results.put(ctx, key, remaining, generation)
 }
 
-// write changes the table and empties the cache, also where it is not known
+// write changes the table and empties the cache, also if it is not known
 // whether the table has changed, and by a caller that gives up meanwhile.
 func (q *queryCache) write(ctx context.Context, change func() error) error {
 	err := change()

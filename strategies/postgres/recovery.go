@@ -24,7 +24,7 @@ type doubt struct {
 	asked int
 	// decided is set once both had prepared it: it will be committed.
 	decided bool
-	// pid is the server's process that was told last and did not answer; 0 where the
+	// pid is the server's process that was told last and did not answer; 0 if the
 	// reply is known. It may still be about to prepare.
 	pid uint32
 }

@@ -195,7 +195,7 @@ func (t *twoPhase) Measures() []strategies.Measure {
 }
 
 // transact does work in both databases and commits it in both or in neither. ok is
-// false where the work of one did not want to go on.
+// false if the work of one did not want to go on.
 func (t *twoPhase) transact(ctx context.Context, work func(context.Context, *pgxpool.Conn) (ok bool, err error)) (ok bool, err error) {
 	var conns [2]*pgxpool.Conn
 	defer func() {

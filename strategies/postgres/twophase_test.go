@@ -261,7 +261,7 @@ func TestTwoPhaseConcurrent(t *testing.T) {
 // TestServerThatPreparesNothing says so when it is opened, and not in mid-run.
 func TestServerThatPreparesNothing(t *testing.T) {
 	testenv.Long(t)
-	storetest.Postgres(t) // skips where there are no programs
+	storetest.Postgres(t) // skips if there are no programs
 	server, err := pgstore.Open(t.Context(), "process", stores.Options{Settings: map[string]string{"max_prepared_transactions": "0"}})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 type usage struct {
 	pool  *pgxpool.Pool
 	clock quota.Clock
-	// resets is set where each window has a row.
+	// resets is set if each window has a row.
 	resets bool
 }
 
@@ -43,7 +43,7 @@ func (u *usage) row(index int64) int64 {
 // now is the index of the window in force.
 func (u *usage) now(p *quota.Policy) int64 { return p.Window.At(u.clock.Now()).Index }
 
-// remaining reads what is left of a subject's limit; known is false where it has
+// remaining reads what is left of a subject's limit; known is false if it has
 // no row.
 func (u *usage) remaining(ctx context.Context, s quota.Subject, p *quota.Policy, row int64) (n int64, known bool, err error) {
 	n, known, err = number(ctx, u.pool, sqlRemaining, s, p, row)

@@ -99,7 +99,7 @@ func exact() []quota.Clause {
 }
 
 // number runs a statement that returns one number of one subject's row; found is
-// false where it returns none. More arguments follow the subject and the policy.
+// false if it returns none. More arguments follow the subject and the policy.
 func number(ctx context.Context, db family.DB, sql string, s quota.Subject, p *quota.Policy, more ...any) (n int64, found bool, err error) {
 	return family.Row(ctx, db, sql, append([]any{string(s), p.Name}, more...)...)
 }

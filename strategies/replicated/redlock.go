@@ -124,7 +124,7 @@ func (s *redlock) lock(ctx context.Context, p *quota.Policy, subject quota.Subje
 		return nil, fmt.Errorf("lock %s: %w", subject, err)
 	}
 	return func() {
-		// Also where the caller has given up meanwhile. What fails here expires by itself.
+		// Also if the caller has given up meanwhile. What fails here expires by itself.
 		if ok, err := m.UnlockContext(context.WithoutCancel(ctx)); !ok && errors.Is(err, redsync.ErrLockAlreadyExpired) {
 			s.late.Add(1)
 		}

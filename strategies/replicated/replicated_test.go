@@ -122,7 +122,7 @@ func TestWaitConfirms(t *testing.T) {
 	if err := set.Add("redis.replica", replica); err != nil {
 		t.Fatal(err)
 	}
-	sel, err := redisWaitMeta.Select(quota.Options{"timeout": "4s"}) // also where the machine is busy
+	sel, err := redisWaitMeta.Select(quota.Options{"timeout": "4s"}) // also if the machine is busy
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (h hel
 }
 
 // twice does something once more if it fails without an answer of the store. It
-// must be something that changes nothing where it has taken effect already.
+// must be something that changes nothing if it has taken effect already.
 func (s *hardened) twice(ctx context.Context, do func() error) error {
 	err := do()
 	var answer redis.Error

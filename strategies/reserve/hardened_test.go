@@ -95,7 +95,7 @@ func TestHardenedRepeats(t *testing.T) {
 	})
 }
 
-// TestHardenedOverrun: what is stored counts at its own size at once, also where
+// TestHardenedOverrun: what is stored counts at its own size at once, also if
 // that is more than was reserved.
 func TestHardenedOverrun(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {

@@ -44,7 +44,7 @@ type ledger interface {
 	giveUp(ctx context.Context, t tenant, ids []string) ([]change, error)
 	// changes returns the files that changed after the change of that number.
 	changes(ctx context.Context, t tenant, after int64) ([]change, error)
-	// account of a tenant; ok is false where there is none.
+	// account of a tenant; ok is false if there is none.
 	account(ctx context.Context, t tenant) (a account, ok bool, err error)
 	tenants(ctx context.Context) ([]tenant, error)
 }

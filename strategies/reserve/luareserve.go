@@ -160,7 +160,7 @@ func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64)
 }
 
 // Commit implements [strategies.Committer]: the upload is done, and its file
-// available. What was reserved stays reserved, also where the file turned out
+// available. What was reserved stays reserved, also if the file turned out
 // smaller or larger; only the sync job looks at actual sizes.
 func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
 	if r.Request.Policy == nil {

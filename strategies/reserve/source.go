@@ -45,7 +45,7 @@ type source interface {
 	provision(ctx context.Context, policy string, grants []strategies.Grant) error
 	// add stores a file; one of the same id is an error.
 	add(ctx context.Context, f file, size int64) error
-	// remove deletes a file and returns its size; ok is false where there is none.
+	// remove deletes a file and returns its size; ok is false if there is none.
 	remove(ctx context.Context, f file) (size int64, ok bool, err error)
 	tenants(ctx context.Context) ([]tenant, error)
 	// stored is the size of all files of a tenant that are not deleted.
@@ -78,7 +78,7 @@ func newURLs(env strategies.Env) urls {
 	return u
 }
 
-// make answers an error where making the URL fails. Which requests those are
+// make answers an error if making the URL fails. Which requests those are
 // follows from their IDs, whatever the order in which they come.
 func (u urls) make(req quota.Request) error {
 	if u.share == 0 || rand.New(rand.NewPCG(u.start, req.ID)).Float64() >= u.share {

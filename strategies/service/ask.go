@@ -98,7 +98,7 @@ func (a *asker) decide(resp *http.Response) (quota.Decision, error) {
 	return d, nil
 }
 
-// left is what the answer says is left; -1 where it says nothing.
+// left is what the answer says is left; -1 if it says nothing.
 func (a *asker) left(h http.Header) int64 {
 	for _, name := range a.remaining {
 		if n, err := strconv.ParseInt(strings.TrimSpace(h.Get(name)), 10, 64); err == nil && n >= 0 {
@@ -108,7 +108,7 @@ func (a *asker) left(h http.Header) int64 {
 	return -1
 }
 
-// wait is how long the answer says to wait, in seconds or until a date; 0 where it says
+// wait is how long the answer says to wait, in seconds or until a date; 0 if it says
 // nothing.
 func (a *asker) wait(h http.Header) time.Duration {
 	for _, name := range a.retry {

@@ -151,7 +151,7 @@ func suitsStore(o quota.Options, store any) error {
 // units of time of the protocol, which windows begin at.
 var units = map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day"}
 
-// UnitOf is the protocol's name of a policy's window; "" where it has none.
+// UnitOf is the protocol's name of a policy's window; "" if it has none.
 func UnitOf(p *quota.Policy) string {
 	switch p.Window.Kind {
 	case quota.CalendarHour:

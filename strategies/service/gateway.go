@@ -30,7 +30,7 @@ type local interface {
 type gateway struct {
 	asker
 	local local
-	// settings of a policy; nil where there is no limit.
+	// settings of a policy; nil if there is no limit.
 	settings func(*quota.Policy) map[string]string
 
 	mu   sync.RWMutex

@@ -194,7 +194,7 @@ func (b *book) judge(w quota.Window) oracle.Verdict {
 	}, slices.Clone(b.events))
 }
 
-// hold fails the test where a declared clause was certainly broken, among those
+// hold fails the test if a declared clause was certainly broken, among those
 // that tolerate the faults that the test has caused.
 func (b *book) hold(faults ...quota.Fault) {
 	b.Helper()
@@ -243,14 +243,14 @@ func (b *book) least(offered int64) int64 {
 
 // orphan is a record's algorithm that no operator can set up. Where it does not
 // declare that it admits what fits, that is not expected: the record may have
-// left out where its quota comes from.
+// left out if its quota comes from.
 func (b *book) orphan() bool {
 	_, set := b.instances[0].(strategies.Provisioner)
 	return !set && b.meta.Form == strategies.Documented
 }
 
 // bound is the tightest that the strategy declares for a single caller of a
-// single instance; ok is false where it declares none.
+// single instance; ok is false if it declares none.
 func (b *book) bound(property quota.Property, offered, cost int64) (bound int64, ok bool) {
 	for _, c := range b.meta.Guarantee {
 		if c.Property != property || !c.Applies(b.policy.Window.Kind) {
@@ -273,7 +273,7 @@ func (b *book) exactly(offered, cost int64) bool {
 	return bounded && leak == 0 && reject == 0 && (ok || !b.orphan())
 }
 
-// within fails the test where so many admitted units, of so many offered one by
+// within fails the test if so many admitted units, of so many offered one by
 // one, are not what the strategy declares.
 func (b *book) within(what string, admitted, offered int64) {
 	b.Helper()

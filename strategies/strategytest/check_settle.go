@@ -59,7 +59,7 @@ func checkRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 }
 
 // checkDoubleRefund: a leak clause that tolerates repeated commands must also
-// hold where a refund is repeated.
+// hold if a refund is repeated.
 func checkDoubleRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 	p := standingFirst(tb, m)
 	promised := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {

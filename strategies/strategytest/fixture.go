@@ -30,12 +30,12 @@ type fixture struct {
 	broken    atomic.Bool
 	witness   *witness.Witness
 	ends      []func() // called before the instances close
-	// breakOthers breaks and mends the stores of [Stores.Clients]; nil where none of
+	// breakOthers breaks and mends the stores of [Stores.Clients]; nil if none of
 	// them is needed, or none can be broken.
 	breakOthers func(broken bool)
 	needsOthers bool
 	pools       []*pgxpool.Pool // of PostgreSQL
-	// postponed is set where Redis tells times that are years ahead. What the strategy
+	// postponed is set if Redis tells times that are years ahead. What the strategy
 	// decides then says nothing.
 	postponed bool
 }
@@ -43,7 +43,7 @@ type fixture struct {
 // errOutage is what every store says while it is broken.
 var errOutage = errors.New("the store is out of order")
 
-// open makes that many instances with default options. It skips the test where a
+// open makes that many instances with default options. It skips the test if a
 // store is missing.
 func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *fixture {
 	tb.Helper()

@@ -67,7 +67,7 @@ func representative(meta *strategies.Meta) []quota.Policy {
 	return out
 }
 
-// servedKind is the policy of one kind; ok is false where it is not served.
+// servedKind is the policy of one kind; ok is false if it is not served.
 func servedKind(meta *strategies.Meta, want func(quota.Kind) bool) (p quota.Policy, ok bool) {
 	for _, p := range served(meta) {
 		if want(p.Window.Kind) {

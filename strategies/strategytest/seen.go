@@ -43,7 +43,7 @@ func (f *fixture) watch(virtual time.Time, kind strategies.Client) {
 	})
 }
 
-// report fails the test where the strategy's work was not seen: nothing that the
+// report fails the test if the strategy's work was not seen: nothing that the
 // suite found is worth anything then.
 func (f *fixture) report() {
 	f.Helper()

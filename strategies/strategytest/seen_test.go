@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 }
 
 // TestOtherStores: a strategy gets the clients of the stores that it needs by
-// name, and is skipped where one is missing.
+// name, and is skipped if one is missing.
 func TestOtherStores(t *testing.T) {
 	m := inMemory(nil)
 	m.Needs = []strategies.Need{"etcd"}

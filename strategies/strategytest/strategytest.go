@@ -14,7 +14,7 @@
 //
 // which tests it on an embedded Redis, and on a PostgreSQL of the test's own if it
 // needs one; a redis-server is [Servers]. See the package storetest for what is
-// skipped where PostgreSQL is missing.
+// skipped if PostgreSQL is missing.
 //
 // What is asked for:
 //

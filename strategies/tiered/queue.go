@@ -40,7 +40,7 @@ func (q *queue) put(w writeBack) {
 	}
 }
 
-// next is when the first item is due; ok is false where there is none.
+// next is when the first item is due; ok is false if there is none.
 func (q *queue) next() (due int64, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

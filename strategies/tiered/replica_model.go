@@ -47,7 +47,7 @@ func (p *past) note(s quota.Subject, r *row) {
 	p.rows[s] = append(list, version{now, *r})
 }
 
-// seen is the row as the replica has it now; ok is false where it has none yet.
+// seen is the row as the replica has it now; ok is false if it has none yet.
 func (p *past) seen(s quota.Subject) (r row, ok bool) {
 	until := p.clock.Now().UnixNano() - p.lag
 	for _, v := range p.rows[s] {

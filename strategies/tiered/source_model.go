@@ -23,7 +23,7 @@ type table map[quota.Subject]*row
 type modelSource struct {
 	model *strategies.Model
 	rows  table
-	// past is kept for a replica; nil where there is none.
+	// past is kept for a replica; nil if there is none.
 	past *past
 }
 
@@ -92,7 +92,7 @@ func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) 
 	// A batch travels and is committed as one.
 	err := m.do(ctx, "UPDATE quotas SET "+u.usedColumn, u, func() error {
 		for _, w := range items {
-			// Like an UPDATE, it does nothing where there is no row.
+			// Like an UPDATE, it does nothing if there is no row.
 			if r, ok := m.rows[w.subject]; ok {
 				r.used[u.index] = w.count
 				m.past.note(w.subject, r)

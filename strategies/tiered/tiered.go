@@ -212,7 +212,7 @@ func (in *instance) Screens(s quota.Subject) bool { return in.filter != nil && i
 
 // Provision writes rows, as an operator would, and leaves the cache alone: a
 // limit that is raised here reaches Redis when the count is next missing. An
-// agent whose quota is used up enters the shared set where its own requests
+// agent whose quota is used up enters the shared set if its own requests
 // would have put it there: with write=back.
 func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	u, err := useOf(in.uses, p)

@@ -271,7 +271,7 @@ func TestLateRequest(t *testing.T) {
 	})
 }
 
-// TestAtomicExpiry: the counter outlives its window by the grace, also where an
+// TestAtomicExpiry: the counter outlives its window by the grace, also if an
 // operator made it.
 func TestAtomicExpiry(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {

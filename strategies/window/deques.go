@@ -61,7 +61,7 @@ func (s *deques) take(req quota.Request) quota.Decision {
 	return d
 }
 
-// used is what a subject has in its deque; known is false where it has none.
+// used is what a subject has in its deque; known is false if it has none.
 func (s *deques) used(subject quota.Subject, p *quota.Policy) (units int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (q *deque) trim(now time.Time, length time.Duration) {
 	q.moments = q.moments[gone:]
 }
 
-// free is how long until that many units have been trimmed; 0 where they never
+// free is how long until that many units have been trimmed; 0 if they never
 // will, since they are more than there are.
 func (q *deque) free(units int64, now time.Time, length time.Duration) time.Duration {
 	for _, m := range q.moments {

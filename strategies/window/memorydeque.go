@@ -14,7 +14,7 @@ var dequeMeta = strategies.Meta{
 	Doc:    "the timestamps of admitted requests, in the memory of each process, trimmed by time",
 	Form:   strategies.Documented,
 	Kinds:  kinds,
-	// Moments grow old one by one. Nothing happens where a fixed window ends, so
+	// Moments grow old one by one. Nothing happens if a fixed window ends, so
 	// that the next one may begin with less than its limit.
 	Reset:      strategies.ResetsMissing,
 	Counts:     quota.CountsAdmitted,

@@ -112,7 +112,7 @@ const tolerance = 0.10
 
 // worse reports whether a row fell behind what is committed: its median by the
 // tolerance or more, and each of its pairs at all. A row that lost its figure did, too.
-// The reason is empty where it did not.
+// The reason is empty if it did not.
 func (l ledger) worse(r row, base string) (reason string) {
 	e, ok := l[r.key()]
 	s, against := r.standing(base)
@@ -139,7 +139,7 @@ func (l ledger) worse(r row, base string) (reason string) {
 func (r row) key() [2]string { return [2]string{r.what, r.unit} }
 
 // standing is what the row is committed as, and against what: a commit, a limit in the
-// same run, or nothing where the figure is a time.
+// same run, or nothing if the figure is a time.
 func (r row) standing(base string) (s *standing, against string) {
 	values := r.ratios()
 	switch {
@@ -160,7 +160,7 @@ func (r row) standing(base string) (s *standing, against string) {
 	return &standing{median(values), values[0], values[len(values)-1]}, against
 }
 
-// met says whether the row is where it is wanted; ok is false where nothing is wanted
+// met says whether the row is where it is wanted; ok is false if nothing is wanted
 // or nothing was measured.
 func (r row) met() (met, ok bool) {
 	var v float64

@@ -141,7 +141,7 @@ func longHistory(name, events string) probe {
 
 var judgedLine = regexp.MustCompile(`(\d+) events: recorded in \S+ \(\d+ MiB\), judged in (\S+) \((\d+) MiB\)`)
 
-// longJudged reads what TestManyEvents logs. The sample is empty where there is no such
+// longJudged reads what TestManyEvents logs. The sample is empty if there is no such
 // test.
 func longJudged(text string) (sample, error) {
 	m := judgedLine.FindStringSubmatch(text)

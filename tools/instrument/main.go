@@ -7,8 +7,8 @@
 //	go run ./internal/instrument [-base 98043b8] [-pairs 5] [-only REGEXP] [-long] [-commit]
 //
 // Ratios are committed beside it: of two builds, or to a limit in the same run. It
-// exits with 1 where a row fell a tenth behind its committed ratio, where something
-// differs that has to be the same on both sides, or where a probe failed, with 2 where nothing can be compared, and
+// exits with 1 if a row fell a tenth behind its committed ratio, where something
+// differs that has to be the same on both sides, or where a probe failed, with 2 if nothing can be compared, and
 // with 130 after Ctrl-C. The commit's worktree is removed in each case.
 package main
 
@@ -115,7 +115,7 @@ func pick(all []probe, only string, withLong bool) (picked []probe, err error) {
 type tool struct {
 	stderr     io.Writer
 	dir        string // temporary
-	base, here *side  // base is nil where no probe needs it
+	base, here *side  // base is nil if no probe needs it
 	named      string // the commit: the beginning of its hash, which is what committed files name it by
 	worktree   bool
 	given      []module  // that the base was built with, in this tree's versions
@@ -161,7 +161,7 @@ func (t *tool) checkOut(ctx context.Context, base string) error {
 	}
 	t.named = hash[:len("98043b8")]
 	t.base = &side{root: filepath.Join(t.dir, "base"), bin: filepath.Join(t.dir, "built")}
-	t.worktree = true // also where it fails half way
+	t.worktree = true // also if it fails half way
 	if _, err = t.git(ctx, "worktree", "add", "--quiet", "--detach", t.base.root, hash); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type probe struct {
 	when  when
 }
 
-// when says in which runs of the program a probe is taken. Each is taken where it is
+// when says in which runs of the program a probe is taken. Each is taken if it is
 // named.
 type when int
 

@@ -180,7 +180,7 @@ func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 	return c, nil
 }
 
-// simulate returns nil where the side cannot simulate the strategy under the preset.
+// simulate returns nil if the side cannot simulate the strategy under the preset.
 func (t *tool) simulate(ctx context.Context, s *side, strategy, preset string) (got *simulated, err error) {
 	dir, err := os.MkdirTemp(t.dir, "same-")
 	if err != nil {
@@ -295,7 +295,7 @@ func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error)
 	return c, nil
 }
 
-// findings are the steps of what is found, by property; nil where the side cannot
+// findings are the steps of what is found, by property; nil if the side cannot
 // search the strategy.
 func (t *tool) findings(ctx context.Context, s *side, strategy string) (map[string]int, error) {
 	args := []string{"explore", strategy, "--property", searchedFor, "--script", "take", "--max-states", "20000", "--postgres", "embedded", "--json"}

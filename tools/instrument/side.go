@@ -24,7 +24,7 @@ import (
 // side is a source tree and what was built from it.
 type side struct {
 	root, bin string
-	built     map[string]string // program by package; "" where the tree has no such package
+	built     map[string]string // program by package; "" if the tree has no such package
 	helps     map[string]string // of the commands, by name
 }
 
@@ -98,7 +98,7 @@ type output struct {
 	wall      time.Duration
 	user, cpu time.Duration // cpu is user and system
 	peak      int64         // resident memory in bytes, of the largest process
-	others    float64       // share of the processors that other programs took; -1 where the system does not tell
+	others    float64       // share of the processors that other programs took; -1 if the system does not tell
 }
 
 // execute runs a program to its end. An interruption is passed on, so that it can stop
@@ -182,7 +182,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// benchmark takes a sample of a side's benchmarks. The sample is empty where the side
+// benchmark takes a sample of a side's benchmarks. The sample is empty if the side
 // lacks them.
 func (t *tool) benchmark(ctx context.Context, s *side, pkg, pattern, benchtime string) (sample, error) {
 	program := s.built[pkg]
@@ -199,8 +199,8 @@ func (t *tool) benchmark(ctx context.Context, s *side, pkg, pattern, benchtime s
 }
 
 // command takes a sample of a side's command line. Groups of optional arguments are
-// left out where the side does not know the flag that they begin with. A command may
-// find a broken guarantee (1) or strike some of its figures (3): what it recorded is
+// left out if the side does not know the flag that they begin with. A command may
+// find a broken guarantee (1) or discard some of its figures (3): what it recorded is
 // read all the same.
 func (t *tool) command(ctx context.Context, s *side, args []string, optional [][]string, read func(*output) (sample, error)) (got sample, err error) {
 	program := s.built[cli]

@@ -19,7 +19,7 @@ const (
 	besideTo   = "<!-- make pages: end of figures -->"
 )
 
-// fill makes the figures of a page that was written by hand anew. It returns nil where it
+// fill makes the figures of a page that was written by hand anew. It returns nil if it
 // has none.
 func (e *Evidence) fill(p *Page) ([]byte, error) {
 	var out bytes.Buffer

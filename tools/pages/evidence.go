@@ -92,7 +92,7 @@ func (e *Evidence) searches(name string) []*results.Search {
 const leak results.Property = "leak"
 
 // shortest is the shortest schedule that leaks, or where none does that breaks another
-// property, with its search. One without faults goes before all others; nil where
+// property, with its search. One without faults goes before all others; nil if
 // nothing was found.
 func shortest(searches []*results.Search) (of *results.Search, f *results.Finding) {
 	leaks := func(f *results.Finding) int {
@@ -112,7 +112,7 @@ func shortest(searches []*results.Search) (of *results.Search, f *results.Findin
 	return of, f
 }
 
-// skipped is why a strategy took no part in the runs; "" where it did, or where
+// skipped is why a strategy took no part in the runs; "" if it did, or where
 // nothing is said.
 func (e *Evidence) skipped(name string) string {
 	for i := range e.Runs {

@@ -133,11 +133,11 @@ func TestPagesLinkBack(t *testing.T) {
 	}
 }
 
-// TestPageMarksWhatTheAuditStrikes: timings that are not measurable and invalid figures are
+// TestPageMarksWhatTheAuditDiscards: timings that are not measurable and invalid figures are
 // left out, and said to be.
-func TestPageMarksWhatTheAuditStrikes(t *testing.T) {
+func TestPageMarksWhatTheAuditDiscards(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
-	f.Runs[0].Audit.Strike("machine-busy", results.StrikesRound, "other programs ran")
+	f.Runs[0].Audit.Discard("machine-busy", results.DiscardsRound, "other programs ran")
 	f.Runs[0].ThroughputPerS = 43_210
 	f.Runs[0].Guarantee = nil
 	p := rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]

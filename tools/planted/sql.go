@@ -35,7 +35,7 @@ const (
 	read   = `SELECT coalesce(sum(used), 0) FROM planted WHERE key = $1 AND span = $2`
 )
 
-// conditional is one statement, which adds nothing where there is no room.
+// conditional is one statement, which adds nothing if there is no room.
 func conditional(ctx context.Context, pool *pgxpool.Pool, r row) (bool, error) {
 	tag, err := pool.Exec(ctx, upsert+` WHERE p.used < $3`, r.key, r.span, r.limit)
 	return err == nil && tag.RowsAffected() == 1, err

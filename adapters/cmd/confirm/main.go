@@ -11,7 +11,7 @@ import (
 
 func main() { os.Exit(run()) }
 
-// run returns 1 where something is not confirmed, and 2 where it could not be tried.
+// run returns 1 if something is not confirmed, and 2 if it could not be tried.
 func run() int {
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "confirm [-redis ADDRESS] [NAME...]: repeats findings against the library alone, all where none is named")

@@ -135,7 +135,7 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 }
 
 func TestCloseEndsTheServer(t *testing.T) {
-	open(t) // skips where there is none
+	open(t) // skips if there is none
 	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return etcd.Open(t.Context(), "process", o) })
 }
 

@@ -27,7 +27,7 @@ const (
 // board is the cluster as a [keep.Board].
 type board struct {
 	*Store
-	// lease is what the key of this process expires by; 0 where there is none yet. Its
+	// lease is what the key of this process expires by; 0 if there is none yet. Its
 	// methods are not called at once.
 	lease clientv3.LeaseID
 }

@@ -18,7 +18,7 @@ import (
 const maxMetrics = 4 << 20
 
 // Stats reads the metrics of the first member, which etcd serves beside its API.
-// Known is false where they are not to be had. Commands are calls.
+// Known is false if they are not to be had. Commands are calls.
 func (e *Store) Stats(ctx context.Context) (stores.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()

@@ -34,7 +34,7 @@ func (e *Store) usable(ctx context.Context) error {
 }
 
 // unusable says in one line what keeps runs from a cluster that is reached, with a way
-// out; nil where it is something else. text is the error without its password.
+// out; nil if it is something else. text is the error without its password.
 func (e *Store) unusable(err error, text string) error {
 	for _, x := range []struct {
 		is   error

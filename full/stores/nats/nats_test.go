@@ -94,7 +94,7 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 }
 
 func TestCloseEndsTheServer(t *testing.T) {
-	open(t) // skips where there is none
+	open(t) // skips if there is none
 	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return nats.Open(t.Context(), "process", o) })
 }
 

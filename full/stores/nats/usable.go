@@ -24,7 +24,7 @@ func (n *Store) usable(ctx context.Context) error {
 	} else if _, err = n.js.Publish(ctx, name, []byte("1"), jetstream.WithRetryAttempts(0)); err != nil {
 		err = fmt.Errorf("publish to a stream: %w", err)
 	}
-	// Also where the server has said that something is not allowed, which ends ctx.
+	// Also if the server has said that something is not allowed, which ends ctx.
 	last, end := context.WithTimeout(context.WithoutCancel(ctx), dialTimeout)
 	defer end()
 	if derr := n.js.DeleteStream(last, name); derr != nil && err == nil {
@@ -34,7 +34,7 @@ func (n *Store) usable(ctx context.Context) error {
 }
 
 // unusable says in one line what keeps runs from servers that are reached, with a way
-// out; nil where it is something else. text is the error without its password.
+// out; nil if it is something else. text is the error without its password.
 func (n *Store) unusable(err error, text string) error {
 	var said *jetstream.APIError
 	what := ""

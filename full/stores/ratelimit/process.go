@@ -66,7 +66,7 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 	return s, nil
 }
 
-// version is that of the module that the program was built from; "" where it does not
+// version is that of the module that the program was built from; "" if it does not
 // say.
 func version(bin string) string {
 	info, err := buildinfo.ReadFile(bin)

@@ -66,7 +66,7 @@ type Store struct {
 
 	bin     string
 	options stores.Options
-	redis   *redis.Store // nil where nothing is started here
+	redis   *redis.Store // nil if nothing is started here
 	// password of redis.
 	password string
 

@@ -90,7 +90,7 @@ func TestLimit(t *testing.T) {
 
 // TestCloseEnds: nothing is left of the servers, and none is started afterwards.
 func TestCloseEnds(t *testing.T) {
-	open(t) // skips where there is none
+	open(t) // skips if there is none
 	dir := t.TempDir()
 	s, err := ratelimit.Open(t.Context(), "process", stores.Options{Dir: dir})
 	if err != nil {

@@ -39,7 +39,7 @@ func (z *Store) usable(ctx context.Context) error {
 }
 
 // unusable says in one line what keeps runs from servers that are reached, with a way
-// out; nil where it is something else. text is the error without its password.
+// out; nil if it is something else. text is the error without its password.
 func (z *Store) unusable(err error, text string) error {
 	what := ""
 	switch {

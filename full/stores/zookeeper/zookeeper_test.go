@@ -86,7 +86,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestCloseEndsTheServer(t *testing.T) {
-	open(t) // skips where there is none
+	open(t) // skips if there is none
 	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return zookeeper.Open(t.Context(), "process", o) })
 }
 

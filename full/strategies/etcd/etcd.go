@@ -24,7 +24,7 @@ type counter struct {
 	etcd   *clientv3.Client
 	clock  quota.Clock
 	prefix string
-	leases *leases // nil where keys stay
+	leases *leases // nil if keys stay
 	// retries are transactions that found another revision than the one read.
 	retries, successes strategies.Tally
 }
@@ -51,7 +51,7 @@ func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 // version is a counter as it was read.
 type version struct {
 	units int64
-	// revision of the last change; 0 where there is no counter.
+	// revision of the last change; 0 if there is no counter.
 	revision int64
 }
 
@@ -100,7 +100,7 @@ func (c *counter) Refund(ctx context.Context, r quota.Reservation) error {
 	return nil
 }
 
-// outcome is a counter at the end of a change. changed is false where the change
+// outcome is a counter at the end of a change. changed is false if the change
 // was turned down.
 type outcome struct {
 	units   int64

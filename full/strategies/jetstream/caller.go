@@ -79,7 +79,7 @@ func (q *queue) publish(o order) (jetstream.PubAckFuture, error) {
 	return stored, nil
 }
 
-// enter gives a message its number. Its caller waits on the channel; nil where it
+// enter gives a message its number. Its caller waits on the channel; nil if it
 // goes ahead.
 func (q *queue) enter(o order, wait chan reply) order {
 	q.mu.Lock()

@@ -41,7 +41,7 @@ type key struct {
 type answer struct {
 	ID       uint64 `json:"id"`
 	Admitted bool   `json:"admitted"`
-	// Used units of the counter afterwards; Known is false where there is none.
+	// Used units of the counter afterwards; Known is false if there is none.
 	Used  int64 `json:"used"`
 	Known bool  `json:"known"`
 }

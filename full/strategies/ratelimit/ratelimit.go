@@ -41,7 +41,7 @@ type limiter struct {
 	prefix   string // of subjects' names, so that no two runs share one
 	instance int
 	timeout  time.Duration
-	// settings of a policy; nil where there is no limit.
+	// settings of a policy; nil if there is no limit.
 	settings    func(*quota.Policy) map[string]string
 	domain      string
 	descriptors [][][2]string

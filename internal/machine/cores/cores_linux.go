@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Allowed returns the cores that the calling thread may use. ok is false where the
+// Allowed returns the cores that the calling thread may use. ok is false if the
 // system cannot tell.
 func Allowed() (s Set, ok bool) { return allowed(0) }
 
-// AllowedTo returns the cores that any thread of a process may use. ok is false where
+// AllowedTo returns the cores that any thread of a process may use. ok is false if
 // the system cannot tell, or where the process is gone.
 func AllowedTo(pid int) (s Set, ok bool) {
 	_, err := eachThread(pid, map[int]bool{}, func(tid int) error {
@@ -177,7 +177,7 @@ func ignoreEnded(err error) error {
 }
 
 // Tree returns a process and its descendants, parents before their children. It
-// is empty where the process is gone.
+// is empty if the process is gone.
 func Tree(pid int) []int {
 	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); err != nil {
 		return nil

@@ -60,7 +60,7 @@ func flag[T any](name string, of func(T) bool) column[T] {
 	return column[T]{name, func(row T) string { return strconv.FormatBool(of(row)) }}
 }
 
-// optional leaves a cell empty where the row has no such part.
+// optional leaves a cell empty if the row has no such part.
 func optional[T any](c column[T], has func(T) bool) column[T] {
 	of := c.of
 	c.of = func(row T) string {
@@ -168,7 +168,7 @@ var guarantee = word("guarantee", func(r *run) string {
 type sought struct {
 	s *results.Search
 	p results.Property
-	f *results.Finding // nil where no schedule broke it
+	f *results.Finding // nil if no schedule broke it
 }
 
 // ExplorationCSV renders a row per search and property that was looked for: whether a

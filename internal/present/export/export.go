@@ -28,7 +28,7 @@ var Units = func() (lines string) {
 }()
 
 // Metrics are the figures of a round. The leak is always among them. Left out is what
-// the strategy promises to be 0, as long as it is: false rejects where a clause allows
+// the strategy promises to be 0, as long as it is: false rejects if a clause allows
 // none, and drift where no leak is allowed either.
 func Metrics(r *results.Run) []Metric {
 	return append(Timings(r), Correctness(r)...)

@@ -84,14 +84,14 @@ func TestZeroesThatArePromised(t *testing.T) {
 // disturbed is a round in which the machine was not quiet.
 func disturbed(label string, round int) results.Run {
 	r := planted(label, round)
-	r.Audit.Strike("noise", results.StrikesRound, "a neighbour")
+	r.Audit.Discard("noise", results.DiscardsRound, "a neighbour")
 	return r
 }
 
 // Rounds that are left out of timings are not compared with those that are kept.
 func TestGoBenchLeavesOut(t *testing.T) {
 	invalid, other := planted("a", 3), planted("a", 1)
-	invalid.Audit.Strike("history-overflow", results.StrikesCorrectness, "too long")
+	invalid.Audit.Discard("history-overflow", results.DiscardsCorrectness, "too long")
 	other.Params.Limit = 20
 	f := &results.File{Kind: results.Measured, Runs: []results.Run{planted("a", 1), disturbed("a", 2), invalid}}
 	for round := 4; round <= 7; round++ {
@@ -252,7 +252,7 @@ func TestRunsCSVKeptRounds(t *testing.T) {
 	}{"one left out": {1, "6", "false", true}, "too many left out": {2, "5", "false", false}} {
 		f := fixture.New(7, fixture.Strategies[0])
 		for i := range f.Runs[:c.disturbed] {
-			f.Runs[6-i].Audit.Strike("noise", results.StrikesRound, "a neighbour")
+			f.Runs[6-i].Audit.Discard("noise", results.DiscardsRound, "a neighbour")
 		}
 		b, err := export.RunsCSV(&f)
 		rows := read(t, b, err)

@@ -92,7 +92,7 @@ var kinds = []struct {
 	}},
 }
 
-// over adds the histograms of all rounds up; nil where a round has none that can be
+// over adds the histograms of all rounds up; nil if a round has none that can be
 // added, since a part of the rounds would pass for all.
 func over(runs []*results.Run, of func(*results.Run) *results.Latency) (merged *results.Histogram, rounds int, err error) {
 	for _, r := range runs {

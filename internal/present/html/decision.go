@@ -28,7 +28,7 @@ type decisionColumn struct {
 // decisionCell is a figure with what belongs to it.
 type decisionCell struct {
 	Main, Sub string
-	// Sort is the number by which rows are sorted; empty where there is none.
+	// Sort is the number by which rows are sorted; empty if there is none.
 	Sort string
 	// Bad marks what speaks against the strategy.
 	Bad bool

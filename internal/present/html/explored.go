@@ -42,7 +42,7 @@ func (v *recordView) explored(x *results.Exploration, p *panels) {
 	}
 	v.skipped(x.Skipped)
 	for _, f := range x.Failed {
-		v.Findings = append(v.Findings, findingView{Strikes: results.StrikesCorrectness, What: "search failed", Code: "explore",
+		v.Findings = append(v.Findings, findingView{Discards: results.DiscardsCorrectness, What: "search failed", Code: "explore",
 			Detail: f.Error, Of: f.Strategy, Stack: f.Stack})
 	}
 	t := newTable("Schedules explored: the shortest that breaks each property", "strategy", "searched with", "found", "search")

@@ -23,7 +23,7 @@ type Record struct {
 	Series []results.Series
 	// Exploration is what searches, counts and replays of schedules found.
 	Exploration *results.Exploration
-	// Provenance is set where File leaves it out.
+	// Provenance is set if File leaves it out.
 	Provenance *results.Provenance
 	// Drawings of all of it.
 	Drawings []Drawing
@@ -35,9 +35,9 @@ type Drawing struct {
 	Format string
 	// Doc says in one line what it shows.
 	Doc string
-	// Series is set where it is of one of the record's series.
+	// Series is set if it is of one of the record's series.
 	Series *results.Series
-	// Finding is set where it is of one of the exploration's findings.
+	// Finding is set if it is of one of the exploration's findings.
 	Finding *results.Finding
 	// Title and Desc say what it is and shows, SVG is the element, and Width its width in
 	// pixels.

@@ -52,7 +52,7 @@ func full(t *testing.T) *render.Bundle {
 	f.Provenance.Command = "quotabench run"
 	r := &f.Runs[0]
 	r.Options = map[string]string{"write": "through"}
-	r.Audit.Reasons = []results.Reason{{Code: "panic", Strikes: results.StrikesNote, Detail: "it panicked", Stack: "goroutine 1"}}
+	r.Audit.Reasons = []results.Reason{{Code: "panic", Discards: results.DiscardsNothing, Detail: "it panicked", Stack: "goroutine 1"}}
 	r.Stored = []results.Stored{results.NewStored("redis", 1, 2, 3, nil)}
 	r.Settlement = &results.Settlement{Commits: 3}
 	r.Rolling = &results.Rolling{Multiple: 2}
@@ -127,7 +127,7 @@ func hostile(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for name, keep := range map[string][]string{
 		"every string": nil,
-		"free strings": {"Kind", "Strikes", "Verdict", "Property", "Form", "Loop", "Histogram", "Role", "Event", "Status", "At"},
+		"free strings": {"Kind", "Discards", "Verdict", "Property", "Form", "Loop", "Histogram", "Role", "Event", "Status", "At"},
 	} {
 		b := full(t)
 		b.Name = attack
@@ -295,7 +295,7 @@ func TestPageSaysWhatTheTerminalSays(t *testing.T) {
 		}), "every p99 may include waiting for a core"},
 		"stand-ins": {change(func(f *results.File, _ *results.Run) { f.Stores["redis"] = results.Store{Kind: "embedded"} }), "Timings on stand-ins were not compared."},
 		"disturbed": {change(func(_ *results.File, r *results.Run) {
-			r.Audit.Strike("machine-busy", results.StrikesRound, "x")
+			r.Audit.Discard("machine-busy", results.DiscardsRound, "x")
 		}), "p99 not measurable here"},
 	} {
 		page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &c.f}})))

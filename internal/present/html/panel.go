@@ -111,7 +111,7 @@ func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results
 	}
 	add := func(loop string, a *results.Summary) {
 		for _, reason := range a.Audit.Reasons {
-			r.Findings = append(r.Findings, findingView{Strikes: reason.Strikes, What: strikes[reason.Strikes], Code: reason.Code,
+			r.Findings = append(r.Findings, findingView{Discards: reason.Discards, What: discards[reason.Discards], Code: reason.Code,
 				Detail: reason.Detail, Stack: reason.Stack, Of: format.Join(", ", loop, rounds(a, reason.Code))})
 		}
 	}

@@ -53,7 +53,7 @@ func (v *recordView) runs(r *Record, p *panels) error {
 	v.skipped(f.Skipped)
 	summaries := f.Summarised()
 	for _, x := range text.Findings(summaries) {
-		v.Findings = append(v.Findings, findingView{Strikes: x.Strikes, What: strikes[x.Strikes], Code: x.Code, Detail: x.Detail, Of: x.Of})
+		v.Findings = append(v.Findings, findingView{Discards: x.Discards, What: discards[x.Discards], Code: x.Code, Detail: x.Detail, Of: x.Of})
 	}
 	if f.Sweep != nil {
 		return v.sweep(f)
@@ -82,17 +82,17 @@ func (v *recordView) runs(r *Record, p *panels) error {
 
 // findingView is a finding of the audit.
 type findingView struct {
-	// Strikes is the code of what it strikes, What says so.
-	Strikes, What    string
+	// Discards is the code of what it discards, What says so.
+	Discards, What   string
 	Code, Detail, Of string
 	Stack            string
 }
 
-// strikes says what a finding takes back.
-var strikes = map[string]string{
-	results.StrikesCorrectness: "invalid", results.StrikesTimings: "timings do not count",
-	results.StrikesResponse: "response times do not count",
-	results.StrikesRound:    "the machine was disturbed", results.StrikesNote: "note",
+// discards says what a finding takes back.
+var discards = map[string]string{
+	results.DiscardsCorrectness: "invalid", results.DiscardsTimings: "timings do not count",
+	results.DiscardsResponse: "response times do not count",
+	results.DiscardsRound:    "the machine was disturbed", results.DiscardsNothing: "note",
 }
 
 // facts joins entries that continue the one before, and then those that say the same.

@@ -199,7 +199,7 @@ func logTicks(name func(float64) string) plot.TickerFunc {
 
 // settingsAxis places values of a parameter: in proportion where they are numbers or
 // durations, logarithmically where they span a factor of 20 and more, and evenly in
-// the order given where they are neither, or where 0 is among numbers of such a span.
+// the order given if they are neither, or where 0 is among numbers of such a span.
 func settingsAxis(a *plot.Axis, title string, values []string) (place map[string]float64) {
 	numbers := make([]float64, len(values))
 	even, smallest := false, math.Inf(1)

@@ -214,6 +214,7 @@ var groupStyles = map[answer.Group]draw.GlyphStyle{
 	answer.Enforces:  {Color: palette[0], Radius: dotRadius, Shape: draw.CircleGlyph{}},
 	answer.Bounded:   {Color: palette[4], Radius: dotRadius, Shape: draw.BoxGlyph{}},
 	answer.Undecided: {Color: palette[4], Radius: dotRadius, Shape: draw.RingGlyph{}},
+	answer.Loose:     {Color: palette[4], Radius: dotRadius + 0.8, Shape: draw.TriangleGlyph{}},
 	answer.Fails:     {Color: palette[1], Radius: dotRadius + 0.8, Shape: draw.PyramidGlyph{}},
 	answer.Unusable:  {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.CrossGlyph{}, 2}},
 	answer.Baseline:  {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.PlusGlyph{}, 2}},

@@ -25,12 +25,12 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 		case "decr-literal":
 			r.Service = results.Latency{Distribution: results.Distribution{StallsP99: -1, StallsP999: -1}}
 		case "check-then-set":
-			r.Audit.Strike("x", results.StrikesCorrectness, "y")
+			r.Audit.Discard("x", results.DiscardsCorrectness, "y")
 		case "lua-reserve":
-			r.Audit.Strike("x", results.StrikesTimings, "y")
+			r.Audit.Discard("x", results.DiscardsTimings, "y")
 		case "redis-hash":
 			if r.Repetition == 2 {
-				r.Audit.Strike("x", results.StrikesCorrectness, "y")
+				r.Audit.Discard("x", results.DiscardsCorrectness, "y")
 			}
 		}
 	}

@@ -79,7 +79,7 @@ type series struct {
 	*results.Summary
 	label string
 	group answer.Group
-	// other is set where it keeps something in a store that is neither Redis nor SQL.
+	// other is set if it keeps something in a store that is neither Redis nor SQL.
 	other bool
 }
 

@@ -46,11 +46,11 @@ func nasty() map[string]results.File {
 		zero.Runs[i].Leak, zero.Runs[i].ThroughputPerS = results.Leak{}, 0
 	}
 	out["zeros"] = zero
-	struck := fixture.New(1, fixture.Strategies...)
-	for i := range struck.Runs {
-		struck.Runs[i].Audit.Strike("machine-busy", results.StrikesTimings, "the machine was busy")
+	discarded := fixture.New(1, fixture.Strategies...)
+	for i := range discarded.Runs {
+		discarded.Runs[i].Audit.Discard("machine-busy", results.DiscardsTimings, "the machine was busy")
 	}
-	out["all struck"] = struck
+	out["all discarded"] = discarded
 	for name, f := range fixture.Cases() {
 		out[name] = f
 	}

@@ -37,7 +37,7 @@ const (
 	chartSpace = vg.Length(28) // between charts
 )
 
-// row adds a row, and returns where it is.
+// row adds a row, and returns if it is.
 func (t *table) row(name string, bold bool) (at float64) {
 	name = fold(labelStyle, drawable(name), rowNames)
 	most := max(rowHeight, height(labelStyle, name)+6)

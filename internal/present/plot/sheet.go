@@ -66,7 +66,7 @@ func newAxes() axes {
 
 func (x *axes) add(data ...plot.Plotter) { x.data = append(x.data, data...) }
 
-// draw draws the axes on top, and returns where data lies.
+// draw draws the axes on top, and returns if data lies.
 func (x *axes) draw(c draw.Canvas) draw.Canvas {
 	area := x.DataCanvas(c)
 	x.X.Tick.Marker = apart(&x.X, area)

@@ -64,7 +64,7 @@ type svgDocument struct {
 	text          string // all of it, in one line
 }
 
-// readSVG reads a document, and fails where it is not well-formed. The widths of texts
+// readSVG reads a document, and fails if it is not well-formed. The widths of texts
 // are measured with the font's own metrics and have to agree with what they state.
 func readSVG(t *testing.T, b []byte) svgDocument {
 	t.Helper()

@@ -29,7 +29,7 @@ type Quantity struct {
 type reading struct {
 	value, lo, hi float64
 	ok            bool   // there is one
-	doubt         string // why it may not be believed; empty where it may
+	doubt         string // why it may not be believed; empty if it may
 }
 
 // The quantities of sweeps.

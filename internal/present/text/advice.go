@@ -101,7 +101,7 @@ func against(s *answer.Setting, x, best *answer.Strategy) string {
 		return "holds the limit only within a bound"
 	case x.Group == answer.Fails && x.Judged.Verdict == results.Broken:
 		return "breaks its guarantee"
-	case x.Group == answer.Fails:
+	case x.Group == answer.Loose, x.Group == answer.Fails:
 		return "its guarantee allows more than the limit"
 	case x.WithoutFault() != "" && best.WithoutFault() == "":
 		return "a search found " + x.WithoutFault() + " without any fault"

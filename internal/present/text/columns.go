@@ -49,7 +49,7 @@ func cellsOf(s *results.Summary, columns []column, notes *figures.Notes) (out []
 	return out
 }
 
-// table is empty where no column has anything to show. What always holds stands below it,
+// table is empty if no column has anything to show. What always holds stands below it,
 // before what its marks mean.
 func table(page layout.Page, title string, g *layout.Grid, always string, notes *figures.Notes) []string {
 	if len(g.Columns) == 1 || len(g.Rows) == 0 {

@@ -124,7 +124,7 @@ func rollingLines(page layout.Page, group []results.Summary) []string {
 		&figures.Notes{})
 }
 
-// errorsCell is the share of requests that ended in an error of each kind; empty where
+// errorsCell is the share of requests that ended in an error of each kind; empty if
 // none did.
 func errorsCell(s *results.Summary) string {
 	if s.Errors == 0 {

@@ -55,7 +55,7 @@ func Census(w io.Writer, page layout.Page, c *results.Census) error {
 }
 
 // Replay writes how a schedule went when it was run again. known says that its
-// timeline stands above, and need not be shown where nothing was different.
+// timeline stands above, and need not be shown if nothing was different.
 func Replay(w io.Writer, page layout.Page, r *results.Replay, known bool) error {
 	return write(w, func(section func([]string)) { section(replayLines(page, r, known)) })
 }

@@ -15,7 +15,7 @@ type finding struct {
 	results.Reason
 	loop string // in which it was found, where strategies ran in two
 	who  []concern
-	// differs is set where the details are not the same for all of them.
+	// differs is set if the details are not the same for all of them.
 	differs bool
 }
 
@@ -31,7 +31,7 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 	var all []finding
 	for _, s := range summaries {
 		for _, r := range slices.Concat(s.Audit.Reasons, remarks(s)) {
-			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Strikes == r.Strikes })
+			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Discards == r.Discards })
 			if j < 0 {
 				j = len(all)
 				all = append(all, finding{Reason: r, loop: loop})
@@ -49,8 +49,8 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 
 // Finding is what the audit found, and of which strategies.
 type Finding struct {
-	// Strikes and Code are those of the [results.Reason].
-	Strikes, Code string
+	// Discards and Code are those of the [results.Reason].
+	Discards, Code string
 	// Detail is one line, an example where strategies differ in it.
 	Detail string
 	// Of names the strategies, and the loop where they ran in two.
@@ -71,15 +71,15 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		loop = "closed loop, "
 	}
 	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
-	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesRound: 2, results.StrikesResponse: 3,
-		results.StrikesNote: 4}
-	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
+	grave := map[string]int{results.DiscardsCorrectness: 0, results.DiscardsTimings: 1, results.DiscardsRound: 2, results.DiscardsResponse: 3,
+		results.DiscardsNothing: 4}
+	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Discards] - grave[b.Discards] })
 	for _, x := range all {
 		detail := format.Plain(x.Detail)
 		if x.differs {
 			detail = "e.g. " + detail
 		}
-		out = append(out, Finding{Strikes: x.Strikes, Code: format.Plain(x.Code), Detail: detail,
+		out = append(out, Finding{Discards: x.Discards, Code: format.Plain(x.Code), Detail: detail,
 			Of: x.loop + format.Plain(concerned(x.who, len(summaries)))})
 	}
 	return out
@@ -91,15 +91,15 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	var grave []Finding
 	others := map[string]int64{}
 	for _, x := range Findings(summaries) {
-		if x.Strikes == results.StrikesCorrectness {
+		if x.Discards == results.DiscardsCorrectness {
 			grave = append(grave, x)
 		} else {
-			others[x.Strikes]++
+			others[x.Discards]++
 		}
 	}
 	out := findingLines(page, grave)
-	notes := others[results.StrikesNote]
-	timings := others[results.StrikesTimings] + others[results.StrikesRound] + others[results.StrikesResponse]
+	notes := others[results.DiscardsNothing]
+	timings := others[results.DiscardsTimings] + others[results.DiscardsRound] + others[results.DiscardsResponse]
 	if notes+timings == 0 {
 		return out
 	}
@@ -123,11 +123,11 @@ func findingLines(page layout.Page, all []Finding) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesRound: "ROUND   ",
-		results.StrikesResponse: "RESPONSE ", results.StrikesNote: "note    "}
+	heads := map[string]string{results.DiscardsCorrectness: "INVALID ", results.DiscardsTimings: "TIMINGS ", results.DiscardsRound: "ROUND   ",
+		results.DiscardsResponse: "RESPONSE ", results.DiscardsNothing: "note    "}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
-		out = append(out, page.Paragraph("  "+heads[x.Strikes], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
+		out = append(out, page.Paragraph("  "+heads[x.Discards], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
 	}
 	return out
 }
@@ -140,11 +140,11 @@ func remarks(s *results.Summary) []results.Reason {
 		return slices.ContainsFunc(s.Audit.Reasons, func(r results.Reason) bool { return slices.Contains(codes, r.Code) })
 	}
 	if s.FirstError != "" && !said("errors", "prescribed-errors") {
-		out = append(out, results.Reason{Code: "errors", Strikes: results.StrikesNote,
+		out = append(out, results.Reason{Code: "errors", Discards: results.DiscardsNothing,
 			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(s.Errors, "request failed", "requests failed"), s.FirstError)})
 	}
 	if s.Degraded > 0 {
-		out = append(out, results.Reason{Code: "degraded", Strikes: results.StrikesNote,
+		out = append(out, results.Reason{Code: "degraded", Discards: results.DiscardsNothing,
 			Detail: format.Pct(s.DegradedPct()) + " of decisions were made without the store"})
 	}
 	return out

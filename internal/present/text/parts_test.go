@@ -26,7 +26,7 @@ func cell(t *testing.T, f results.File, heading, strategy string) []string {
 	return nil
 }
 
-// TestErrorsCell: the errors of each kind are shown where any strategy had some.
+// TestErrorsCell: the errors of each kind are shown if any strategy had some.
 func TestErrorsCell(t *testing.T) {
 	shown := func(kinds *results.ErrorKinds, n int64) string {
 		return errorsCell(&results.Summary{Issued: 10_000, Errors: n, ErrorKinds: kinds})
@@ -156,14 +156,14 @@ func TestGuaranteeOnOneLine(t *testing.T) {
 	}
 }
 
-// TestStruckResponse: late releases take the response times back and leave service
+// TestDiscardedResponse: late releases take the response times back and leave service
 // times alone.
-func TestStruckResponse(t *testing.T) {
+func TestDiscardedResponse(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	r := &f.Runs[0]
 	response := r.Service
 	r.Params.Loop, r.Response = results.OpenLoop, &response
-	r.Audit.Strike("pacer-late", results.StrikesResponse, "x")
+	r.Audit.Discard("pacer-late", results.DiscardsResponse, "x")
 	s := results.Summarise(f.Runs)[0]
 	var m figures.Notes
 	if response, service := m.Percentile(s.Response.P50), m.Percentile(s.Service.P50); response != "n/m" || service == "n/m" {

@@ -20,7 +20,7 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 	after := func(n int) func(r *results.Run) {
 		return func(r *results.Run) {
 			if r.Repetition > n && r.Strategy == "incr-expire" { // half of a round
-				r.Audit.Strike("machine-busy", results.StrikesRound, "x")
+				r.Audit.Discard("machine-busy", results.DiscardsRound, "x")
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestKeptRoundsOfTwoLoops(t *testing.T) {
 		paced.Params.Loop, paced.Params.RatePerS = results.OpenLoop, 100
 		r.Paced = &paced
 	}
-	f.Runs[6].Audit.Strike("machine-busy", results.StrikesRound, "x")
+	f.Runs[6].Audit.Discard("machine-busy", results.DiscardsRound, "x")
 	if got := words(t, f); !strings.Contains(got, "rounds kept: 7 of 7 in open loop, 6 of 7 in closed loop") {
 		t.Errorf("got\n%s", render(t, f))
 	}

@@ -16,7 +16,7 @@ const headLabel = 12
 
 // Entry is what a header says about one thing.
 type Entry struct {
-	// Label is empty where the entry continues the one before.
+	// Label is empty if the entry continues the one before.
 	Label string
 	// Text is one line.
 	Text string

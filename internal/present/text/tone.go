@@ -11,13 +11,14 @@ import (
 
 // tones are how words that judge are marked on a terminal.
 var tones = map[string]layout.Tone{
-	string(answer.Enforces): layout.Good, string(answer.Bounded): layout.Caution, string(answer.Fails): layout.Bad,
+	string(answer.Enforces): layout.Good, string(answer.Bounded): layout.Caution, string(answer.Loose): layout.Caution,
+	string(answer.Fails):    layout.Bad,
 	string(answer.Unusable): layout.Bad, string(answer.Baseline): layout.Faint,
 	answer.Enforces.Verdict(): layout.Good, answer.Bounded.Verdict(): layout.Caution, answer.Undecided.Verdict(): layout.Caution,
 	answer.Fails.Verdict(): layout.Bad, answer.Unusable.Verdict(): layout.Bad, answer.Baseline.Verdict(): layout.Faint,
 	strings.ToUpper(results.Broken): layout.Bad, results.Undecided: layout.Caution, "invalid": layout.Bad,
 	string(compare.Worse): layout.Bad, string(compare.Better): layout.Good,
-	string(compare.Inconclusive): layout.Caution, string(compare.Struck): layout.Caution,
+	string(compare.Inconclusive): layout.Caution, string(compare.Discarded): layout.Caution,
 }
 
 // guaranteeTone marks a broken guarantee.

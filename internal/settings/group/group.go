@@ -87,7 +87,7 @@ func by[T any](s *Settings, all T, own map[Command]T) T {
 // texts are help texts of commands.
 type texts = map[Command]string
 
-// output is what is shown, and what is written where.
+// output is what is shown, and what is written if.
 type output struct {
 	History, Metrics, Out string
 	JSON, Quiet, Verbose  bool

@@ -195,7 +195,7 @@ func (s *Settings) look(c *measure.Config) {
 	}
 }
 
-// Expand follows what one setting implies for others. It counts where the other one was not
+// Expand follows what one setting implies for others. It counts if the other one was not
 // given in a place that ranks as high.
 func (s *Settings) Expand() {
 	replayed, by := s.Replayed()

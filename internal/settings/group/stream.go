@@ -17,7 +17,7 @@ type stream struct {
 	Workload string
 	Limit    int64
 	Speed    float64
-	// options of workloads that were given, by name; "" where not.
+	// options of workloads that were given, by name; "" if not.
 	options map[string]*string
 }
 
@@ -104,7 +104,7 @@ func (s *Settings) params() workloads.Params {
 func (s *Settings) SetOption(name, value string) { *s.options[name] = value }
 
 // Replayed is the workload that a given option stands for because the workload
-// cannot do without it: a trace file asks for a replay. It is "" where no such
+// cannot do without it: a trace file asks for a replay. It is "" if no such
 // option is given.
 func (s *Settings) Replayed() (workload, option string) {
 	for _, w := range workloads.All() {

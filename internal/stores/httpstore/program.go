@@ -40,7 +40,7 @@ type Site struct {
 	Bare, Limited string
 	// Page is a file to answer with, and Dir a folder that the server may write to.
 	Page, Dir string
-	// Root is set where the server runs as root, since no other user may enter its
+	// Root is set if the server runs as root, since no other user may enter its
 	// folder.
 	Root bool
 	// Settings of the limit; nil for none.

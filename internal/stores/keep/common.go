@@ -17,7 +17,7 @@ type Self struct {
 	// Kind is the driver's name.
 	Kind  string
 	About stores.Info
-	// Own is nil where the server was not started here.
+	// Own is nil if the server was not started here.
 	Own server.Server
 	// Remove removes what is under a scope, its lease apart.
 	Remove func(ctx context.Context, scope stores.Scope) error
@@ -25,7 +25,7 @@ type Self struct {
 	// before it tries again.
 	Reconnect func(ctx context.Context) error
 
-	keeping *Keeping // nil where no leases are kept
+	keeping *Keeping // nil if no leases are kept
 	owed    server.Owed
 	closing sync.Once
 	closed  error

@@ -26,7 +26,7 @@ var errInUse = errors.New("it is in use by another run")
 // Entry is the lease of one scope, as the server has it.
 type Entry struct {
 	Scope stores.Scope
-	// Text is the owner, see [server.Owner]; empty where the scope has no entry.
+	// Text is the owner, see [server.Owner]; empty if the scope has no entry.
 	Text string
 	// Version changes with each writing of the entry.
 	Version int64
@@ -61,7 +61,7 @@ type Keeping struct {
 
 	mu   sync.Mutex // from a change of the entries until it is noted
 	held map[stores.Scope]bool
-	stop context.CancelFunc // ends the renewals; nil where there are none
+	stop context.CancelFunc // ends the renewals; nil if there are none
 	done chan struct{}
 }
 

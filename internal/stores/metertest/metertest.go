@@ -12,7 +12,7 @@ type Traffic struct {
 	Name  string
 	Bytes []byte
 	Want  stores.Parsed
-	// Answered is set where everything is counted before the last byte.
+	// Answered is set if everything is counted before the last byte.
 	Answered bool
 }
 

@@ -123,7 +123,7 @@ func (c *Child) Ended() bool {
 // Close ends the process, first by asking, and removes its directory.
 func (c *Child) Close() error {
 	if !c.Ended() {
-		_ = c.cmd.Process.Signal(c.stop) // fails where it ends at this moment
+		_ = c.cmd.Process.Signal(c.stop) // fails if it ends at this moment
 		t := time.NewTimer(graceful)
 		defer t.Stop()
 		select {

@@ -68,7 +68,7 @@ type Finding struct {
 
 var containers Containers
 
-// PublishPorts makes every container publish its port, also where it could use this
+// PublishPorts makes every container publish its port, also if it could use this
 // machine's network as it is. It is for tests.
 var PublishPorts bool
 

@@ -152,7 +152,7 @@ func Leftovers(parent string) (paths []string) {
 }
 
 // leftovers yields the directories in parent whose owners died, each with its lock,
-// which is nil where it is gone.
+// which is nil if it is gone.
 func leftovers(parent string) iter.Seq2[string, *os.File] {
 	return func(yield func(string, *os.File) bool) {
 		found, err := filepath.Glob(filepath.Join(GlobEscape(parent), dirPrefix+"*"))

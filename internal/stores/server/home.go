@@ -104,8 +104,8 @@ func Install(apt, dnf, apk, brew string) string {
 	return "install its package, often called " + apt
 }
 
-// SurveyProgram says whether a program was found at a path, which is empty where it was
-// not: use says how to choose it, remote what to do where servers are not started, and
+// SurveyProgram says whether a program was found at a path, which is empty if it was
+// not: use says how to choose it, remote what to do if servers are not started, and
 // install how to get it.
 func SurveyProgram(name, path, use, remote, install string) Finding {
 	switch {

@@ -35,7 +35,7 @@ type Owner struct {
 	Host    string `json:"host"`
 	Machine string `json:"machine"`
 	PID     int    `json:"pid"`
-	// Process is as [ProcessIdentity] has it; empty where that is not known.
+	// Process is as [ProcessIdentity] has it; empty if that is not known.
 	Process string    `json:"process"`
 	User    int       `json:"user"`
 	Since   time.Time `json:"since"`

@@ -32,7 +32,7 @@ type Account struct {
 }
 
 // ServiceAccount is the first of these users that this machine has, for programs
-// that should not run as root: nil where we are not root.
+// that should not run as root: nil if we are not root.
 func ServiceAccount(names ...string) (*Account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

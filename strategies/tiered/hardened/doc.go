@@ -13,7 +13,7 @@
 // A draw begins in Redis, with a token that is part of the hash, and ends there with
 // the deposit, which uses the token up. A deposit that is repeated, that comes after
 // another draw has begun, or that finds the hash gone adds nothing. While a draw is
-// under way others wait for it, for a short time even where its caller has died.
+// under way others wait for it, for a short time even if its caller has died.
 //
 // A draw that gets less than it asked for says that PostgreSQL has nothing left. Redis
 // believes that for a minute, and each instance that it has rejected for the time of

@@ -81,7 +81,7 @@ type instance struct {
 	lease  time.Duration
 	leases *leases
 	demand demand
-	// region is set where it may be one of several that have a Redis each; every is how
+	// region is set if it may be one of several that have a Redis each; every is how
 	// often it is asked to return credit.
 	region string
 	every  time.Duration
@@ -187,7 +187,7 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 }
 
 // draw charges the database, deposits what it got, and takes the request's units from
-// that. done is false where the request has to be asked anew.
+// that. done is false if the request has to be asked anew.
 func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (d quota.Decision, done bool, err error) {
 	least := max(a.units-credit, 1)
 	batch := max(least, in.demand.of(a.leaseKey()))

@@ -52,7 +52,7 @@ type source interface {
 	// settle sets what a request holds that has taken so many units. What is closed
 	// holds nothing, for good.
 	settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error
-	// drawn is what an account was charged for; known is false where it never was.
+	// drawn is what an account was charged for; known is false if it never was.
 	drawn(ctx context.Context, a *account) (units int64, known bool, err error)
 	// provision sets limits and use. All grants are of the window of a.
 	provision(ctx context.Context, a *account, grants []strategies.Grant) error
@@ -67,9 +67,9 @@ type want struct {
 	// units are charged as far as they are there, or where whole is set all or none.
 	units int64
 	whole bool
-	// region that keeps them, empty where there is but one Redis. Where others have drawn
+	// region that keeps them, empty if there is but one Redis. Where others have drawn
 	// too, the account's last near units are charged as they are asked for: up to
-	// batch, and none where least are not there.
+	// batch, and none if least are not there.
 	region             string
 	least, batch, near int64
 }

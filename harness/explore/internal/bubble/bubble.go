@@ -59,7 +59,7 @@ type Engine struct {
 	fused     bool
 	common    bool // instances see memory of each other
 	now       time.Time
-	// own is set where instances have goroutines of their own, once that is counted.
+	// own is set if instances have goroutines of their own, once that is counted.
 	own, counted bool
 
 	// direct has commands happen at once: instances are being opened or looked at.

@@ -32,7 +32,7 @@ type parked struct {
 	// turn is set for a caller that was woken by something else than a step, and may
 	// not write down what it was told before it is its turn.
 	turn bool
-	// gone is set where the goroutine has stopped waiting, since its context ended.
+	// gone is set if the goroutine has stopped waiting, since its context ended.
 	gone bool
 	// release has the goroutine go on with an error, or with what the effect was.
 	release chan error
@@ -41,7 +41,7 @@ type parked struct {
 }
 
 // park waits until the operation has happened and its reply may be known. injected is
-// set where the error is not the operation's own.
+// set if the error is not the operation's own.
 func (e *Engine) park(ctx context.Context, p *parked) (err error, injected bool) {
 	p.goroutine = stacks.Current()
 	p.client = e.callerOn(p.goroutine)

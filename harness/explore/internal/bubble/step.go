@@ -100,7 +100,7 @@ func (e *Engine) number(p *parked) int {
 	return e.last.Index + p.in.index*mostHelpers + p.slot
 }
 
-// start begins a client, and carries its first command out where that is one step.
+// start begins a client, and carries its first command out if that is one step.
 func (e *Engine) start(c *client) {
 	e.column(c.Name, results.RoleClient, c.Index)
 	e.say("starts", "", results.EventStart)

@@ -13,20 +13,20 @@ import (
 )
 
 // world is one bubble of testing/synctest: goroutines with a clock of their own, which
-// moves only where all of them wait for it. What it does is asked for from outside,
+// moves only if all of them wait for it. What it does is asked for from outside,
 // over channels that are not the bubble's, so that its time stands still between two
 // steps.
 type world struct {
 	work chan func()
 	done chan error    // what the last piece of work ended with
 	end  chan struct{} // closed when the bubble is no more
-	// failed is what the bubble itself ended with, nil where nothing was wrong.
+	// failed is what the bubble itself ended with, nil if nothing was wrong.
 	failed any
 	// mark is in the head of the stack of each goroutine of the bubble.
 	mark string
 	// root is the goroutine that works.
 	root uint64
-	// stuck is set where a piece of work has not come back.
+	// stuck is set if a piece of work has not come back.
 	stuck bool
 }
 

@@ -15,7 +15,7 @@ type Brancher interface {
 	// Branch is [Engine.Retrace]; Again may follow it.
 	Branch(path []Choice, trail []Digest) error
 	// Again puts back what was before the last step, and takes another one from there. It
-	// must come after [Engine.State] has told what the last step led to. ok is false where
+	// must come after [Engine.State] has told what the last step led to. ok is false if
 	// it did nothing, since what the step needs cannot be put back.
 	Again(c Choice) (ok bool, err error)
 	// Sound reports, after Again and State, whether that step led to what it would have

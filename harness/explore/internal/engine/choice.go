@@ -71,7 +71,7 @@ func (c Choice) injection() *injection {
 	return nil
 }
 
-// Fault is the one that the step injects; empty where it injects none.
+// Fault is the one that the step injects; empty if it injects none.
 func (c Choice) Fault() quota.Fault {
 	if x := c.injection(); x != nil {
 		return x.fault

@@ -24,10 +24,10 @@ type Client struct {
 	// Strategy is the instance that it asks.
 	Strategy func() strategies.Strategy
 	// Over reports whether the run was given up, so that nothing is recorded any more;
-	// nil where clients end by themselves.
+	// nil if clients end by themselves.
 	Over func() bool
 	// Turn is called whenever a call of the strategy has returned, and waits until what
-	// it was told may be written down; nil where one client runs at a time.
+	// it was told may be written down; nil if one client runs at a time.
 	Turn func()
 
 	// Ends has it end with the first take that it does not get.
@@ -47,7 +47,7 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 			if !held && a.Kind.settles() {
 				continue
 			}
-			// Others may act before the client goes on, also where it is about to give
+			// Others may act before the client goes on, also if it is about to give
 			// back what it was just told it has.
 			c.next = i
 			if !pause() {

@@ -6,7 +6,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// WindowEnd is when the window at t ends, or t itself where none ever does.
+// WindowEnd is when the window at t ends, or t itself if none ever does.
 func (s *Setup) WindowEnd(t time.Time) time.Time {
 	win := s.Policy.Window
 	switch {

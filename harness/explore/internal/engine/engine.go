@@ -80,7 +80,7 @@ type Retracer interface {
 // Prober is an [Engine] whose clock can be moved.
 type Prober interface {
 	// Probe runs the clients one after the other, lets several windows pass at rest,
-	// and asks once more. conclusive is false where no request was rejected before that.
+	// and asks once more. conclusive is false if no request was rejected before that.
 	Probe() (admitted, conclusive bool, err error)
 }
 
@@ -88,12 +88,12 @@ type Prober interface {
 type Traits struct {
 	// Store names a server; empty for stores in this process.
 	Store string
-	// State is set where [Engine.State] answers. Otherwise every schedule is run to
+	// State is set if [Engine.State] answers. Otherwise every schedule is run to
 	// its end.
 	State bool
-	// Deadlines is set where what is stored can expire.
+	// Deadlines is set if what is stored can expire.
 	Deadlines bool
-	// Splits is set where effect and reply of a command can be two steps.
+	// Splits is set if effect and reply of a command can be two steps.
 	Splits bool
 	// Preempts is set if the places of actors tell who is interrupted.
 	Preempts bool
@@ -170,9 +170,9 @@ func (s *Snapshot) atRest() bool {
 
 // Look is where a run has got to.
 type Look struct {
-	// AtRest is set where no call is in flight and no job has anything to do.
+	// AtRest is set if no call is in flight and no job has anything to do.
 	AtRest bool
-	// Ended is set where all scripts have ended and no further client has asked.
+	// Ended is set if all scripts have ended and no further client has asked.
 	Ended bool
 	// Stuck says which clients wait for something that cannot come, and for what.
 	Stuck []string
@@ -185,7 +185,7 @@ type Look struct {
 	Ticked bool
 	// SyncPeriod is the period of a periodic job that has run.
 	SyncPeriod time.Duration
-	// PeriodicJobs is set where there is one.
+	// PeriodicJobs is set if there is one.
 	PeriodicJobs bool
 }
 
@@ -213,7 +213,7 @@ type Run struct {
 	// Aside is set once a goroutine of the strategy's own has been at the store, in any run.
 	Aside bool
 	// Left is how many goroutines a strategy has left after Close, at most, and Spent
-	// why no further runs should begin; empty where they may.
+	// why no further runs should begin; empty if they may.
 	Left  int
 	Spent string
 }

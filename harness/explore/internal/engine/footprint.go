@@ -29,7 +29,7 @@ type Tracer interface {
 	Trace(on bool)
 	// Footprint is that of the last step, which was the last of [Engine.Retrace], of
 	// [Brancher.Branch] or of [Brancher.Again]. It must come after [Engine.State] has told
-	// what that led to. Footprints may be compared where both steps were taken from the
+	// what that led to. Footprints may be compared if both steps were taken from the
 	// same state.
 	Footprint() Footprint
 }

@@ -40,7 +40,7 @@ func (t *Truth) heldUp() bool {
 // limiters approximate by others.
 func (s *Setup) Fractions() bool { return s.Policy.Window.Kind == quota.Bucket }
 
-// WindowHalf is the moment halfway to the end of the window at t, and ok is false where
+// WindowHalf is the moment halfway to the end of the window at t, and ok is false if
 // none ends.
 func (s *Setup) WindowHalf(t time.Time) (half time.Time, ok bool) {
 	end := s.WindowEnd(t)

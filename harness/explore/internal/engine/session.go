@@ -12,7 +12,7 @@ type session struct {
 	take     int // number of the event
 	ends     time.Time
 	admitted bool
-	// doubtful is set where time has passed within the take, so that its life began at
+	// doubtful is set if time has passed within the take, so that its life began at
 	// some moment of that, and once a commit has begun: if it never ends well, it is
 	// open whether the units are used.
 	doubtful bool

@@ -46,12 +46,12 @@ type Setup struct {
 	Patience time.Duration
 	// Beat, where not nil, counts the steps of a world in virtual time.
 	Beat *sched.Beat
-	// Stateless is set where neither [Engine.State] nor [Engine.Trail] will be asked for,
+	// Stateless is set if neither [Engine.State] nor [Engine.Trail] will be asked for,
 	// so that engines need not keep what these tell.
 	Stateless bool
 	// Shares is set by an engine that has found memory which others than callers share: a job with a caller, or instances.
 	Shares bool
-	// Ordered is set where verdicts depend on the order of events and not only on
+	// Ordered is set if verdicts depend on the order of events and not only on
 	// their sums.
 	Ordered bool
 }

@@ -206,7 +206,7 @@ func (t *Truth) Leak() int64 {
 	return max(0, t.Peak-max(t.Policy.Limit, t.Initial))
 }
 
-// Expect is what a counter must contain now. ok is false where nothing can be said.
+// Expect is what a counter must contain now. ok is false if nothing can be said.
 func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool, err error) {
 	m := t.moment() + 1
 	return oracle.Expect(t.Config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)

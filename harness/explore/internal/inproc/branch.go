@@ -16,10 +16,10 @@ import (
 // from it once everything around them is put back: the store, the truth, what the faults
 // have used up, and what is known of the actors and instances that have gone on.
 type branch struct {
-	// on is set where there is such a state in this run, and open where it can still be
+	// on is set if there is such a state in this run, and open where it can still be
 	// put back.
 	on, open bool
-	// tangled is set where a step of one instance has changed the memory of another that
+	// tangled is set if a step of one instance has changed the memory of another that
 	// has gone on.
 	tangled bool
 	last    engine.Choice // the step that was taken from it

@@ -36,7 +36,7 @@ func actorOf(id int) uint64 { return 1 << (footActor + id%footActors) }
 // footprint is what is noted of a step.
 type footprint struct {
 	on bool
-	// due is set where the next step is one of which something is noted, and noted where
+	// due is set if the next step is one of which something is noted, and noted if
 	// the last one was.
 	due, noted bool
 	of         engine.Footprint
@@ -47,10 +47,10 @@ type footprint struct {
 	marks  sched.Marks
 	truth  engine.Digest
 	shared int
-	// synced is set where it matters that a periodic job has run.
+	// synced is set if it matters that a periodic job has run.
 	synced bool
 	// own is what the instances remembered before the step without the tables of a model,
-	// where there are any, and tables is set where the step has looked at these.
+	// where there are any, and tables is set if the step has looked at these.
 	own    []engine.Digest
 	tables bool
 	// after is what the instances remember after it. Where the first one was then asked what

@@ -40,10 +40,10 @@ type Engine struct {
 	// blind leaves histories alone, and the witness: the same path has been run
 	// before.
 	blind bool
-	// hurries is set where the tiers need not be looked at after a step, since a further
+	// hurries is set if the tiers need not be looked at after a step, since a further
 	// one of the same path follows that comes before the last two.
 	hurries bool
-	// reopen makes another engine over a store of its own; nil where the store is one
+	// reopen makes another engine over a store of its own; nil if the store is one
 	// that others have.
 	reopen func(engine.Setup) (*Engine, error)
 	// runs begun so far.

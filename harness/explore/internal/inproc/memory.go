@@ -101,7 +101,7 @@ type visits struct {
 type place struct {
 	at unsafe.Pointer
 	of *plan
-	// out is set where the place does not belong to what is hashed.
+	// out is set if the place does not belong to what is hashed.
 	out bool
 }
 

@@ -147,7 +147,7 @@ func TestFingerprintOfFirstField(t *testing.T) {
 }
 
 // Entries of a map come in another order each time, which must not matter where they
-// share an object, nor where a map holds itself.
+// share an object, nor if a map holds itself.
 func TestFingerprintOfSharedEntries(t *testing.T) {
 	many := map[int]any{}
 	x := &inner{1}

@@ -15,7 +15,7 @@ type plan struct {
 	id uint64
 	// hash folds the value at p into the digest of m.
 	hash func(m *memory, p unsafe.Pointer)
-	// nothing is set where no value of the type adds anything.
+	// nothing is set if no value of the type adds anything.
 	nothing bool
 	given   bool // the type is one of the surroundings
 }
@@ -35,7 +35,7 @@ func (m *memory) plan(t reflect.Type) *plan {
 	return p
 }
 
-// planOf is nil where there is nothing to hash.
+// planOf is nil if there is nothing to hash.
 func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 	switch t.Kind() {
 	case reflect.Bool:

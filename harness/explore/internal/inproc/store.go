@@ -23,7 +23,7 @@ type store interface {
 	// where it cannot.
 	copy() (restore func(), ok bool)
 	// trace has commands note what they read and change, until it is called with nil. ok is
-	// false where they cannot.
+	// false if they cannot.
 	trace(into *memredis.Trace) (ok bool)
 	// keep has every reset leave the scripts loaded that are loaded now, and no others.
 	keep()

@@ -208,7 +208,7 @@ func (t tracer) end(ctx context.Context, conn *pgx.Conn, reply string, err error
 }
 
 // setPatience sets how long the connection's statements wait for a lock before
-// they look for a deadlock, outside of what is traced: at once where others wait
+// they look for a deadlock, outside of what is traced: at once if others wait
 // already, so that the last to join a circle is the one that fails, in every run of
 // a schedule alike. Where that is not allowed the server's own setting stands.
 func (c *client) setPatience(ctx context.Context, conn *pgconn.PgConn) {

@@ -24,7 +24,7 @@ func (w *Engine) End() error {
 }
 
 // release ends the run's clients and the sessions of those that are in the middle of
-// something. over is false where there are any.
+// something. over is false if there are any.
 func (w *Engine) release() (over bool, err error) {
 	w.begun = false
 	over = !slices.ContainsFunc(w.callers, func(c *client) bool { return c.op.kind != opDone })

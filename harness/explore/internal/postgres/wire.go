@@ -235,7 +235,7 @@ type stream struct {
 }
 
 // see takes the next bytes and passes every message that is complete to each.
-// whole is false where only the beginning of the body was kept.
+// whole is false if only the beginning of the body was kept.
 func (s *stream) see(p []byte, each func(kind byte, body []byte, whole bool)) {
 	const headLength = 5
 	for len(p) > 0 {

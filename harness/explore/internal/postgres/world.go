@@ -42,11 +42,11 @@ type Engine struct {
 	admin  *pgxpool.Pool   // of conn; it holds no lock while clients run
 	pools  []*pgxpool.Pool // by instance; as many connections as it has clients
 	// empty makes the schema as it was when its tables had been made, and lowest
-	// finds negative numbers in it; empty where there are none.
+	// finds negative numbers in it; empty if there are none.
 	empty, lowest string
 	// tables is set once the strategy has made them.
 	tables bool
-	// mayHurry is set where connections may set deadlock_timeout.
+	// mayHurry is set if connections may set deadlock_timeout.
 	mayHurry bool
 	fused    bool
 

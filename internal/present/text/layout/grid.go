@@ -21,7 +21,7 @@ type Column struct {
 	// that is not enough as far as no word has to be broken.
 	Flexible bool
 	Minimum  int
-	// Optional columns are left out where all their cells are empty. Where only
+	// Optional columns are left out if all their cells are empty. Where only
 	// some are, the others read "-".
 	Optional bool
 	// Over is a heading above this column and neighbours with the same one.

@@ -105,7 +105,7 @@ func (g *Grid) block(p Page, cells []string, widths []int, bottom bool) []string
 	out := make([]string, height)
 	for line := range out {
 		var b strings.Builder
-		pending := 0 // blanks that are written where something follows
+		pending := 0 // blanks that are written if something follows
 		for i, c := range cells {
 			if i > 0 {
 				pending += columnGap

@@ -18,7 +18,7 @@ func TextWidth(s string) int {
 // Wrap breaks a line so that no part is wider than width cells. It prefers to
 // break at a space, which it drops, but not before a percent sign, or after a
 // comma, a colon or a slash, but not within a number or after one letter ("n/m"); failing that after an equals
-// sign, and anywhere only where there is none.
+// sign, and anywhere only if there is none.
 func Wrap(s string, width int) []string {
 	width = max(width, 2) // a wide character has to fit
 	var out []string
