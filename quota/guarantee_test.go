@@ -17,9 +17,13 @@ func TestPerInstance(t *testing.T) {
 		}
 		p := quota.Params{Limit: 10, Instances: 1, Offered: 1_000}
 		one := of[0].Bound(p)
-		p.Instances = 3
-		if several := of[0].Bound(p); one != 0 || k == quota.Bucket && several != p.Offered || k != quota.Bucket && several < 20 {
-			t.Errorf("%s: bounds %d and %d", k, one, several)
+		p.Instances = 2
+		want, special := map[quota.Kind]int64{quota.Bucket: p.Offered, quota.FirstRequest: 3 * p.Limit}[k]
+		if !special {
+			want = p.Limit
+		}
+		if several := of[0].Bound(p); one != 0 || several != want {
+			t.Errorf("%s: bounds %d and %d, want 0 and %d", k, one, several, want)
 		}
 	}
 }

@@ -216,5 +216,5 @@ func seenOf(s *search, err error) (string, error) {
 	for i := range s.trail() {
 		flights = append(flights, s.Flight(i))
 	}
-	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v\n%+v %t", found, hash, s.trail(), s.Enabled(nil, true), flights, s.Run.Paused, s.Look(), readings, known), nil
+	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v\n%+v %t", found, hash, s.trail(), s.Enabled(nil, s.symmetric), flights, s.Run.Paused, s.Look(), readings, known), nil
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// longWinded asks its store eight times for nothing before it decides: by one command,
+// longWinded asks its store twelve times for nothing before it decides: by one command,
 // or by two between which another caller may come.
 func longWinded(racy bool) strategies.Selection {
 	return plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		rdb, key := strategies.Redis(p.env), p.env.Prefix+"n"
-		for range 8 {
+		for range 12 {
 			if err := rdb.Get(ctx, p.env.Prefix+"nothing").Err(); err != nil && !errors.Is(err, redis.Nil) {
 				return verdict(false, err)
 			}
@@ -41,7 +41,7 @@ func longWinded(racy bool) strategies.Selection {
 	})
 }
 
-var deep = explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 600}
+var deep = explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 2300}
 
 // A bug that lies deeper than a search of all schedules comes is found if it needs few
 // preemptions, and a twin without it is claimed to have none with so few. Without the
@@ -64,7 +64,7 @@ func TestFewPreemptionsReachDeepBugs(t *testing.T) {
 		t.Errorf("without preemptions: %+v, %v", r, err)
 	}
 	roomy := deep
-	roomy.Preemptions, roomy.MaxStates = 1, 700
+	roomy.Preemptions, roomy.MaxStates = 1, 3000
 	r, err = explore.Run(t.Context(), longWinded(false), roomy)
 	if err != nil {
 		t.Fatal(err)

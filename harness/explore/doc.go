@@ -18,9 +18,9 @@
 // and does not follow a state that it has met before. Two states are the same if
 // these are: the store's contents with their deadlines, the clock, the truth about
 // units in use, the faults left, the memory of every instance, and what every
-// actor has been answered. Clients that have not started and do the same are
-// interchangeable: the first goes first. [Enumerate] does neither and counts every
-// schedule.
+// actor has been answered. If the strategy is one of this module, clients that have not
+// started and do the same are interchangeable: the first goes first. [Enumerate] does
+// neither and counts every schedule.
 //
 // Strategies that are SQL run on a PostgreSQL server (package postgres): a step is
 // one statement, BEGIN and COMMIT among them, and a client whose statement waits for a

@@ -280,8 +280,7 @@ func (l *lasting) Allow(ctx context.Context, key string) (bool, error) {
 	if l.asked.Swap(true) {
 		return false, nil
 	}
-	err := errors.Join(l.rdb.Ping(ctx).Err(), l.rdb.Set(ctx, key, 1, l.writes).Err())
-	if err != nil {
+	if err := l.rdb.Set(ctx, key, 1, l.writes).Err(); err != nil {
 		return false, err
 	}
 	left, err := l.rdb.TTL(ctx, key).Result()

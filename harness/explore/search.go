@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -133,13 +134,17 @@ type search struct {
 	short bool
 	// traced is set while footprints are asked for.
 	traced bool
+	// symmetric is set if clients are left out that could as well be another one. Strategies of this module do not decide by
+	// the number of an instance or of a request; what others do is not known.
+	symmetric bool
 	// until is the moment at which the part of the search that is under way has to end,
 	// in nanoseconds; 0 for none.
 	until int64
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
-	return &search{Engine: e, World: e.Common(), sel: sel, cfg: cfg, wanted: map[Property]bool{}, applied: map[quota.Fault]bool{}}
+	return &search{Engine: e, World: e.Common(), sel: sel, cfg: cfg, wanted: map[Property]bool{}, applied: map[quota.Fault]bool{},
+		symmetric: stacks.InCatalogue(sel.Open) && !cfg.enumerates}
 }
 
 // breakage is a finding with its schedule.

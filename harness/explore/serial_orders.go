@@ -49,7 +49,7 @@ func (s *search) alone(path []engine.Choice, left map[leftKey]time.Duration) (lo
 		return nil, errors.Join(err, s.End())
 	}
 	var first []engine.Choice
-	for _, c := range s.Enabled(nil, true) {
+	for _, c := range s.Enabled(nil, s.symmetric) {
 		if c.Kind == engine.StepActor {
 			first = append(first, c)
 		}

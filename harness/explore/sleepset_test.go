@@ -272,7 +272,7 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 					return err
 				}
 				met[hash] = struct{}{}
-				next := s.Enabled(nil, true)
+				next := s.Enabled(nil, s.symmetric)
 				if len(next) == 0 {
 					schedules++
 				}

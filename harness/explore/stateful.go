@@ -88,7 +88,7 @@ func (w *stateSearch) begin() error {
 	w.capped = ""
 	w.milder = map[Property]int{}
 	w.sleep = w.newSleepSets()
-	w.graph.add(0, 0, open{actor: -1, trail: w.trail()}, w.Enabled(nil, true))
+	w.graph.add(0, 0, open{actor: -1, trail: w.trail()}, w.Enabled(nil, w.symmetric))
 	return w.End()
 }
 
@@ -333,7 +333,7 @@ func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) 
 	}
 	if _, o.known = w.graph.seen[o.hash]; !o.known {
 		o.trail = s.trail()
-		o.next = priced{s.Enabled(nil, true)}
+		o.next = priced{s.Enabled(nil, s.symmetric)}
 		if w.counts {
 			o.next = prices(s.World, o.actor, o.next[0], w.fused)
 		}

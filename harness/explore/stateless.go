@@ -17,9 +17,8 @@ import (
 // of the shortest beginnings first.
 type statelessSearch struct {
 	*search
-	so        *progress
-	res       *Result // nil in an enumeration
-	symmetric bool
+	so  *progress
+	res *Result // nil in an enumeration
 	// all has the walk go on when everything wanted has been found.
 	all bool
 	// queue holds beginnings by length.
@@ -54,15 +53,12 @@ func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 // allToTheirEnds searches an engine that has no state.
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
-	w.symmetric, w.res = true, res
+	w.res = res
 	if err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
 		return err
 	}
-	res.Waited = w.waiting
-	res.States = w.points + 1
-	res.Runs = w.runs
-	res.Depth = w.depth
-	res.Capped = w.capped
+	res.Waited, res.States = w.waiting, w.points+1
+	res.Runs, res.Depth, res.Capped = w.runs, w.depth, w.capped
 	for _, p := range properties {
 		if b := w.found[p]; b != nil {
 			if err := s.repeat(b); err != nil {

@@ -63,7 +63,7 @@ func TestVisitWaitsForWorkers(t *testing.T) { synctest.Test(t, testVisitWaitsFor
 
 func testVisitWaitsForWorkers(t *testing.T) {
 	e := &slowly{trying: make(chan struct{}), release: make(chan struct{}), refused: make(chan struct{})}
-	s := newSearch(e, strategies.Selection{}, Config{Workers: 3, DecisionTimeout: harness.MaxDecisionTimeout})
+	s := newSearch(e, strategies.Selection{Meta: &strategies.Meta{}}, Config{Workers: 3, DecisionTimeout: harness.MaxDecisionTimeout})
 	w := &stateSearch{search: s, graph: newGraph(engine.Digest{})}
 	edges := make([]edge, 2)
 	for range edges {

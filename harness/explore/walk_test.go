@@ -116,7 +116,7 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 		}
 		last, preemptions := -1, 0
 		for n := 1; ; n++ {
-			next := s.Enabled(nil, true)
+			next := s.Enabled(nil, s.symmetric)
 			if len(next) == 0 {
 				break
 			}

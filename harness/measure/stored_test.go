@@ -16,7 +16,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// hoarder leaves three keys of a thousand bytes for each subject.
+// hoarder leaves three keys of a thousand bytes for each subject, all at once.
 type hoarder struct {
 	planted
 	redis  redis.UniversalClient
@@ -24,7 +24,7 @@ type hoarder struct {
 }
 
 func (h *hoarder) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	_, err := h.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err := h.redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range 3 {
 			p.Set(ctx, fmt.Sprintf("%s%s:%d", h.prefix, r.Subject, i), strings.Repeat("x", 1000), 0)
 		}
@@ -70,6 +70,11 @@ func TestPlantedKeys(t *testing.T) {
 	}
 	if k.Bytes < 1000*k.Entries || k.Bytes > 2000*k.Entries || k.BytesPerSubject != float64(k.Bytes)/float64(k.Subjects) {
 		t.Errorf("%d keys of 1000 bytes are %d bytes, %g for each of %d subjects", k.Entries, k.Bytes, k.BytesPerSubject, k.Subjects)
+	}
+	for _, at := range k.OverTime {
+		if at.Entries%3 != 0 {
+			t.Errorf("%d keys at %v, which is no multiple of three", at.Entries, time.Duration(at.AtNS))
+		}
 	}
 	first, last := k.OverTime[0].Entries, k.OverTime[2].Entries
 	if !slices.IsSortedFunc(k.OverTime, func(a, b results.StoredAt) int { return int(a.Entries - b.Entries) }) || first == 0 || last == first || last > k.Entries {

@@ -14,11 +14,11 @@ func ms(n float64) int64 { return int64(n * 1e6) }
 // oneWait is a thread that waited for a core between two moments.
 type oneWait struct{ from, to int64 }
 
-func (w oneWait) Explains(all iter.Seq[monitor.Moment], _ int64) float64 {
+func (w oneWait) Explains(all iter.Seq[monitor.Moment], least int64) float64 {
 	moments, explained := 0., 0.
 	for m := range all {
 		moments++
-		if m.From < w.to && w.from < m.To+m.Latency {
+		if w.to-w.from >= least && m.From < w.to && w.from < m.To+m.Latency {
 			explained++
 		}
 	}
@@ -33,7 +33,7 @@ func (oneWait) End()                            {}
 func TestPercentilesAreMarked(t *testing.T) {
 	p := auditPass()
 	p.d.epoch = 0
-	p.cores = oneWait{from: ms(10), to: ms(15)}
+	p.cores = oneWait{from: ms(10), to: ms(12.5)}
 	l := results.Latency{Distribution: results.Distribution{P50: ms(1), P90: ms(1), P99: ms(4), P999: ms(5), P9999: ms(5)}}
 	s := newSlowest(ms(100))
 	s.record(ms(10), ms(5))

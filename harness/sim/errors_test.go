@@ -8,9 +8,13 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -90,5 +94,34 @@ func TestPlantedKindsOfErrors(t *testing.T) {
 		return x.Code == "errors" && x.Detail == "2.00 % of requests ended in an error, the first: planted: dial tcp: connection refused"
 	}) {
 		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+// endless sends a script that does not end.
+type endless struct{ redis redis.UniversalClient }
+
+func (e endless) Take(ctx context.Context, _ quota.Request) (quota.Decision, error) {
+	return quota.Decision{Remaining: -1}, e.redis.Eval(ctx, "while true do end", nil).Err()
+}
+
+func (endless) Close(context.Context) error { return nil }
+
+// TestScriptsThatDoNotEnd: the call that sends one is given up as any that does not return.
+func TestScriptsThatDoNotEnd(t *testing.T) {
+	if !testenv.Apart(t) { // the script goes on
+		return
+	}
+	cfg := config(t, "exact", "user-links", "hot-key")
+	cfg.Strategies = []strategies.Selection{{Meta: &strategies.Meta{
+		Name: "endless", Doc: "does not answer", Form: strategies.Baseline, Counts: quota.CountsNothing, Kinds: quota.Kinds(),
+		Needs: []strategies.Need{strategies.NeedRedis},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return endless{strategies.Redis(env)}, nil
+		},
+	}}}
+	cfg.DecisionTimeout = 200 * time.Millisecond
+	report, err := sim.Run(t.Context(), cfg)
+	if report == nil || !report.Runs[0].Audit.Has(harness.CodeHung) {
+		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -124,7 +124,8 @@ func (w *World) began(s *Snapshot) bool { return w.lastOf(s) != nil }
 
 // hasTwin reports whether an earlier client has not started either and could take the place
 // of a: it runs the same script on an instance of which the same is true. Whose name is
-// whose makes no difference, since strategies may compare names for equality only.
+// whose makes no difference to strategies that compare names for equality only. Those of
+// this module do, and others are not asked.
 //
 // Instances are interchangeable that have done nothing so far and will do the same. If one
 // has several clients, or a job of its own, a swap would have to take them along; that is
