@@ -44,6 +44,7 @@ func lateIn(dir string) bool {
 // A strategy that never returns, and one that panics, have the command exit with 3, one
 // line about it and the stack in the record, while the other strategy is reported.
 func TestAstray(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	hang := func() { select {} }
 	for _, c := range []struct {

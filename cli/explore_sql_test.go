@@ -29,6 +29,7 @@ func TestExploreSQLWithoutServer(t *testing.T) {
 }
 
 func TestExploreSQL(t *testing.T) {
+	testenv.Sequential(t)
 	storetest.Postgres(t) // or skip
 	c := storetest.PostgresPool(t).Config().ConnConfig
 	server := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password), Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), Path: c.Database}

@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/internal/filelock"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -115,6 +116,7 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 
 // TestKeptAfterEachStrategy looks at the record when the second one begins.
 func TestKeptAfterEachStrategy(t *testing.T) {
+	testenv.Sequential(t)
 	for _, args := range [][]string{
 		tiny("--strategy", "honest,liar", "--loop", "closed"),
 		{"sim", "honest,liar", "--requests", "100", "--parallel", "1", "--out", "out"},
@@ -237,6 +239,7 @@ func addressOf(s *redisstore.Store) string {
 // TestClean lists what a killed run left, removes it when it is told to, and leaves
 // what is not left.
 func TestClean(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	server := storetest.Redis(t)
 	c := server.Admin()

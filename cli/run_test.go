@@ -125,6 +125,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
+	testenv.Sequential(t)
 	for _, x := range []struct {
 		strategy string
 		code     int
@@ -208,6 +209,7 @@ func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
 
 // The default directory is named after the time, so that runs do not collide.
 func TestDefaultDirectory(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest"}, loops...)...)
 	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", render.ResultsName))
@@ -218,6 +220,7 @@ func TestDefaultDirectory(t *testing.T) {
 
 // Further stores are opened, announced and closed like the usual ones.
 func TestFurtherStores(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, map[string]string{"run.yaml": "redis: embedded\npostgres: embedded\nstore: [redis.2=embedded]\n"})
 	for _, from := range [][]string{
 		{"--redis", "embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},

@@ -16,6 +16,7 @@ func tinySweep(args ...string) []string {
 }
 
 func TestSweep(t *testing.T) {
+	testenv.Sequential(t)
 	p := newPlace(t, nil)
 	rounds := testenv.Pick(1, 2)
 	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=4,1", "--param", "limit=20,50", "--rounds", strconv.Itoa(rounds))...)

@@ -213,7 +213,7 @@ func locked(ctx context.Context, m quota.Mutex, f func() error) error {
 // Programs at random, too, and on few keys most of what they do has something in common.
 func TestSleepingStepsOfPrograms(t *testing.T) {
 	testenv.Sequential(t)
-	n := testenv.Pick[uint64](8, 60)
+	n := testenv.Pick[uint64](8, 24)
 	slept := 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
