@@ -102,11 +102,11 @@ func (s *chooseSettings) asked() []settings.Setting {
 		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, words...),
 			Doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
 		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...),
-			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: where the policy has no window"},
+			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: if the policy has no window"},
 		{Name: "budget", Common: true, Title: settings.What, Value: settings.Span(&s.budget, measure.MaxDuration),
-			Doc: "time that the choice may take; what it does not come to is said to be not tested"},
+			Doc: "time that the choice may take; what it does not reach is listed as not tested"},
 		{Name: "yes", Common: true, Title: settings.What, Value: settings.Bool(&s.yes),
-			Doc: "ask nothing, and take the default of what is not given; so it is where no terminal answers"},
+			Doc: "ask nothing and take the defaults; without a terminal nothing is asked anyway"},
 	}
 }
 

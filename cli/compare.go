@@ -38,7 +38,7 @@ func (s *compareSettings) judged() []settings.Setting {
 		{Name: "tolerance", Title: settings.Gates, Value: settings.List(&s.tolerances), Complete: completeTolerances,
 			Doc: "by how much an exact figure may become worse, in its unit or in percent of the base, e.g. `leak=2` or bytes=5%; may be repeated"},
 		{Name: "timing", Title: settings.Gates, Value: settings.List(&s.timings), Complete: settings.Words(timings...),
-			Doc: "`timings` to gate beside throughput: " + strings.Join(timings[1:], ", ") + "; they share the error of the comparison"},
+			Doc: "`timings` to gate in addition to throughput: " + strings.Join(timings[1:], ", ") + "; they share the error of the comparison"},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.strict),
 			Doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
 		jsonFlag(&s.JSON, "write JSON"),
@@ -60,8 +60,8 @@ func compareCommand() *cobra.Command {
 		Short: "Say what became worse between two records, for a gate in CI",
 		Long: "Compares two records of run, sim or explore: results.json or exploration.json, or the\n" +
 			"directories that hold them. Exact figures fail by any worsening, timings by a test over\n" +
-			"rounds that unchanged code fails in at most 1 of 100 comparisons. Exits with 1 where\n" +
-			"something became worse or a gate fails, and with 2 where the two cannot be compared.",
+			"rounds that unchanged code fails in at most 1 of 100 comparisons. Exits with 1 if\n" +
+			"something became worse or a gate fails, and with 2 if the two cannot be compared.",
 		Example: "  quotabench compare main/results.json branch/results.json\n" +
 			"  quotabench compare base head --fail-on 'leak>0' --tolerance bytes=5% --format markdown\n" +
 			"  quotabench compare base head --config gates.yaml --strict --format github",
@@ -157,7 +157,7 @@ func readSide(path string) (compare.Side, error) {
 		return compare.Side{}, err
 	}
 	if r.File == nil && r.Exploration == nil {
-		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s beside it", path, render.ResultsName)
+		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s next to it", path, render.ResultsName)
 	}
 	side := compare.Side{Name: path, File: r.File, Exploration: r.Exploration}
 	if side.File != nil && side.File.Kind == results.Simulated {

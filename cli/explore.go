@@ -76,7 +76,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&c.JobRounds, 0, explore.MaxTimes),
 			Doc: "how often each periodic job may start, at any moment"},
 		{Name: "asks", Title: settings.Search, Value: settings.Whole(&c.Asks, 0, explore.MostAsks),
-			Doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, where fewer are left " +
+			Doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, if fewer are left " +
 				"than that and no time has passed within a request; 0 for no such client"},
 		{Name: "property", Common: true, Title: settings.Search, Value: settings.List(&s.properties),
 			Complete: settings.Words(append(properties, "all")...),
@@ -86,7 +86,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "max-memory", Title: settings.Search, Value: settings.Count(&s.memory, 0, mostMemory), Computed: true,
 			Doc: "memory in `MiB` that a search may take for states, 0 for any"},
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes),
-			Doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted " +
+			Doc: "if a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted " +
 				"between two commands; 0 for no second part"},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true,
 			Doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found " +
@@ -99,7 +99,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero),
 			Doc: "exit with 0 whatever is found, e.g. for a catalogue; conditions of --fail-on count all the same"},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel),
-			Doc: "strategies searched at the same time, each in memory of its own, and workers of the search where there is one " +
+			Doc: "strategies searched at the same time, each in memory of its own, and workers of the search if there is one " +
 				"strategy; 0 for one per processor"},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full),
 			Doc: "run and count every schedule instead of searching for the shortest that breaks a property"},

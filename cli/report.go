@@ -35,7 +35,7 @@ func reportCommand() *cobra.Command {
 		Use:   "report record...",
 		Short: "Make the report again from the records of earlier runs, as one page and as text",
 		Long: "Reads what run, sim and explore left, files or whole directories, and writes one report\n" +
-			"about all of it: a page for a browser, with plots and charts in it, and beside it the\n" +
+			"about all of it: a page for a browser, with plots and charts in it, and next to it the\n" +
 			"tables as text. The page loads nothing from elsewhere. A single record's tables are\n" +
 			"printed too, as its run did.",
 		Example: "  quotabench report quotabench-results/20261122T163240.000Z\n" +
@@ -75,7 +75,7 @@ func reportCommand() *cobra.Command {
 	}
 	s = settings.New(cmd, []settings.Setting{
 		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file"), Doc: "write the page to this `file`, and the " +
-			"text beside it"},
+			"text next to it"},
 		group.Bound(&maxBound),
 		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
 	})

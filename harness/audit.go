@@ -104,7 +104,7 @@ func (j *judgement) auditWorkload() {
 		case !w.Crosses || j.verdict.Crossings > 0:
 		case r.Issued > 0 && j.Counts.Prescribed.Total() == r.Issued:
 			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: "+
-				"nothing was admitted, so that the leak of 0 says nothing")
+				"nothing was admitted, so the leak of 0 says nothing")
 		case j.asked > j.Policy.Limit && j.results() > 0:
 			j.note("limit-never-crossed", fmt.Sprintf("no subject was asked for more than its limit of %s except by requests that "+
 				"ended in an error of the strategy, %d in all: nothing could leak",

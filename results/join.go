@@ -55,7 +55,7 @@ func join(shards []*Run) (Run, error) {
 	var paced []*Run
 	for _, r := range shards {
 		if r.Paced == nil {
-			return Run{}, errors.New("one shard has an open loop beside the closed one, and another has none")
+			return Run{}, errors.New("one shard has an open loop next to the closed one, and another has none")
 		}
 		paced = append(paced, r.Paced)
 	}

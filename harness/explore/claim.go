@@ -126,8 +126,7 @@ func (s *search) claim(r *Result) string {
 		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
 	}
 	if r.Asks > 0 {
-		faults += fmt.Sprintf(", then, where fewer than %d are left and no call was held up, one more client that asks until it "+
-			"is rejected", r.Asks)
+		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no call was held up)", r.Asks)
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {

@@ -53,7 +53,7 @@ func (c Cores) place(g *ground) results.Placement {
 	case len(g.stores) == 0:
 		return g.shared("no store is needed")
 	case here == 0:
-		return g.shared("no server of this strategy runs on this machine beside the harness")
+		return g.shared("no server of this strategy runs on this machine next to the harness")
 	case n < 2:
 		return g.shared("there is one core")
 	case g.open:
@@ -66,7 +66,7 @@ func (c Cores) place(g *ground) results.Placement {
 		}
 		return p
 	case ours == 0:
-		return g.split(n-1, 0, results.PlacedBeside, loops[false]+" beside a server that was running already: one core is left to it")
+		return g.split(n-1, 0, results.PlacedBeside, loops[false]+" next to a server that was running already: one core is left to it")
 	case parallel == here && n < parallelCores && c.Mode != CoresApart:
 		return g.shared(fmt.Sprintf("%s on PostgreSQL alone, which loses more on half of fewer than %d cores than it gains",
 			loops[false], parallelCores))
@@ -106,7 +106,7 @@ func (c Cores) placeOpen(g *ground, ours bool) results.Placement {
 	case !g.known:
 		return g.shared(loops[true] + " where " + cores.ErrUnsupported.Error())
 	case !ours:
-		return g.shared(loops[true] + " beside a server that was running already")
+		return g.shared(loops[true] + " next to a server that was running already")
 	case n < openCores && c.Mode != CoresApart:
 		return g.shared(fmt.Sprintf("%s on fewer than %d cores: workers, pacer and stores need them all", loops[true], openCores))
 	}

@@ -142,7 +142,7 @@ func (s *site) Provision(ctx context.Context, p *quota.Policy, grants []strategi
 		of, _ := stores.PrimaryOf(name)
 		primary, ok := s.cfg.Stores.Get(of)
 		if !ok {
-			return fmt.Errorf("%s is a replica, and this run has no primary of it: give it as NAME.replica beside NAME", name)
+			return fmt.Errorf("%s is a replica, and this run has no primary of it: give it as NAME.replica in addition to NAME", name)
 		}
 		if err := replica.CatchUp(ctx, primary); err != nil {
 			return err

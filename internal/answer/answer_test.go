@@ -127,7 +127,7 @@ func TestGroups(t *testing.T) {
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
 			r.Audit.Discard("store-evicted", results.DiscardsCorrectness, "redis evicted 3 keys")
 		}}, answer.Unusable, "its figures do not count: redis evicted 3 keys"},
-		"nothing over": {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 0 }}, answer.Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show"},
+		"nothing over": {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 0 }}, answer.Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show"},
 		"per process": {[]func(*results.Run){leak(5), declare(clause(results.LeakProperty, 5, 5, results.Kept)), func(r *results.Run) { r.PerProcess = true }},
 			answer.Bounded, "over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 5 requests per window; counts per process"},
 		"outside":       {[]func(*results.Run){func(r *results.Run) { r.Outside = true }}, answer.Enforces, "no leak in only 10 trials; measured from outside"},

@@ -74,7 +74,7 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0 && timedOut(s):
 		return set(Undecided, busyText(s))
 	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0:
-		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show")
+		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show")
 	case s.Leak.Units > 0 && (!leak.bounds() || s.Leak.WorstUnits > leak.units):
 		return set(Fails, leaks(s)+", "+leak.passed(unit))
 	case s.FalseRejects.Count > 0 && !mayReject.declared && !away:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/quota"
@@ -37,6 +38,9 @@ func exploreText(sel strategies.Selection, s *results.Search) string {
 	text := fmt.Sprintf("quotabench explore %s --policy %s --instances %d", sel, s.Policy, s.Instances)
 	if len(s.Faults) > 0 {
 		text += " --faults " + strings.ReplaceAll(list(s.Faults), " and ", ",")
+	}
+	if len(s.Properties) < len(explore.Properties()) {
+		text += " --property " + strings.ReplaceAll(list(s.Properties), " and ", ",")
 	}
 	return text
 }

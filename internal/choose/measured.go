@@ -281,12 +281,12 @@ const batch = 4
 func (c *chooser) atRate(ctx context.Context, in []*contender) error {
 	subjects := min(c.cfg.Subjects, mostSubjects)
 	if subjects < c.cfg.Subjects {
-		c.remark("measured with %s of %s subjects, so that the time is not spent on setting them up",
+		c.remark("measured with %s of %s subjects, to save the time of setting them up",
 			format.Count(subjects), format.Count(c.cfg.Subjects))
 	}
 	if rate := c.rate(); rate < c.cfg.Rate {
 		c.remark("%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, "+
-			"beside the harness; measured at %s, and nothing is said of more",
+			"next to the harness; measured at %s, and nothing is said of more",
 			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
 	}
 	all := Record{Runs: []results.Run{}}

@@ -15,7 +15,7 @@ import (
 // values of the settings with these names.
 func (s *Set) Print(w io.Writer, command string, remarks map[string]string) error {
 	var b bytes.Buffer
-	b.WriteString("# quotabench " + command + " --config FILE does this run. Flags given beside it win over it;\n" +
+	b.WriteString("# quotabench " + command + " --config FILE does this run. Flags that are given too win over it;\n" +
 		"# null leaves a value to the default. Paths are relative to the working directory.\n")
 	for _, x := range s.table {
 		if x.Shorthand || x.FlagOnly {

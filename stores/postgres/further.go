@@ -33,7 +33,7 @@ func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
 	case f.Role() == nameReplica:
 		return replicaOf(ctx, f.Main, 0, f.Options)
 	case !bare && word != "embedded":
-		return nil, fmt.Errorf("what --postgres leads to is not started here, so that no further one is: give it by --store %s=SPEC", f.Name)
+		return nil, fmt.Errorf("what --postgres leads to is not started here, so no further one is: give it by --store %s=SPEC", f.Name)
 	}
 	return stores.Opener(Open)(ctx, word, f.Options)
 }

@@ -46,7 +46,7 @@ func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
 	case word == "embedded":
 		return stores.Opener(Open)(ctx, word, f.Options)
 	case !bare:
-		return nil, fmt.Errorf("what --redis leads to is not started here, so that no further one is: give it by --store %s=SPEC", f.Name)
+		return nil, fmt.Errorf("what --redis leads to is not started here, so no further one is: give it by --store %s=SPEC", f.Name)
 	}
 	return stores.Opener(Open)(ctx, word+also, f.Options)
 }

@@ -18,6 +18,6 @@ var notes string
 func notParked(client string) map[strategies.Mode]string {
 	return map[strategies.Mode]string{
 		strategies.ModeSimulate: client + " waits on the wall clock and on goroutines of its own, which virtual time cannot stop",
-		strategies.ModeExplore:  client + " sends from goroutines of its own, so that its commands cannot be held back one by one",
+		strategies.ModeExplore:  client + " sends from goroutines of its own, so its commands cannot be held back one by one",
 	}
 }

@@ -29,7 +29,7 @@ func init() {
 		Excluded: map[strategies.Mode]string{
 			strategies.ModeSimulate: family.NotSimulated[strategies.ModeSimulate],
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
-				"so that nothing tells who waits for whom",
+				"so nothing tells who waits for whom",
 		},
 		Kinds:     family.Windowed,
 		GivesBack: true,

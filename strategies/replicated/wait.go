@@ -60,7 +60,7 @@ var redisWaitMeta = strategies.Meta{
 			return nil, err
 		}
 		if _, ok := c.redis.(*redis.ClusterClient); ok {
-			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does " +
+			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so a cluster does " +
 				"not know which of its servers is meant")
 		}
 		s := &redisWait{counter: c, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}

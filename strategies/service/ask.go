@@ -37,7 +37,7 @@ type asker struct {
 // errSentAgain is a decision that may not be the only one: Go's client repeats a GET if
 // a connection that was in use before ends without an answer.
 var errSentAgain = errors.New("a connection ended before its answer and the request was sent again, " +
-	"so that the service may have counted it twice; keep-alive=false avoids that")
+	"so the service may have counted it twice; keep-alive=false avoids that")
 
 // ask sends one request, and makes a decision of the answer.
 func (a *asker) ask(ctx context.Context, template string, req quota.Request) (quota.Decision, error) {

@@ -81,7 +81,7 @@ func drawSchedules(rows []scheduleRow, f results.File, all []series, notes strin
 	x := &t.charts[0]
 	x.X.Label.Text = "share that leaks, in %"
 	linearAxis(&x.X, []float64{100})
-	desc := "Share of leaking schedules beside the share of trials that leaked:"
+	desc := "Share of leaking schedules next to the share of trials that leaked:"
 	for _, r := range rows {
 		at, glyph := t.row(r.name, false), scheduleGlyph
 		if r.partial {

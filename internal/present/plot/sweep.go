@@ -199,7 +199,7 @@ func (s *sweepPlot) line(name string, all *results.SweepSeries, q *Quantity) {
 
 // note says what whiskers and rules are.
 func (s *sweepPlot) note(q *Quantity) string {
-	note := "Whiskers: interval over rounds, their range where fewer than 6 count."
+	note := "Whiskers: interval over rounds, their range if fewer than 6 count."
 	switch q.Name {
 	case QuantityP99.Name:
 		note = "Whiskers: interval over rounds, if 6 or more are kept."

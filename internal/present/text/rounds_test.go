@@ -32,9 +32,9 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 	}{
 		"none left out": {24, after(24), []string{"24 of each strategy; " + pooled + brackets, "SPEED", "rounds kept: 24 of 24"}},
 		"ten left out":  {24, after(14), []string{brackets, "rounds kept: 14 of 24"}},
-		"three left": {24, after(3), []string{"no strategy has a p99, so that there are no brackets", "rounds kept: 3 of 24", "n/m not measurable here",
+		"three left": {24, after(3), []string{"no strategy has a p99, so there are no brackets", "rounds kept: 3 of 24", "n/m not measurable here",
 			"1.05 commands per decision, p99 not measurable here."}},
-		"few": {3, after(3), []string{pooled + "fewer than 6 rounds are kept, so that there are no brackets", "rounds kept: 3 of 3"}},
+		"few": {3, after(3), []string{pooled + "fewer than 6 rounds are kept, so there are no brackets", "rounds kept: 3 of 3"}},
 		"one": {1, after(1), []string{"one round says nothing about how much figures vary", "rounds kept: 1 of 1"}},
 		"one strategy began later": {8, func(r *results.Run) {
 			if r.Repetition > 6 && r.Strategy == "incr-expire" {

@@ -77,7 +77,7 @@ func speedColumns(first *results.Summary, bare, simulated bool) []column {
 // plainOne says which kind the bare client is, if strategies have another.
 func plainOne(group []results.Summary) string {
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Params.Client != "" }) {
-		return " (the plain client, beside every strategy)"
+		return " (the plain client, next to every strategy)"
 	}
 	return ""
 }
@@ -89,7 +89,7 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	all[len(all)-1].Left = true
 	note := "rounds kept: " + keptOf(group, (*results.Summary).AtRate)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
-		note += "; saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration"
+		note += "; saturated: the backlog kept growing, so response times measure the queue, and grow with the duration"
 	}
 	const title = "SCHEDULING DELAY  how late requests started, medians over kept rounds; " +
 		"backlog: how many were due and waited, in the worst round"

@@ -61,7 +61,7 @@ func TestTableSaysWhatMatters(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"core": {"0 of 10,000 (≤ 0.030 %)", "BROKEN", "rounds kept: 10 of 10", "95 % confidence", "process 7.0.15", "fsync on", "seed 42", "memory-deque: policy",
 			"pg-check (1 of 10 rounds)", "-1 after jobs"},
-		"few":       {"interrupted", "fewer than 6 rounds are kept, so that there are no brackets", "rounds kept: 3 of 3"},
+		"few":       {"interrupted", "fewer than 6 rounds are kept, so there are no brackets", "rounds kept: 3 of 3"},
 		"open":      {"intended start", "open loop, poisson at 5,000 requests/s", "saturated", "rounds kept: 6 of 7", "line 8899: unterminated user agent, used"},
 		"simulated": {"SIMULATED", "MODELLED LATENCY", "(modelled)", "modelled p99", "0.40m", "not to PostgreSQL"},
 		"odd":       {"invalid", "INVALID history-overflow", "TIMINGS histogram-overflow", "12 requests failed|72 requests failed", "stalls: unreliable", "n/m not measurable here"},

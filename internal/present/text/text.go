@@ -192,9 +192,9 @@ func bracketsText(group []results.Summary) string {
 	case intervals:
 		return "brackets are intervals of about 95 % confidence, from a bootstrap over rounds"
 	case figures:
-		return "fewer than 6 rounds are kept, so that there are no brackets"
+		return "fewer than 6 rounds are kept, so there are no brackets"
 	default:
-		return "no strategy has a p99, so that there are no brackets"
+		return "no strategy has a p99, so there are no brackets"
 	}
 }
 

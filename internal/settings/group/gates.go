@@ -39,7 +39,7 @@ func (s *Settings) Enforced() []settings.Setting { return []settings.Setting{Bou
 func (s *Settings) Conditions() []settings.Setting {
 	return []settings.Setting{{Name: "fail-on", Common: true, Title: settings.Gates, Value: settings.List(&s.FailOn),
 		Complete: cobra.NoFileCompletions, Computed: true,
-		Doc: "exit with 1 where a `condition` on a figure holds, e.g. " + by(s, "leak>0 or p99/reference>1.2",
+		Doc: "exit with 1 if a `condition` on a figure holds, e.g. " + by(s, "leak>0 or p99/reference>1.2",
 			texts{Explore: "leak or steps<9"}) +
 			" (docs/comparing.md lists the figures); may be repeated"}}
 }
@@ -56,7 +56,7 @@ func (s *Settings) Other() []settings.Setting {
 	return []settings.Setting{{Name: "against", Common: true, Title: settings.Gates, Value: settings.Named(&s.Against,
 		"the path of a program"),
 		Computed: true,
-		Doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this " +
+		Doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 if this " +
 			"one is worse; " +
 			"what is slower is measured again before it counts"}}
 }

@@ -45,8 +45,8 @@ func (s *Settings) Load() []settings.Setting {
 		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true,
 			Doc: modes + by(s, "; both: throughput and leaks from a closed loop, latency from an open one (default both; open for "+
 				"workloads that are)", texts{
-				Sweep: "; both: an open loop at --rate beside each closed one, for latency (default closed, both with --rate, " +
-					"open where the rate varies and for workloads that are)",
+				Sweep: "; both: an open loop at --rate next to each closed one, for latency (default closed, both with --rate, " +
+					"open if the rate varies and for workloads that are)",
 				Sim: " (default open with --rate and for workloads that are, else closed)",
 			})},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue(),
