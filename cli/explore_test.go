@@ -138,6 +138,10 @@ func TestExploreReplay(t *testing.T) {
 	if o = call(t.Context(), "explore", "--replay", token, "--exit-zero"); o.code != ExitOK {
 		t.Errorf("--exit-zero: exit %d: %s", o.code, o.stderr)
 	}
+	const ofAnother = "qb2.SkOGNYJ4HatncLuNEsuVagEBAAD__w" // of check-then-set, which is not registered here
+	if o = call(t.Context(), "explore", "--replay", ofAnother); o.code != ExitUsage || !strings.Contains(o.stderr, "go run . explore --replay TOKEN") {
+		t.Errorf("of another program: exit %d: %s", o.code, o.stderr)
+	}
 	storetest.Redis(t) // skips if there is none
 	for _, args := range [][]string{{"--replay", token}, {"liar", "--property", "leak"}} {
 		o = call(t.Context(), append([]string{"explore", "--redis", "process"}, args...)...)

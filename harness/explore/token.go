@@ -172,7 +172,7 @@ func unpack(text string) (t ticket, err error) {
 func (t *ticket) selection() (sel strategies.Selection, err error) {
 	chosen, err := strategies.Parse(t.Strategy)
 	if err != nil {
-		return sel, fmt.Errorf("%w; where the strategy is registered elsewhere, give it to ReplayOf", err)
+		return sel, fmt.Errorf("%w; if it is registered in your own program, replay it there: go run . explore --replay TOKEN", err)
 	}
 	if len(chosen) != 1 {
 		return sel, ErrToken

@@ -93,7 +93,14 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
 	on := explore.Target{Isolate: x.Isolates}
-	if sel, err := explore.TokenStrategy(token); err == nil && explore.OnPostgres(sel) {
+	sel, err := explore.TokenStrategy(token)
+	switch {
+	case errors.Is(err, explore.ErrToken):
+		return nil, err
+	case err != nil:
+		return nil, exit.With(exit.Usage, err)
+	}
+	if explore.OnPostgres(sel) {
 		if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
 			return nil, err
 		}
