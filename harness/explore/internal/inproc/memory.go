@@ -108,9 +108,9 @@ type place struct {
 // manyPlaces is how many are looked through one by one at most.
 const manyPlaces = 24
 
-// What stands for a place that was left out, and, with its number added, for one that
-// was visited.
-const leftOut, visited = 1, 2
+// What stands for a place that was left out, for one that follows, and, with its number
+// added, for one that was visited. No place is 0.
+const leftOut, follows, visited = 1, 2, 3
 
 func (s *visits) len() int { return len(s.list) }
 

@@ -97,7 +97,7 @@ func TestFingerprintSeesEveryChange(t *testing.T) {
 // What is told apart although its bytes are the same: values of other types behind an
 // interface, and which of two equal objects a pointer leads to.
 func TestFingerprintTellsApart(t *testing.T) {
-	x, y := &inner{1}, &inner{1}
+	x, y, m := &inner{1}, &inner{1}, map[string]int{}
 	for name, pair := range map[string][2]any{
 		"types of structs":    {closed{1}, opened{1}},
 		"types of pointers":   {&closed{1}, &opened{1}},
@@ -106,6 +106,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 		"none and nothing":    {nil, empty{}},
 		"functions and none":  {nil, func() {}},
 		"the object":          {[]*inner{x, y, x}, []*inner{x, y, y}},
+		"the map":             {[]map[string]int{m, m}, []map[string]int{m, {}}},
 	} {
 		a, b := newTiers(), newTiers()
 		a.any, b.any = pair[0], pair[1]

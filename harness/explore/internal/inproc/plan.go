@@ -113,6 +113,7 @@ func (m *memory) pointer(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 			m.d.Num(n)
 			return
 		}
+		m.d.Num(follows) // else a pointer to zero would look like none
 		to.hash(m, p)
 	}
 }
@@ -201,6 +202,7 @@ func (m *memory) slice(t reflect.Type) func(*memory, unsafe.Pointer) {
 		return func(m *memory, p unsafe.Pointer) {
 			// The bits of a Bloom filter: too many to be looked at one by one.
 			words := *(*[]uint64)(p)
+			m.d.Bool(words == nil)
 			m.d.Num(uint64(len(words)))
 			for i, word := range words {
 				if word != 0 {
@@ -214,6 +216,7 @@ func (m *memory) slice(t reflect.Type) func(*memory, unsafe.Pointer) {
 	return func(m *memory, p unsafe.Pointer) {
 		// Length and array of a slice of any type lie where they do in one of bytes.
 		s := *(*[]byte)(p)
+		m.d.Bool(s == nil)
 		m.list(each, size, len(s), unsafe.Pointer(unsafe.SliceData(s)))
 	}
 }
@@ -243,12 +246,11 @@ func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 			m.d.Num(0)
 			return
 		}
-		before := m.seen.len()
 		if n, old := m.seen.visit(v.UnsafePointer(), own); old {
 			m.d.Num(n)
 			return
 		}
-		defer m.seen.forget(before)
+		m.d.Num(follows)
 		m.d.Num(uint64(v.Len()))
 		within := m.seen.len()
 		outer := m.d
