@@ -70,7 +70,8 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 		r := oracle.Judge(cfg, t.Events())
 		asRolling = &r
 	}
-	return promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, promise.Verdicts{Own: own, Stores: &v, Rolling: asRolling})
+	by := promise.Verdicts{Own: own, Stores: &v, Rolling: asRolling}
+	return promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, by)
 }
 
 // promisesRolling reports whether a clause speaks about rolling windows although

@@ -30,7 +30,7 @@ func (p *pass) audit() {
 		p.auditStore(st)
 	}
 	if p.s.strays > 0 {
-		p.discard("keys-under-prefix", results.DiscardsCorrectness, "%d keys existed under this run's prefix before its first request", p.s.strays)
+		p.discard("keys-under-prefix", results.DiscardsCorrectness, "%d keys were under this run's prefix before its first request", p.s.strays)
 	}
 	p.auditTimings()
 }

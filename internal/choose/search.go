@@ -74,8 +74,8 @@ func (x *contender) searched(s *searched, cut bool) {
 		x.caveats = append(x.caveats, "not searched: the time for that was up")
 		return
 	}
-	text := fmt.Sprintf("with %d clients: no order of their commands leaks, in %s of %s", clients, format.Plural(int64(s.states), "state", "states"),
-		format.Plural(int64(len(s.all)), "search", "searches"))
+	text := fmt.Sprintf("with %d clients: no order of their commands leaks, in %s of %s", clients,
+		format.Plural(int64(s.states), "state", "states"), format.Plural(int64(len(s.all)), "search", "searches"))
 	if s.last.Store != "" {
 		text = fmt.Sprintf("with %d clients: no order of their statements leaks, in %s on a real PostgreSQL", clients,
 			format.Plural(s.last.Runs, "schedule", "schedules"))

@@ -208,7 +208,8 @@ func (b *book) hold(faults ...quota.Fault) {
 		rolling = &v
 	}
 	params := b.params(own)
-	for _, c := range promise.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, promise.Verdicts{Own: &own, Stores: &own, Rolling: rolling}) {
+	by := promise.Verdicts{Own: &own, Stores: &own, Rolling: rolling}
+	for _, c := range promise.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, by) {
 		if c.Verdict == results.Broken {
 			b.Errorf("%s window, limit %d: the worst subject has a %s of %s; the guarantee %s allows %d",
 				b.policy.Window.Kind, b.policy.Limit, c.Property, format.Units(c.Certain, "units"), c.Formula, c.Bound)

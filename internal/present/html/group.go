@@ -21,7 +21,8 @@ type groupView struct {
 // shapes and classes of the groups, for readers who do not tell colours apart.
 var shapes = map[answer.Group][2]string{
 	answer.Enforces: {"enforces", "●"}, answer.Bounded: {"bounded", "◆"}, answer.Undecided: {"bounded", "◇"},
-	answer.Loose: {"bounded", "▽"}, answer.Fails: {"fails", "▲"}, answer.Unusable: {"unusable", "✕"}, answer.Baseline: {"baseline", "○"},
+	answer.Loose: {"bounded", "▽"}, answer.Fails: {"fails", "▲"}, answer.Unusable: {"unusable", "✕"},
+	answer.Baseline: {"baseline", "○"},
 }
 
 func groupOf(g answer.Group) groupView {
