@@ -46,7 +46,7 @@ func TestReplayOfWhatIsNotRegistered(t *testing.T) {
 	if err != nil || !again.Broken || again.Policy != "our-calls" {
 		t.Errorf("here: %+v, %v", again, err)
 	}
-	if _, err := explore.Replay(t.Context(), f.Token, explore.Target{}); err == nil || !strings.Contains(err.Error(), "ReplayOf") {
+	if _, err := explore.Replay(t.Context(), f.Token, explore.Target{}); err == nil || !strings.Contains(err.Error(), "your own program") {
 		t.Errorf("without the strategy: %v", err)
 	}
 	if _, err := explore.ReplayOf(t.Context(), choose(t, "exact"), f.Token, explore.Target{}); err == nil || !strings.Contains(err.Error(), "planted") {
