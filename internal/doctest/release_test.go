@@ -17,9 +17,13 @@ type release struct {
 		Env, Goos, Goarch, Flags, Ldflags []string
 	}
 	Archives []struct {
-		Files []struct{ Src, Dst string }
+		Files  []struct{ Src, Dst string }
+		Folder string `yaml:"wrap_in_directory"`
 	}
-	Casks []struct{ Manpages []string } `yaml:"homebrew_casks"`
+	Casks []struct {
+		Binary   string
+		Manpages []string
+	} `yaml:"homebrew_casks"`
 }
 
 // TestRelease checks the configuration of releases against the program, the script that
@@ -36,6 +40,11 @@ func TestRelease(t *testing.T) {
 	}
 	if len(r.Builds) != 2 || len(r.Archives) != 2 || len(r.Casks) != 1 || len(r.Before.Hooks) != 1 {
 		t.Fatalf("%+v", r)
+	}
+	// A cask has one text for all systems.
+	folder, cask := r.Archives[0].Folder, r.Casks[0]
+	if strings.Contains(folder, ".Os") || cask.Binary != folder+"/quotabench" || !slices.Equal(cask.Manpages, []string{folder + "/man/quotabench.1"}) {
+		t.Errorf("the cask names %q and %q, and the folder in the archives is %q", cask.Binary, cask.Manpages, folder)
 	}
 	for _, b := range r.Builds {
 		if got := strings.Join(slices.Concat(b.Goos, b.Goarch), " "); got != "linux darwin windows amd64 arm64" {
@@ -57,7 +66,7 @@ func TestRelease(t *testing.T) {
 	makefile := read("Makefile")
 	recipe := regexp.MustCompile(`(?m)^man:.*\n(?:\t.*\n)+`).FindString(makefile)
 	if recipe == "" || r.Before.Hooks[0] != "make man" {
-		t.Fatalf("what lies beside the program is written by %q", r.Before.Hooks)
+		t.Fatalf("what lies next to the program is written by %q", r.Before.Hooks)
 	}
 	for _, f := range r.Archives[0].Files {
 		folder := path.Dir(f.Src)
