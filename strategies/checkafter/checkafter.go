@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -118,7 +117,7 @@ func (s *checkAfter) Refund(ctx context.Context, r quota.Reservation) error {
 		return family.ErrNoReservation
 	}
 	err := s.redis.DecrBy(ctx, s.key(r.Request.Policy.Name, r.Request.Subject), r.Request.Units).Err()
-	return format.Wrapf(err, "deleting a file of %s", r.Request.Subject)
+	return family.Wrapf(err, "deleting a file of %s", r.Request.Subject)
 }
 
 // Used implements [strategies.Viewer].

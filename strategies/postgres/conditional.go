@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -46,7 +45,7 @@ func (c *conditional) charge(ctx context.Context, req quota.Request, window int6
 	for range 2 {
 		used, charged, err := number(ctx, c.pool, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
 		if err != nil || charged {
-			return p.Limit - used, charged, format.Wrapf(err, "charge")
+			return p.Limit - used, charged, family.Wrapf(err, "charge")
 		}
 		used, known, err := number(ctx, c.pool, sqlWindowUsed, req.Subject, p, window)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -95,7 +94,7 @@ func (o *optimistic) read(ctx context.Context, req quota.Request, window int64) 
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, 0, false, nil
 	}
-	return used, version, err == nil, format.Wrapf(err, "read count and version")
+	return used, version, err == nil, family.Wrapf(err, "read count and version")
 }
 
 // Measures implements strategies.Meter. Retries per success are the first divided

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // doubt is a transaction of which it is not known what became of it.
@@ -104,7 +104,7 @@ func (p *party) finish(ctx context.Context, how string, number int64) error {
 	if errors.As(err, &pg) && pg.Code == "42704" { // undefined object
 		return nil
 	}
-	return format.Wrapf(err, "%s: %s PREPARED", p.tier, how)
+	return family.Wrapf(err, "%s: %s PREPARED", p.tier, how)
 }
 
 // prepared are the numbers of this instance's transactions that are prepared.

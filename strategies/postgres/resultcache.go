@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // query is the key of a kept result: the arguments of the one statement that is
@@ -99,12 +99,12 @@ func (r *redisCache) get(ctx context.Context, q query) (remaining, generation in
 	if errors.Is(err, redis.Nil) {
 		return 0, generation, false, nil
 	}
-	return remaining, generation, err == nil, format.Wrapf(err, "ask the cache")
+	return remaining, generation, err == nil, family.Wrapf(err, "ask the cache")
 }
 
 func (r *redisCache) put(ctx context.Context, q query, remaining, generation int64) error {
 	err := cachePut.Run(ctx, r.client, []string{r.kept, r.generation}, field(q), remaining, strconv.FormatInt(generation, 10)).Err()
-	return format.Wrapf(err, "fill the cache")
+	return family.Wrapf(err, "fill the cache")
 }
 
 func (r *redisCache) empty(ctx context.Context) error {
@@ -113,5 +113,5 @@ func (r *redisCache) empty(ctx context.Context) error {
 		pipe.Del(ctx, r.kept)
 		return nil
 	})
-	return format.Wrapf(err, "empty the cache")
+	return family.Wrapf(err, "empty the cache")
 }

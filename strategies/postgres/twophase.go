@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -127,12 +126,12 @@ func (t *twoPhase) charge(ctx context.Context, req quota.Request, window int64) 
 			used, ok, err := number(ctx, db, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
 			if err != nil || ok {
 				left = p.Limit - used
-				return ok, format.Wrapf(err, "charge")
+				return ok, family.Wrapf(err, "charge")
 			}
 			used, known, err := number(ctx, db, sqlWindowUsed, req.Subject, p, window)
 			left = p.Limit - used
 			missing = !known || req.Units <= left
-			return false, format.Wrapf(err, "read what is used")
+			return false, family.Wrapf(err, "read what is used")
 		})
 		if err != nil || ok || !missing {
 			return left, ok, err
@@ -157,7 +156,7 @@ func (t *twoPhase) Refund(ctx context.Context, r quota.Reservation) error {
 		_, err := db.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
 		return true, err
 	})
-	return format.Wrapf(err, "refund")
+	return family.Wrapf(err, "refund")
 }
 
 // Used implements strategies.Viewer: both databases show what they hold.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -47,13 +46,13 @@ func (u *usage) now(p *quota.Policy) int64 { return p.Window.At(u.clock.Now()).I
 // no row.
 func (u *usage) remaining(ctx context.Context, s quota.Subject, p *quota.Policy, row int64) (n int64, known bool, err error) {
 	n, known, err = number(ctx, u.pool, sqlRemaining, s, p, row)
-	return n, known, format.Wrapf(err, "read what remains")
+	return n, known, family.Wrapf(err, "read what remains")
 }
 
 // firstUse makes a row with the policy's limit, unless there is one.
 func (u *usage) firstUse(ctx context.Context, s quota.Subject, p *quota.Policy, row int64) error {
 	_, err := u.pool.Exec(ctx, sqlFirstUse, string(s), p.Name, row, p.Limit)
-	return format.Wrapf(err, "insert on first use")
+	return family.Wrapf(err, "insert on first use")
 }
 
 // charge adds units to a row, or takes them away.
@@ -65,7 +64,7 @@ func (u *usage) charge(ctx context.Context, s quota.Subject, p *quota.Policy, ro
 // Refund subtracts the reserved units. It remembers nothing: a reservation that
 // is refunded twice gives its units back twice.
 func (u *usage) Refund(ctx context.Context, r quota.Reservation) error {
-	return format.Wrapf(u.charge(ctx, r.Request.Subject, r.Request.Policy, u.row(r.Window), -r.Request.Units), "refund")
+	return family.Wrapf(u.charge(ctx, r.Request.Subject, r.Request.Policy, u.row(r.Window), -r.Request.Units), "refund")
 }
 
 // Used implements strategies.Viewer.
@@ -77,7 +76,7 @@ func (u *usage) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]q
 func (u *usage) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	subjects, limits, used := family.Columns(grants)
 	_, err := u.pool.Exec(ctx, sqlProvision, p.Name, u.row(u.now(p)), subjects, used, limits)
-	return format.Wrapf(err, "provision %d subjects", len(grants))
+	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // SetLimit implements [strategies.LimitSetter], in the rows of all windows.

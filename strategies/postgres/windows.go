@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -54,7 +53,7 @@ func (w *windows) decide(ctx context.Context, req quota.Request,
 // firstUse makes the row of a subject that has none, unless another caller has.
 func firstUse(ctx context.Context, db family.DB, req quota.Request, window int64) error {
 	_, err := db.Exec(ctx, sqlWindowFirstUse, string(req.Subject), req.Policy.Name, window)
-	return format.Wrapf(err, "insert on first use")
+	return family.Wrapf(err, "insert on first use")
 }
 
 // Refund subtracts the reserved units from the window that was charged. It
@@ -66,7 +65,7 @@ func (w *windows) Refund(ctx context.Context, r quota.Reservation) error {
 		return family.ErrNoReservation
 	}
 	_, err := w.pool.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
-	return format.Wrapf(err, "refund")
+	return family.Wrapf(err, "refund")
 }
 
 // Used implements strategies.Viewer.
@@ -82,7 +81,7 @@ func (w *windows) Provision(ctx context.Context, p *quota.Policy, grants []strat
 	}
 	subjects, _, used := family.Columns(grants)
 	_, err := w.pool.Exec(ctx, sqlWindowProvision, p.Name, p.Window.At(w.clock.Now()).Index, subjects, used)
-	return format.Wrapf(err, "provision %d subjects", len(grants))
+	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // Close implements strategies.Strategy; there is nothing to release.
@@ -106,5 +105,5 @@ func number(ctx context.Context, db family.DB, sql string, s quota.Subject, p *q
 
 // reading is what PostgreSQL says that a subject has used.
 func reading(used int64, known bool, err error) ([]quota.Reading, error) {
-	return []quota.Reading{{Tier: quota.TierPostgres, Units: used, Known: known}}, format.Wrapf(err, "read what is used")
+	return []quota.Reading{{Tier: quota.TierPostgres, Units: used, Known: known}}, family.Wrapf(err, "read what is used")
 }

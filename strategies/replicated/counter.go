@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -124,7 +123,7 @@ func (c *counter) Refund(ctx context.Context, r quota.Reservation) error {
 		return family.ErrNoReservation
 	}
 	_, err := c.call(ctx, refundScript, c.key(req.Policy, r.Window, req.Subject), req.Units)
-	return format.Wrapf(err, "refund for %s", req.Subject)
+	return family.Wrapf(err, "refund for %s", req.Subject)
 }
 
 // Used implements [strategies.Viewer].

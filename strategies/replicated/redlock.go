@@ -14,7 +14,6 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -146,7 +145,7 @@ func (s *redlock) key(p *quota.Policy, subject quota.Subject) string {
 
 func (s *redlock) write(ctx context.Context, p *quota.Policy, subject quota.Subject, used int64) error {
 	err := s.redis.Set(ctx, s.key(p, subject), used, 0).Err()
-	return format.Wrapf(err, "write what %s has used", subject)
+	return family.Wrapf(err, "write what %s has used", subject)
 }
 
 // Take implements [strategies.Strategy].

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -58,7 +57,7 @@ func (p *postgresLedger) provision(ctx context.Context, policy string, grants []
 		rows, _ := tx.Query(ctx, ledgerProvisionSQL, policy, names, limits, used, initialFile) // collect returns its error
 		return collect(rows, accounts)
 	})
-	return accounts, format.Wrapf(err, "setting up %d tenants", len(grants))
+	return accounts, family.Wrapf(err, "setting up %d tenants", len(grants))
 }
 
 // collect reads rows of accounts.
@@ -90,12 +89,12 @@ func (p *postgresLedger) one(ctx context.Context, f file, sql string, more ...an
 
 func (p *postgresLedger) keep(ctx context.Context, f file, size int64) (change, error) {
 	c, err := p.one(ctx, f, ledgerKeepSQL, size)
-	return c, format.Wrapf(err, "storing file %s of %s", f.id, f.subject)
+	return c, family.Wrapf(err, "storing file %s of %s", f.id, f.subject)
 }
 
 func (p *postgresLedger) drop(ctx context.Context, f file) (change, error) {
 	c, err := p.one(ctx, f, ledgerDropSQL)
-	return c, format.Wrapf(err, "deleting file %s of %s", f.id, f.subject)
+	return c, family.Wrapf(err, "deleting file %s of %s", f.id, f.subject)
 }
 
 // many runs a statement that gives files.
@@ -109,12 +108,12 @@ func (p *postgresLedger) many(ctx context.Context, t tenant, sql string, more an
 
 func (p *postgresLedger) giveUp(ctx context.Context, t tenant, ids []string) ([]change, error) {
 	list, err := p.many(ctx, t, ledgerGiveUpSQL, ids)
-	return list, format.Wrapf(err, "giving up %d files of %s", len(ids), t.subject)
+	return list, family.Wrapf(err, "giving up %d files of %s", len(ids), t.subject)
 }
 
 func (p *postgresLedger) changes(ctx context.Context, t tenant, after int64) ([]change, error) {
 	list, err := p.many(ctx, t, ledgerChangesSQL, after)
-	return list, format.Wrapf(err, "reading the changes of %s", t.subject)
+	return list, family.Wrapf(err, "reading the changes of %s", t.subject)
 }
 
 func (p *postgresLedger) account(ctx context.Context, t tenant) (a account, ok bool, err error) {
@@ -122,7 +121,7 @@ func (p *postgresLedger) account(ctx context.Context, t tenant) (a account, ok b
 	if errors.Is(err, pgx.ErrNoRows) {
 		return a, false, nil
 	}
-	return a, err == nil, format.Wrapf(err, "reading the account of %s", t.subject)
+	return a, err == nil, family.Wrapf(err, "reading the account of %s", t.subject)
 }
 
 func (p *postgresLedger) tenants(ctx context.Context) ([]tenant, error) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -156,7 +155,7 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64) error {
 	key := s.keys.used(req.Policy.Name, req.Subject)
 	err := s.call(refundScript, ctx, s.redis, []string{key}, units).Err()
-	return format.Wrapf(err, "refunding %s", req.Subject)
+	return family.Wrapf(err, "refunding %s", req.Subject)
 }
 
 // Commit implements [strategies.Committer]: the upload is done, and its file

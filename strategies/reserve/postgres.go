@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
@@ -52,17 +51,17 @@ func (p *postgres) provision(ctx context.Context, policy string, grants []strate
 		_, err := tx.Exec(ctx, provisionSQL, policy, names, used, initialFile)
 		return err
 	})
-	return format.Wrapf(err, "setting up %d tenants", len(grants))
+	return family.Wrapf(err, "setting up %d tenants", len(grants))
 }
 
 func (p *postgres) add(ctx context.Context, f file, size int64) error {
 	_, err := p.pool.Exec(ctx, addSQL, f.policy, string(f.subject), f.id, size)
-	return format.Wrapf(err, "storing file %s of %s", f.id, f.subject)
+	return family.Wrapf(err, "storing file %s of %s", f.id, f.subject)
 }
 
 func (p *postgres) remove(ctx context.Context, f file) (size int64, ok bool, err error) {
 	size, ok, err = family.Row(ctx, p.pool, removeSQL, f.policy, string(f.subject), f.id)
-	return size, ok, format.Wrapf(err, "deleting file %s of %s", f.id, f.subject)
+	return size, ok, family.Wrapf(err, "deleting file %s of %s", f.id, f.subject)
 }
 
 func (p *postgres) tenants(ctx context.Context) ([]tenant, error) {
@@ -76,10 +75,10 @@ func listTenants(ctx context.Context, pool *pgxpool.Pool, sql string) ([]tenant,
 		err = row.Scan(&t.policy, &t.subject)
 		return t, err
 	})
-	return list, format.Wrapf(err, "listing tenants")
+	return list, family.Wrapf(err, "listing tenants")
 }
 
 func (p *postgres) stored(ctx context.Context, t tenant) (sum int64, err error) {
 	err = p.pool.QueryRow(ctx, storedSQL, t.policy, string(t.subject)).Scan(&sum)
-	return sum, format.Wrapf(err, "adding up the files of %s", t.subject)
+	return sum, family.Wrapf(err, "adding up the files of %s", t.subject)
 }

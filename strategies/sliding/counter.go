@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -89,7 +88,7 @@ func (s *slidingCounter) Refund(ctx context.Context, r quota.Reservation) error 
 	}
 	keys := s.counters(r.Request.Subject, r.Request.Policy, r.Window)[:1]
 	err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err()
-	return format.Wrapf(err, "refunding %d units", r.Request.Units)
+	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 
 // Used implements [strategies.Viewer]: what is counted in the numbered window, and

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -90,7 +89,7 @@ func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
 		entries[i] = strconv.FormatUint(r.Request.ID, 10) + ":" + strconv.Itoa(i+1)
 	}
 	err := s.redis.ZRem(ctx, s.key(r.Request.Subject, r.Request.Policy), entries...).Err()
-	return format.Wrapf(err, "refunding %d units", r.Request.Units)
+	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 
 // Used implements [strategies.Viewer].

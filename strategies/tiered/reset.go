@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // resetter knows which windows the counts belong to. An operator would have one
@@ -117,5 +117,5 @@ func (in *instance) zero(ctx context.Context, u *use) error {
 		return nil
 	}
 	err = in.redis.Del(ctx, in.overQuota()).Err()
-	return format.Wrapf(err, "forget who was over quota")
+	return family.Wrapf(err, "forget who was over quota")
 }

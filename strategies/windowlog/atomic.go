@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -98,13 +97,13 @@ func (l *atomicLog) admit(ctx context.Context, tx pgx.Tx, req quota.Request) (qu
 func (l *atomicLog) exclude(ctx context.Context, tx pgx.Tx, req quota.Request) error {
 	if l.isolation.IsoLevel == pgx.Serializable {
 		_, err := tx.Exec(ctx, "SELECT 1")
-		return format.Wrapf(err, "take a snapshot")
+		return family.Wrapf(err, "take a snapshot")
 	}
 	begun := l.clock.Now()
 	_, err := tx.Exec(ctx, sqlLock, string(req.Subject), req.Policy.Name)
 	l.waited.Add(int64(l.clock.Now().Sub(begun)))
 	l.locked.Add(1)
-	return format.Wrapf(err, "lock the subject")
+	return family.Wrapf(err, "lock the subject")
 }
 
 // conflict reports whether PostgreSQL has ended a transaction for another one's

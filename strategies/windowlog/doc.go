@@ -21,7 +21,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -88,7 +87,7 @@ func look(p *quota.Policy, now time.Time) view {
 // count returns how many rows of the window there are.
 func (v view) count(ctx context.Context, on family.DB, s quota.Subject, p *quota.Policy) (n int64, err error) {
 	n, _, err = family.Row(ctx, on, sqlCount, string(s), p.Name, v.index, v.since)
-	return n, format.Wrapf(err, "count the window's rows")
+	return n, family.Wrapf(err, "count the window's rows")
 }
 
 // admit counts the rows, and adds one if the limit leaves room for it.
@@ -130,7 +129,7 @@ func (l *log) Provision(ctx context.Context, p *quota.Policy, grants []strategie
 	subjects, _, used := family.Columns(grants)
 	v := look(p, l.clock.Now())
 	_, err := l.pool.Exec(ctx, sqlProvision, p.Name, subjects, used, v.index, v.now)
-	return format.Wrapf(err, "provision %d subjects", len(grants))
+	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // Close implements strategies.Strategy; there is nothing to release.

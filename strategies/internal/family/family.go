@@ -89,6 +89,14 @@ func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
 	return d
 }
 
+// Wrapf says what failed with an error; nil stays nil.
+func Wrapf(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
 // GaveUp reports whether the caller's context is over.
 func GaveUp(ctx context.Context, clock quota.Clock) bool {
 	if ctx.Err() != nil {

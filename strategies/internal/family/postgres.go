@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -52,7 +51,7 @@ func Ensure(ctx context.Context, pool *pgxpool.Pool, table, script string) error
 		_, err = tx.Exec(ctx, script)
 		return err
 	})
-	return format.Wrapf(err, "create table %s", table)
+	return Wrapf(err, "create table %s", table)
 }
 
 // Table is the strategy's PostgreSQL, in which the script has made the table.

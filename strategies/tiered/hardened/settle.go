@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -72,7 +71,7 @@ func (in *instance) outwait(ctx context.Context, ms int64) error {
 		return nil
 	}
 	err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond)
-	return format.Wrapf(err, "wait for instances to forget a rejection")
+	return family.Wrapf(err, "wait for instances to forget a rejection")
 }
 
 // provisionBatch bounds the scripts of one pipeline.

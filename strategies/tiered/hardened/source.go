@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -116,7 +115,7 @@ func (a *account) end() *time.Time {
 func (p *postgresSource) draw(ctx context.Context, a *account, w want) (d drawn, err error) {
 	err = p.pool.QueryRow(ctx, sqlDraw, string(a.subject), a.policy, a.window, w.units, w.whole, a.limit, a.end(),
 		w.region, w.least, w.batch, w.near).Scan(&d.granted, &d.left, &d.several)
-	return d, format.Wrapf(err, "draw %d units", w.units)
+	return d, family.Wrapf(err, "draw %d units", w.units)
 }
 
 func (p *postgresSource) enroll(ctx context.Context, region string) error {
@@ -148,7 +147,7 @@ func (p *postgresSource) giveBack(ctx context.Context, region string, list []rec
 
 func (p *postgresSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
 	_, err := p.pool.Exec(ctx, sqlSettle, string(a.subject), a.policy, a.window, int64(request), taken, held, closed, a.end())
-	return format.Wrapf(err, "settle request %d", request)
+	return family.Wrapf(err, "settle request %d", request)
 }
 
 func (p *postgresSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
