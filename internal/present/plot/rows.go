@@ -70,7 +70,11 @@ func (t *table) plot() *Plot {
 		for _, r := range t.rows {
 			c.FillText(t.style(r), vg.Point{X: c.Min.X - 10, Y: area.Y(1 - float64(r.at/t.depth))}, r.name)
 		}
-		at := vg.Point{X: c.Min.X, Y: all.Max.Y - keyHeight/2}
+		wide := vg.Length(0)
+		for _, e := range t.key {
+			wide += 18 + labelStyle.Width(e.name) + 20
+		}
+		at := vg.Point{X: min(c.Min.X, all.Max.X-wide), Y: all.Max.Y - keyHeight/2}
 		for _, e := range t.key {
 			c.DrawGlyphNoClip(e.style, vg.Point{X: at.X + 6, Y: at.Y})
 			c.FillText(labelStyle, vg.Point{X: at.X + 18, Y: at.Y}, e.name)
