@@ -177,6 +177,7 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 				return res.Found(explore.Guarantee)
 			}
 			if text, ok := slowly[m.Name]; ok {
+				cfg.MaxStates = 3000
 				if search() == nil {
 					t.Error("a bucket that fills in a tenth of a second is kept")
 				}
