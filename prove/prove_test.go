@@ -99,7 +99,7 @@ func TestPlanted(t *testing.T) {
 			}
 			m := limiter(what)
 			if way, ok := strings.CutPrefix(what, connectionsPrefix); ok {
-				o = prove.Options{Days: 1, Budget: time.Second / 4, Skip: []prove.Stage{prove.Conformance}} // whose server serves all ways
+				o = prove.Options{Days: 1, Budget: time.Second, Skip: []prove.Stage{prove.Conformance}} // whose server serves all ways
 				m = connectingLimiter(way)
 			}
 			prove.Limiter(t, m, o)
