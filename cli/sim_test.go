@@ -244,3 +244,15 @@ func TestSimLoops(t *testing.T) {
 		requireUsageError(t, call(t.Context(), append([]string{"sim", "honest"}, args...)...))
 	}
 }
+
+// TestClocksOfAPreset: fewer instances have fewer of its clocks, and that these differ is said next to the verdicts.
+func TestClocksOfAPreset(t *testing.T) {
+	testenv.Sequential(t)
+	for instances, says := range map[string]string{"4": "The instances' clocks differ by up to 2s.", "2": "The instances' clocks differ by up to 1s.", "1": ""} {
+		newPlace(t, nil)
+		o := call(t.Context(), "sim", "monthly", "--preset", presetOfItsOwn, "--instances", instances, "--requests", "1000")
+		if o.code == ExitUsage || !strings.Contains(o.stdout, says) || strings.Contains(o.stdout, "clocks differ") != (says != "") {
+			t.Errorf("%s instances: exit %d, want %q: %s%s", instances, o.code, says, o.stdout, o.stderr)
+		}
+	}
+}
