@@ -151,6 +151,23 @@ func TestSearchesOfAPolicy(t *testing.T) {
 	t.Error("no search finds the leak")
 }
 
+// The window of a limiter of others is told next to the limit, also if that is one.
+func TestWindowOfASearch(t *testing.T) {
+	m := strategies.FromFunc("partial", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		return &partial{rdb: strategies.Redis(env), limit: p.Limit}, nil
+	})
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int64{1, 2} {
+		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "10 calls per fixed 1m"), Limit: limit, Properties: []explore.Property{explore.Leak}})
+		if err != nil || r.Limit != limit || r.Window != "per fixed 1m" {
+			t.Errorf("limit %d: %+v, %v", limit, r, err)
+		}
+	}
+}
+
 // weighs counts the window before by the share of it that is left. Its defect: that is cut to a whole number.
 type weighs struct {
 	env    strategies.Env

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -168,6 +169,22 @@ func TestDiscardedResponse(t *testing.T) {
 	var m figures.Notes
 	if response, service := m.Percentile(s.Response.P50), m.Percentile(s.Service.P50); response != "n/m" || service == "n/m" {
 		t.Errorf("response %q, service %q; want no figure of the first alone", response, service)
+	}
+}
+
+// TestWhatDisturbedIsTold: a terminal shows the first finding on timings, and how many findings there are.
+func TestWhatDisturbedIsTold(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	f.Runs[0].Audit.Discard("cpu-steal", results.DiscardsRound, "3.0 % was stolen")
+	f.Runs[0].Audit.Discard("meter-lost", results.DiscardsNothing, "a connection was lost")
+	f.Summaries = nil
+	var b strings.Builder
+	if err := Brief(&b, layout.Page{}, f); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(b.String()), " ")
+	if want := "1 finding on timings and 1 note: see report.txt or --verbose. On timings: 3.0 % was stolen"; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, b.String())
 	}
 }
 
