@@ -149,7 +149,7 @@ func (m *Mini) dial() net.Conn {
 	out := new(bytes.Buffer)
 	w := bufio.NewWriterSize(out, 512)
 	peer := server.NewPeer(w)
-	resets := m.resets
+	resets := 0 // the run that the connection has been used in
 	return resp.NewConn(out, func(args []string) {
 		before := out.Len()
 		if resets != m.resets { // what the connection watched belongs to an earlier run

@@ -78,8 +78,9 @@ func Client(r Redis) *redis.Client { return Watched(r, Pool, func() error { retu
 // a WATCH keep a connection.
 const Pool = 4096
 
-// Watched is a Client with so many connections, which ask leave when they are opened and before
-// they send something. An error is the answer: what is sent did not come by the hooks, perhaps.
+// Watched is a Client with so many connections, which ask leave before they send something. An
+// error is the answer: what is sent did not come by the hooks, perhaps. A pool opens connections
+// on goroutines of its own, which reaches nothing of r.
 func Watched(r Redis, pool int, leave func() error) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:          "memory",
@@ -95,7 +96,7 @@ func Watched(r Redis, pool int, leave func() error) *redis.Client {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
-			return watched{r.dial(), leave}, leave()
+			return watched{r.dial(), leave}, nil
 		},
 	})
 }

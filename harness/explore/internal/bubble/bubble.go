@@ -66,8 +66,8 @@ type Engine struct {
 	direct atomic.Bool
 	// effects are carried out one at a time.
 	effects sync.Mutex
-	// inside is the goroutine that the client carries an effect out on, which may dial
-	// and greet; 0 for none.
+	// inside is the goroutine that the client carries an effect out on, which may greet;
+	// 0 for none.
 	inside atomic.Uint64
 	news   chan struct{}
 

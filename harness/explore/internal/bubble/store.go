@@ -16,7 +16,7 @@ const mostConnections = 64
 func (e *Engine) client(in *instance) redis.UniversalClient {
 	for len(in.clients) <= in.lives {
 		c := memredis.Watched(e.redis, mostConnections, func() error {
-			if e.inside.Load() == 0 { // a pool begins a connection on a goroutine of its own
+			if !e.within() {
 				return e.Witness.Past()
 			}
 			return nil

@@ -40,7 +40,7 @@ func (t *memoryStore) watch(w *Engine) {
 
 func (t *memoryStore) watched(w *Engine) *redis.Client {
 	rdb := memredis.Watched(t.redis, mostConnections, func() error {
-		if !t.inside.Load() {
+		if !t.inside.Load() || !w.known && w.s.OnOwn() {
 			return w.Witness.Past()
 		}
 		return nil
