@@ -39,7 +39,7 @@ var policyText = regexp.MustCompile(`^([0-9]+)[ -]([^ ]+?)[ -](?:` +
 func ParsePolicy(text string) (Policy, error) {
 	m := policyText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
 	if m == nil {
-		return Policy{}, fmt.Errorf("policy %q is not of the form %s", text, policyForms)
+		return Policy{}, unreadable(text)
 	}
 	p := Policy{Unit: m[2]}
 	var errs [6]error
@@ -84,6 +84,23 @@ func ParsePolicy(text string) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy %q: %s", text, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return p, nil
+}
+
+// plainText is a policy that does not say what kind of window it has.
+var plainText = regexp.MustCompile(`^([0-9]+) ([^ ]+) per (second|minute|hour|day|week|month)$`)
+
+func unreadable(text string) error {
+	m := plainText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	if m == nil {
+		return fmt.Errorf("policy %q is not of the form %s", text, policyForms)
+	}
+	what := m[1] + " " + m[2]
+	length, ok := map[string]string{"second": "1s", "minute": "1m", "hour": "1h", "day": "1d", "week": "7d"}[m[3]]
+	if !ok {
+		return fmt.Errorf("policy %q does not say which kind of window: give %q or %q", text, what+" per calendar month", what+" per rolling 30d")
+	}
+	return fmt.Errorf("policy %q does not say which kind of window: give %q, %q or %q", text, what+" per fixed "+length,
+		what+" per rolling "+length, what+" refilling "+m[1]+" per "+length)
 }
 
 // ParseLength reads a Go duration, or a number of days such as 7d.

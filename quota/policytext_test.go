@@ -1,7 +1,9 @@
 package quota
 
 import (
+	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +79,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"20":                                                "is not of the form",
 		"20 links":                                          "is not of the form",
-		"20 links per month":                                "is not of the form",
+		"20 links per month":                                `does not say which kind of window: give "20 links per calendar month" or`,
 		"20 short links per calendar month":                 "is not of the form",
 		"20 links per rolling":                              "is not of the form",
 		"20 links per calendar month, more":                 "is not of the form",
@@ -201,5 +203,21 @@ func TestRegisterPolicy(t *testing.T) {
 	}
 	if _, err := LookupPolicy("logon"); err == nil || !strings.Contains(err.Error(), "did you mean login?") {
 		t.Errorf("a name nearby: %v", err)
+	}
+}
+
+// What is proposed instead of a policy without a kind of window is a policy.
+func TestProposedPolicies(t *testing.T) {
+	for _, length := range []string{"second", "minute", "hour", "day", "week", "month"} {
+		_, err := ParsePolicy("100 calls per " + length)
+		proposed := regexp.MustCompile(`"[^"]+"`).FindAllString(fmt.Sprint(err), -1)
+		if len(proposed) < 3 {
+			t.Fatalf("per %s: %v", length, err)
+		}
+		for _, text := range proposed[1:] {
+			if _, err := ParsePolicy(strings.Trim(text, `"`)); err != nil {
+				t.Errorf("per %s: %v", length, err)
+			}
+		}
 	}
 }
