@@ -295,6 +295,16 @@ func (a *Audit) Has(code string) bool {
 	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })
 }
 
+// Discarded is the first finding that takes the correctness figures back, in words; "" if none does.
+func (a *Audit) Discarded() string {
+	for _, r := range a.Reasons {
+		if r.Discards == DiscardsCorrectness {
+			return r.Detail
+		}
+	}
+	return ""
+}
+
 // ResponseValid reports whether the response times of this run count.
 func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.discards(DiscardsResponse) }
 

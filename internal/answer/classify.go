@@ -66,7 +66,7 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	case s.Form == results.FormBaseline:
 		return set(Baseline, "marks the floor or the ceiling")
 	case !s.Counts():
-		return set(Unusable, "its figures do not count: "+discarded(s))
+		return set(Unusable, "its figures do not count: "+s.Audit.Discarded())
 	case errorsPct(s, false) > mostErrors:
 		return set(Unusable, failing(s))
 	case s.FalseRejects.PctOfValid >= mostRejected:
@@ -279,16 +279,6 @@ func failing(s *results.Summary) string {
 // says why the strategy cannot be used.
 func FailsAlways(s *results.Summary) bool {
 	return s.FirstError != "" && results.Percent(s.Errors, s.Issued) >= mostRejected
-}
-
-// discarded is the first finding that takes the correctness figures back.
-func discarded(s *results.Summary) string {
-	for _, r := range s.Audit.Reasons {
-		if r.Discards == results.DiscardsCorrectness {
-			return r.Detail
-		}
-	}
-	return "the audit gives no reason"
 }
 
 func violated(s *results.Summary) *results.Clause {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -117,7 +118,8 @@ func (s *Setting) command(x *Strategy) string {
 		limit = policy.Limit
 	}
 	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
-		limit = min(limit, hotKeyLimit*slices.Max(append([]int64{1}, policy.Costs...)))
+		policy.Limit = limit
+		limit = likely.Crossed(policy).Limit
 	}
 	add(p.Limit != limit, "limit", p.Limit)
 	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
@@ -141,9 +143,6 @@ const (
 	defaultPolicy   = "agent-api"
 	defaultWorkload = "hot-key"
 	defaultWorkers  = 50
-	// hotKeyLimit is the largest limit that the workload gives a listed policy, in
-	// requests of the largest cost.
-	hotKeyLimit = 50
 )
 
 // word puts a word in quotes if a shell would take it apart.

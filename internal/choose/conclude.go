@@ -25,7 +25,7 @@ func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
 		x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
 		return
 	case !s.Counts():
-		x.caveats = append(x.caveats, "its run "+where+" does not count: "+firstDiscarded(s))
+		x.caveats = append(x.caveats, "its run "+where+" does not count: "+s.Audit.Discarded())
 		return
 	}
 	if against := c.breaks(s); against != "" {

@@ -34,13 +34,3 @@ func holds(s *results.Summary) string {
 		return "no leak in " + format.Plural(s.Leak.Trials, "trial", "trials")
 	}
 }
-
-// firstDiscarded is the first finding that takes the correctness figures back.
-func firstDiscarded(s *results.Summary) string {
-	for _, r := range s.Audit.Reasons {
-		if r.Discards == results.DiscardsCorrectness {
-			return r.Detail
-		}
-	}
-	return "the audit discarded it"
-}

@@ -128,7 +128,7 @@ func (c *chooser) judge(x *contender, s *results.Summary, command, where string)
 		x.leave("the time for the runs was up before it was measured "+where, command)
 		return
 	case !s.Counts():
-		x.leave("its run "+where+" does not count: "+firstDiscarded(s), command)
+		x.leave("its run "+where+" does not count: "+s.Audit.Discarded(), command)
 		return
 	}
 	if against := c.breaks(s); against != "" {
@@ -186,7 +186,7 @@ func (c *chooser) boundaries(ctx context.Context, in []*contender) error {
 		case s == nil:
 			x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
 		case !s.Counts():
-			x.caveats = append(x.caveats, "its run "+where+" does not count: "+firstDiscarded(s))
+			x.caveats = append(x.caveats, "its run "+where+" does not count: "+s.Audit.Discarded())
 		default:
 			c.judge(x, s, runText(x.sel, &cfg), where)
 		}
@@ -254,7 +254,7 @@ func (c *chooser) afterOutage(x *contender, s *results.Summary, command string) 
 		x.leave("the time for the runs was up before Redis was taken away from it", command)
 		return
 	case !s.Counts():
-		x.leave("its run with an outage does not count: "+firstDiscarded(s), command)
+		x.leave("its run with an outage does not count: "+s.Audit.Discarded(), command)
 		return
 	}
 	failed, rejected := results.Percent(s.Errors, s.Issued), s.FalseRejects.PctOfValid

@@ -228,7 +228,7 @@ func (c *chooser) deployed(x *contender, shared bool) string {
 func (c *chooser) verdict(s *results.Summary, command, deployment string) (v simulated) {
 	e := results.Evidence{Kind: results.EvidenceSimulated, Command: command}
 	if !s.Counts() {
-		v.supports, v.invalid = e, firstDiscarded(s)
+		v.supports, v.invalid = e, s.Audit.Discarded()
 		return v
 	}
 	v.modelled = int64(s.Latency().P99.Value)
