@@ -23,6 +23,7 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -59,7 +60,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	isolates = true
 	ctx, stop := withSignals(context.Background(), stderr)
 	defer stop()
-	return execute(ctx, args, stdout, stderr)
+	code := execute(ctx, args, stdout, stderr)
+	if by := version.GoRun(); by != "" && terminal.Is(stdout) {
+		fmt.Fprintf(stderr, "In a command that is printed here, write %q for \"quotabench\".\n", by)
+	}
+	return code
 }
 
 // isolates is set if this program serves searches and simulations in processes of

@@ -3,6 +3,8 @@ package version
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 )
@@ -62,6 +64,17 @@ func Date() string {
 		return cmp.Or(releaseDate, buildSetting(info, "vcs.time"))
 	}
 	return releaseDate
+}
+
+// GoRun is the command that has built and started this program, e.g. "go run example.org/limits";
+// "" if it was not go run.
+func GoRun() string {
+	at, err := os.Executable()
+	info, ok := debug.ReadBuildInfo()
+	if err != nil || !ok || !strings.Contains(filepath.ToSlash(at), "/go-build") {
+		return ""
+	}
+	return "go run " + info.Path
 }
 
 func buildSetting(info *debug.BuildInfo, key string) string {

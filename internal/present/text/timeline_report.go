@@ -49,8 +49,31 @@ func SearchFacts(r *results.Search) []string {
 	return append(out, waits(&r.ServerFacts)...)
 }
 
+// searchAnswer is what a search comes to, in one sentence.
+func searchAnswer(r *results.Search) string {
+	under := ""
+	if len(r.Faults) > 0 {
+		under = " under faults"
+	}
+	switch {
+	case len(r.Findings) > 0:
+		var found []string
+		for i := range r.Findings {
+			found = append(found, fmt.Sprintf("%s in %s", r.Findings[i].Property, count(len(r.Findings[i].Steps), "step")))
+		}
+		violations := "violations"
+		if len(found) == 1 {
+			violations = "violation"
+		}
+		return fmt.Sprintf("%s: %s found%s: %s.", r.Strategy, violations, under, strings.Join(found, ", "))
+	case r.Claim == "":
+		return fmt.Sprintf("%s: nothing found%s, and nothing is claimed.", r.Strategy, under)
+	}
+	return fmt.Sprintf("%s: no violation found%s, within the bounds below.", r.Strategy, under)
+}
+
 func searchLines(page layout.Page, r *results.Search) []string {
-	out := paragraphs(page, SearchFacts(r)...)
+	out := paragraphs(page, append([]string{searchAnswer(r)}, SearchFacts(r)...)...)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out = append(out, "")
