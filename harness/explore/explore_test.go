@@ -148,7 +148,7 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 		{"check-then-set", explore.Config{Clients: 2, Limit: 1, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 1}}, take}}},
 		{"check-then-set", explore.Config{Clients: 2, Limit: 3, Scripts: []explore.Script{{{Kind: explore.Take, Units: 2}}}}},
 		{"app-lock", explore.Config{Clients: 2, Instances: 1}},
-		{"app-lock", explore.Config{Clients: 3, Instances: 2, Limit: 1}},
+		{"app-lock", explore.Config{Clients: 2, Instances: 2, Limit: 1}},
 		{"incr-expire", explore.Config{Clients: 3, Limit: 1}},
 		{"incr-expire", explore.Config{Clients: 2, Faults: []quota.Fault{quota.FaultEviction}}},
 		{"lua-reserve", explore.Config{Clients: 2, Scripts: []explore.Script{take}}},
@@ -157,9 +157,6 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 		{"exact", explore.Config{Clients: 3}},
 	} {
 		t.Run(fmt.Sprintf("%s %+v", c.name, c.cfg), func(t *testing.T) {
-			if c.name == "app-lock" && c.cfg.Clients == 3 {
-				testenv.Long(t)
-			}
 			c.cfg.Properties, c.cfg.Asks = []explore.Property{explore.Leak}, -1
 			all, err := explore.Enumerate(t.Context(), choose(t, c.name), c.cfg)
 			if err != nil {

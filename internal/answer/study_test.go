@@ -118,14 +118,14 @@ func (w *world) rounds(t *testing.T, rng *rand.Rand, h *results.Histogram) (runs
 	return runs
 }
 
-// TestStudyOfRounds: of 400 measurements on machines that disturb them, the interval of
+// TestStudyOfRounds: of 200 measurements on machines that disturb them, the interval of
 // the p99, if it is shown, covers the truth in at least 93 %, equal strategies are put in order in at most
 // 5 %, and one that takes twice as long is found in at least 95 %. The measurement looks at
 // 8 rounds, and at 12 if those do not put all in order.
 func TestStudyOfRounds(t *testing.T) {
 	testenv.Long(t)
 	testenv.Sequential(t)
-	const sets = 400
+	const sets = 200
 	var shown, covered, ordered, found, early atomic.Int64
 	t.Run("worlds", func(t *testing.T) {
 		for i := range worlds {
