@@ -72,16 +72,16 @@ type Key struct {
 // Client returns a go-redis client of r without hooks. Its hooks may answer
 // commands by [Redis.Process]; what they pass on is encoded and answered within
 // the call.
-func Client(r Redis) *redis.Client { return Watched(r, Pool, func() error { return nil }) }
+func Client(r Redis) *redis.Client { return Watched(r, Pool, func(bool) error { return nil }) }
 
 // Pool is large enough for any number of callers: one runs at a time, and only those within
 // a WATCH keep a connection.
 const Pool = 4096
 
-// Watched is a Client with so many connections, which ask leave before they send something. An
-// error is the answer: what is sent did not come by the hooks, perhaps. A pool opens connections
-// on goroutines of its own, which reaches nothing of r.
-func Watched(r Redis, pool int, leave func() error) *redis.Client {
+// Watched is a Client with so many connections, which ask leave when they are opened and before
+// they send something. An error is the answer: what is sent did not come by the hooks, perhaps.
+// A pool may open connections on a goroutine of its own.
+func Watched(r Redis, pool int, leave func(opens bool) error) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:          "memory",
 		Protocol:      2,
@@ -96,18 +96,18 @@ func Watched(r Redis, pool int, leave func() error) *redis.Client {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
-			return watched{r.dial(), leave}, nil
+			return watched{r.dial(), leave}, leave(true)
 		},
 	})
 }
 
 type watched struct {
 	net.Conn
-	leave func() error
+	leave func(opens bool) error
 }
 
 func (w watched) Write(b []byte) (int, error) {
-	if err := w.leave(); err != nil {
+	if err := w.leave(false); err != nil {
 		return 0, err
 	}
 	return w.Conn.Write(b)
