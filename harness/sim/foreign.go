@@ -100,15 +100,17 @@ func (w *network) own(name string) bool {
 	return true
 }
 
-// greeting are the commands by which a client begins a connection, which it may open on a
-// goroutine of its own.
+// greeting are the commands by which a client begins a connection.
 var greeting = map[string]bool{"hello": true, "client": true, "auth": true, "select": true, "ping": true}
 
 // adopt is the context of a command. Foreign code may have one of its own: while the run is
 // watched, the command belongs to the caller on whose goroutine it comes. From a goroutine
 // of the strategy's own it is an error.
 func (w *network) adopt(ctx context.Context, cmd redis.Cmder) (context.Context, error) {
-	if !greeting[cmd.Name()] && w.own(cmd.Name()) {
+	if greeting[cmd.Name()] && w.careful && w.s.OnOwn() {
+		return ctx, w.witness.Past() // a connection that no call asked for, e.g. of a subscription
+	}
+	if w.own(cmd.Name()) {
 		return ctx, sched.ErrForeign
 	}
 	if w.foreign && w.watching && !w.inside.Load() {
