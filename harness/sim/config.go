@@ -48,8 +48,8 @@ type Config struct {
 	// processor and in memory of its own; 0 means as many as there are processors. The
 	// report is the same. On a real server it is one.
 	Parallel int
-	// CPU has the processor time of a decision recorded: one strategy at a time, on one processor and without the garbage
-	// collector. Records of one seed then differ by it.
+	// CPU has the processor time of a decision recorded, the least of four simulations: one strategy at a time, on one
+	// processor and without the garbage collector. Records of one seed then differ by it.
 	CPU bool
 	// Isolate has each foreign strategy simulated in a process of its own, which is this
 	// program again: a panic on a goroutine that it has started then ends only its own run,

@@ -57,9 +57,9 @@ func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched
 }
 
 // leave is for what a client sends while it carries out what came by its hooks. What a goroutine
-// of the strategy's own sends at that moment, e.g. to subscribe, has not come by them.
-func (w *network) leave(opens bool) error {
-	if !w.inside.Load() || !opens && w.careful && w.s.OnOwn() {
+// of the strategy's own sends at that moment, e.g. to subscribe, has a connection of its own.
+func (w *network) leave(first bool) error {
+	if !w.inside.Load() || first && w.careful && w.s.OnOwn() {
 		return w.witness.Past()
 	}
 	return nil

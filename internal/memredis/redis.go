@@ -79,9 +79,10 @@ func Client(r Redis) *redis.Client { return Watched(r, Pool, func(bool) error { 
 const Pool = 4096
 
 // Watched is a Client with so many connections, which ask leave when they are opened and before
-// they send something. An error is the answer: what is sent did not come by the hooks, perhaps.
-// A pool may open connections on a goroutine of its own.
-func Watched(r Redis, pool int, leave func(opens bool) error) *redis.Client {
+// they send something, and say whether it is the first that they send. An error is the answer:
+// what is sent did not come by the hooks, perhaps. A pool may open connections on a goroutine of
+// its own.
+func Watched(r Redis, pool int, leave func(first bool) error) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:          "memory",
 		Protocol:      2,
@@ -96,18 +97,21 @@ func Watched(r Redis, pool int, leave func(opens bool) error) *redis.Client {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
-			return watched{r.dial(), leave}, leave(true)
+			return &watched{Conn: r.dial(), leave: leave}, leave(false)
 		},
 	})
 }
 
 type watched struct {
 	net.Conn
-	leave func(opens bool) error
+	leave func(first bool) error
+	sent  bool
 }
 
-func (w watched) Write(b []byte) (int, error) {
-	if err := w.leave(false); err != nil {
+func (w *watched) Write(b []byte) (int, error) {
+	first := !w.sent
+	w.sent = true
+	if err := w.leave(first); err != nil {
 		return 0, err
 	}
 	return w.Conn.Write(b)

@@ -15,8 +15,8 @@ const mostConnections = 64
 // channels, and belongs to the bubble.
 func (e *Engine) client(in *instance) redis.UniversalClient {
 	for len(in.clients) <= in.lives {
-		c := memredis.Watched(e.redis, mostConnections, func(opens bool) error {
-			if e.inside.Load() == 0 || !opens && !e.within() {
+		c := memredis.Watched(e.redis, mostConnections, func(first bool) error {
+			if e.inside.Load() == 0 || first && !e.within() {
 				return e.Witness.Past()
 			}
 			return nil

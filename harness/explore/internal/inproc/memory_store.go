@@ -39,8 +39,8 @@ func (t *memoryStore) watch(w *Engine) {
 }
 
 func (t *memoryStore) watched(w *Engine) *redis.Client {
-	rdb := memredis.Watched(t.redis, mostConnections, func(opens bool) error {
-		if !t.inside.Load() || !opens && !w.known && w.s.OnOwn() {
+	rdb := memredis.Watched(t.redis, mostConnections, func(first bool) error {
+		if !t.inside.Load() || first && !w.known && w.s.OnOwn() {
 			return w.Witness.Past()
 		}
 		return nil
