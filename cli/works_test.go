@@ -42,7 +42,8 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 	if o := call(t.Context(), tiny("--strategy", "monthly")...); o.code != ExitOK || !strings.Contains(o.stderr, chose) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
-	if o := call(t.Context(), "sim", "monthly"); o.code != ExitOK || !strings.Contains(o.stderr, "using --preset "+presetOfItsOwn) {
+	if o := call(t.Context(), "sim", "monthly"); o.code != ExitOK || strings.Contains(o.stdout, "clocks differ") ||
+		!strings.Contains(o.stderr, "using --preset "+presetOfItsOwn+", with clocks that agree\n") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	if o := call(t.Context(), "sim", "sql-only"); !strings.HasSuffix(o.stderr, "; this runs it: quotabench run sql-only\n") {
