@@ -72,11 +72,13 @@ func checkAtOnce(tb testing.TB, m *strategies.Meta, stores Stores) {
 		if !exact(m, &p, 1) {
 			continue
 		}
-		for _, limit := range []int64{1, 4} {
-			const crossings = 50_000
-			if several := f.cross(withLimit(p, limit), crossings); several > 0 {
+		for _, of := range []struct {
+			limit     int64
+			crossings int
+		}{{1, 20_000}, {4, 30_000}} {
+			if several := f.cross(withLimit(p, of.limit), of.crossings); several > 0 {
 				tb.Errorf("%s window: two callers that asked for the last unit of %d at the same moment were both admitted, "+
-					"in %d of %d crossings", p.Window.Kind, limit, several, crossings)
+					"in %d of %d crossings", p.Window.Kind, of.limit, several, of.crossings)
 			}
 		}
 	}
