@@ -22,15 +22,20 @@ var (
 )
 
 // ExamplePolicy is a policy that the strategy serves, of ten requests, in a minute if its
-// kind has a length. The error says why it serves none.
-func ExamplePolicy(m *strategies.Meta) (p quota.Policy, err error) {
+// kind has a length. The error says why it serves none of its kinds.
+func ExamplePolicy(m *strategies.Meta) (quota.Policy, error) {
+	var why error
 	for _, kind := range exampleKinds {
-		p = example.As(kind)
-		if err = m.ServesPolicy(&p); err == nil {
+		p := example.As(kind)
+		err := m.ServesPolicy(&p)
+		if err == nil {
 			return p, nil
 		}
+		if why == nil || slices.Contains(m.Kinds, kind) {
+			why = err
+		}
 	}
-	return quota.Policy{}, err
+	return quota.Policy{}, why
 }
 
 // ownPolicy is a policy that the strategy's own record names, or the first registered one that
@@ -51,8 +56,12 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 	if first == nil {
 		p, err := ExamplePolicy(m)
 		if err != nil {
-			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, e.g. quotabench explore "+
-				"%s --policy %q", m.Name, err, m.Name, example.Text())
+			like := example
+			if len(m.Kinds) > 0 {
+				like = example.As(m.Kinds[0])
+			}
+			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, with other figures than in "+
+				"quotabench explore %s --policy %q", m.Name, err, m.Name, like.Text())
 		}
 		return p, err
 	}

@@ -2,6 +2,8 @@ package explore_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
@@ -35,5 +37,20 @@ func TestScriptsOfSeveralUnits(t *testing.T) {
 		if f := r.Found(explore.Leak); (f != nil) != c.leaks {
 			t.Errorf("%s, limit %d: %+v; %s", c.policy, c.limit, f, r.Claim)
 		}
+	}
+}
+
+// A limiter that serves policies of some figures only is refused by its own words, and by a policy of its own kind.
+func TestNoUsualPolicy(t *testing.T) {
+	m := strategies.FromFunc("seven", []quota.Kind{quota.Bucket}, nil)
+	why := errors.New("it takes seven at a time")
+	m.Serves = func(*quota.Policy) error { return why }
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = explore.Run(t.Context(), sel, explore.Config{})
+	if !errors.Is(err, why) || !strings.Contains(err.Error(), `--policy "10 requests refilling 10 per 1m"`) {
+		t.Errorf("error %v", err)
 	}
 }

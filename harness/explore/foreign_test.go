@@ -253,6 +253,11 @@ func TestForeignMutex(t *testing.T) {
 	if r, err = explore.Run(t.Context(), sel, cfg); err != nil || r.Found(explore.Leak) == nil {
 		t.Errorf("on two instances: %+v, %v", r, err)
 	}
+	// A caller that dies does not keep the mutex, which a deferred function unlocks.
+	cfg.Faults, cfg.Properties = []quota.Fault{quota.FaultCrash}, []explore.Property{explore.TTL, explore.Stuck}
+	if r, err = explore.Run(t.Context(), sel, cfg); err != nil || r.Claim == "" {
+		t.Errorf("with a crash: %+v, %v", r, err)
+	}
 }
 
 // A pool of the strategy's own reaches the store past the client that it was given.

@@ -37,6 +37,47 @@ func TestStateOfThePackage(t *testing.T) {
 	}
 }
 
+// seen is what limiters have seen, by the limiter.
+var seen sync.Map
+
+// outside keeps what it has seen outside of itself. Its defect: whoever rejects a request begins the count anew.
+type outside struct {
+	rdb   redis.UniversalClient
+	limit int64
+}
+
+func (o *outside) Allow(ctx context.Context, key string) (bool, error) {
+	if n, ok := seen.Load(o); ok && n.(int64) > o.limit {
+		return false, nil
+	}
+	n, err := o.rdb.Incr(ctx, key).Result()
+	if err != nil {
+		return false, err
+	}
+	seen.Store(o, n)
+	if n > o.limit {
+		return false, o.rdb.Set(ctx, key, 0, 0).Err()
+	}
+	return true, nil
+}
+
+// What a limiter keeps by the instance in a variable of its package is another thing in each run, and is not seen either. Nothing
+// is claimed.
+func TestStateByTheInstance(t *testing.T) {
+	m := strategies.FromFunc("outside", []quota.Kind{quota.Standing}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		return &outside{strategies.Redis(env), p.Limit}, nil
+	})
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "10 requests at a time"), Limit: 2, Clients: 3, Instances: 1,
+		Properties: []explore.Property{explore.Leak}})
+	if !errors.Is(err, explore.ErrNotDeterministic) || res != nil {
+		t.Errorf("error %v next to %+v", err, res)
+	}
+}
+
 // A random member of a sorted set, which most sliding logs have, is no reason not to search them.
 func TestRandomMembers(t *testing.T) {
 	for _, foreign := range []bool{false, true} {

@@ -3,10 +3,12 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // metEnough ends the random schedules once every finding was met so often: its share is
@@ -47,6 +49,32 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 	for i := range res.Findings {
 		f := &res.Findings[i]
 		f.Sampled, f.Met = run, met[f.Property]
+	}
+	return nil
+}
+
+// doubts is how many schedules are run at random if nothing was found.
+const doubts = 200
+
+// doubt runs schedules at random of a limiter of others that has broken nothing, so far as its states were told apart. They take
+// no two states for one: what they break follows from something that the search does not see.
+func (s *search) doubt(ctx context.Context, res *Result) error {
+	if s.sel.Form != strategies.Library || len(res.Findings) > 0 || res.Capped != "" || res.Pruned == 0 {
+		return nil
+	}
+	r := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
+	for range doubts {
+		if s.over(ctx) != "" {
+			break
+		}
+		broken, err := s.wander(r, s.wanted)
+		if err != nil {
+			return err
+		}
+		for p := range broken {
+			return fmt.Errorf("%w: a schedule at random breaks a property (%s), and no state that was told apart by the memory of its "+
+				"instances does: it keeps something outside of these, e.g. in a variable of its package", ErrNotDeterministic, p)
+		}
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.sample(ctx, res); err != nil {
+	if err := errors.Join(s.sample(ctx, res), s.doubt(ctx, res)); err != nil {
 		return nil, err
 	}
 	if err := s.probe(); err != nil {

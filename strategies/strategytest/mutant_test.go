@@ -313,6 +313,21 @@ var mutants = []struct {
 		})
 		m.Needs, m.Open, m.Guarantee = nil, open.Open, []quota.Clause{quota.Exactly()}
 	}},
+	{name: "reads, and writes a moment later, except for the first request", check: "at-once", meta: func(m *strategies.Meta) {
+		var used sync.Map
+		open := strategies.FromFunc(m.Name, m.Kinds, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
+				n, more := used.LoadOrStore(key, int64(1))
+				if !more || n.(int64) >= p.Limit {
+					return !more, nil
+				}
+				runtime.Gosched()
+				used.Store(key, n.(int64)+1)
+				return true, nil
+			}), nil
+		})
+		m.Needs, m.Open, m.Guarantee = nil, open.Open, []quota.Clause{quota.Exactly()}
+	}},
 	{name: "fails under load", check: "concurrent", make: func(d *double) {
 		var busy atomic.Int32
 		two := newMeeting()

@@ -3,6 +3,7 @@ package bubble
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -11,8 +12,12 @@ import (
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
-// errOver is what an operation answers once its run is over.
-var errOver = errors.New("bubble: the run is over")
+var (
+	// errOver is what an operation answers once its run is over.
+	errOver = errors.New("bubble: the run is over")
+	// errDead ends the goroutine that waits for an answer.
+	errDead = errors.New("bubble: the caller is dead")
+)
 
 // parked is an operation of a goroutine that waits for its turn.
 type parked struct {
@@ -47,7 +52,7 @@ func (e *Engine) park(ctx context.Context, p *parked) (err error, injected bool)
 	p.client = e.callerOn(p.goroutine)
 	p.release = make(chan error, 1)
 	e.mu.Lock()
-	if e.over || p.in.lives != p.life {
+	if e.over || p.in.lives != p.life || p.client != nil && p.client.dead.Load() {
 		e.mu.Unlock()
 		return errOver, true
 	}
@@ -66,7 +71,12 @@ func (e *Engine) park(ctx context.Context, p *parked) (err error, injected bool)
 }
 
 func (p *parked) outcome(err error) (error, bool) {
-	if err != nil {
+	switch {
+	case errors.Is(err, errDead) && p.op.Cmd != nil && p.op.Cmd.Name() == "unwatch":
+		return errOver, true // the client cleans up already, and gives its connection back after that
+	case errors.Is(err, errDead):
+		runtime.Goexit()
+	case err != nil:
 		return err, true
 	}
 	return p.err, false

@@ -199,6 +199,7 @@ func (e *Engine) act(c engine.Choice, p *parked) error {
 		}
 		e.Inject(c, e.name(p), role)
 		e.kill(p.client)
+		e.release(p, errDead)
 	case engine.LoseReply:
 		if !p.answered {
 			return engine.ErrMisfit
@@ -274,7 +275,7 @@ func (e *Engine) release(p *parked, err error) {
 	e.settle()
 }
 
-// kill ends a client where it is: nothing of it goes on before the end of the run.
+// kill ends a client where it is: nothing of it reaches a store any more. One that is not released goes on at the end of the run.
 func (e *Engine) kill(c *client) {
 	c.dead.Store(true)
 	c.Lose()
