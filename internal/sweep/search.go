@@ -40,7 +40,7 @@ const (
 
 // Measure searches, one strategy after the other. What [measure.Measure] says of ctx and
 // of errors holds here too.
-func (s *Search) Measure(ctx context.Context) (*Report, error) {
+func (s *Search) Measure(ctx context.Context) (*measure.Report, error) {
 	bounds, err := s.Points()
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s *Search) Measure(ctx context.Context) (*Report, error) {
 	own := *s
 	s = &own
 	s.Config.Rounds = bounds[0].Rounds
-	out := &Report{Sweep: s.Sweep()}
+	out := new(measure.Report)
 	selected, _ := s.Config.Split()
 	if o := s.Config.Observer; o != nil {
 		o.Begin(len(selected) * s.Config.Rounds * s.steps())
@@ -115,7 +115,7 @@ func (begun) Begin(int) {}
 type hunt struct {
 	Search
 	runs map[float64][]results.Run // by rate
-	out  *Report
+	out  *measure.Report
 }
 
 // search narrows the edge down. low holds and high does not, as far as they are known.
@@ -201,7 +201,7 @@ func (h *hunt) measure(ctx context.Context, rate float64) error {
 		return err
 	}
 	h.runs[rate] = append(h.runs[rate], reports[0].Runs...)
-	h.out.add(reports[0])
+	add(h.out, reports[0])
 	if len(reports[0].Runs) == 0 { // its store is gone
 		h.out.Interrupted = h.out.Interrupted || ctx.Err() != nil
 	}
