@@ -24,13 +24,9 @@ func policyText(p *quota.Policy) string {
 	return strconv.Quote(p.Text())
 }
 
-// exploreCommand is a search of a strategy with the given faults.
-func (c *chooser) exploreCommand(sel strategies.Selection, faults []quota.Fault) string {
-	text := fmt.Sprintf("quotabench explore %s --policy %s --instances %d", sel, policyText(&c.cfg.Policy), min(clients, c.cfg.total()))
-	if len(faults) > 0 {
-		text += " --faults " + strings.ReplaceAll(list(faults), " and ", ",")
-	}
-	return text
+// exploreCommand is a search of a strategy without faults.
+func (c *chooser) exploreCommand(sel strategies.Selection) string {
+	return fmt.Sprintf("quotabench explore %s --policy %s --instances %d", sel, policyText(&c.cfg.Policy), min(clients, c.cfg.total()))
 }
 
 // exploreText is the command of a search that was made.

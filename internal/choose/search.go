@@ -41,7 +41,7 @@ func (c *chooser) search(ctx context.Context, in []*contender) error {
 		case found.against != nil:
 			x.ruleOut(*found.against)
 		case found.failed != nil:
-			x.leave(found.failed.Error(), c.exploreCommand(x.sel, nil))
+			x.leave(found.failed.Error(), c.exploreCommand(x.sel))
 			c.res.Exploration.Failed = append(c.res.Exploration.Failed,
 				results.FailedExplore{Strategy: x.sel.String(), Error: format.OneLine(found.failed.Error())})
 		case found.unfit != nil:
