@@ -197,7 +197,7 @@ func Magnitude(n int64) uint64 {
 }
 
 // Number is a count of things, e.g. "1 request" or "2 requests".
-func Number(n int64, what string) string {
+func Number[N int | int64](n N, what string) string {
 	if n != 1 {
 		what += "s"
 	}
