@@ -35,11 +35,8 @@ func Drift(f results.File) (*Plot, error) {
 			rounds = max(rounds, l.last().X)
 		}
 	}
-	switch {
-	case len(lines) == 0:
-		return nil, fmt.Errorf("%w: no counter was away from the truth at the end of a round", ErrNothingToPlot)
-	case len(lines) > maxDots:
-		return nil, tooMany(len(lines))
+	if err := drawn(len(lines), "no counter was away from the truth at the end of a round"); err != nil {
+		return nil, err
 	}
 	p := newPanel("drift, % of the limit")
 	p.lines = styled(lines)

@@ -54,11 +54,8 @@ func Latency(f results.File) (*Plot, error) {
 		common = min(common, end)
 		curves = append(curves, c)
 	}
-	if len(curves) == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNothingToPlot, without(all, "no run has latencies"))
-	}
-	if len(curves) > maxDots {
-		return nil, tooMany(len(curves))
+	if err := drawn(len(curves), without(all, "no run has latencies")); err != nil {
+		return nil, err
 	}
 	desc := latencyDesc(curves)
 	if c, ok := bareCurve(all); ok {

@@ -70,8 +70,15 @@ func (p *Plot) Render(ext string) ([]byte, error) {
 // maxDots is the number from which looking for places takes seconds, and reading too.
 const maxDots = 100
 
-func tooMany(strategies int) error {
-	return fmt.Errorf("%d strategies are too many for one plot: select at most %d", strategies, maxDots)
+// drawn reports a number of strategies that no plot shows: none, and why, or too many.
+func drawn(strategies int, none string) error {
+	switch {
+	case strategies == 0:
+		return fmt.Errorf("%w: %s", ErrNothingToPlot, none)
+	case strategies > maxDots:
+		return fmt.Errorf("%d strategies are too many for one plot: select at most %d", strategies, maxDots)
+	}
+	return nil
 }
 
 // series is a strategy as plots know it.

@@ -57,11 +57,8 @@ func Schedules(x *results.Exploration, f results.File) (*Plot, error) {
 			notes.add("Hollow", s.label, "not every schedule was run")
 		}
 	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%w: no strategy is in both a run and an exploration with --full", ErrNothingToPlot)
-	}
-	if len(rows) > maxDots {
-		return nil, tooMany(len(rows))
+	if err := drawn(len(rows), "no strategy is in both a run and an exploration with --full"); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b scheduleRow) int {
 		if c := cmp.Compare(b.trials, a.trials); c != 0 {
