@@ -180,6 +180,14 @@ func Plain(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
+// Quoted puts a word in quotes if a shell would take it apart.
+func Quoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // TrimZeros drops the zeros that end a fraction.
 func TrimZeros(s string) string {
 	if strings.Contains(s, ".") {

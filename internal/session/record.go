@@ -11,9 +11,9 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/redact"
-	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -116,7 +116,7 @@ func commandLine(ctx context.Context) string {
 	}
 	words := []string{"quotabench"}
 	for _, a := range args {
-		words = append(words, settings.Quoted(redact.All(a)))
+		words = append(words, format.Quoted(redact.All(a)))
 	}
 	return strings.Join(words, " ")
 }

@@ -54,11 +54,6 @@ func (v *Value) Type() string { return v.kind }
 // Wants says what to give.
 func (v *Value) Wants() string { return v.wants }
 
-// Numeric reports whether the value is a number and nothing else.
-func (v *Value) Numeric() bool {
-	return v.holds(scalarNumber) && (!v.holds(scalarText) || v.kind == "duration")
-}
-
 func (v *Value) holds(s scalar) bool { return slices.Contains(v.scalars, s) }
 
 // Items of a list; nil for other values.
