@@ -232,6 +232,16 @@ func (c *Comparison) add(p *pair, r Row) {
 	c.Rows = append(c.Rows, r)
 }
 
+// interrupted notes which of the two sides were.
+func (c *Comparison) interrupted(base, head bool, text string) {
+	if base {
+		c.Notes = append(c.Notes, c.Base+" "+text)
+	}
+	if head {
+		c.Notes = append(c.Notes, c.Head+" "+text)
+	}
+}
+
 func (c *Comparison) unmatched(strategy, format string, args ...any) {
 	u := Unmatched{Strategy: strategy, Reason: fmt.Sprintf(format, args...)}
 	if !slices.Contains(c.Unmatched, u) {

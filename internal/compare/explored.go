@@ -46,14 +46,7 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 		}
 	}
 	c.replays(base.Replays, head.Replays)
-	for _, x := range []struct {
-		name        string
-		interrupted bool
-	}{{c.Base, base.Interrupted}, {c.Head, head.Interrupted}} {
-		if x.interrupted {
-			c.Notes = append(c.Notes, x.name+" was interrupted: its last search is not whole")
-		}
-	}
+	c.interrupted(base.Interrupted, head.Interrupted, "was interrupted: its last search is not whole")
 }
 
 // gone handles a strategy that only the base has. A search that failed passes nothing.
@@ -114,39 +107,25 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 	for _, property := range head.Properties {
 		of := "a broken " + string(property)
 		b, h := base.Found(property), head.Found(property)
-		switch {
-		case b == nil && h == nil:
-			c.unbroken(p, base, head, property)
-		case b == nil:
-			r := count(0, 1)
-			r.Of, r.Verdict, r.Detail = of, Worse, fmt.Sprintf("%s in %s: %s", h.Property,
-				format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
-			c.add(p, r)
-		case h == nil:
-			r := count(1, 0)
-			r.Of, r.Verdict = of, Better
-			if head.Capped != "" {
-				r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything: "+head.Capped
-			}
-			c.add(p, r)
-		default:
+		if b != nil && h != nil {
 			c.finding(p, b, h, of, o)
+			continue
 		}
+		was, is := once(b != nil), once(h != nil)
+		r := Row{Figure: Counterexamples, Of: of, Unit: "schedules", Kind: Exact, Base: &was, Head: &is, Verdict: Same}
+		switch {
+		case h != nil:
+			r.Verdict = Worse
+			r.Detail = fmt.Sprintf("%s in %s: %s", h.Property, format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
+		case b != nil && head.Capped == "":
+			r.Verdict = Better
+		case b != nil:
+			r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything: "+head.Capped
+		case head.Capped != "" && base.Capped == "":
+			r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything, and that of the base did not: "+head.Capped
+		}
+		c.add(p, r)
 	}
-}
-
-func count(base, head float64) Row {
-	return Row{Figure: Counterexamples, Unit: "schedules", Kind: Exact, Base: &base, Head: &head}
-}
-
-// unbroken compares how much of the schedules was seen, if none breaks a property.
-func (c *Comparison) unbroken(p *pair, base, head *results.Search, property results.Property) {
-	r := count(0, 0)
-	r.Of, r.Verdict = "a broken "+string(property), Same
-	if head.Capped != "" && base.Capped == "" {
-		r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything, and that of the base did not: "+head.Capped
-	}
-	c.add(p, r)
 }
 
 // finding compares two shortest schedules: a shorter one is easier to meet.
@@ -173,13 +152,11 @@ func (c *Comparison) census(p *pair, base, head *results.Census, o *Options) {
 		c.unmatched(p.label, "not every schedule was run on both sides")
 		return
 	}
-	x := both{
-		[]value{{figure: Schedules, unit: "schedules", v: float64(base.Leaking)},
-			{figure: WorstLeak, of: "all schedules", v: float64(base.Worst)}},
-		[]value{{figure: Schedules, unit: "schedules", v: float64(head.Leaking)},
-			{figure: WorstLeak, of: "all schedules", v: float64(head.Worst)}},
+	of := func(x *results.Census) []value {
+		return []value{{figure: Schedules, unit: "schedules", v: float64(x.Leaking)},
+			{figure: WorstLeak, of: "all schedules", v: float64(x.Worst)}}
 	}
-	c.values(p, o, x, "")
+	c.values(p, o, both{of(base), of(head)})
 	if base.Shortest != nil && head.Shortest != nil {
 		c.finding(p, base.Shortest, head.Shortest, "a leak", o)
 	}

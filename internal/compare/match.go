@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -32,14 +33,7 @@ func (c *Comparison) files(b, h *Side, o *Options) error {
 			return refuse("the store %s differs: %s in %s, %s in %s", name, storeText(b), c.Base, storeText(h), c.Head)
 		}
 	}
-	for _, f := range []struct {
-		name string
-		file *results.File
-	}{{c.Base, base}, {c.Head, head}} {
-		if f.file.Interrupted {
-			c.Notes = append(c.Notes, f.name+" was interrupted before its last round")
-		}
-	}
+	c.interrupted(base.Interrupted, head.Interrupted, "was interrupted before its last round")
 	measured := head.Kind == results.Measured
 	if b, h := base.Provenance.Host, head.Provenance.Host; measured && b != h {
 		c.TimingsRefused = fmt.Sprintf("%s was measured on %s, %s on %s: only exact figures are compared", c.Base, hostText(b), c.Head,
@@ -65,9 +59,7 @@ func (c *Comparison) files(b, h *Side, o *Options) error {
 	return nil
 }
 
-func storeText(s results.Store) string {
-	return strings.Join(slices.DeleteFunc([]string{s.Kind + " " + s.Version, s.Durability}, func(s string) bool { return s == "" }), ", ")
-}
+func storeText(s results.Store) string { return format.Join(", ", s.Kind+" "+s.Version, s.Durability) }
 
 func hostText(h results.Host) string {
 	return fmt.Sprintf("%s (%s/%s, %d CPUs, %s)", cmp.Or(h.Name, "a host without a name"), h.OS, h.Arch, h.CPUs,
