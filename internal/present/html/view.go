@@ -140,10 +140,10 @@ func (t *table) orNil() *table {
 }
 
 // view is what a page shows of records.
-func view(records []Record, o Options) (*document, error) {
+func view(records []Record, about func(strategy string) (About, bool)) (*document, error) {
 	d := &document{Policy: policyOf(script), Legend: legend()}
 	d.Style, d.Script = template.CSS(style), template.JS(script) //nolint:gosec // embedded files
-	p := panels{about: o.About, by: map[string]*panelView{}, ids: map[string]bool{}}
+	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}}
 	for i := range records {
 		r := &records[i]
 		v := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: r.Name}
@@ -167,11 +167,9 @@ func view(records []Record, o Options) (*document, error) {
 // title of the page: what was tested.
 func title(d *document) string {
 	var policies []string
-	seen := map[string]bool{}
 	for _, r := range d.Records {
 		for _, s := range r.Settings {
-			if !seen[s.Policy] {
-				seen[s.Policy] = true
+			if !slices.Contains(policies, s.Policy) {
 				policies = append(policies, s.Policy)
 			}
 		}

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -179,14 +180,8 @@ func closedCaption(f results.File, all []series) string {
 
 // keptText says how many rounds are behind the timings, of those that were run.
 func keptText(all []series) string {
-	lo, hi := all[0].AtRate(), all[0].AtRate()
-	for _, s := range all {
-		if r := s.AtRate(); r.Timed < lo.Timed {
-			lo = r
-		} else if r.Timed > hi.Timed {
-			hi = r
-		}
-	}
+	by := func(a, b series) int { return cmp.Compare(a.AtRate().Timed, b.AtRate().Timed) }
+	lo, hi := slices.MinFunc(all, by).AtRate(), slices.MaxFunc(all, by).AtRate()
 	kept := strconv.Itoa(lo.Timed)
 	if lo.Timed < hi.Timed {
 		kept += fmt.Sprintf(" to %d", hi.Timed)
