@@ -18,7 +18,7 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 	var about func(string) (About, bool)
 	explored := joined(bundles)
 	for _, b := range bundles {
-		r := html.Record{Name: b.Name, File: b.File, Series: b.Series, Exploration: b.Exploration, Provenance: b.Provenance}
+		r := html.Record{Name: b.Name, File: b.File, Exploration: b.Exploration, Provenance: b.Provenance}
 		var err error
 		if r.Drawings, err = b.drawings(explored); err != nil {
 			return nil, err

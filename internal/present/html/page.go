@@ -19,8 +19,6 @@ type Record struct {
 	Name string
 	// File is the record of runs, measured or simulated.
 	File *results.File
-	// Series are how simulated runs developed.
-	Series []results.Series
 	// Exploration is what searches, counts and replays of schedules found.
 	Exploration *results.Exploration
 	// Provenance is set if File leaves it out.
