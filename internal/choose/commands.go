@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -33,10 +34,10 @@ func (c *chooser) exploreCommand(sel strategies.Selection) string {
 func exploreText(sel strategies.Selection, s *results.Search) string {
 	text := fmt.Sprintf("quotabench explore %s --policy %s --instances %d", sel, s.Policy, s.Instances)
 	if len(s.Faults) > 0 {
-		text += " --faults " + strings.ReplaceAll(list(s.Faults), " and ", ",")
+		text += " --faults " + strings.Join(format.Strings(s.Faults), ",")
 	}
 	if len(s.Properties) < len(explore.Properties()) {
-		text += " --property " + strings.ReplaceAll(list(s.Properties), " and ", ",")
+		text += " --property " + strings.Join(format.Strings(s.Properties), ",")
 	}
 	return text
 }

@@ -165,7 +165,7 @@ func (c *chooser) byTime() bool {
 
 func (x *contender) candidate() results.Candidate {
 	out := results.Candidate{
-		Strategy: x.sel.String(), Doc: x.sel.Doc, Stores: x.stores(), Deployment: x.deployment, ModelledP99: x.modelled,
+		Strategy: x.sel.String(), Doc: x.sel.Doc, Stores: format.Strings(x.sel.Needs), Deployment: x.deployment, ModelledP99: x.modelled,
 		ThroughputPerS: x.crossing.Throughput.Value, ThroughputRounds: roundsOf(x.crossing), RoundTrips: x.crossing.Cost.RoundTrips,
 		Bounded: answer.Classify(x.crossing, 0).Group == answer.Bounded, Evidence: x.evidence, Caveats: append([]string{}, x.caveats...),
 	}

@@ -142,6 +142,15 @@ func Join(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
+// Strings are words of a kind, such as faults, as plain texts.
+func Strings[T ~string](words []T) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return out
+}
+
 // OneLine makes a text of several lines, such as that of several errors, one: its lines
 // are parted by semicolons.
 func OneLine(s string) string {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -178,12 +177,12 @@ func ExplorationCSV(x *results.Exploration) ([]byte, error) {
 		word("unit", func(r sought) string { return r.s.Unit }),
 		whole("clients", func(r sought) int { return r.s.Clients }),
 		whole("instances", func(r sought) int { return r.s.Instances }),
-		word("faults_allowed", func(r sought) string { return faults(r.s.Faults) }),
+		word("faults_allowed", func(r sought) string { return strings.Join(format.Strings(r.s.Faults), " ") }),
 		word("property", func(r sought) string { return string(r.p) }),
 		word("outcome", outcome),
 		optional(whole("steps", func(r sought) int { return len(r.f.Steps) }), found),
 		optional(whole("units", func(r sought) int64 { return r.f.Units }), found),
-		optional(word("faults", func(r sought) string { return faults(r.f.Faults) }), found),
+		optional(word("faults", func(r sought) string { return strings.Join(format.Strings(r.f.Faults), " ") }), found),
 		whole("runs", func(r sought) int64 { return r.s.Runs }),
 		whole("states", func(r sought) int { return r.s.States }),
 		whole("longest_steps", func(r sought) int { return r.s.Depth }),
@@ -206,12 +205,4 @@ func outcome(r sought) string {
 	default:
 		return "kept"
 	}
-}
-
-func faults(all []quota.Fault) string {
-	var names []string
-	for _, f := range all {
-		names = append(names, string(f))
-	}
-	return strings.Join(names, " ")
 }
