@@ -10,6 +10,10 @@ import (
 
 // explorations compares two records of searches.
 func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
+	searched, counted := map[string]int{}, map[string]int{}
+	for _, h := range head.Searches {
+		searched[h.Strategy]++
+	}
 	for _, h := range head.Searches {
 		i := slices.IndexFunc(base.Searches, func(b *results.Search) bool { return asked(b) == asked(h) })
 		if i < 0 {
@@ -18,13 +22,14 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 		}
 		c.Pairs++
 		p := &pair{label: h.Strategy}
-		if several(head, h.Strategy) {
+		if searched[h.Strategy] > 1 {
 			p.setting = fmt.Sprintf("%s, limit %d, %d clients", h.Policy, h.Limit, h.Clients)
 		}
 		c.search(p, base.Searches[i], h, o)
 		c.searchGates(p, h, o)
 	}
 	for _, h := range head.Censuses {
+		counted[h.Strategy]++
 		i := slices.IndexFunc(base.Censuses, func(b *results.Census) bool {
 			return b.Strategy == h.Strategy && b.Policy == h.Policy && b.Limit == h.Limit && b.Clients == h.Clients && b.Store == h.Store
 		})
@@ -36,12 +41,12 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 		c.census(&pair{label: h.Strategy}, base.Censuses[i], h, o)
 	}
 	for _, b := range base.Searches {
-		if !slices.ContainsFunc(head.Searches, func(h *results.Search) bool { return h.Strategy == b.Strategy }) {
+		if searched[b.Strategy] == 0 {
 			c.gone(b.Strategy, head)
 		}
 	}
 	for _, b := range base.Censuses {
-		if !slices.ContainsFunc(head.Censuses, func(h *results.Census) bool { return h.Strategy == b.Strategy }) {
+		if counted[b.Strategy] == 0 {
 			c.gone(b.Strategy, head)
 		}
 	}
@@ -66,16 +71,6 @@ func (c *Comparison) gone(strategy string, head *results.Exploration) {
 func asked(s *results.Search) string {
 	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", s.Strategy, s.Policy, s.Limit, s.Unit, s.Clients, s.Instances,
 		s.Scripts, s.Faults, s.Times, s.Properties, s.JobRounds, s.Split, s.Store, s.Passes, s.FromNS)
-}
-
-func several(x *results.Exploration, strategy string) bool {
-	n := 0
-	for _, s := range x.Searches {
-		if s.Strategy == strategy {
-			n++
-		}
-	}
-	return n > 1
 }
 
 // searchAlone says why a search has no counterpart.
