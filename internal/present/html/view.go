@@ -24,21 +24,17 @@ type document struct {
 
 // Parts are the sections of the page that there are, in their order.
 func (d *document) Parts() (out []part) {
-	if d.HasAnswers() {
-		out = append(out, part{"answer", "The answer"})
-	}
-	out = append(out, part{"run", "What was run"})
-	if d.HasRuns() {
-		out = append(out, part{"decide", "Decision table"})
-	}
-	if d.HasDrawings() {
-		out = append(out, part{"plots", "Plots"})
-	}
-	if d.HasSearches() {
-		out = append(out, part{"explored", "Explored"})
-	}
-	if len(d.Panels) > 0 {
-		out = append(out, part{"strategies", "Strategies"})
+	for _, p := range []struct {
+		part
+		there bool
+	}{
+		{part{"answer", "The answer"}, d.HasAnswers()}, {part{"run", "What was run"}, true},
+		{part{"decide", "Decision table"}, d.HasRuns()}, {part{"plots", "Plots"}, d.HasDrawings()},
+		{part{"explored", "Explored"}, d.HasSearches()}, {part{"strategies", "Strategies"}, len(d.Panels) > 0},
+	} {
+		if p.there {
+			out = append(out, p.part)
+		}
 	}
 	return out
 }
