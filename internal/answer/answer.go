@@ -98,24 +98,17 @@ type Setting struct {
 	file *results.File
 }
 
-// Answer is what a record says.
-type Answer struct {
-	// Settings in the order in which they first appear.
-	Settings []Setting
-}
-
-// Of answers from a record. It keeps no part of the file that a caller may change
-// later: summaries are copied.
-func Of(f results.File) Answer {
-	var a Answer
+// Of answers from a record: its settings in the order in which they first appear. It keeps no
+// part of the file that a caller may change later: summaries are copied.
+func Of(f results.File) (settings []Setting) {
 	for _, group := range f.Groups() {
 		var all []Strategy
 		for i := range group {
 			all = append(all, Classify(&group[i], f.MaxBound))
 		}
-		a.Settings = append(a.Settings, Among(&f, all))
+		settings = append(settings, Among(&f, all))
 	}
-	return a
+	return settings
 }
 
 // Among is a setting of strategies to choose from, e.g. of the points of a sweep.

@@ -95,7 +95,7 @@ type series struct {
 // others: with what settings differ in, if there are several.
 func plotted(f results.File) []series {
 	var out []series
-	settings := answer.Of(f).Settings
+	settings := answer.Of(f)
 	names := make([]string, len(settings))
 	for _, of := range []func(*results.Summary) string{policyOf, workloadOf} {
 		is := func(n int) string { return of(settings[n].Strategies[0].Summary) }

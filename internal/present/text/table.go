@@ -48,7 +48,7 @@ func answered(w io.Writer, page layout.Page, f results.File, rest func(d *Decisi
 		return err
 	}
 	if f.Sweep == nil {
-		d = Decide(&f, answer.Of(f).Settings...)
+		d = Decide(&f, answer.Of(f)...)
 	}
 	return write(w, func(section func([]string)) {
 		section(entryLines(page, briefHead(f)))
@@ -79,7 +79,7 @@ func sections(page layout.Page, f results.File, section func([]string)) {
 
 // groupsOf are the strategies of each setting, in the order of the answer.
 func groupsOf(f results.File) (out [][]results.Summary) {
-	for _, s := range answer.Of(f).Settings {
+	for _, s := range answer.Of(f) {
 		out = append(out, s.Summaries())
 	}
 	return out
