@@ -41,9 +41,9 @@ func Outages() []string {
 func (o Outage) answers() bool { return o == OutageOpen || o == OutageSurvive }
 func (o Outage) holds() bool   { return o == OutageClosed || o == OutageSurvive }
 
-// Config is the question. Only Policy is required.
+// Config is the question. Only Strategies and Policy are required.
 type Config struct {
-	// Strategies to choose from; nil is all that are registered, without baselines.
+	// Strategies to choose from.
 	Strategies []strategies.Selection
 	Policy     quota.Policy
 	// Instances of the application in each region. Default 2.
@@ -125,13 +125,6 @@ func (c *Config) Complete() error {
 	c.Seed = cmp.Or(c.Seed, 1)
 	if c.Observer == nil {
 		c.Observer = silent{}
-	}
-	if c.Strategies == nil {
-		all, err := strategies.Parse("all")
-		if err != nil {
-			return err
-		}
-		c.Strategies = slices.DeleteFunc(all, func(s strategies.Selection) bool { return s.Form == strategies.Baseline })
 	}
 	switch {
 	case len(c.Strategies) == 0:
