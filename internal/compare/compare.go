@@ -202,18 +202,14 @@ func Compare(base, head Side, o Options) (*Comparison, error) {
 	if base.kind() != head.kind() {
 		return nil, refuse("%s is %s and %s is %s: compare two of one kind", base.Name, base.kind(), head.Name, head.kind())
 	}
-	var err error
 	switch {
 	case head.Exploration != nil:
 		c.explorations(base.Exploration, head.Exploration, &o)
 	case head.File != nil:
 		o.Paired = o.Paired || head.File.Pairing != "" && head.File.Pairing == base.File.Pairing
-		err = c.files(&base, &head, &o)
-	default:
-		err = refuse("nothing was given to compare")
-	}
-	if err != nil {
-		return nil, err
+		if err := c.files(&base, &head, &o); err != nil {
+			return nil, err
+		}
 	}
 	if c.Pairs == 0 {
 		reason := "neither holds any"
