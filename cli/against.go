@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,9 +38,7 @@ import (
 // compares them.
 type against struct {
 	*group.Settings
-	ctx      context.Context //nolint:containedctx // of the one command that it serves
 	cmd      *cobra.Command
-	stderr   io.Writer
 	programs [2]string              // the base and the head
 	args     []string               // of each round
 	dir      string                 // of --out
@@ -99,9 +96,7 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 			}
 		}
 	}
-	a.ctx, a.cmd = cmd.Context(), cmd
-	a.stderr, a.dir = cmd.ErrOrStderr(), dir
-	a.programs = [2]string{base, head}
+	a.cmd, a.dir, a.programs = cmd, dir, [2]string{base, head}
 	for i := range a.programs {
 		if a.programs[i], err = filepath.Abs(a.programs[i]); err != nil {
 			return fail(ExitFailed, err)
@@ -123,7 +118,7 @@ func (a *against) compare(rounds int, names []string) error {
 		return fail(ExitFailed, err)
 	}
 	if flagged := c.Flagged(); len(flagged) > 0 {
-		fmt.Fprintf(a.stderr, "flagged, and measured again: %s\n", strings.Join(flagged, ", "))
+		fmt.Fprintf(a.cmd.ErrOrStderr(), "flagged, and measured again: %s\n", strings.Join(flagged, ", "))
 		second, err := a.stage(2, rounds, flagged)
 		if err != nil {
 			return err
@@ -144,7 +139,7 @@ func (a *against) compare(rounds int, names []string) error {
 		return fail(ExitFailed, err)
 	}
 	err = showComparison(a.cmd, cmp.Or(a.Format, group.ComparisonFormats()[0]), c)
-	fmt.Fprintf(a.stderr, "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
 	return err
 }
 
@@ -167,7 +162,7 @@ func stageDir(dir, side string, stage int) string {
 
 // stage measures the strategies in pairs of rounds, and writes a record for each side.
 func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side, err error) {
-	server.RemoveLeftovers(a.ctx, "")
+	server.RemoveLeftovers(a.cmd.Context(), "")
 	temp, err := server.NewDir("")
 	if err != nil {
 		return out, fail(ExitFailed, err)
@@ -176,7 +171,7 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 	var files [2]*results.File
 	for round := 1; round <= rounds; round++ {
 		for _, side := range a.order(stage, round) {
-			fmt.Fprintf(a.stderr, "[%d/%d] %s\n", round, rounds, sides[side])
+			fmt.Fprintf(a.cmd.ErrOrStderr(), "[%d/%d] %s\n", round, rounds, sides[side])
 			f, err := a.round(side, filepath.Join(temp.Path, fmt.Sprintf("%d-%s", round, sides[side])), names)
 			if err != nil {
 				return out, err
@@ -225,13 +220,13 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	}
 	args = append(args, a.args...)
 	args = append(args, "--out", dir, "--strategy", strings.Join(names, ","))
-	cmd := exec.CommandContext(a.ctx, a.programs[side], args...)
+	cmd := exec.CommandContext(a.cmd.Context(), a.programs[side], args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute // it stops its servers
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
 	err := server.RunWithUs(cmd)
-	if a.ctx.Err() != nil {
+	if a.cmd.Context().Err() != nil {
 		return nil, fail(ExitInterrupted,
 			errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
 	}

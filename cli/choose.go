@@ -78,10 +78,6 @@ func newChooseSettings() *chooseSettings {
 
 // asked are the questions that no other command has.
 func (s *chooseSettings) asked() []settings.Setting {
-	var words []string
-	for _, o := range choose.Outages() {
-		words = append(words, o.Name)
-	}
 	settles := []string{settlesAuto, settlesYes, settlesNo}
 	return []settings.Setting{
 		{Name: "regions", Common: true, Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions),
@@ -99,7 +95,7 @@ func (s *chooseSettings) asked() []settings.Setting {
 			Doc:      "`units`, or a share of the limit such as 1%, that one subject may be given over its limit in one window"},
 		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true,
 			Doc: "longest 99th percentile of a decision, e.g. 5ms (default: none is asked for)"},
-		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, words...),
+		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, choose.Outages()...),
 			Doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
 		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...),
 			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: if the policy has no window"},
@@ -363,7 +359,7 @@ type told struct {
 }
 
 // Stage implements [choose.Observer].
-func (t *told) Stage(name string, n int, _ time.Duration) {
+func (t *told) Stage(name string, n int) {
 	t.mu.Lock()
 	t.stage, t.doing = name, ""
 	t.mu.Unlock()
@@ -378,9 +374,6 @@ func (t *told) Doing(what string) {
 	defer t.mu.Unlock()
 	t.doing = what
 }
-
-// Out implements [choose.Observer].
-func (*told) Out(results.RuledOut) {}
 
 // status is what the choice does, and how long it takes at most.
 func (t *told) status() terminal.Status {

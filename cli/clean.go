@@ -90,10 +90,10 @@ func (c *cleaning) specs() ([]stores.Spec, error) {
 	return specs, nil
 }
 
-// held is a holding and the store that it is in.
+// held is a holding and the store that it is in, or a directory.
 type held struct {
 	store string
-	in    stores.Keeper
+	in    stores.Keeper // nil for a directory
 	stores.Holding
 }
 
@@ -131,11 +131,15 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 			all = append(all, held{name, k, h})
 		}
 	}
+	shown := slices.Clone(all)
+	for _, d := range dirs {
+		shown = append(shown, held{"directory", nil, stores.Holding{Name: d, State: stores.HeldDead, Owner: "a process that ended"}})
+	}
 	page, w := terminal.Page(cmd)
 	if c.asJSON {
-		err = encodeJSON(cmd.OutOrStdout(), heldRecords(all, dirs))
+		err = encodeJSON(cmd.OutOrStdout(), heldRecords(shown))
 	} else {
-		err = writeHeld(w, page, all, dirs)
+		err = writeHeld(w, page, shown)
 	}
 	if err != nil {
 		return fail(ExitFailed, err)
@@ -152,20 +156,17 @@ type heldRecord struct {
 	Owner string              `json:"owner"`
 }
 
-func heldRecords(all []held, dirs []string) []heldRecord {
+func heldRecords(all []held) []heldRecord {
 	out := []heldRecord{}
 	for _, h := range all {
 		out = append(out, heldRecord{h.store, h.Name, h.Keys, h.State, h.Owner})
-	}
-	for _, d := range dirs {
-		out = append(out, heldRecord{"directory", d, 0, stores.HeldDead, "a process that ended"})
 	}
 	return out
 }
 
 // writeHeld writes a line for each thing that runs keep.
-func writeHeld(w io.Writer, page layout.Page, all []held, dirs []string) error {
-	if len(all)+len(dirs) == 0 {
+func writeHeld(w io.Writer, page layout.Page, all []held) error {
+	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "runs have left nothing")
 		return err
 	}
@@ -175,13 +176,10 @@ func writeHeld(w io.Writer, page layout.Page, all []held, dirs []string) error {
 	}}
 	for _, h := range all {
 		keys := ""
-		if stores.ClassOf(h.in.Driver()) != stores.ClassSQL { // whose rows are not counted
+		if h.in != nil && stores.ClassOf(h.in.Driver()) != stores.ClassSQL { // whose rows are not counted
 			keys = format.Count(h.Keys)
 		}
 		g.Add(h.store, h.Name, keys, string(h.State), h.Owner)
-	}
-	for _, d := range dirs {
-		g.Add("directory", d, "", string(stores.HeldDead), "a process that ended")
 	}
 	_, err := io.WriteString(w, strings.Join(page.Table(&g), "\n")+"\n")
 	return err

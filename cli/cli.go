@@ -100,7 +100,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		Example: "  quotabench run --quick                      # measure the core strategies, on this machine\n" +
 			"  quotabench explore check-then-set           # the shortest schedule that leaks\n" +
 			"  quotabench sim                              # the end of a month, in virtual time",
-		Version:       versionText(),
+		Version:       version.Text(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          oneOfCommands,

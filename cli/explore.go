@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/odds"
 	"github.com/quotabench/quotabench/internal/searches"
 	"github.com/quotabench/quotabench/internal/session"
@@ -49,13 +50,7 @@ func newExploreSettings() *exploreSettings {
 // searched are the settings that a measurement does not have.
 func (s *exploreSettings) searched() []settings.Setting {
 	c := &s.search
-	var faults, properties []string
-	for _, f := range explore.Faults() {
-		faults = append(faults, string(f))
-	}
-	for _, p := range explore.Properties() {
-		properties = append(properties, string(p))
-	}
+	faults, properties := format.Strings(explore.Faults()), format.Strings(explore.Properties())
 	return []settings.Setting{
 		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&c.Limit, 1, explore.MaxUnits), Computed: true,
 			Doc: "limit in `units` (default: room for all requests but one)"},

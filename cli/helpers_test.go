@@ -16,8 +16,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/testenv"
+	build "github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -166,7 +167,7 @@ func (l *lockedBuffer) String() string {
 func (o outcome) transcript() string {
 	words := []string{"$ quotabench"}
 	for _, a := range o.args {
-		words = append(words, settings.Quoted(a))
+		words = append(words, format.Quoted(a))
 	}
 	text := strings.Join(words, " ") + "\n"
 	for _, part := range []struct{ name, text string }{{"stdout", o.stdout}, {"stderr", o.stderr}} {
@@ -177,7 +178,7 @@ func (o outcome) transcript() string {
 			}
 		}
 	}
-	text = strings.ReplaceAll(text, versionText(), "VERSION")
+	text = strings.ReplaceAll(text, build.Text(), "VERSION")
 	return fmt.Sprintf("%s-- exit %d\n", text, o.code)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/start"
 )
@@ -30,7 +31,7 @@ func initCommand() *cobra.Command {
 				return usagef("%w: name another directory", err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s: %s\nnext: cd %s && go mod tidy && go test .\n",
-				args[0], strings.Join(names, ", "), settings.Quoted(args[0]))
+				args[0], strings.Join(names, ", "), format.Quoted(args[0]))
 			return err
 		},
 	}

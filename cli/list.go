@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
@@ -188,10 +189,7 @@ func writeElsewhere(out *bytes.Buffer, page layout.Page) {
 func listStrategies() []entry {
 	var out []entry
 	for _, m := range strategies.All() {
-		needs := make([]string, len(m.Needs))
-		for i, n := range m.Needs {
-			needs[i] = string(n)
-		}
+		needs := format.Strings(m.Needs)
 		modes := []strategies.Mode{}
 		for _, mode := range strategies.Modes() {
 			if _, not := m.Excludes(mode); !not {

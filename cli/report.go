@@ -54,7 +54,10 @@ func reportCommand() *cobra.Command {
 			}
 			made, err := session.Before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args, maxBound) })
 			if err != nil {
-				return usageUnless(err)
+				if exit.Decided(err) {
+					return err
+				}
+				return fail(ExitUsage, err)
 			}
 			page, stdout := terminal.Page(cmd)
 			if len(made.bundles) == 1 && !asJSON { // as it was when it was new
@@ -113,7 +116,7 @@ const provenanceName = "provenance.json"
 // reportBundles reads records, and those in directories and below them. Records of one
 // directory that belong together become one bundle. Each file is read once.
 func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
-	var r bundleReader
+	r := bundleReader{seen: map[string]bool{}}
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
@@ -163,9 +166,6 @@ func (r *bundleReader) read(path string) error {
 	if r.seen[path] {
 		return nil
 	}
-	if r.seen == nil {
-		r.seen = map[string]bool{}
-	}
 	r.seen[path] = true
 	if filepath.Base(path) == provenanceName {
 		b, err := settings.ReadBounded(path)
@@ -211,12 +211,4 @@ func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *rende
 	b := &render.Bundle{Name: name, About: session.About}
 	r.bundles, r.dirs = append(r.bundles, b), append(r.dirs, dir)
 	return b
-}
-
-// usageUnless is the error of an input file, unless it says something else already.
-func usageUnless(err error) error {
-	if exit.Decided(err) {
-		return err
-	}
-	return fail(ExitUsage, err)
 }

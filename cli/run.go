@@ -188,8 +188,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 
 func decided(f results.File, runs []results.Run) bool {
 	f.Runs, f.Summaries = runs, nil
-	a := answer.Of(f)
-	return a.Decided()
+	return !slices.ContainsFunc(answer.Of(f), func(s answer.Setting) bool { return !s.Decided() })
 }
 
 // ended says when the measurement ended and why, if no number of rounds was given or there

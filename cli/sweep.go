@@ -154,13 +154,7 @@ func (s *sweepSettings) job() (*job, error) {
 	}
 	return &job{
 		points: points, sweep: &results.Sweep{Parameters: params, Until: s.until},
-		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-			r, err := sweep.Measure(ctx, points, params)
-			if err != nil {
-				return nil, err
-			}
-			return &r.Report, nil
-		},
+		measure: sweep.Measure,
 	}, nil
 }
 
@@ -241,11 +235,7 @@ func (s *sweepSettings) search(base measure.Config, low, high float64) (*job, er
 		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
 			c := &hunt.Config
 			c.Stores, c.Observer, c.Live = points[0].Stores, points[0].Observer, points[0].Live
-			r, err := hunt.Measure(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return &r.Report, nil
+			return hunt.Measure(ctx)
 		},
 	}, nil
 }

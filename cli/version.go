@@ -29,13 +29,10 @@ func versionCommand() *cobra.Command {
 				})
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "quotabench %s\ncommitted  %s\nbuilt by   %s for %s/%s\nwrites     schema %d of results.json\n",
-				versionText(), cmp.Or(build.Date(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, results.SchemaVersion)
+				build.Text(), cmp.Or(build.Date(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, results.SchemaVersion)
 			return err
 		},
 	}
 	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
 	return cmd
 }
-
-// versionText is the module's version and commit, as far as the build knows them.
-func versionText() string { return build.Text() }

@@ -27,7 +27,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		}
 		change(&r)
 		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}}, Runs: []results.Run{r}}
-		return answer.Of(f).Settings[0].Untested
+		return answer.Of(f)[0].Untested
 	}
 	for name, c := range map[string]struct {
 		change func(*results.Run)

@@ -166,7 +166,7 @@ func (c *counters) jumps(p *pass, f *harness.Facts) ([]harness.Notice, error) {
 	first := slices.MinFunc(all, func(x, y jump) int { return cmp.Compare(x.to, y.to) })
 	more := ""
 	if n := len(all) - 1; n > 0 {
-		more = fmt.Sprintf(", and %s more", format.Number(int64(n), "counter"))
+		more = fmt.Sprintf(", and %s more", format.Number(n, "counter"))
 	}
 	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to "+
 		"%d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",

@@ -279,7 +279,7 @@ func (c *Config) Notes() []string {
 		where = "one Redis, in the first"
 	}
 	notes := []string{fmt.Sprintf("virtual time from %s; regions %s with %s each, %s; PostgreSQL in the first",
-		c.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), format.Number(int64(c.Instances), "instance"), where)}
+		c.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), format.Number(c.Instances, "instance"), where)}
 	if len(t.Skew) > 0 {
 		notes = append(notes, fmt.Sprintf("instances' clocks are ahead by %v", t.Skew))
 	}

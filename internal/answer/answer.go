@@ -5,6 +5,8 @@
 package answer
 
 import (
+	"slices"
+
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -98,24 +100,17 @@ type Setting struct {
 	file *results.File
 }
 
-// Answer is what a record says.
-type Answer struct {
-	// Settings in the order in which they first appear.
-	Settings []Setting
-}
-
-// Of answers from a record. It keeps no part of the file that a caller may change
-// later: summaries are copied.
-func Of(f results.File) Answer {
-	var a Answer
+// Of answers from a record: its settings in the order in which they first appear. It keeps no
+// part of the file that a caller may change later: summaries are copied.
+func Of(f results.File) (settings []Setting) {
 	for _, group := range f.Groups() {
 		var all []Strategy
 		for i := range group {
 			all = append(all, Classify(&group[i], f.MaxBound))
 		}
-		a.Settings = append(a.Settings, Among(&f, all))
+		settings = append(settings, Among(&f, all))
 	}
-	return a
+	return settings
 }
 
 // Among is a setting of strategies to choose from, e.g. of the points of a sweep.
@@ -145,13 +140,7 @@ func (s *Setting) Summaries() []results.Summary {
 	return out
 }
 
-// In returns the strategies of one group in their order.
-func (s *Setting) In(g Group) []Strategy {
-	var out []Strategy
-	for _, x := range s.Strategies {
-		if x.Group == g {
-			out = append(out, x)
-		}
-	}
-	return out
+// HasCandidates reports whether there is anything to choose from: not only baselines.
+func (s *Setting) HasCandidates() bool {
+	return slices.ContainsFunc(s.Strategies, func(x Strategy) bool { return x.Group != Baseline })
 }

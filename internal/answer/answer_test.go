@@ -140,7 +140,7 @@ func TestGroups(t *testing.T) {
 				f(r)
 			}
 		})
-		got := answer.Of(results.File{Runs: []results.Run{run}}).Settings[0].Strategies[0]
+		got := answer.Of(results.File{Runs: []results.Run{run}})[0].Strategies[0]
 		if got.Group != c.want || got.Reason != c.reason {
 			t.Errorf("%s: %s: %s; want %s: %s", name, got.Group, got.Reason, c.want, c.reason)
 		}
@@ -154,7 +154,7 @@ func TestGroups(t *testing.T) {
 func TestMaxBound(t *testing.T) {
 	run := planted("x", declare(clause(results.LeakProperty, 6, 0, results.Kept)))
 	for bound, want := range map[float64]answer.Group{0: answer.Loose, 0.12: answer.Bounded, 0.119: answer.Loose, 1: answer.Bounded} {
-		got := answer.Of(results.File{MaxBound: bound, Runs: []results.Run{run}}).Settings[0].Strategies[0]
+		got := answer.Of(results.File{MaxBound: bound, Runs: []results.Run{run}})[0].Strategies[0]
 		if got.Group != want {
 			t.Errorf("a bound of 6 of 50, and at most %g: %s: %s", bound, got.Group, got.Reason)
 		}
@@ -193,7 +193,7 @@ func TestCheapest(t *testing.T) {
 		for _, r := range runs {
 			f.Runs = append(f.Runs, r...)
 		}
-		return answer.Of(f).Settings[0]
+		return answer.Of(f)[0]
 	}
 	for name, c := range map[string]struct {
 		in   answer.Setting
@@ -245,7 +245,7 @@ func TestFasterByTheMedian(t *testing.T) {
 		return out
 	}
 	f := results.File{Kind: results.Measured, Runs: append(paced("steady", 150_000, 500_000, 500_000, "crash"), paced("quick", 100_000, 300_000, 900_000)...)}
-	s := answer.Of(f).Settings[0]
+	s := answer.Of(f)[0]
 	if s.Strategies[0].Label != "quick" || s.Strategies[0].Place != 1 || s.Strategies[1].Place != 2 {
 		t.Errorf("%s in place %d comes before %s in place %d", s.Strategies[0].Label, s.Strategies[0].Place, s.Strategies[1].Label, s.Strategies[1].Place)
 	}
@@ -261,21 +261,21 @@ func TestOrder(t *testing.T) {
 	}
 	f.Runs = append(f.Runs, planted("elsewhere", func(r *results.Run) { r.Params.Limit = 7 }))
 	a := answer.Of(f)
-	if len(a.Settings) != 2 {
-		t.Fatalf("%d settings, want 2", len(a.Settings))
+	if len(a) != 2 {
+		t.Fatalf("%d settings, want 2", len(a))
 	}
 	var got []string
-	for _, x := range a.Settings[0].Strategies {
+	for _, x := range a[0].Strategies {
 		got = append(got, x.Label)
 	}
 	if want := "fast slow may leaks rejects all"; strings.Join(got, " ") != want {
 		t.Errorf("%v, want %s", got, want)
 	}
-	if first, second := a.Settings[0].Summaries(), a.Settings[1].Summaries(); first[0].Label != "fast" || second[0].Label != "elsewhere" {
+	if first, second := a[0].Summaries(), a[1].Summaries(); first[0].Label != "fast" || second[0].Label != "elsewhere" {
 		t.Errorf("the tables begin with %s and %s", first[0].Label, second[0].Label)
 	}
-	if in := a.Settings[0].In(answer.Enforces); len(in) != 2 || in[1].Label != "slow" {
-		t.Errorf("those that enforce are %+v", in)
+	if got := in(a[0], answer.Enforces); len(got) != 2 || got[1].Label != "slow" {
+		t.Errorf("those that enforce are %+v", got)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestOrderOfDamage(t *testing.T) {
 		planted("most", leaks(80, 9000)), planted("least", leaks(20, 10)), planted("same", leaks(20, 5000)),
 	}})
 	var got []string
-	for _, x := range a.Settings[0].In(answer.Fails) {
+	for _, x := range in(a[0], answer.Fails) {
 		got = append(got, fmt.Sprint(x.Label, " ", x.Place))
 	}
 	if want := []string{"least 1", "same 1", "most 3"}; !slices.Equal(got, want) {
@@ -310,7 +310,7 @@ func TestConditions(t *testing.T) {
 		r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
 	})}})
 	want := []string{"while no sync round has run", "no guarantee under crash, eviction", "drift -3 requests at rest"}
-	if got := a.Settings[0].Strategies[0].Conditions; !slices.Equal(got, want) {
+	if got := a[0].Strategies[0].Conditions; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -328,7 +328,7 @@ func TestBrokenPromiseOfTheRecord(t *testing.T) {
 		record("keeps", results.Kept, func(*results.Run) {}),
 	}})
 	want := "ADR-005 promises at most L, broken by 12 requests"
-	for _, x := range a.Settings[0].Strategies {
+	for _, x := range a[0].Strategies {
 		group := map[string]answer.Group{"bounded": answer.Bounded, "leaks": answer.Fails, "keeps": answer.Enforces}[x.Label]
 		if x.Group != group || (x.Broken == want) != (x.Label != "keeps") {
 			t.Errorf("%s: %s, %q", x.Label, x.Group, x.Broken)
@@ -341,7 +341,7 @@ func TestUntested(t *testing.T) {
 	open := func(stores map[string]results.Store, change func(*results.Run)) string {
 		f := results.File{Kind: results.Measured, Stores: stores, Runs: []results.Run{planted("a:b=c", change)}}
 		var out []string
-		for _, u := range answer.Of(f).Settings[0].Untested {
+		for _, u := range answer.Of(f)[0].Untested {
 			out = append(out, u.What+": "+u.Command)
 		}
 		return strings.Join(out, "\n")
@@ -375,4 +375,9 @@ func TestUntested(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
 		}
 	}
+}
+
+// in are the strategies of one group in their order.
+func in(s answer.Setting, g answer.Group) []answer.Strategy {
+	return slices.DeleteFunc(slices.Clone(s.Strategies), func(x answer.Strategy) bool { return x.Group != g })
 }

@@ -26,7 +26,7 @@ func TestReferenceResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]answer.Strategy{}
-		for _, x := range answer.Of(f).Settings[0].Strategies {
+		for _, x := range answer.Of(f)[0].Strategies {
 			got[x.Label] = x
 		}
 		for label, group := range want {
@@ -39,7 +39,7 @@ func TestReferenceResults(t *testing.T) {
 
 // TestNothingRan: a record without runs has no answer.
 func TestNothingRan(t *testing.T) {
-	if a := answer.Of(results.File{}); len(a.Settings) != 0 {
+	if a := answer.Of(results.File{}); len(a) != 0 {
 		t.Errorf("%+v", a)
 	}
 }

@@ -15,7 +15,7 @@ func ExampleOf() {
 		fmt.Println(err)
 		return
 	}
-	setting := answer.Of(file).Settings[0]
+	setting := answer.Of(file)[0]
 	for _, s := range setting.Strategies {
 		if s.Label == "sliding-log" || s.Label == "token-bucket" {
 			fmt.Println(s.Label, s.Group)

@@ -100,7 +100,7 @@ func TestKnownOfDefaults(t *testing.T) {
 		planted("incr-expire", nil), planted("incr-expire:a=b", options), planted("mine", nil), planted("gcra", namesake), planted("check-then-set", leak(5)),
 	}})
 	const known = "known: under crash a key that never expires (3 steps); under eviction and outage a leak (9 steps)"
-	for _, x := range a.Settings[0].Strategies {
+	for _, x := range a[0].Strategies {
 		said := slices.ContainsFunc(x.Conditions, func(c string) bool { return strings.HasPrefix(c, "known") })
 		if said != (x.Label == "incr-expire") || said && !slices.Contains(x.Conditions, known) || (x.Group == answer.Enforces) != (x.Label != "check-then-set") {
 			t.Errorf("%s: %s, %q", x.Label, x.Group, x.Conditions)
@@ -117,7 +117,7 @@ func TestKnownWithoutFault(t *testing.T) {
 		"lua-reserve": {planted("lua-reserve", fast), planted("check-then-set", leak(5))},
 	} {
 		a := answer.Of(results.File{Kind: results.Measured, Runs: runs})
-		if got := a.Settings[0].Cheapest(); got == nil || got.Label != want {
+		if got := a[0].Cheapest(); got == nil || got.Label != want {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}

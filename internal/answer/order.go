@@ -173,11 +173,6 @@ func (s *Setting) Tied(x *Strategy) (out []*Strategy) {
 	return out
 }
 
-// Decided reports whether all settings are: see [Setting.Decided].
-func (a *Answer) Decided() bool {
-	return !slices.ContainsFunc(a.Settings, func(s Setting) bool { return !s.Decided() })
-}
-
 // Decided reports whether more rounds could tell nothing more: every strategy that may be
 // chosen has a place of its own, and no verdict on a guarantee is open.
 func (s *Setting) Decided() bool {

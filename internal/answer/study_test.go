@@ -141,12 +141,12 @@ func TestStudyOfRounds(t *testing.T) {
 				for range sets / len(worlds) {
 					runs := w.rounds(t, rng, h)
 					n := looks[0]
-					s := answer.Of(results.File{Kind: results.Measured, Runs: runs[:3*n]}).Settings[0]
+					s := answer.Of(results.File{Kind: results.Measured, Runs: runs[:3*n]})[0]
 					if s.Decided() {
 						early.Add(1)
 					} else {
 						n = looks[1]
-						s = answer.Of(results.File{Kind: results.Measured, Runs: runs}).Settings[0]
+						s = answer.Of(results.File{Kind: results.Measured, Runs: runs})[0]
 					}
 					place := map[string]int{}
 					for _, x := range s.Strategies {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -67,7 +68,7 @@ func (s *Setting) untested() []Untested {
 	if first.Summary.Outside { // in a record without the reason
 		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
 	}
-	label := word(withoutClient(first))
+	label := format.Quoted(withoutClient(first))
 	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})
 }
 
@@ -129,7 +130,7 @@ func (s *Setting) command(x *Strategy) string {
 	add(p.Pool != 0, "pool", p.Pool)
 	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
 	for i := range words {
-		words[i] = word(words[i])
+		words[i] = format.Quoted(words[i])
 	}
 	if p.Cold {
 		words = append(words, "--cold")
@@ -144,11 +145,3 @@ const (
 	defaultWorkload = "hot-key"
 	defaultWorkers  = 50
 )
-
-// word puts a word in quotes if a shell would take it apart.
-func word(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

@@ -155,7 +155,7 @@ func (c *chooser) through(ctx context.Context, s stage) error {
 		return nil
 	}
 	share := time.Duration(s.share * float64(c.left()))
-	c.cfg.Observer.Stage(s.name, len(in), share)
+	c.cfg.Observer.Stage(s.name, len(in))
 	within, cancel := context.WithTimeout(ctx, share)
 	defer cancel()
 	if err := s.run(within, in); err != nil && within.Err() == nil {
@@ -165,9 +165,6 @@ func (c *chooser) through(ctx context.Context, s stage) error {
 	for _, x := range in {
 		if x.in() {
 			record.Left++
-		}
-		if x.ruledOut != nil {
-			c.cfg.Observer.Out(results.RuledOut{Strategy: x.sel.String(), Reason: *x.ruledOut})
 		}
 	}
 	c.res.Stages = append(c.res.Stages, record)

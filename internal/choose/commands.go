@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -24,23 +25,19 @@ func policyText(p *quota.Policy) string {
 	return strconv.Quote(p.Text())
 }
 
-// exploreCommand is a search of a strategy with the given faults.
-func (c *chooser) exploreCommand(sel strategies.Selection, faults []quota.Fault) string {
-	text := fmt.Sprintf("quotabench explore %s --policy %s --instances %d", sel, policyText(&c.cfg.Policy), min(clients, c.cfg.total()))
-	if len(faults) > 0 {
-		text += " --faults " + strings.ReplaceAll(list(faults), " and ", ",")
-	}
-	return text
+// exploreCommand is a search of a strategy without faults.
+func (c *chooser) exploreCommand(sel strategies.Selection) string {
+	return fmt.Sprintf("quotabench explore %s --policy %s --instances %d", sel, policyText(&c.cfg.Policy), min(clients, c.cfg.total()))
 }
 
 // exploreText is the command of a search that was made.
 func exploreText(sel strategies.Selection, s *results.Search) string {
 	text := fmt.Sprintf("quotabench explore %s --policy %s --instances %d", sel, s.Policy, s.Instances)
 	if len(s.Faults) > 0 {
-		text += " --faults " + strings.ReplaceAll(list(s.Faults), " and ", ",")
+		text += " --faults " + strings.Join(format.Strings(s.Faults), ",")
 	}
 	if len(s.Properties) < len(explore.Properties()) {
-		text += " --property " + strings.ReplaceAll(list(s.Properties), " and ", ",")
+		text += " --property " + strings.Join(format.Strings(s.Properties), ",")
 	}
 	return text
 }

@@ -94,20 +94,16 @@ func (c *chooser) ranked(fit []*contender) []*contender {
 		return cmp.Or(cmp.Compare(a.standing(), b.standing()), cmp.Compare(a.modelled, b.modelled))
 	})
 	seen := map[string]bool{}
-	again := map[*contender]bool{}
+	var first, again []*contender
 	for _, x := range fit {
-		again[x] = x.deployment != "" && seen[x.deployment]
+		if x.deployment != "" && seen[x.deployment] {
+			again = append(again, x)
+		} else {
+			first = append(first, x)
+		}
 		seen[x.deployment] = true
 	}
-	slices.SortStableFunc(fit, func(a, b *contender) int { return cmp.Compare(truth(again[a]), truth(again[b])) })
-	return fit
-}
-
-func truth(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return append(first, again...)
 }
 
 // standing is 0 for what was tested whole, and more for what was not simulated, searched or
@@ -169,7 +165,7 @@ func (c *chooser) byTime() bool {
 
 func (x *contender) candidate() results.Candidate {
 	out := results.Candidate{
-		Strategy: x.sel.String(), Doc: x.sel.Doc, Stores: x.stores(), Deployment: x.deployment, ModelledP99: x.modelled,
+		Strategy: x.sel.String(), Doc: x.sel.Doc, Stores: format.Strings(x.sel.Needs), Deployment: x.deployment, ModelledP99: x.modelled,
 		ThroughputPerS: x.crossing.Throughput.Value, ThroughputRounds: roundsOf(x.crossing), RoundTrips: x.crossing.Cost.RoundTrips,
 		Bounded: answer.Classify(x.crossing, 0).Group == answer.Bounded, Evidence: x.evidence, Caveats: append([]string{}, x.caveats...),
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -30,14 +31,9 @@ const (
 	OutageSurvive Outage = "survive"
 )
 
-// Outages are all of them, with a line each on what they mean.
-func Outages() []quota.Option {
-	return []quota.Option{
-		{Name: string(OutageAny), Doc: "nothing is asked for"},
-		{Name: string(OutageOpen), Doc: "requests are admitted, over the limit too"},
-		{Name: string(OutageClosed), Doc: "the limit holds; requests may be rejected, or fail"},
-		{Name: string(OutageSurvive), Doc: "decisions go on, and the limit holds"},
-	}
+// Outages are all of them.
+func Outages() []string {
+	return []string{string(OutageAny), string(OutageOpen), string(OutageClosed), string(OutageSurvive)}
 }
 
 // answers reports whether requests have to be decided, and holds whether the limit has
@@ -45,9 +41,9 @@ func Outages() []quota.Option {
 func (o Outage) answers() bool { return o == OutageOpen || o == OutageSurvive }
 func (o Outage) holds() bool   { return o == OutageClosed || o == OutageSurvive }
 
-// Config is the question. Only Policy is required.
+// Config is the question. Only Strategies and Policy are required.
 type Config struct {
-	// Strategies to choose from; nil is all that are registered, without baselines.
+	// Strategies to choose from.
 	Strategies []strategies.Selection
 	Policy     quota.Policy
 	// Instances of the application in each region. Default 2.
@@ -106,19 +102,16 @@ const MaxRegions = 16
 
 // Observer is told of progress. Its methods are called one at a time.
 type Observer interface {
-	// Stage begins, with so many strategies; share is how long it may take.
-	Stage(name string, strategies int, share time.Duration)
+	// Stage begins, with so many strategies.
+	Stage(name string, strategies int)
 	// Doing is told what the stage does next.
 	Doing(what string)
-	// Out is told that a strategy is ruled out.
-	Out(r results.RuledOut)
 }
 
 type silent struct{}
 
-func (silent) Stage(string, int, time.Duration) {}
-func (silent) Doing(string)                     {}
-func (silent) Out(results.RuledOut)             {}
+func (silent) Stage(string, int) {}
+func (silent) Doing(string)      {}
 
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
@@ -132,13 +125,6 @@ func (c *Config) Complete() error {
 	c.Seed = cmp.Or(c.Seed, 1)
 	if c.Observer == nil {
 		c.Observer = silent{}
-	}
-	if c.Strategies == nil {
-		all, err := strategies.Parse("all")
-		if err != nil {
-			return err
-		}
-		c.Strategies = slices.DeleteFunc(all, func(s strategies.Selection) bool { return s.Form == strategies.Baseline })
 	}
 	switch {
 	case len(c.Strategies) == 0:
@@ -157,8 +143,8 @@ func (c *Config) Complete() error {
 		return errors.New("the tolerated leak and the 99th percentile cannot be negative")
 	case c.Budget < LeastBudget:
 		return fmt.Errorf("a budget of %v: give at least %v", c.Budget, LeastBudget)
-	case !slices.ContainsFunc(Outages(), func(o quota.Option) bool { return o.Name == string(c.Outage) }):
-		return fmt.Errorf("outage behaviour %q: one of any, open, closed, survive", c.Outage)
+	case !slices.Contains(Outages(), string(c.Outage)):
+		return fmt.Errorf("outage behaviour %q: one of %s", c.Outage, strings.Join(Outages(), ", "))
 	}
 	if err := harness.CheckSkew([]time.Duration{c.Skew}); err != nil {
 		return err
@@ -195,11 +181,10 @@ func (c *Config) StoresNeeded() []string {
 			continue
 		}
 		for _, n := range s.Needs {
-			if n != strategies.NeedSource {
-				names = append(names, string(n))
-				continue
+			if n == strategies.NeedSource {
+				n = strategies.NeedPostgres
 			}
-			names = append(names, string(strategies.NeedPostgres))
+			names = append(names, string(n))
 		}
 	}
 	slices.Sort(names)

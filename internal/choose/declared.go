@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
@@ -116,21 +115,4 @@ func (c *chooser) bound(x *contender) (bound int64, formula string, promised boo
 		}
 	}
 	return bound, formula, promised
-}
-
-// usesRedis are the names of the Redis that a contender needs.
-func (x *contender) usesRedis() (names []string) {
-	for _, n := range x.sel.RedisNeeds() {
-		names = append(names, string(n))
-	}
-	return names
-}
-
-// stores are the names of what a contender needs, for people.
-func (x *contender) stores() []string {
-	out := []string{}
-	for _, n := range x.sel.Needs {
-		out = append(out, strings.TrimSpace(string(n)))
-	}
-	return out
 }

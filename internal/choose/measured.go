@@ -208,10 +208,10 @@ func (c *chooser) outage(ctx context.Context, in []*contender) error {
 	var with []*contender
 	gone := map[string]bool{}
 	for _, x := range in {
-		if names := x.usesRedis(); len(names) > 0 {
+		if needs := x.sel.RedisNeeds(); len(needs) > 0 {
 			with = append(with, x)
-			for _, n := range names {
-				gone[n] = true
+			for _, n := range needs {
+				gone[string(n)] = true
 			}
 			continue
 		}
@@ -233,7 +233,7 @@ func (c *chooser) outage(ctx context.Context, in []*contender) error {
 	for _, x := range with {
 		alone := cfg
 		alone.Outages = slices.DeleteFunc(slices.Clone(cfg.Outages), func(o harness.Outage) bool {
-			return !slices.Contains(x.usesRedis(), o.Store)
+			return !slices.Contains(x.sel.RedisNeeds(), strategies.Need(o.Store))
 		})
 		c.afterOutage(x, found[x.sel.String()], runText(x.sel, &alone))
 	}

@@ -41,7 +41,7 @@ func (c *chooser) search(ctx context.Context, in []*contender) error {
 		case found.against != nil:
 			x.ruleOut(*found.against)
 		case found.failed != nil:
-			x.leave(found.failed.Error(), c.exploreCommand(x.sel, nil))
+			x.leave(found.failed.Error(), c.exploreCommand(x.sel))
 			c.res.Exploration.Failed = append(c.res.Exploration.Failed,
 				results.FailedExplore{Strategy: x.sel.String(), Error: format.OneLine(found.failed.Error())})
 		case found.unfit != nil:
@@ -83,7 +83,8 @@ func (x *contender) searched(s *searched, cut bool) {
 	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)})
 	switch {
 	case len(s.skipped) > 0:
-		x.caveats = append(x.caveats, fmt.Sprintf("searched without %s, which a real PostgreSQL cannot be given", list(s.skipped)))
+		x.caveats = append(x.caveats, fmt.Sprintf("searched without %s, which a real PostgreSQL cannot be given",
+			strings.Join(format.Strings(s.skipped), " and ")))
 	case cut:
 		x.caveats = append(x.caveats, "the search was ended by the budget")
 	case s.last.Capped != "":
@@ -192,15 +193,6 @@ func happens(faults []quota.Fault) string {
 		if w := words[f]; w != "" && !slices.Contains(out, w) {
 			out = append(out, w)
 		}
-	}
-	return strings.Join(out, " and ")
-}
-
-// list joins faults.
-func list[T ~string](all []T) string {
-	var out []string
-	for _, f := range all {
-		out = append(out, string(f))
 	}
 	return strings.Join(out, " and ")
 }

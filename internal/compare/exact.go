@@ -68,13 +68,13 @@ func (c *Comparison) exact(p *pair, o *Options, measured bool) {
 		return // which validity says
 	}
 	if measured {
-		c.values(p, o, promised(base, head), "")
+		c.values(p, o, promised(base, head))
 		c.violations(p, o, base, head, "")
 		if b, h := paced(base), paced(head); len(b) > 0 && len(h) > 0 {
-			c.values(p, o, promised(b, h), openLoop)
+			c.values(p, o, promised(b, h).label(openLoop))
 			c.violations(p, o, b, h, openLoop)
 		}
-		c.values(p, o, both{probes(base), probes(head)}, "")
+		c.values(p, o, both{probes(base), probes(head)})
 		return
 	}
 	var all both
@@ -85,12 +85,12 @@ func (c *Comparison) exact(p *pair, o *Options, measured bool) {
 			}
 			x := both{simulated(b), simulated(h)}
 			if len(head) > 1 {
-				x.label(fmt.Sprintf("round %d", h.Repetition))
+				x = x.label(fmt.Sprintf("round %d", h.Repetition))
 			}
 			all.base, all.head = append(all.base, x.base...), append(all.head, x.head...)
 		}
 	}
-	c.values(p, o, all, "")
+	c.values(p, o, all)
 	c.violations(p, o, base, head, "")
 }
 
@@ -100,25 +100,24 @@ const openLoop = "the open loop"
 // both sides' values.
 type both struct{ base, head []value }
 
-func (b *both) label(of string) {
+// label says what has the values, in addition to what they say themselves.
+func (b both) label(of string) both {
 	for _, side := range [][]value{b.base, b.head} {
 		for i := range side {
-			side[i].of = strings.TrimPrefix(side[i].of+", "+of, ", ")
+			side[i].of = format.Join(", ", side[i].of, of)
 		}
 	}
+	return b
 }
 
 // values adds a row for each figure that both sides have.
-func (c *Comparison) values(p *pair, o *Options, x both, of string) {
+func (c *Comparison) values(p *pair, o *Options, x both) {
 	for _, h := range x.head {
 		i := slices.IndexFunc(x.base, func(b value) bool { return b.figure == h.figure && b.of == h.of })
 		if i < 0 {
 			continue
 		}
 		b := x.base[i]
-		if of != "" {
-			h.of = strings.TrimPrefix(h.of+", "+of, ", ")
-		}
 		r := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v, Advisory: h.advisory}
 		r.Verdict, r.Detail = o.weigh(h.figure, b.v, h.v-b.v)
 		if _, given := o.Tolerances[h.figure]; !given && b.slack.allows(b.v, math.Abs(h.v-b.v)) {

@@ -10,6 +10,10 @@ import (
 
 // explorations compares two records of searches.
 func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
+	searched, counted := map[string]int{}, map[string]int{}
+	for _, h := range head.Searches {
+		searched[h.Strategy]++
+	}
 	for _, h := range head.Searches {
 		i := slices.IndexFunc(base.Searches, func(b *results.Search) bool { return asked(b) == asked(h) })
 		if i < 0 {
@@ -18,13 +22,14 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 		}
 		c.Pairs++
 		p := &pair{label: h.Strategy}
-		if several(head, h.Strategy) {
+		if searched[h.Strategy] > 1 {
 			p.setting = fmt.Sprintf("%s, limit %d, %d clients", h.Policy, h.Limit, h.Clients)
 		}
 		c.search(p, base.Searches[i], h, o)
 		c.searchGates(p, h, o)
 	}
 	for _, h := range head.Censuses {
+		counted[h.Strategy]++
 		i := slices.IndexFunc(base.Censuses, func(b *results.Census) bool {
 			return b.Strategy == h.Strategy && b.Policy == h.Policy && b.Limit == h.Limit && b.Clients == h.Clients && b.Store == h.Store
 		})
@@ -36,24 +41,17 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 		c.census(&pair{label: h.Strategy}, base.Censuses[i], h, o)
 	}
 	for _, b := range base.Searches {
-		if !slices.ContainsFunc(head.Searches, func(h *results.Search) bool { return h.Strategy == b.Strategy }) {
+		if searched[b.Strategy] == 0 {
 			c.gone(b.Strategy, head)
 		}
 	}
 	for _, b := range base.Censuses {
-		if !slices.ContainsFunc(head.Censuses, func(h *results.Census) bool { return h.Strategy == b.Strategy }) {
+		if counted[b.Strategy] == 0 {
 			c.gone(b.Strategy, head)
 		}
 	}
 	c.replays(base.Replays, head.Replays)
-	for _, x := range []struct {
-		name        string
-		interrupted bool
-	}{{c.Base, base.Interrupted}, {c.Head, head.Interrupted}} {
-		if x.interrupted {
-			c.Notes = append(c.Notes, x.name+" was interrupted: its last search is not whole")
-		}
-	}
+	c.interrupted(base.Interrupted, head.Interrupted, "was interrupted: its last search is not whole")
 }
 
 // gone handles a strategy that only the base has. A search that failed passes nothing.
@@ -61,8 +59,7 @@ func (c *Comparison) gone(strategy string, head *results.Exploration) {
 	for _, f := range head.Failed {
 		if f.Strategy == strategy {
 			c.Pairs++
-			c.add(&pair{label: strategy}, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-				Detail: "the search of " + c.Head + " failed: " + f.Error})
+			c.invalid(&pair{label: strategy}, "the search of %s failed: %s", c.Head, f.Error)
 			return
 		}
 	}
@@ -73,16 +70,6 @@ func (c *Comparison) gone(strategy string, head *results.Exploration) {
 func asked(s *results.Search) string {
 	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", s.Strategy, s.Policy, s.Limit, s.Unit, s.Clients, s.Instances,
 		s.Scripts, s.Faults, s.Times, s.Properties, s.JobRounds, s.Split, s.Store, s.Passes, s.FromNS)
-}
-
-func several(x *results.Exploration, strategy string) bool {
-	n := 0
-	for _, s := range x.Searches {
-		if s.Strategy == strategy {
-			n++
-		}
-	}
-	return n > 1
 }
 
 // searchAlone says why a search has no counterpart.
@@ -108,45 +95,30 @@ func searchAlone(strategy string, other *results.Exploration, name string) strin
 // search compares what was found within the same bounds.
 func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 	if len(head.Withheld) > 0 {
-		c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-			Detail: fmt.Sprintf("nothing may be claimed of %s: %s (%s)", c.Head, head.Withheld[0].Detail, head.Withheld[0].Code)})
+		c.invalid(p, "nothing may be claimed of %s: %s (%s)", c.Head, head.Withheld[0].Detail, head.Withheld[0].Code)
 	}
 	for _, property := range head.Properties {
 		of := "a broken " + string(property)
 		b, h := base.Found(property), head.Found(property)
-		switch {
-		case b == nil && h == nil:
-			c.unbroken(p, base, head, property)
-		case b == nil:
-			r := count(0, 1)
-			r.Of, r.Verdict, r.Detail = of, Worse, fmt.Sprintf("%s in %s: %s", h.Property,
-				format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
-			c.add(p, r)
-		case h == nil:
-			r := count(1, 0)
-			r.Of, r.Verdict = of, Better
-			if head.Capped != "" {
-				r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything: "+head.Capped
-			}
-			c.add(p, r)
-		default:
+		if b != nil && h != nil {
 			c.finding(p, b, h, of, o)
+			continue
 		}
+		was, is := once(b != nil), once(h != nil)
+		r := Row{Figure: Counterexamples, Of: of, Unit: "schedules", Kind: Exact, Base: &was, Head: &is, Verdict: Same}
+		switch {
+		case h != nil:
+			r.Verdict = Worse
+			r.Detail = fmt.Sprintf("%s in %s: %s", h.Property, format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
+		case b != nil && head.Capped == "":
+			r.Verdict = Better
+		case b != nil:
+			r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything: "+head.Capped
+		case head.Capped != "" && base.Capped == "":
+			r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything, and that of the base did not: "+head.Capped
+		}
+		c.add(p, r)
 	}
-}
-
-func count(base, head float64) Row {
-	return Row{Figure: Counterexamples, Unit: "schedules", Kind: Exact, Base: &base, Head: &head}
-}
-
-// unbroken compares how much of the schedules was seen, if none breaks a property.
-func (c *Comparison) unbroken(p *pair, base, head *results.Search, property results.Property) {
-	r := count(0, 0)
-	r.Of, r.Verdict = "a broken "+string(property), Same
-	if head.Capped != "" && base.Capped == "" {
-		r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything, and that of the base did not: "+head.Capped
-	}
-	c.add(p, r)
 }
 
 // finding compares two shortest schedules: a shorter one is easier to meet.
@@ -166,20 +138,17 @@ func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, o 
 // census compares two counts of all schedules.
 func (c *Comparison) census(p *pair, base, head *results.Census, o *Options) {
 	if len(head.Withheld) > 0 {
-		c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-			Detail: fmt.Sprintf("nothing may be claimed of %s: %s", c.Head, head.Withheld[0].Detail)})
+		c.invalid(p, "nothing may be claimed of %s: %s", c.Head, head.Withheld[0].Detail)
 	}
 	if !base.Complete || !head.Complete {
 		c.unmatched(p.label, "not every schedule was run on both sides")
 		return
 	}
-	x := both{
-		[]value{{figure: Schedules, unit: "schedules", v: float64(base.Leaking)},
-			{figure: WorstLeak, of: "all schedules", v: float64(base.Worst)}},
-		[]value{{figure: Schedules, unit: "schedules", v: float64(head.Leaking)},
-			{figure: WorstLeak, of: "all schedules", v: float64(head.Worst)}},
+	of := func(x *results.Census) []value {
+		return []value{{figure: Schedules, unit: "schedules", v: float64(x.Leaking)},
+			{figure: WorstLeak, of: "all schedules", v: float64(x.Worst)}}
 	}
-	c.values(p, o, x, "")
+	c.values(p, o, both{of(base), of(head)})
 	if base.Shortest != nil && head.Shortest != nil {
 		c.finding(p, base.Shortest, head.Shortest, "a leak", o)
 	}

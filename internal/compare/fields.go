@@ -20,11 +20,7 @@ func RunFields() []string { return figures.Keys() }
 // units by which a schedule breaks it, or 1 if it has none; "steps" of the shortest
 // schedule of all; and "counterexamples", how many properties break.
 func SearchFields(properties []results.Property) []string {
-	out := []string{Counterexamples, Steps}
-	for _, p := range properties {
-		out = append(out, string(p))
-	}
-	return out
+	return append([]string{Counterexamples, Steps}, format.Strings(properties)...)
 }
 
 func searchField(s *results.Search, name string) (float64, error) {

@@ -29,7 +29,7 @@ func (c *Comparison) staleness(p *pair, base, head []results.Series, o *Options)
 		}
 		return out
 	}
-	c.values(p, o, both{of(base), of(head)}, "")
+	c.values(p, o, both{of(base), of(head)})
 }
 
 // replays compares schedules that both sides repeated on a store. They are advisory: what a

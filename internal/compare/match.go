@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -24,22 +25,15 @@ type pair struct {
 func (c *Comparison) files(b, h *Side, o *Options) error {
 	base, head := b.File, h.File
 	if base.Seed != head.Seed {
-		return refuse("%s has seed %d and %s has seed %d: their requests differ", c.Base, base.Seed, c.Head, head.Seed)
+		return fmt.Errorf("%s has seed %d and %s has seed %d: their requests differ", c.Base, base.Seed, c.Head, head.Seed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(head.Stores)) {
 		b, ok := base.Stores[name]
 		if h := head.Stores[name]; ok && (b.Kind != h.Kind || b.Version != h.Version || b.Durability != h.Durability) {
-			return refuse("the store %s differs: %s in %s, %s in %s", name, storeText(b), c.Base, storeText(h), c.Head)
+			return fmt.Errorf("the store %s differs: %s in %s, %s in %s", name, storeText(b), c.Base, storeText(h), c.Head)
 		}
 	}
-	for _, f := range []struct {
-		name string
-		file *results.File
-	}{{c.Base, base}, {c.Head, head}} {
-		if f.file.Interrupted {
-			c.Notes = append(c.Notes, f.name+" was interrupted before its last round")
-		}
-	}
+	c.interrupted(base.Interrupted, head.Interrupted, "was interrupted before its last round")
 	measured := head.Kind == results.Measured
 	if b, h := base.Provenance.Host, head.Provenance.Host; measured && b != h {
 		c.TimingsRefused = fmt.Sprintf("%s was measured on %s, %s on %s: only exact figures are compared", c.Base, hostText(b), c.Head,
@@ -65,9 +59,7 @@ func (c *Comparison) files(b, h *Side, o *Options) error {
 	return nil
 }
 
-func storeText(s results.Store) string {
-	return strings.Join(slices.DeleteFunc([]string{s.Kind + " " + s.Version, s.Durability}, func(s string) bool { return s == "" }), ", ")
-}
+func storeText(s results.Store) string { return format.Join(", ", s.Kind+" "+s.Version, s.Durability) }
 
 func hostText(h results.Host) string {
 	return fmt.Sprintf("%s (%s/%s, %d CPUs, %s)", cmp.Or(h.Name, "a host without a name"), h.OS, h.Arch, h.CPUs,
@@ -238,8 +230,7 @@ func (c *Comparison) validity(p *pair) {
 				err = errors.New("it was ended early")
 			}
 			if err != nil {
-				c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-					Detail: fmt.Sprintf("round %d of %s: %v", r.Repetition, side.name, err)})
+				c.invalid(p, "round %d of %s: %v", r.Repetition, side.name, err)
 				break
 			}
 		}

@@ -45,35 +45,27 @@ var Speed = []Figure{
 // Latency has the percentiles of each kind of time.
 var Latency = latencies()
 
-// Delay is how late requests of an open loop start.
-var Delay = []Figure{
-	{Key: "pacer-p50", Name: "p50", Over: pacer, From: "lateness_ns.pacer_p50", AtRate: true, Unit: Nanoseconds, Better: Lower,
-		Missing: closed,
-		Doc:     "how late the pacer released half of the requests, or later"},
-	{Key: "pacer-p99", Name: "p99", Over: pacer, From: "lateness_ns.pacer_p99", AtRate: true, Unit: Nanoseconds, Better: Lower,
-		Missing: closed,
-		Doc:     "how late the pacer released one request of 100, or later"},
-	{Key: "worker-p50", Name: "p50", Over: worker, From: "lateness_ns.worker_p50", AtRate: true, Unit: Nanoseconds, Better: Lower,
-		Missing: closed,
-		Doc:     "how long half of the requests waited for a free worker, or longer"},
-	{Key: "worker-p99", Name: "p99", Over: worker, From: "lateness_ns.worker_p99", AtRate: true, Unit: Nanoseconds, Better: Lower,
-		Missing: closed,
-		Doc:     "how long one request of 100 waited for a free worker, or longer"},
-	{Key: "backlog-half", Name: "half way", Over: backlog, From: "lateness_ns.backlog_half", AtRate: true, Unit: Count, Better: Lower,
-		Missing: closed,
-		Doc:     "requests that were due and waited half way through the worst round"},
-	{Key: "backlog-end", Name: "at the end", Over: backlog, From: "lateness_ns.backlog_end", AtRate: true, Unit: Count, Better: Lower,
-		Missing: closed,
-		Doc:     "requests that were due and waited at the end of the worst round"},
-	{Key: "saturated", Name: "saturated", From: "saturated_rounds", AtRate: true, Unit: Count, Better: Lower,
+// Delay is how late requests of an open loop start. All are of the common rate, and better if lower.
+var Delay = each(func(f *Figure) { f.AtRate, f.Better = true, Lower }, []Figure{
+	{Key: "pacer-p50", Name: "p50", Over: pacer, From: "lateness_ns.pacer_p50", Unit: Nanoseconds, Missing: closed,
+		Doc: "how late the pacer released half of the requests, or later"},
+	{Key: "pacer-p99", Name: "p99", Over: pacer, From: "lateness_ns.pacer_p99", Unit: Nanoseconds, Missing: closed,
+		Doc: "how late the pacer released one request of 100, or later"},
+	{Key: "worker-p50", Name: "p50", Over: worker, From: "lateness_ns.worker_p50", Unit: Nanoseconds, Missing: closed,
+		Doc: "how long half of the requests waited for a free worker, or longer"},
+	{Key: "worker-p99", Name: "p99", Over: worker, From: "lateness_ns.worker_p99", Unit: Nanoseconds, Missing: closed,
+		Doc: "how long one request of 100 waited for a free worker, or longer"},
+	{Key: "backlog-half", Name: "half way", Over: backlog, From: "lateness_ns.backlog_half", Unit: Count, Missing: closed,
+		Doc: "requests that were due and waited half way through the worst round"},
+	{Key: "backlog-end", Name: "at the end", Over: backlog, From: "lateness_ns.backlog_end", Unit: Count, Missing: closed,
+		Doc: "requests that were due and waited at the end of the worst round"},
+	{Key: "saturated", Name: "saturated", From: "saturated_rounds", Unit: Count,
 		Doc: "rounds whose backlog kept growing", text: saturated},
-	{Key: "pool-wait", Name: "mean", Over: poolWait, From: "pool_wait.mean_ns", AtRate: true, Unit: Nanoseconds, Better: Lower,
-		Missing: noPool,
-		Doc:     "wait of all commands of a request together for connections, the mean"},
-	{Key: "pool-waited", Name: "waited", Over: poolWait, From: "pool_wait.waited_pct", AtRate: true, Unit: Percent, Better: Lower,
-		Missing: noPool,
-		Doc:     "connections that were not free at once, of all that were taken"},
-}
+	{Key: "pool-wait", Name: "mean", Over: poolWait, From: "pool_wait.mean_ns", Unit: Nanoseconds, Missing: noPool,
+		Doc: "wait of all commands of a request together for connections, the mean"},
+	{Key: "pool-waited", Name: "waited", Over: poolWait, From: "pool_wait.waited_pct", Unit: Percent, Missing: noPool,
+		Doc: "connections that were not free at once, of all that were taken"},
+})
 
 const (
 	pacer    = "late by the pacer"
@@ -93,7 +85,7 @@ const (
 )
 
 // Correctness is what was decided wrongly.
-var Correctness = counting(Valid, []Figure{
+var Correctness = each(func(f *Figure) { f.Counts = Valid }, []Figure{
 	{Key: "leak", Name: "leak", From: "leak.units", Unit: Units, Better: Lower, CSV: "leak_units", text: leak,
 		Doc: "units admitted over the limit, certain..possible, and in percent of the limit times the trials"},
 	{Key: "leak-possible", Name: "possible leak", From: "leak.possible", Unit: Units, Better: Lower, CSV: "leak_possible_units",
@@ -202,10 +194,10 @@ var (
 	}
 )
 
-// counting has the same condition for all.
-func counting(c Condition, all []Figure) []Figure {
+// each sets what all of a group have in common.
+func each(set func(*Figure), all []Figure) []Figure {
 	for i := range all {
-		all[i].Counts = c
+		set(&all[i])
 	}
 	return all
 }

@@ -142,6 +142,15 @@ func Join(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
+// Strings are words of a kind, such as faults, as plain texts.
+func Strings[T ~string](words []T) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return out
+}
+
 // OneLine makes a text of several lines, such as that of several errors, one: its lines
 // are parted by semicolons.
 func OneLine(s string) string {
@@ -180,6 +189,14 @@ func Plain(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
+// Quoted puts a word in quotes if a shell would take it apart.
+func Quoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // TrimZeros drops the zeros that end a fraction.
 func TrimZeros(s string) string {
 	if strings.Contains(s, ".") {
@@ -197,7 +214,7 @@ func Magnitude(n int64) uint64 {
 }
 
 // Number is a count of things, e.g. "1 request" or "2 requests".
-func Number(n int64, what string) string {
+func Number[N int | int64](n N, what string) string {
 	if n != 1 {
 		what += "s"
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/redact"
-	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -28,7 +28,7 @@ func (x *Session) Measured(cfg *measure.Config, skipped map[string]string) resul
 		Stores:     map[string]results.Store{},
 		Provenance: *Provenance(x.Ctx),
 		Workload:   results.Workload{Name: cfg.Workload.Name},
-		Skipped:    []results.Skipped{}, Runs: []results.Run{},
+		Skipped:    skippedRecords(skipped), Runs: []results.Run{},
 	}
 	for name, i := range infos {
 		if i.Kind == stores.KindNone {
@@ -39,7 +39,6 @@ func (x *Session) Measured(cfg *measure.Config, skipped map[string]string) resul
 			f.Provenance.Versions[name] = i.Version
 		}
 	}
-	f.Skipped = skippedRecords(skipped)
 	return f
 }
 
@@ -116,7 +115,7 @@ func commandLine(ctx context.Context) string {
 	}
 	words := []string{"quotabench"}
 	for _, a := range args {
-		words = append(words, settings.Quoted(redact.All(a)))
+		words = append(words, format.Quoted(redact.All(a)))
 	}
 	return strings.Join(words, " ")
 }

@@ -139,24 +139,13 @@ func (w *Writer) Err() error {
 // Keeper writes the record after every run, so that nothing measured is lost
 // whatever happens later, and passes progress on.
 type Keeper struct {
-	Dir      *Dir
-	File     *results.File
-	Progress *terminal.Progress
-	warned   bool
+	*terminal.Progress
+	Dir    *Dir
+	File   *results.File
+	warned bool
 	// wrote is when a record was last written, and cost how long that took.
 	wrote, cost int64
 }
-
-// Begin implements [measure.Observer].
-func (k *Keeper) Begin(runs int) { k.Progress.Begin(runs) }
-
-// Running implements [measure.Observer].
-func (k *Keeper) Running(strategy string, round, rounds int) {
-	k.Progress.Running(strategy, round, rounds)
-}
-
-// Filling implements [measure.Observer].
-func (k *Keeper) Filling(share float64) { k.Progress.Filling(share) }
 
 // SoFar writes what has been measured up to now, the round under way included. It does so
 // seldom enough to take at most a fortieth of the time.
@@ -186,7 +175,7 @@ func (k *Keeper) write(more []results.Run) {
 	}
 	if err != nil && !k.warned {
 		k.warned = true
-		k.Progress.Line("warning: " + err.Error())
+		k.Line("warning: " + err.Error())
 	}
 }
 

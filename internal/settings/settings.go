@@ -4,7 +4,6 @@ package settings
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -164,12 +163,4 @@ func (s *Set) Wrong(name string, err error) error {
 		return exit.Usagef("%s: %s: %w", s.places[name], name, err)
 	}
 	return exit.Usagef("--%s: %w", name, err)
-}
-
-// Quoted puts a word in quotes if a shell would take it apart.
-func Quoted(word string) string {
-	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

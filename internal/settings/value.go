@@ -54,11 +54,6 @@ func (v *Value) Type() string { return v.kind }
 // Wants says what to give.
 func (v *Value) Wants() string { return v.wants }
 
-// Numeric reports whether the value is a number and nothing else.
-func (v *Value) Numeric() bool {
-	return v.holds(scalarNumber) && (!v.holds(scalarText) || v.kind == "duration")
-}
-
 func (v *Value) holds(s scalar) bool { return slices.Contains(v.scalars, s) }
 
 // Items of a list; nil for other values.
@@ -78,9 +73,7 @@ type form[T any] struct {
 // number is a value with an order and bounds.
 func number[T cmp.Ordered](p *T, low, high T, v Value, as form[T]) *Value {
 	v.text = func() string { return as.format(*p) }
-	if v.wants == "" {
-		v.wants = fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high))
-	}
+	v.wants = cmp.Or(v.wants, fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high)))
 	if v.scalars == nil {
 		v.scalars = []scalar{scalarNumber}
 	}

@@ -5,9 +5,9 @@
 //
 //	params, err := sweep.ParseAll([]string{"pool=1..64x2"})
 //	points, err := sweep.Points(cfg, params)
-//	report, err := sweep.Measure(ctx, points, params)
+//	report, err := sweep.Measure(ctx, points)
 //	...
-//	file := results.File{Runs: report.Runs, Sweep: &report.Sweep}
+//	file := results.File{Runs: report.Runs, Sweep: &results.Sweep{Parameters: params}}
 //	for _, s := range file.SweepSeries() {
 //		fmt.Println(s.Strategy, s.Knee())
 //	}

@@ -24,28 +24,22 @@ const MaxPoints = 400
 // Rate is the name of the parameter that a [Search] looks for.
 const Rate = "rate"
 
-// Report is what a sweep or a search found.
-type Report struct {
-	measure.Report
-	// Sweep says what the runs differ in, for their record.
-	Sweep results.Sweep
-}
-
 // Measure measures points, as [Points] makes them, in turns. What [measure.Measure] says of ctx and of errors
 // holds here too.
-func Measure(ctx context.Context, points []measure.Config, params []results.Swept) (*Report, error) {
+func Measure(ctx context.Context, points []measure.Config) (*measure.Report, error) {
 	reports, err := measure.Points(ctx, points)
 	if err != nil {
 		return nil, err
 	}
-	out := &Report{Sweep: results.Sweep{Parameters: params}}
+	out := new(measure.Report)
 	for _, r := range reports {
-		out.add(r)
+		add(out, r)
 	}
 	return out, nil
 }
 
-func (r *Report) add(more *measure.Report) {
+// add adds the report of one point to that of all.
+func add(r, more *measure.Report) {
 	if len(more.Runs) > 0 {
 		notes := more.Info.Notes
 		if len(r.Runs) > 0 { // what is true of all points
@@ -240,7 +234,11 @@ func setOption(c *measure.Config, name, v string) error {
 	if !qualified {
 		only, option = "", name
 	}
-	var known, without []string
+	var without []string
+	known := Parameters()
+	for _, o := range c.Workload.Options {
+		known = append(known, o.Name)
+	}
 	c.Strategies = slices.Clone(c.Strategies)
 	found := false
 	for i, s := range c.Strategies {
@@ -267,7 +265,7 @@ func setOption(c *measure.Config, name, v string) error {
 		}
 	}
 	if !found {
-		return quota.Unknown("parameter", name, slices.Concat(Parameters(), optionNames(c.Workload), known), "")
+		return quota.Unknown("parameter", name, known, "")
 	}
 	if len(without) > 0 {
 		return fmt.Errorf("%s has no option %s: name the strategy that has it, as in %s", without[0], option, "STRATEGY."+option)
@@ -285,11 +283,4 @@ func unequal(all []strategies.Selection) error {
 		}
 	}
 	return nil
-}
-
-func optionNames(w *workloads.Meta) (names []string) {
-	for _, o := range w.Options {
-		names = append(names, o.Name)
-	}
-	return names
 }

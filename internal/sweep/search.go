@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ const (
 
 // Measure searches, one strategy after the other. What [measure.Measure] says of ctx and
 // of errors holds here too.
-func (s *Search) Measure(ctx context.Context) (*Report, error) {
+func (s *Search) Measure(ctx context.Context) (*measure.Report, error) {
 	bounds, err := s.Points()
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (s *Search) Measure(ctx context.Context) (*Report, error) {
 	own := *s
 	s = &own
 	s.Config.Rounds = bounds[0].Rounds
-	out := &Report{Sweep: s.Sweep()}
+	out := new(measure.Report)
 	selected, _ := s.Config.Split()
 	if o := s.Config.Observer; o != nil {
 		o.Begin(len(selected) * s.Config.Rounds * s.steps())
@@ -72,9 +73,7 @@ func (s *Search) complete() error {
 	if s.Low == 0 && s.High == 0 {
 		s.Low, s.High = DefaultLow, DefaultHigh
 	}
-	if s.Within == 0 {
-		s.Within = 0.05
-	}
+	s.Within = cmp.Or(s.Within, 0.05)
 	switch {
 	case !(s.Low > 0 && s.High > s.Low):
 		return fmt.Errorf("from %g to %g requests per second there is nothing to search: give a lower and a higher rate", s.Low, s.High)
@@ -115,7 +114,7 @@ func (begun) Begin(int) {}
 type hunt struct {
 	Search
 	runs map[float64][]results.Run // by rate
-	out  *Report
+	out  *measure.Report
 }
 
 // search narrows the edge down. low holds and high does not, as far as they are known.
@@ -201,7 +200,7 @@ func (h *hunt) measure(ctx context.Context, rate float64) error {
 		return err
 	}
 	h.runs[rate] = append(h.runs[rate], reports[0].Runs...)
-	h.out.add(reports[0])
+	add(h.out, reports[0])
 	if len(reports[0].Runs) == 0 { // its store is gone
 		h.out.Interrupted = h.out.Interrupted || ctx.Err() != nil
 	}

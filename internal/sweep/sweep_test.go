@@ -185,7 +185,7 @@ func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := sweep.Measure(t.Context(), points, params)
+	r, err := sweep.Measure(t.Context(), points)
 	if err != nil || r.Interrupted || len(r.Runs) != 10 || seen.begun != 10 {
 		t.Fatalf("%d runs of %d, %v", len(r.Runs), seen.begun, err)
 	}
@@ -201,7 +201,7 @@ func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 	for i := range r.Runs { // planted times count whatever the machine is busy with
 		r.Runs[i].Audit = results.Audit{Valid: r.Runs[i].Audit.Valid, TimingsValid: true}
 	}
-	f := results.File{Runs: r.Runs, Sweep: &r.Sweep}
+	f := results.File{Runs: r.Runs, Sweep: &results.Sweep{Parameters: params}}
 	s := f.SweepSeries()
 	if len(s) != 1 || s[0].Strategy != "timed" || len(s[0].Points) != 5 {
 		t.Fatalf("series %+v", s)
@@ -259,8 +259,8 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 				t.Errorf("the edge at %v is between %v and %v, measured %v", x.edge, holds, fails, rounds)
 			}
 		}
-		if p := r.Sweep.Parameters; len(p) != 1 || p[0].Name != sweep.Rate || len(p[0].Values) != 2 || !r.Sweep.Search {
-			t.Errorf("sweep %+v", r.Sweep)
+		if record := s.Sweep(); len(record.Parameters) != 1 || record.Parameters[0].Name != sweep.Rate || len(record.Parameters[0].Values) != 2 || !record.Search {
+			t.Errorf("sweep %+v", record)
 		}
 	}
 }

@@ -30,12 +30,12 @@ func hgrm(b *Bundle) (out []Output, err error) {
 		return nil, err
 	}
 	taken := map[string]int{}
-	for i := range all {
-		name := fileName(all[i].Name())
+	for _, p := range all {
+		name := fileName(p.Name)
 		if taken[name]++; taken[name] > 1 { // two labels may differ in what a file's name cannot hold
 			name += fmt.Sprintf("-again-%d", taken[name])
 		}
-		out = append(out, Output{Name: name + ".hgrm", Bytes: all[i].Text})
+		out = append(out, Output{Name: name + ".hgrm", Bytes: p.Text})
 	}
 	return out, nil
 }

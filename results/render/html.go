@@ -15,21 +15,21 @@ const HTMLName = "report.html"
 // HTML is one page about all bundles, in their order. It draws their plots.
 func HTML(bundles []*Bundle) ([]byte, error) {
 	var records []html.Record
-	var o html.Options
+	var about func(string) (About, bool)
 	explored := joined(bundles)
 	for _, b := range bundles {
-		r := html.Record{Name: b.Name, File: b.File, Series: b.Series, Exploration: b.Exploration, Provenance: b.Provenance}
+		r := html.Record{Name: b.Name, File: b.File, Exploration: b.Exploration, Provenance: b.Provenance}
 		var err error
 		if r.Drawings, err = b.drawings(explored); err != nil {
 			return nil, err
 		}
 		records = append(records, r)
 		if b.About != nil {
-			o.About = b.About
+			about = b.About
 		}
 	}
 	var out bytes.Buffer
-	if err := html.Write(&out, records, o); err != nil {
+	if err := html.Write(&out, records, about); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

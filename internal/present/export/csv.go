@@ -3,14 +3,12 @@ package export
 import (
 	"bytes"
 	"encoding/csv"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -22,25 +20,16 @@ type column[T any] struct {
 
 // table renders rows as RFC 4180 has it, except for line ends of one character.
 func table[T any](columns []column[T], rows []T) ([]byte, error) {
+	lines := make([][]string, 1+len(rows))
+	for _, c := range columns {
+		lines[0] = append(lines[0], format.Cell(c.name))
+		for i, row := range rows {
+			lines[1+i] = append(lines[1+i], c.of(row))
+		}
+	}
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	cells := make([]string, len(columns))
-	for i, c := range columns {
-		cells[i] = format.Cell(c.name)
-	}
-	if err := w.Write(cells); err != nil {
-		return nil, fmt.Errorf("write the table: %w", err)
-	}
-	for _, row := range rows {
-		for i, c := range columns {
-			cells[i] = c.of(row)
-		}
-		if err := w.Write(cells); err != nil {
-			return nil, fmt.Errorf("write the table: %w", err)
-		}
-	}
-	w.Flush()
-	return b.Bytes(), w.Error()
+	err := csv.NewWriter(&b).WriteAll(lines)
+	return b.Bytes(), err
 }
 
 // word is a column of text that may come from anywhere.
@@ -188,27 +177,17 @@ func ExplorationCSV(x *results.Exploration) ([]byte, error) {
 		word("unit", func(r sought) string { return r.s.Unit }),
 		whole("clients", func(r sought) int { return r.s.Clients }),
 		whole("instances", func(r sought) int { return r.s.Instances }),
-		word("faults_allowed", func(r sought) string { return faults(r.s.Faults) }),
+		word("faults_allowed", func(r sought) string { return strings.Join(format.Strings(r.s.Faults), " ") }),
 		word("property", func(r sought) string { return string(r.p) }),
 		word("outcome", outcome),
 		optional(whole("steps", func(r sought) int { return len(r.f.Steps) }), found),
 		optional(whole("units", func(r sought) int64 { return r.f.Units }), found),
-		word("faults", func(r sought) string {
-			if r.f == nil {
-				return ""
-			}
-			return faults(r.f.Faults)
-		}),
+		optional(word("faults", func(r sought) string { return strings.Join(format.Strings(r.f.Faults), " ") }), found),
 		whole("runs", func(r sought) int64 { return r.s.Runs }),
 		whole("states", func(r sought) int { return r.s.States }),
 		whole("longest_steps", func(r sought) int { return r.s.Depth }),
 		word("ended_before_its_end", func(r sought) string { return r.s.Capped }),
-		word("token", func(r sought) string {
-			if r.f == nil {
-				return ""
-			}
-			return r.f.Token
-		}),
+		optional(word("token", func(r sought) string { return r.f.Token }), found),
 	}, rows)
 }
 
@@ -226,12 +205,4 @@ func outcome(r sought) string {
 	default:
 		return "kept"
 	}
-}
-
-func faults(all []quota.Fault) string {
-	var names []string
-	for _, f := range all {
-		names = append(names, string(f))
-	}
-	return strings.Join(names, " ")
 }

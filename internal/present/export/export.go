@@ -31,16 +31,12 @@ var Units = func() (lines string) {
 // the strategy promises to be 0, as long as it is: false rejects if a clause allows
 // none, and drift if no leak is allowed either.
 func Metrics(r *results.Run) []Metric {
-	return append(Timings(r), Correctness(r)...)
+	return append(clocked(r, r.Audit.ResponseValid() || !r.Audit.TimingsValid), Correctness(r)...)
 }
 
-// Timings are those of [Metrics] that are measured on a clock. Only a closed loop has
+// clocked are those of [Metrics] that are measured on a clock. Only a closed loop has
 // a time per decision: an open one has a rate that was asked for. The ratio is the
 // throughput divided by that of the reference loop of the same round.
-func Timings(r *results.Run) []Metric {
-	return clocked(r, r.Audit.ResponseValid() || !r.Audit.TimingsValid)
-}
-
 func clocked(r *results.Run, response bool) []Metric {
 	keys := []string{"time", "ratio", "service.p99", "response.p99"}
 	if r.Params.Loop == results.OpenLoop {
@@ -83,7 +79,6 @@ func allowsNone(r *results.Run, property string) bool {
 
 // group are the rounds of one strategy and setting.
 type group struct {
-	key  string
 	runs []*results.Run
 	// of condenses the rounds, as reports show them.
 	of *results.Summary
@@ -109,7 +104,7 @@ func grouped(f *results.File) (out []group) {
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, group{key: key, of: of})
+			out = append(out, group{of: of})
 		}
 		out[i].runs = append(out[i].runs, r)
 	}

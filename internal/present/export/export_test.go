@@ -139,7 +139,7 @@ func TestHGRM(t *testing.T) {
 		r.Service = fixture.Must[results.Latency](t)(h.Latency())
 	}
 	all, err := export.HGRM(&results.File{Runs: []results.Run{a, b}})
-	if err != nil || len(all) != 1 || all[0].Name() != "a-closed-service" {
+	if err != nil || len(all) != 1 || all[0].Name != "a-closed-service" {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	var total, half, most float64

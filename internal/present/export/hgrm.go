@@ -12,13 +12,9 @@ import (
 
 // Percentiles are those of one strategy, setting and kind of latency.
 type Percentiles struct {
-	// Label is the strategy as the command line takes it, and Loop is "closed" or
-	// "open".
-	Label, Loop string
-	// Kind of latency: "service", "response" or "settlement".
-	Kind string
-	// Number is that of the setting among those of the same label and loop, from 1.
-	Number int
+	// Name tells it from others of the same file: the strategy, its loop, the kind of latency, and
+	// the number of the setting if it is not the first of that strategy and loop.
+	Name string
 	// Text is in the form of HdrHistogram's percentile files, in microseconds, with
 	// a first line that says what it is.
 	Text []byte
@@ -37,7 +33,8 @@ func HGRM(f *results.File) ([]Percentiles, error) {
 	for _, g := range grouped(f) {
 		first := g.runs[0]
 		runs := g.timed()
-		number[first.Params.Label+"|"+first.Params.Loop]++
+		of := first.Params.Label + "-" + first.Params.Loop
+		number[of]++
 		for _, kind := range kinds {
 			if kind.name == "response" && !g.of.ResponseCounts {
 				continue
@@ -56,26 +53,17 @@ func HGRM(f *results.File) ([]Percentiles, error) {
 			if err := merged.WriteHGRM(&b); err != nil {
 				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)
 			}
-			out = append(out, Percentiles{
-				Label: first.Params.Label, Loop: first.Params.Loop, Kind: kind.name, Number: number[first.Params.Label+"|"+first.Params.Loop],
-				Text: b.Bytes(),
-			})
+			name := of + "-" + kind.name
+			if n := number[of]; n > 1 {
+				name += "-" + strconv.Itoa(n)
+			}
+			out = append(out, Percentiles{name, b.Bytes()})
 		}
 	}
 	if len(out) == 0 {
 		return nil, ErrNoHistogram
 	}
 	return out, nil
-}
-
-// Name is what tells it from others of the same file: label, loop, kind, and the
-// number of the setting if it is not the first.
-func (p *Percentiles) Name() string {
-	name := p.Label + "-" + p.Loop + "-" + p.Kind
-	if p.Number > 1 {
-		name += "-" + strconv.Itoa(p.Number)
-	}
-	return name
 }
 
 var kinds = []struct {

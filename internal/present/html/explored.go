@@ -34,9 +34,6 @@ type scheduleView struct {
 
 // explored shows what was found in the panels, and in one table.
 func (v *recordView) explored(x *results.Exploration, p *panels) {
-	if p.charts == nil {
-		p.charts = map[*results.Finding]*scheduleView{}
-	}
 	if x.Interrupted {
 		v.Facts = append(v.Facts, fact{"note", []string{"interrupted: the last search ended before its bounds"}})
 	}
@@ -75,7 +72,7 @@ func faultsText(s *results.Search) string {
 	if len(s.Faults) == 0 {
 		return "no fault"
 	}
-	return "faults " + joined(s.Faults)
+	return "faults " + strings.Join(format.Strings(s.Faults), ", ")
 }
 
 func foundIn(s *results.Search) (out []string) {
@@ -177,7 +174,7 @@ func (p *panels) rest(v *exploredView, aborts []results.Abort, withheld []result
 func (p *panels) schedule(v *exploredView, f *results.Finding) *scheduleView {
 	x := &scheduleView{Finding: f, Table: stepsTable(f)}
 	if len(f.Faults) > 0 {
-		x.Said = append(x.Said, "faults: "+joined(f.Faults))
+		x.Said = append(x.Said, "faults: "+strings.Join(format.Strings(f.Faults), ", "))
 	}
 	if f.Paused > 0 {
 		x.Said = append(x.Said, "calls held up for "+f.HeldUp())
@@ -213,15 +210,6 @@ func stepsTable(f *results.Finding) *table {
 		t.add(fmt.Sprintf("T%d", s.Number), s.Actor, what, s.Outcome, fmt.Sprintf("%d of %d", s.InUse, s.Limit))
 	}
 	return t.orNil()
-}
-
-// joined names things that are texts.
-func joined[T ~string](all []T) string {
-	parts := make([]string, len(all))
-	for i, x := range all {
-		parts[i] = string(x)
-	}
-	return strings.Join(parts, ", ")
 }
 
 // seriesTable has at most seriesRows moments of a series.

@@ -19,8 +19,6 @@ type Record struct {
 	Name string
 	// File is the record of runs, measured or simulated.
 	File *results.File
-	// Series are how simulated runs developed.
-	Series []results.Series
 	// Exploration is what searches, counts and replays of schedules found.
 	Exploration *results.Exploration
 	// Provenance is set if File leaves it out.
@@ -56,13 +54,6 @@ type About struct {
 	Use, Avoid string
 }
 
-// Options of a page.
-type Options struct {
-	// About looks up a strategy by its public name. ok is false for an unknown one. It may
-	// be nil.
-	About func(strategy string) (about About, ok bool)
-}
-
 var (
 	//go:embed page.html.tmpl
 	pageTemplate string
@@ -74,10 +65,11 @@ var (
 
 var page = template.Must(template.New("page").Parse(pageTemplate))
 
-// Write writes one page about all records, in their order. A page of the same records
-// and options has the same bytes.
-func Write(w io.Writer, records []Record, o Options) error {
-	v, err := view(records, o)
+// Write writes one page about all records, in their order. About looks up what a strategy says
+// of itself by its public name; it may be nil. A page of the same records and strategies has the
+// same bytes.
+func Write(w io.Writer, records []Record, about func(strategy string) (About, bool)) error {
+	v, err := view(records, about)
 	if err != nil {
 		return err
 	}

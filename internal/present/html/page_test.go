@@ -306,8 +306,8 @@ func TestPageSaysWhatTheTerminalSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := strings.Join(strings.Fields(b.String()), " ")
-		for i := range answer.Of(c.f).Settings {
-			for _, sentence := range text.Advice(false, &answer.Of(c.f).Settings[i]) {
+		for i := range answer.Of(c.f) {
+			for _, sentence := range text.Advice(false, &answer.Of(c.f)[i]) {
 				if !strings.Contains(gohtml.UnescapeString(best), sentence+"</p>") || !strings.Contains(said, sentence) {
 					t.Errorf("%s: %q is not on the page or the terminal\n%s\n%s", name, sentence, best, said)
 				}

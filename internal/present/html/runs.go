@@ -58,7 +58,7 @@ func (v *recordView) runs(r *Record, p *panels) error {
 	if f.Sweep != nil {
 		return v.sweep(f)
 	}
-	for i, a := range answer.Of(*f).Settings {
+	for i, a := range answer.Of(*f) {
 		g := a.Summaries()
 		if len(g) == 0 {
 			continue

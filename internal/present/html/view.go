@@ -24,21 +24,17 @@ type document struct {
 
 // Parts are the sections of the page that there are, in their order.
 func (d *document) Parts() (out []part) {
-	if d.HasAnswers() {
-		out = append(out, part{"answer", "The answer"})
-	}
-	out = append(out, part{"run", "What was run"})
-	if d.HasRuns() {
-		out = append(out, part{"decide", "Decision table"})
-	}
-	if d.HasDrawings() {
-		out = append(out, part{"plots", "Plots"})
-	}
-	if d.HasSearches() {
-		out = append(out, part{"explored", "Explored"})
-	}
-	if len(d.Panels) > 0 {
-		out = append(out, part{"strategies", "Strategies"})
+	for _, p := range []struct {
+		part
+		there bool
+	}{
+		{part{"answer", "The answer"}, d.HasAnswers()}, {part{"run", "What was run"}, true},
+		{part{"decide", "Decision table"}, d.HasRuns()}, {part{"plots", "Plots"}, d.HasDrawings()},
+		{part{"explored", "Explored"}, d.HasSearches()}, {part{"strategies", "Strategies"}, len(d.Panels) > 0},
+	} {
+		if p.there {
+			out = append(out, p.part)
+		}
 	}
 	return out
 }
@@ -140,10 +136,10 @@ func (t *table) orNil() *table {
 }
 
 // view is what a page shows of records.
-func view(records []Record, o Options) (*document, error) {
+func view(records []Record, about func(strategy string) (About, bool)) (*document, error) {
 	d := &document{Policy: policyOf(script), Legend: legend()}
 	d.Style, d.Script = template.CSS(style), template.JS(script) //nolint:gosec // embedded files
-	p := panels{about: o.About, by: map[string]*panelView{}, ids: map[string]bool{}}
+	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}, charts: map[*results.Finding]*scheduleView{}}
 	for i := range records {
 		r := &records[i]
 		v := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: r.Name}
@@ -167,11 +163,9 @@ func view(records []Record, o Options) (*document, error) {
 // title of the page: what was tested.
 func title(d *document) string {
 	var policies []string
-	seen := map[string]bool{}
 	for _, r := range d.Records {
 		for _, s := range r.Settings {
-			if !seen[s.Policy] {
-				seen[s.Policy] = true
+			if !slices.Contains(policies, s.Policy) {
 				policies = append(policies, s.Policy)
 			}
 		}

@@ -35,11 +35,8 @@ func Drift(f results.File) (*Plot, error) {
 			rounds = max(rounds, l.last().X)
 		}
 	}
-	switch {
-	case len(lines) == 0:
-		return nil, fmt.Errorf("%w: no counter was away from the truth at the end of a round", ErrNothingToPlot)
-	case len(lines) > maxDots:
-		return nil, tooMany(len(lines))
+	if err := drawn(len(lines), "no counter was away from the truth at the end of a round"); err != nil {
+		return nil, err
 	}
 	p := newPanel("drift, % of the limit")
 	p.lines = styled(lines)
@@ -50,7 +47,7 @@ func Drift(f results.File) (*Plot, error) {
 	}
 	p.X.Tick.Marker = ticks
 	linearAxis(&p.Y, values(lines))
-	p.across(0, edgeStyle)
+	p.zero()
 	g := figure{panels: []*panel{p}, sheet: sheet{
 		title: driftTitle, caption: closedCaption(f, all), simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
 		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.", notes.text()),

@@ -45,9 +45,9 @@ func (p *panel) shade(from, to float64) {
 		{X: from, Y: p.Y.Max}}}})
 }
 
-// across draws a horizontal line, and upright a vertical one.
-func (p *panel) across(y float64, style draw.LineStyle) {
-	p.add(segment(plotter.XY{X: p.X.Min, Y: y}, plotter.XY{X: p.X.Max, Y: y}, style))
+// zero draws the line of 0, and upright a vertical one.
+func (p *panel) zero() {
+	p.add(segment(plotter.XY{X: p.X.Min}, plotter.XY{X: p.X.Max}, edgeStyle))
 }
 
 func (p *panel) upright(x float64, style draw.LineStyle) {
@@ -58,9 +58,7 @@ func (p *panel) upright(x float64, style draw.LineStyle) {
 func (g *figure) plot() *Plot {
 	names, body := vg.Length(0), vg.Length(0)
 	heights := make([]vg.Length, len(g.panels))
-	if g.least == 0 {
-		g.least = 360 / min(2.4, vg.Length(len(g.panels)))
-	}
+	least := cmp.Or(g.least, 360/min(2.4, vg.Length(len(g.panels))))
 	for i, p := range g.panels {
 		most := vg.Length(0)
 		for k := range p.lines {
@@ -70,7 +68,7 @@ func (g *figure) plot() *Plot {
 			}
 			most += nameHeight(name)
 		}
-		heights[i] = max(g.least, most) + panelTitle + panelAxis
+		heights[i] = max(least, most) + panelTitle + panelAxis
 		if i < len(g.panels)-1 {
 			p.X.Label.Text = "" // the last one's is for all
 		}

@@ -49,11 +49,8 @@ func Leak(f results.File) (*Plot, error) {
 	for _, s := range all {
 		g.add(s, &notes)
 	}
-	if len(g.rows) == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNothingToPlot, "no run has a valid leak")
-	}
-	if len(g.rows) > maxDots {
-		return nil, tooMany(len(g.rows))
+	if err := drawn(len(g.rows), "no run has a valid leak"); err != nil {
+		return nil, err
 	}
 	g.sort()
 	note := "Lines: from no leak to the certain one, paler on to the possible one; the interval of p99 over rounds, if 6 or more are kept."

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,8 +71,15 @@ func (p *Plot) Render(ext string) ([]byte, error) {
 // maxDots is the number from which looking for places takes seconds, and reading too.
 const maxDots = 100
 
-func tooMany(strategies int) error {
-	return fmt.Errorf("%d strategies are too many for one plot: select at most %d", strategies, maxDots)
+// drawn reports a number of strategies that no plot shows: none, and why, or too many.
+func drawn(strategies int, none string) error {
+	switch {
+	case strategies == 0:
+		return fmt.Errorf("%w: %s", ErrNothingToPlot, none)
+	case strategies > maxDots:
+		return fmt.Errorf("%d strategies are too many for one plot: select at most %d", strategies, maxDots)
+	}
+	return nil
 }
 
 // series is a strategy as plots know it.
@@ -87,7 +95,7 @@ type series struct {
 // others: with what settings differ in, if there are several.
 func plotted(f results.File) []series {
 	var out []series
-	settings := answer.Of(f).Settings
+	settings := answer.Of(f)
 	names := make([]string, len(settings))
 	for _, of := range []func(*results.Summary) string{policyOf, workloadOf} {
 		is := func(n int) string { return of(settings[n].Strategies[0].Summary) }
@@ -172,14 +180,8 @@ func closedCaption(f results.File, all []series) string {
 
 // keptText says how many rounds are behind the timings, of those that were run.
 func keptText(all []series) string {
-	lo, hi := all[0].AtRate(), all[0].AtRate()
-	for _, s := range all {
-		if r := s.AtRate(); r.Timed < lo.Timed {
-			lo = r
-		} else if r.Timed > hi.Timed {
-			hi = r
-		}
-	}
+	by := func(a, b series) int { return cmp.Compare(a.AtRate().Timed, b.AtRate().Timed) }
+	lo, hi := slices.MinFunc(all, by).AtRate(), slices.MaxFunc(all, by).AtRate()
 	kept := strconv.Itoa(lo.Timed)
 	if lo.Timed < hi.Timed {
 		kept += fmt.Sprintf(" to %d", hi.Timed)

@@ -11,14 +11,11 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// scheduleRow is one strategy, explored and measured, in percent.
+// scheduleRow is one strategy, explored and measured.
 type scheduleRow struct {
-	name               string
-	schedules, trials  float64
-	clients            int
-	partial            bool // not every schedule was run
-	leaking, leaked    int64
-	allRuns, allTrials int64
+	series
+	census            *results.Census
+	schedules, trials float64 // that leaked, in percent
 }
 
 const schedulesTitle = "Leaks among schedules, and under load"
@@ -49,19 +46,14 @@ func Schedules(x *results.Exploration, f results.File) (*Plot, error) {
 			continue
 		}
 		rows = append(rows, scheduleRow{
-			s.label, results.Percent(best.Leaking, best.Schedules), results.Percent(s.Leak.LeakedTrials, s.Leak.Trials), best.Clients,
-			!best.Complete,
-			best.Leaking, s.Leak.LeakedTrials, best.Schedules, s.Leak.Trials,
+			s, best, results.Percent(best.Leaking, best.Schedules), results.Percent(s.Leak.LeakedTrials, s.Leak.Trials),
 		})
 		if !best.Complete {
 			notes.add("Hollow", s.label, "not every schedule was run")
 		}
 	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%w: no strategy is in both a run and an exploration with --full", ErrNothingToPlot)
-	}
-	if len(rows) > maxDots {
-		return nil, tooMany(len(rows))
+	if err := drawn(len(rows), "no strategy is in both a run and an exploration with --full"); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b scheduleRow) int {
 		if c := cmp.Compare(b.trials, a.trials); c != 0 {
@@ -83,14 +75,15 @@ func drawSchedules(rows []scheduleRow, f results.File, all []series, notes strin
 	linearAxis(&x.X, []float64{100})
 	desc := "Share of leaking schedules next to the share of trials that leaked:"
 	for _, r := range rows {
-		at, glyph := t.row(r.name, false), scheduleGlyph
-		if r.partial {
+		at, glyph := t.row(r.label, false), scheduleGlyph
+		if !r.census.Complete {
 			glyph = hollow(glyph)
 		}
 		x.add(bar(r.schedules, r.trials, at, draw.LineStyle{Color: lifelineInk, Width: 2}), dot(r.schedules, at+2.5, glyph),
 			dot(r.trials, at-2.5, trialGlyph))
-		desc += fmt.Sprintf(" %s %s of %s schedules of %s, %s of %s trials;", r.name, format.Count(r.leaking), format.Count(r.allRuns),
-			format.Plural(int64(r.clients), "client", "clients"), format.Count(r.leaked), format.Count(r.allTrials))
+		desc += fmt.Sprintf(" %s %s of %s schedules of %s, %s of %s trials;", r.label, format.Count(r.census.Leaking),
+			format.Count(r.census.Schedules), format.Plural(int64(r.census.Clients), "client", "clients"),
+			format.Count(r.Leak.LeakedTrials), format.Count(r.Leak.Trials))
 	}
 	t.sheet = sheet{title: schedulesTitle, caption: closedCaption(f, all), desc: drawable(desc[:len(desc)-1] + "."),
 		note: format.Join(" ", "A share of schedules is no probability: under load some are far more likely than others.", notes)}

@@ -1,8 +1,10 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
+	"math"
 	"strings"
 
 	"gonum.org/v1/plot/text"
@@ -75,15 +77,12 @@ type (
 	area  struct{ x, y, width, height float64 }
 )
 
-// over sets a line on a filled ground, which keeps it readable if it crosses lifelines.
+// over sets a line, from or around a point, on a filled ground, which keeps it readable if it crosses lifelines.
 func (d *drawing) over(p point, align text.XAlignment, s draw.TextStyle, ground color.Color, line string) {
 	e, w := s.FontExtents(), float64(s.Width(drawable(line)))
 	left := p.x
-	switch align {
-	case text.XCenter:
+	if align == text.XCenter {
 		left -= w / 2
-	case text.XRight:
-		left -= w
 	}
 	d.box(area{left - 1, p.y - float64(e.Ascent) + 1, w + 2, float64(e.Ascent+e.Descent) - 1}, ground, nil)
 	d.text(p.x, p.y, align, s, line)
@@ -115,15 +114,11 @@ func (l *lane) headWidth() float64 {
 
 func (d *drawing) lifelines(c *chart) {
 	for _, l := range c.lanes {
-		end := c.bottom
-		if l.end > 0 {
-			end = l.end
-		}
 		fill, stroke, width := white, ink, 1.0
 		if l.store != "" {
 			fill, stroke, width = storeGround, chartBlue, 3
 		}
-		d.line(point{l.x, headHeight}, point{l.x, end}, lifelineInk, width)
+		d.line(point{l.x, headHeight}, point{l.x, cmp.Or(l.end, c.bottom)}, lifelineInk, width)
 		half := l.headWidth()
 		d.box(area{l.x - half, 0, 2 * half, headHeight}, fill, stroke)
 		y := headHeight/2 + 4.5 - 7*float64(len(l.head)-1)
@@ -224,10 +219,7 @@ type arrowStyle struct{ dashed, broken bool }
 
 // arrow draws from one lifeline to another, or half the way and a cross.
 func (d *drawing) arrow(from, to, y float64, colour color.Color, s arrowStyle) {
-	dir := 1.0
-	if to < from {
-		dir = -1
-	}
+	dir := math.Copysign(1, to-from)
 	from += 4 * dir
 	to -= 4 * dir
 	var dashes []vg.Length

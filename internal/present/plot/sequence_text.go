@@ -24,11 +24,7 @@ func sheetOf(f *results.Finding) sheet {
 	}
 	faults := "no fault"
 	if len(f.Faults) > 0 {
-		names := make([]string, len(f.Faults))
-		for i, x := range f.Faults {
-			names[i] = string(x)
-		}
-		faults = "faults: " + strings.Join(names, ", ")
+		faults = "faults: " + strings.Join(format.Strings(f.Faults), ", ")
 	}
 	s := sheet{
 		title: format.Plain(fmt.Sprintf("%s %s: %s", f.Strategy, verb, f.Detail)),

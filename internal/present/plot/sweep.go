@@ -32,25 +32,22 @@ type reading struct {
 	doubt         string // why it may not be believed; empty if it may
 }
 
-// The quantities of sweeps.
-var (
-	// QuantityP99 is the p99 latency with its interval over rounds.
-	QuantityP99 = Quantity{"p99", "p99 latency", readP99, latencyAxis, format.NS, false}
-	// QuantityLeak is the leak in percent of the limit, from certain to possible.
-	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxis, format.Pct, false}
-	// QuantityFalseRejects is the share of requests that were rejected wrongly.
-	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxis, format.Pct,
-		true}
-	// QuantityPoolWait is the time that a request waits for connections.
-	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true}
-	// QuantityThroughput is decisions per second with its interval over rounds.
-	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearAxis,
-		func(v float64) string { return format.Digits(v) + "/s" }, false}
+// The names of quantities with whiskers of their own kind.
+const (
+	quantityP99  = "p99"
+	quantityLeak = "leak"
 )
 
 // Quantities returns what a sweep can show.
 func Quantities() []Quantity {
-	return []Quantity{QuantityP99, QuantityLeak, QuantityFalseRejects, QuantityThroughput, QuantityPoolWait}
+	perSecond := func(v float64) string { return format.Digits(v) + "/s" }
+	return []Quantity{
+		{quantityP99, "p99 latency", readP99, latencyAxis, format.NS, false},
+		{quantityLeak, "leak, in % of the limit", readLeak, percentAxis, format.Pct, false},
+		{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxis, format.Pct, true},
+		{"throughput", "decisions per second", readThroughput, linearAxis, perSecond, false},
+		{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true},
+	}
 }
 
 func readP99(s *results.Summary) (r reading) {
@@ -138,17 +135,15 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 		}
 		s.line(name, &all[i], &q)
 	}
-	switch {
-	case len(p.lines) == 0:
-		return nil, fmt.Errorf("%w: no setting of %s has %s", ErrNothingToPlot, param, q.title)
-	case len(p.lines) > maxDots:
-		return nil, tooMany(len(p.lines))
-	case q.rare && slices.Max(s.extent) == 0:
+	if err := drawn(len(p.lines), fmt.Sprintf("no setting of %s has %s", param, q.title)); err != nil {
+		return nil, err
+	}
+	if q.rare && slices.Max(s.extent) == 0 {
 		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, q.title, param)
 	}
 	q.axis(&p.Y, s.extent)
 	first, simulated := all[0].Points[0].Summary, f.Kind == results.Simulated
-	if simulated && q.Name == QuantityP99.Name {
+	if simulated && q.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
 	for _, l := range styled(p.lines) {
@@ -201,9 +196,9 @@ func (s *sweepPlot) line(name string, all *results.SweepSeries, q *Quantity) {
 func (s *sweepPlot) note(q *Quantity) string {
 	note := "Whiskers: interval over rounds, their range if fewer than 6 count."
 	switch q.Name {
-	case QuantityP99.Name:
+	case quantityP99:
 		note = "Whiskers: interval over rounds, if 6 or more are kept."
-	case QuantityLeak.Name:
+	case quantityLeak:
 		note = "Whiskers: from certain to possible leak."
 	}
 	if len(s.knees) > 0 {

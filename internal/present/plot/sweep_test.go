@@ -3,6 +3,7 @@ package plot
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +27,12 @@ func swept(param string, values ...string) results.File {
 		}
 	}
 	return f
+}
+
+// quantityOf is the one of a name.
+func quantityOf(name string) Quantity {
+	all := Quantities()
+	return all[slices.IndexFunc(all, func(q Quantity) bool { return q.Name == name })]
 }
 
 // TestSweep has values of each kind: far apart, near each other, times, words, and 0
@@ -58,7 +65,7 @@ func TestSweep(t *testing.T) {
 // The knee that is planted at 8 workers is marked, and told.
 func TestSweepKnee(t *testing.T) {
 	values := []string{"1", "2", "4", "8", "16", "32", "64", "128"}
-	p := fixture.Must[*Plot](t)(SweepOf(swept("workers", values...), QuantityThroughput))
+	p := fixture.Must[*Plot](t)(SweepOf(swept("workers", values...), quantityOf("throughput")))
 	if !strings.Contains(p.Desc(), "knee of "+fixture.New(1, fixture.Strategies[0]).Runs[0].Strategy+" at 8") {
 		t.Errorf("no knee at 8 in %q", p.Desc())
 	}
@@ -67,7 +74,7 @@ func TestSweepKnee(t *testing.T) {
 		r := &straight.Runs[i]
 		r.ThroughputPerS = 100 * fixture.Must[float64](t)(strconv.ParseFloat(r.Params.Point["workers"], 64))
 	}
-	if p := fixture.Must[*Plot](t)(SweepOf(straight, QuantityThroughput)); strings.Contains(p.Desc(), "knee") {
+	if p := fixture.Must[*Plot](t)(SweepOf(straight, quantityOf("throughput"))); strings.Contains(p.Desc(), "knee") {
 		t.Errorf("a straight line has a knee: %q", p.Desc())
 	}
 }
@@ -83,14 +90,14 @@ func TestSweepSecondParameter(t *testing.T) {
 			f.Runs = append(f.Runs, r)
 		}
 	}
-	p := fixture.Must[*Plot](t)(SweepOf(f, QuantityP99))
+	p := fixture.Must[*Plot](t)(SweepOf(f, quantityOf("p99")))
 	text := checkSVG(t, "two parameters", p).text
 	for _, want := range []string{", pool 4", ", pool 16"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no line for %q in %s", want, text)
 		}
 	}
-	if _, err := SweepOf(fixture.New(1, fixture.Strategies[0]), QuantityP99); !errors.Is(err, ErrNothingToPlot) {
+	if _, err := SweepOf(fixture.New(1, fixture.Strategies[0]), quantityOf("p99")); !errors.Is(err, ErrNothingToPlot) {
 		t.Errorf("of no sweep: %v", err)
 	}
 	for _, p := range f.Runs {
@@ -98,7 +105,7 @@ func TestSweepSecondParameter(t *testing.T) {
 			t.Fatal("a run without a pool")
 		}
 	}
-	if _, err := SweepOf(f, QuantityPoolWait); !errors.Is(err, ErrNothingToPlot) {
+	if _, err := SweepOf(f, quantityOf("pool-wait")); !errors.Is(err, ErrNothingToPlot) {
 		t.Errorf("without figures: %v", err)
 	}
 }

@@ -39,11 +39,8 @@ func Throughput(f results.File) (*Plot, error) {
 		}
 		paces = append(paces, p)
 	}
-	if len(paces) == 0 {
-		return nil, fmt.Errorf("%w: the record has no decisions over time", ErrNothingToPlot)
-	}
-	if len(paces) > maxDots {
-		return nil, tooMany(len(paces))
+	if err := drawn(len(paces), "the record has no decisions over time"); err != nil {
+		return nil, err
 	}
 	shades, shaded := outages(all)
 	g := figure{sheet: sheet{

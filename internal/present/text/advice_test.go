@@ -56,7 +56,7 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 // TestNoAdviceForAKnownDefect: a strategy that a search broke without any fault is not one to use.
 func TestNoAdviceForAKnownDefect(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[4])
-	s := answer.Of(f).Settings[0]
+	s := answer.Of(f)[0]
 	const want = "No strategy without a known defect held the limit. lua-reserve held it here, although a search found a leak (12 steps) without any fault: "
 	if got := Advice(false, &s); !strings.HasPrefix(got[0], want) {
 		t.Errorf("%q", got)

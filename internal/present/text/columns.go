@@ -49,14 +49,20 @@ func cellsOf(s *results.Summary, columns []column, notes *figures.Notes) (out []
 	return out
 }
 
-// table is empty if no column has anything to show. What always holds stands below it,
-// before what its marks mean.
-func table(page layout.Page, title string, g *layout.Grid, always string, notes *figures.Notes) []string {
+// figureTable has a row for each strategy. What always holds stands below it, before what its marks
+// mean.
+func figureTable(page layout.Page, title string, group []results.Summary, columns []column, always string) []string {
+	var notes figures.Notes
+	g := grid(group, columns, &notes)
+	return table(page, title, g, noted(always, &notes))
+}
+
+// table is empty if no column has anything to show.
+func table(page layout.Page, title string, g *layout.Grid, note string) []string {
 	if len(g.Columns) == 1 || len(g.Rows) == 0 {
 		return nil
 	}
-	out := append(page.Title(title), page.Table(g)...)
-	return append(out, noteLines(page, noted(always, notes))...)
+	return append(append(page.Title(title), page.Table(g)...), noteLines(page, note)...)
 }
 
 // noted is what always holds, and what the marks mean.

@@ -79,10 +79,7 @@ func neverGiven(group []results.Summary) string {
 			parts = append(parts, group[i].Label+" "+format.Count(*n))
 		}
 	}
-	if parts == nil {
-		return ""
-	}
-	return "room never given, in " + format.Plain(group[0].Params.Unit) + ": " + strings.Join(parts, ", ")
+	return surrounded("room never given, in "+format.Plain(group[0].Params.Unit)+": ", strings.Join(parts, ", "), "")
 }
 
 // correctnessNotes explain the columns.
@@ -119,9 +116,8 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 func rollingLines(page layout.Page, group []results.Summary) []string {
 	const note = "leak: certain..possible, of disjoint spans, all rounds together; " +
 		"a policy of tumbling windows allows 2.00 x limit around their ends"
-	g := grid(group, columns(figures.RollingTable...), &figures.Notes{})
-	return table(page, "ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows", g, note,
-		&figures.Notes{})
+	return figureTable(page, "ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows",
+		group, columns(figures.RollingTable...), note)
 }
 
 // errorsCell is the share of requests that ended in an error of each kind; empty if

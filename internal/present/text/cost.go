@@ -35,9 +35,10 @@ func exactCostLines(page layout.Page, f results.File, group []results.Summary) [
 		}
 	}
 	notes := figures.Notes{Exact: true}
-	return table(page, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no background jobs",
-		grid(group, all, &notes),
-		"commands: to Redis"+others(f)+"; trips: round trips to Redis and PostgreSQL; admitted and rejected are means of later requests", &notes)
+	g := grid(group, all, &notes)
+	note := noted("commands: to Redis"+others(f)+"; trips: round trips to Redis and PostgreSQL; "+
+		"admitted and rejected are means of later requests", &notes)
+	return table(page, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no background jobs", g, note)
 }
 
 // sampledCostLines renders what decisions cost in the run.
@@ -57,8 +58,7 @@ func sampledCostLines(page layout.Page, f results.File, group []results.Summary)
 	if f.Kind == results.Simulated {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}
-	var notes figures.Notes
-	return table(page, title, grid(group, columns(slices.Concat(figures.CostTable, figures.ProcessTable)...), &notes), note, &notes)
+	return figureTable(page, title, group, columns(slices.Concat(figures.CostTable, figures.ProcessTable)...), note)
 }
 
 // others says that commands and processor time of further kinds of stores stand under
@@ -70,8 +70,5 @@ func others(f results.File) string {
 			names = append(names, kind)
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ", or the store that a strategy has instead (" + strings.Join(names, ", ") + ")"
+	return surrounded(", or the store that a strategy has instead (", strings.Join(names, ", "), ")")
 }

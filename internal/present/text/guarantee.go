@@ -35,10 +35,6 @@ func clauseLines(page layout.Page, group []results.Summary, title string, of fun
 			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), boundCell(c.Bound, unit), Verdict(c.Verdict))
 		}
 	}
-	if len(g.Rows) == 0 {
-		return nil
-	}
-	out := append(page.Title(title+" the worst window of any subject and round"), page.Table(&g)...)
 	note := "leak: admitted, L is the limit, bound and measured are beyond it; " +
 		"false rejects: units rejected although there was room"
 	if slices.ContainsFunc(group, func(s results.Summary) bool {
@@ -47,7 +43,7 @@ func clauseLines(page layout.Page, group []results.Summary, title string, of fun
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, " +
 			"or the load was too weak to tell"
 	}
-	return append(out, noteLines(page, note)...)
+	return table(page, title+" the worst window of any subject and round", &g, note)
 }
 
 // boundCell is the largest amount that keeps the bound.
@@ -75,14 +71,12 @@ func bound(c results.Clause) string {
 // settlementLines renders what became of admitted requests, if callers settle
 // them.
 func settlementLines(page layout.Page, group []results.Summary) []string {
-	var notes figures.Notes
-	g := grid(group, columns(figures.SettlementTable...), &notes)
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Settled != nil }) {
 		return nil
 	}
-	return table(page, "SETTLEMENT  of admitted requests, all rounds together", g,
-		"refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+keptOf(group,
-			valid), &notes)
+	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group, columns(figures.SettlementTable...),
+		"refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+
+			keptOf(group, valid))
 }
 
 // valid has the rounds behind the times of settlements in place of those that are kept.

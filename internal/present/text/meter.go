@@ -48,11 +48,7 @@ func meterLines(page layout.Page, group []results.Summary) []string {
 			label = ""
 		}
 	}
-	if len(g.Rows) == 0 {
-		return nil
-	}
-	return append(page.Title("FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are left out"),
-		page.Table(&g)...)
+	return table(page, "FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are left out", &g, "")
 }
 
 // nanoseconds in units of time, which are shown as other times are.

@@ -15,9 +15,6 @@ import (
 func speedLines(page layout.Page, f results.File, group []results.Summary) []string {
 	paced, simulated := group[0].Paced != nil, f.Kind == results.Simulated
 	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
-	all := speedColumns(&group[0], bare, simulated)
-	var notes figures.Notes
-	g := grid(group, all, &notes)
 	always := KeptRounds(group)
 	if bare {
 		always += "; bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
@@ -25,7 +22,7 @@ func speedLines(page layout.Page, f results.File, group []results.Summary) []str
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
 	}
-	return table(page, speedTitle(&group[0], simulated), g, always, &notes)
+	return figureTable(page, speedTitle(&group[0], simulated), group, speedColumns(&group[0], bare, simulated), always)
 }
 
 func speedTitle(s *results.Summary, simulated bool) string {
@@ -93,7 +90,7 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	}
 	const title = "SCHEDULING DELAY  how late requests started, medians over kept rounds; " +
 		"backlog: how many were due and waited, in the worst round"
-	return table(page, title, grid(group, all, &figures.Notes{}), note, &figures.Notes{})
+	return figureTable(page, title, group, all, note)
 }
 
 func p99Interval(s *results.Summary, _ *figures.Notes) string {

@@ -30,15 +30,9 @@ func storedLines(page layout.Page, group []results.Summary) []string {
 			label = ""
 		}
 	}
-	if len(g.Rows) == 0 {
-		return nil
-	}
-	g.Compact()
-	out := append(page.Title("KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them"),
-		page.Table(&g)...)
 	note := "subjects: those asked about or set up"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Placement != nil }) {
 		note += ", the warm-up's among them"
 	}
-	return append(out, noteLines(page, note)...)
+	return table(page, "KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them", &g, note)
 }

@@ -23,25 +23,26 @@ func SearchFacts(r *results.Search) []string {
 		how += "; time passes between calls"
 	}
 	out := []string{fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
-		r.Strategy, r.Policy, limited(r), count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how)}
+		r.Strategy, r.Policy, limited(r), format.Number(r.Clients, "client"), format.Number(r.Instances, "instance"),
+		strings.Join(r.Scripts, "; "), how)}
 	if r.Store == "" {
-		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"),
-			count(r.Depth, "step"), count(r.Pruned, "run"))
+		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", format.Number(r.States, "state"), format.Number(r.Runs, "run"),
+			format.Number(r.Depth, "step"), format.Number(r.Pruned, "run"))
 		if r.LeftOut > 0 {
-			text += fmt.Sprintf("; %s of independent steps left out", count(r.LeftOut, "order"))
+			text += fmt.Sprintf("; %s of independent steps left out", format.Number(r.LeftOut, "order"))
 		}
 		out = append(out, text)
 	} else {
-		out = append(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"),
-			count(r.Runs, "schedule"), count(r.Depth, "step")))
+		out = append(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", format.Number(r.States, "state"),
+			format.Number(r.Runs, "schedule"), format.Number(r.Depth, "step")))
 	}
 	if b := r.Bounded; b != nil {
 		extent := b.Extent()
 		if b.Capped != "" {
 			extent += ", ended by: " + b.Capped
 		}
-		out = append(out, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, count(b.States, "state"), count(b.Runs, "run"),
-			count(b.Depth, "step")))
+		out = append(out, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, format.Number(b.States, "state"),
+			format.Number(b.Runs, "run"), format.Number(b.Depth, "step")))
 	}
 	if r.Window != "" && len(r.Findings) > 0 {
 		out = append(out, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy", limited(r)))
@@ -59,7 +60,7 @@ func searchAnswer(r *results.Search) string {
 	case len(r.Findings) > 0:
 		var found []string
 		for i := range r.Findings {
-			found = append(found, fmt.Sprintf("%s in %s", r.Findings[i].Property, count(len(r.Findings[i].Steps), "step")))
+			found = append(found, fmt.Sprintf("%s in %s", r.Findings[i].Property, format.Number(len(r.Findings[i].Steps), "step")))
 		}
 		violations := "violations"
 		if len(found) == 1 {
@@ -82,7 +83,7 @@ func searchLines(page layout.Page, r *results.Search) []string {
 			out = append(out, page.Wrap(fmt.Sprintf("%s: %s; its schedule could not be run again", name, f.Detail))...)
 			continue
 		}
-		out = append(out, headed(page, name, fmt.Sprintf(" in %s%s: %s", count(len(f.Steps), "step"), preempted(f), f.Detail))...)
+		out = append(out, headed(page, name, fmt.Sprintf(" in %s%s: %s", format.Number(len(f.Steps), "step"), preempted(f), f.Detail))...)
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })
 		if same >= 0 {
@@ -110,7 +111,7 @@ func limited(r *results.Search) string {
 func preempted(f *results.Finding) string {
 	text := ""
 	if f.Preemptions != nil {
-		text = " and " + count(*f.Preemptions, "preemption")
+		text = " and " + format.Number(*f.Preemptions, "preemption")
 	}
 	if f.Paused > 0 {
 		text += ", in which calls are held up for " + f.HeldUp()
@@ -147,7 +148,7 @@ func censusLines(page layout.Page, c *results.Census) []string {
 	facts := CensusFacts(c)
 	out := append(facts[:1:1], paragraphs(page, facts[1:]...)...)
 	if f := c.Shortest; f != nil {
-		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", count(len(f.Steps), "step"), count(c.Worst, "unit")))
+		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(f.Steps), "step"), format.Number(c.Worst, "unit")))
 		out = append(append(out, timelineLines(page, f)...), paragraphs(page, Odds(f)...)...)
 		out = append(out, replayHint(f))
 	}
@@ -194,14 +195,6 @@ func headed(page layout.Page, name, text string) []string {
 	return out
 }
 
-// count is a number of things, e.g. "1 step" or "2 steps".
-func count[N int | int64](n N, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // withheldLines say why nothing is claimed.
 func withheldLines(page layout.Page, reasons []results.Withheld) (out []string) {
 	for i, r := range reasons {
@@ -230,7 +223,7 @@ func abortLines(page layout.Page, list []results.Abort) (out []string) {
 	for _, a := range list {
 		f := a.Shortest
 		out = append(out, "", fmt.Sprintf("%s in %s, which breaks no property: %s", strings.ToUpper(string(a.Kind)),
-			count(len(f.Steps), "step"), f.Detail))
+			format.Number(len(f.Steps), "step"), f.Detail))
 		out = append(append(out, timelineLines(page, f)...), replayHint(f))
 	}
 	return out

@@ -6,9 +6,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/internal/redact"
-	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -32,7 +32,7 @@ func (s *Settings) fit(p *harness.Plan) {
 		}
 	}
 	if s.Policy = p.Policy.Name; s.Policy != usual.Name {
-		s.Chose = "no --policy was given: using --policy " + settings.Quoted(p.Policy.Text())
+		s.Chose = "no --policy was given: using --policy " + format.Quoted(p.Policy.Text())
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *Settings) Elsewhere(sel strategies.Selection) string {
 	if _, not := sel.Excludes(strategies.ModeMeasure); s.command != Sim || not {
 		return ""
 	}
-	line := "quotabench " + string(Run) + " " + settings.Quoted(sel.String())
+	line := "quotabench " + string(Run) + " " + format.Quoted(sel.String())
 	if sel.BuiltIn() != nil {
 		line += " in a program that has it: " + sel.Elsewhere
 	}
@@ -146,7 +146,7 @@ func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string
 		words = append(words, redact.All(flag))
 	}
 	for i := range words {
-		words[i] = settings.Quoted(words[i])
+		words[i] = format.Quoted(words[i])
 	}
 	return strings.Join(words, " ")
 }

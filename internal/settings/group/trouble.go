@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -85,10 +86,6 @@ type clients struct {
 
 // Connected says which clients there are, and on which cores.
 func (s *Settings) Connected() []settings.Setting {
-	var kinds []string
-	for _, c := range strategies.Clients() {
-		kinds = append(kinds, string(c))
-	}
 	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string { return s.Cores.String() },
 		func(text string) (func(), error) {
 			c, err := measure.ParseCores(text)
@@ -98,7 +95,8 @@ func (s *Settings) Connected() []settings.Setting {
 		{Name: "pool", Title: settings.Trouble, Value: settings.Whole(&s.Pool, 0, measure.MaxPool), Computed: true,
 			Doc: "connections per instance and store (default: what the strategy asks for, or one per worker, at most 64 to Redis and " +
 				"16 to PostgreSQL)"},
-		{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients), Complete: settings.Words(kinds...),
+		{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients),
+			Complete: settings.Words(format.Strings(strategies.Clients())...),
 			Doc: "`kinds` of the Redis client, each strategy once with each: plain, or autopipeline, which sends the commands of callers " +
 				"that come at the same time in one pipeline; a strategy has one of its own as in lua-reserve@autopipeline; may be repeated"},
 		{Name: "client-retries", Title: settings.Trouble, Value: settings.Whole(&s.Retries, 0, measure.MaxRetries),

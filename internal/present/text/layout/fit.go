@@ -9,12 +9,14 @@ import (
 const columnGap = 2
 
 // needs are the widths that a column can have, each no larger than the one before.
-type needs struct {
-	natural int // for all of it on as few lines as it is written in
-	minimum int // what it gives way to first
-	titled  int // with its title broken at spaces
-	least   int // without a broken word
-}
+type needs [4]int
+
+const (
+	natural = iota // for all of it on as few lines as it is written in
+	minimum        // what it gives way to first
+	titled         // with its title broken at spaces
+	least          // without a broken word
+)
 
 // needs are those of each column. A heading above columns widens the last of them.
 func (g *Grid) needs() []needs {
@@ -31,29 +33,24 @@ func (g *Grid) needs() []needs {
 		}
 		title, word := TextWidth(c.Title), longestWord(c.Title)
 		n := &out[i]
-		n.natural = max(cells, title)
-		n.minimum = n.natural
+		n[natural] = max(cells, title)
 		if c.Flexible {
-			n.minimum = min(n.natural, max(c.Minimum, pieces, word))
+			n[minimum] = min(n[natural], max(c.Minimum, pieces, word))
+			n[titled] = n[minimum]
+		} else {
+			n[minimum] = n[natural]
+			n[titled] = min(n[minimum], max(cells, word))
 		}
-		n.titled = min(n.minimum, max(cells, word))
-		if c.Flexible {
-			n.titled = n.minimum
-		}
-		n.least = min(n.titled, max(pieces, word))
+		n[least] = min(n[titled], max(pieces, word))
 	}
 	g.spans(func(from, to int, over string) {
-		widen := func(width func(*needs) *int) {
+		for width := natural; width <= least; width++ {
 			have := columnGap * (to - from - 1)
 			for i := from; i < to; i++ {
-				have += *width(&out[i])
+				have += out[i][width]
 			}
-			*width(&out[to-1]) += max(0, uniseg.StringWidth(over)+4-have)
+			out[to-1][width] += max(0, uniseg.StringWidth(over)+4-have)
 		}
-		widen(func(n *needs) *int { return &n.natural })
-		widen(func(n *needs) *int { return &n.minimum })
-		widen(func(n *needs) *int { return &n.titled })
-		widen(func(n *needs) *int { return &n.least })
 	})
 	return out
 }
@@ -64,18 +61,14 @@ func fit(all []needs, width int) (w []int, ok bool) {
 	w = make([]int, len(all))
 	total := columnGap * (len(w) - 1)
 	for i := range all {
-		w[i] = all[i].natural
+		w[i] = all[i][natural]
 		total += w[i]
 	}
-	for _, down := range []func(*needs) int{
-		func(n *needs) int { return n.minimum },
-		func(n *needs) int { return n.titled },
-		func(n *needs) int { return n.least },
-	} {
+	for down := minimum; down <= least; down++ {
 		for total > width {
 			widest := -1
 			for i := range all {
-				if w[i] > down(&all[i]) && (widest < 0 || w[i] > w[widest]) {
+				if w[i] > all[i][down] && (widest < 0 || w[i] > w[widest]) {
 					widest = i
 				}
 			}
@@ -109,7 +102,7 @@ func (g *Grid) panels(width int) [][]int {
 	fits := func(columns []int) bool {
 		part := g.of(columns).needs()
 		for i := range part {
-			part[i].least = part[i].titled
+			part[i][least] = part[i][titled]
 		}
 		_, ok := fit(part, width)
 		return ok
