@@ -3,7 +3,6 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/quotabench/quotabench/results"
 )
@@ -22,15 +21,7 @@ type Record struct {
 // ReadRecord loads a record of any kind. Everything that is not of this version's
 // form is an error of one line that names the path.
 func ReadRecord(path string) (Record, error) {
-	b, err := readFile(path)
-	if err != nil {
-		return Record{}, err
-	}
-	r, err := DecodeRecord(b)
-	if err != nil {
-		return Record{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
+	return read(path, DecodeRecord)
 }
 
 // DecodeRecord is [ReadRecord] for bytes at hand.
