@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -180,10 +181,7 @@ func addLatencies(all []*Latency) (Latency, error) {
 // worse takes the larger share of each percentile.
 func (w *Waited) worse(o *Waited) *Waited {
 	if w == nil || o == nil {
-		if w == nil {
-			return o
-		}
-		return w
+		return cmp.Or(w, o)
 	}
 	return &Waited{P90: max(w.P90, o.P90), P99: max(w.P99, o.P99), P999: max(w.P999, o.P999), P9999: max(w.P9999, o.P9999)}
 }
@@ -191,10 +189,7 @@ func (w *Waited) worse(o *Waited) *Waited {
 // worse takes the larger lateness, and all backlogs together.
 func (l *Lateness) worse(o *Lateness) *Lateness {
 	if l == nil || o == nil {
-		if l == nil {
-			return o
-		}
-		return l
+		return cmp.Or(l, o)
 	}
 	return &Lateness{
 		PacerP50: max(l.PacerP50, o.PacerP50), PacerP99: max(l.PacerP99, o.PacerP99), WorkerP50: max(l.WorkerP50, o.WorkerP50),
