@@ -186,8 +186,7 @@ func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
 	n, ok := parseInt(args[0])
 	switch {
 	case !ok:
-		r := notInteger
-		return nil, nil, &r
+		return nil, nil, &notInteger
 	case n > int64(len(args)-1):
 		r := fault("ERR Number of keys can't be greater than number of args")
 		return nil, nil, &r
