@@ -42,9 +42,11 @@ func (t *Table) Keep() {
 }
 
 // Fresh implements [Redis].
-func (t *Table) Fresh(buf []string) []string {
+func (t *Table) Fresh(buf []string) []string { return appendSorted(buf, t.fresh) }
+
+func appendSorted(buf, list []string) []string {
 	n := len(buf)
-	buf = append(buf, t.fresh...)
+	buf = append(buf, list...)
 	slices.Sort(buf[n:])
 	return buf
 }
