@@ -21,16 +21,7 @@ func join(shards []*Run) (Run, error) {
 		p.Workers += r.Params.Workers
 		p.Instances += r.Params.Instances
 		p.RatePerS += r.Params.RatePerS
-		out.Issued += r.Issued
-		out.Admitted += r.Admitted
-		out.Rejected += r.Rejected
-		out.Errors += r.Errors
-		out.Degraded += r.Degraded
 		out.DidNotReturn += r.DidNotReturn
-		out.ErrorKinds = out.ErrorKinds.plus(r.ErrorKinds)
-		if out.FirstError == "" {
-			out.FirstError = r.FirstError
-		}
 		out.ElapsedNS = max(out.ElapsedNS, r.ElapsedNS)
 		out.ThroughputPerS += r.ThroughputPerS
 		out.ReferencePerS += r.ReferencePerS
@@ -53,27 +44,22 @@ func join(shards []*Run) (Run, error) {
 	if first.Paced == nil {
 		return out, nil
 	}
-	var paced []*Run
-	for _, r := range shards {
-		if r.Paced == nil {
-			return Run{}, errors.New("one shard has an open loop next to the closed one, and another has none")
-		}
-		paced = append(paced, r.Paced)
+	own := paced(shards)
+	if len(own) < len(shards) {
+		return Run{}, errors.New("one shard has an open loop next to the closed one, and another has none")
 	}
-	beside, err := join(paced)
+	beside, err := join(own)
 	out.Paced = &beside
 	return out, err
 }
 
-// emptied is a run like r, of so many shards, in which nothing is counted yet.
+// emptied is a run like r, of so many shards, without what join and judged find.
 func (r *Run) emptied(shards int) Run {
 	out := *r
 	p := &out.Params
 	p.Shard, p.Shards = "", shards
 	p.Subjects, p.Workers, p.Instances = 0, 0, 0
-	out.Issued, out.Admitted, out.Rejected = 0, 0, 0
-	out.Errors, out.Degraded, out.DidNotReturn = 0, 0, 0
-	out.ErrorKinds, out.FirstError, out.Partial = nil, "", false
+	out.DidNotReturn, out.Partial = 0, false
 	p.RatePerS, out.ThroughputPerS, out.ElapsedNS = 0, 0, 0
 	out.Reference, out.ReferencePerS, out.ReferenceChange = nil, 0, 0
 	out.Placement, out.Waiting, out.Lateness = nil, nil, nil
@@ -86,6 +72,9 @@ func (r *Run) emptied(shards int) Run {
 func (r *Run) judged(shards []*Run) {
 	all := Summary{Params: shards[0].Params}
 	all.correctness(shards)
+	r.Issued, r.Admitted, r.Rejected = all.Issued, all.Admitted, all.Rejected
+	r.Errors, r.ErrorKinds, r.FirstError = all.Errors, all.ErrorKinds, all.FirstError
+	r.Degraded = all.Degraded
 	r.Leak = all.Leak.Leak
 	r.FalseRejects = all.FalseRejects
 	r.Rolling = all.Rolling

@@ -58,16 +58,13 @@ func (s *Self) remove(ctx context.Context, name string) error {
 // End tries again to remove what could not be removed, calls what ends the clients, and
 // ends the server if it was started here. Only the first call does anything; all return
 // its error.
-func (s *Self) End(clients ...func() error) error {
+func (s *Self) End(clients func() error) error {
 	s.closing.Do(func() {
-		errs := []error{s.leave()}
-		for _, end := range clients {
-			errs = append(errs, end())
-		}
+		err := errors.Join(s.leave(), clients())
 		if s.Own != nil {
-			errs = append(errs, s.Own.Close())
+			err = errors.Join(err, s.Own.Close())
 		}
-		if err := errors.Join(errs...); err != nil {
+		if err != nil {
 			s.closed = fmt.Errorf("close %s: %w", s.Kind, err)
 		}
 	})
