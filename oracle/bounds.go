@@ -64,16 +64,6 @@ func (b *bounds) left(from, to, lowest, highest int64) (always, once int64) {
 	return always, max(always, min(highest, highest-b.low.least(from, to)))
 }
 
-// room reports whether units fit into the lowest limit at every moment of [from, to],
-// and whether they fit into the highest at some moment. Moments are doubled times.
-func (b *bounds) room(from, to, units, lowest, highest int64) (always, once bool) {
-	if units > highest {
-		return false, false
-	}
-	always = units <= lowest && b.high.most(from, to)+units <= lowest
-	return always, always || b.low.least(from, to)+units <= highest
-}
-
 // excess is what a low curve says about the time above the limit.
 type excess struct {
 	peak       int64 // units

@@ -121,19 +121,10 @@ func (b *bucket) surely(counts func(*Event) bool, giveBack bool) []entry {
 	}
 	for _, e := range b.gives {
 		if e.Units > 0 {
-			list = append(list, entry{on: b.freed(e), pos: b.taken(e).call, units: -e.Units})
+			list = append(list, entry{on: b.freed(e), pos: b.names.taken(e).call, units: -e.Units})
 		}
 	}
 	return list
-}
-
-// taken is the interval of the take that a give-back is about. One that names none
-// is about a take before it.
-func (j *judge) taken(e *Event) interval {
-	if j.names.named(e) {
-		return interval{e.TakeCall, e.TakeReply}
-	}
-	return interval{e.Call, e.Reply}
 }
 
 // possibly lists what may have been taken out, each as late as it can have been.

@@ -58,10 +58,7 @@ func (c *codec) append(b []byte, e *Event) []byte {
 		b = binary.AppendVarint(b, e.Call-e.TakeCall)
 		b = binary.AppendVarint(b, e.TakeReply-e.TakeCall)
 	}
-	c.call = e.Call
-	c.subject = e.Subject
-	c.tier = e.Tier
-	c.instance = e.Instance
+	*c = codec{call: e.Call, subject: e.Subject, tier: e.Tier, instance: e.Instance}
 	return b
 }
 
@@ -112,10 +109,7 @@ func (c *codec) cut(b []byte, e *Event) []byte {
 	if !ok {
 		return nil
 	}
-	c.call = e.Call
-	c.subject = e.Subject
-	c.tier = e.Tier
-	c.instance = e.Instance
+	*c = codec{call: e.Call, subject: e.Subject, tier: e.Tier, instance: e.Instance}
 	return b
 }
 

@@ -283,4 +283,13 @@ type naming struct{ atEpoch bool }
 
 func (n naming) named(e *Event) bool { return n.atEpoch || e.TakeCall != 0 || e.TakeReply != 0 }
 
+// taken is the interval of the take that a give-back is about. One that names none
+// is about a take before it.
+func (n naming) taken(e *Event) interval {
+	if n.named(e) {
+		return interval{e.TakeCall, e.TakeReply}
+	}
+	return interval{e.Call, e.Reply}
+}
+
 func (e *Event) takenAtEpoch() bool { return e.admitted() && e.Call == 0 && e.Reply == 0 }

@@ -19,7 +19,7 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 		x.names.atEpoch = x.names.atEpoch || events[i].takenAtEpoch()
 	}
 	if n := cfg.initial(subject); n > 0 && at.Reply >= 0 {
-		x.put(0, 0, n, at.Call >= 0, true)
+		x.put(0, 0, n, at.Call >= 0)
 	}
 	counted := x.lists // without what is there by the way of counting alone
 	for i := range events {
@@ -36,7 +36,7 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 		case e.Outcome == Failed:
 			x.failed(e)
 		case e.Outcome == Admitted:
-			x.put(e.Call, e.Reply, e.Units, over, true)
+			x.put(e.Call, e.Reply, e.Units, over)
 		case e.Outcome == RejectedDegraded:
 			x.failed(e)
 			if !over || attempts {
@@ -47,9 +47,9 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 				x.failed(e)
 			}
 		case attempts:
-			x.put(e.Call, e.Reply, e.Units, over, true)
+			x.put(e.Call, e.Reply, e.Units, over)
 		case !over: // may be counted for a moment, until it is taken back
-			x.put(e.Call, e.Reply, e.Units, false, true)
+			x.put(e.Call, e.Reply, e.Units, false)
 		}
 	}
 	want.Units = x.interval(x.lo, x.hi)
@@ -59,7 +59,7 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 		y.lists = counted
 		for i := range events {
 			if e := &events[i]; e.Call <= at.Reply && e.admitted() {
-				y.put(e.Call, e.Reply, e.Units, e.Reply < at.Call, true)
+				y.put(e.Call, e.Reply, e.Units, e.Reply < at.Call)
 			}
 		}
 		without := y.interval(y.lo, y.hi)
@@ -83,12 +83,10 @@ type missing struct {
 }
 
 // put enters what was taken in [call, reply]: certainly, or only possibly.
-func (x *missing) put(call, reply, units int64, certainly, held bool) {
+func (x *missing) put(call, reply, units int64, certainly bool) {
 	hi := drop{min(reply, x.at.Call), units}
 	x.hi = append(x.hi, hi)
-	if held {
-		x.heldHi = append(x.heldHi, hi)
-	}
+	x.heldHi = append(x.heldHi, hi)
 	if certainly {
 		x.lo = append(x.lo, drop{call, units})
 		x.heldLo = append(x.heldLo, drop{call, units})
@@ -101,10 +99,7 @@ func (x *missing) failed(e *Event) { x.hi = append(x.hi, drop{x.at.Call, e.Units
 // give enters a refund, a commit or an expiry.
 func (x *missing) give(e *Event) {
 	named := x.names.named(e)
-	taken := interval{e.Call, e.Reply}
-	if named {
-		taken = interval{e.TakeCall, e.TakeReply}
-	}
+	taken := x.names.taken(e)
 	done := e.Reply < x.at.Call && e.Outcome != Failed
 	late := drop{min(taken.reply, x.at.Call), -e.Units}
 	early := drop{taken.call, -e.Units}

@@ -203,7 +203,7 @@ func (f *firstRequest) fill() {
 	}
 	f.worstFalse, f.mostFalse = own, own
 	for _, e := range f.gives {
-		t := f.taken(e)
+		t := f.names.taken(e)
 		first, last := f.span(t.call, t.reply)
 		if !f.names.named(e) {
 			last = max(last, min(first, len(f.windows)-1))
@@ -254,9 +254,9 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.w.LeakPossible = max(f.w.LeakPossible, may)
 	for _, r := range w.refused {
 		lowest, highest := f.limits(r.Event)
-		always, once := u.room(instant(max(r.Call, w.lo)), instant(r.Reply), r.least(), lowest, highest)
-		r.always, r.once = r.always && always, r.once || once
-		w.maybe += b2n(once || r.once) * r.Units
+		surely, once := u.left(instant(max(r.Call, w.lo)), instant(r.Reply), lowest, highest)
+		r.always, r.once = r.always && r.least() <= surely, r.once || r.least() <= once
+		w.maybe += b2n(r.once) * r.Units
 		if k == r.last {
 			f.verdictOn(&f.w, r.least(), r.Units, r.always, r.once)
 			w.falsely += b2n(r.always && r.first == r.last) * r.least()
@@ -284,7 +284,7 @@ func (f *firstRequest) latestOf(w *opened, over excess) int64 {
 // giveBack enters what was given back of requests that are, or may be, in a window.
 func (f *firstRequest) giveBack(w *opened, k int) {
 	for _, e := range w.gives {
-		t := f.taken(e)
+		t := f.names.taken(e)
 		named := f.names.named(e)
 		first, last := f.span(t.call, t.reply)
 		f.used.high.add(instant(e.Call), max(0, -e.Units))

@@ -206,7 +206,8 @@ func (h *History) Err() error {
 	return h.err
 }
 
-// Lost is the number of events that did not fit. Call it, and all that follow,
+// Lost is the number of events that did not fit; if there are any, no verdict may be based
+// on the history. Call it, and all that follow,
 // when all workers have stopped.
 func (h *History) Lost() int64 {
 	var n int64
@@ -216,10 +217,6 @@ func (h *History) Lost() int64 {
 	return n
 }
 
-// Overflowed reports whether events were lost; no verdict may be based on such a
-// history.
-func (h *History) Overflowed() bool { return h.Lost() > 0 }
-
 // Len is the number of events recorded.
 func (h *History) Len() int {
 	n := h.total
@@ -227,16 +224,6 @@ func (h *History) Len() int {
 		n += int64(len(h.workers[i].chunk) + len(h.workers[i].gives))
 	}
 	return int(n)
-}
-
-// Spilled is the number of events that were written to the directory.
-func (h *History) Spilled() int64 { return int64(h.Len()) - h.inMemory() }
-
-func (h *History) inMemory() (n int64) {
-	for b := range h.memory() {
-		n += b.len()
-	}
-	return n
 }
 
 // memory yields what is in memory, once nothing is written any more.

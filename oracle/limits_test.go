@@ -270,3 +270,12 @@ func TestDefaultLimits(t *testing.T) {
 		}
 	}
 }
+
+// Spilled is the number of events that were written to the directory.
+func (h *History) Spilled() int64 {
+	n := int64(h.Len())
+	for b := range h.memory() {
+		n -= b.len()
+	}
+	return n
+}

@@ -53,7 +53,7 @@ func (j *judge) rolling() {
 		}
 	}
 	j.used.build()
-	j.falseRejects(&w)
+	j.falseRejects(&w, j.takes)
 	if w.FalseRejects > 0 {
 		j.out.NeverGiven += j.besides(length)
 	}
@@ -178,11 +178,7 @@ func (j *judge) possibleRolling(r roller, present []stay) int64 {
 // the window by itself. It returns the stay of what a commit used beyond its
 // reservation.
 func (j *judge) giveBackRolling(e *Event, length int64) (over stay, overran bool) {
-	taken := interval{e.Call, e.Reply} // it was no later than that
-	named := j.names.named(e)
-	if named {
-		taken = interval{e.TakeCall, e.TakeReply}
-	}
+	taken := j.names.taken(e)
 	gone := instant(taken.reply + length)
 	if e.Units < 0 {
 		if instant(e.Call) >= gone {
@@ -196,7 +192,7 @@ func (j *judge) giveBackRolling(e *Event, length int64) (over stay, overran bool
 		j.used.low.add(from, -e.Units)
 		j.used.low.add(to, e.Units)
 	}
-	if named {
+	if j.names.named(e) {
 		j.used.free(e, after(e.Reply), gone)
 	}
 	return stay{}, false

@@ -34,7 +34,7 @@ func (j *judge) standing() {
 	j.out.Standing.Excursions += over.excursions
 	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
 
-	if j.falseRejects(&w); w.GaveBack {
+	if j.falseRejects(&w, j.takes); w.GaveBack {
 		j.out.Linear = Linear{}
 	}
 	j.out.Linear.window(j.takes, j.limit, j.initial)
@@ -65,18 +65,13 @@ func (j *judge) overStanding() (over excess, may int64) {
 	return over, may
 }
 
-// falseRejects judges the rejections of a subject that has only one window.
-func (j *judge) falseRejects(w *windowVerdict) {
-	for _, e := range j.takes {
+// falseRejects judges the rejections among requests that lie in one window.
+func (j *judge) falseRejects(w *windowVerdict, takes []*Event) {
+	for _, e := range takes {
 		if e.rejected() {
 			lowest, highest := j.limits(e)
-			if e.short() {
-				surely, once := j.used.left(instant(e.Call), instant(e.Reply), lowest, highest)
-				j.refused(w, e, surely, once)
-				continue
-			}
-			always, once := j.used.room(instant(e.Call), instant(e.Reply), e.Units, lowest, highest)
-			j.verdictOn(w, e.Units, e.Units, always, once)
+			surely, once := j.used.left(instant(e.Call), instant(e.Reply), lowest, highest)
+			j.refused(w, e, surely, once)
 		}
 	}
 }

@@ -240,27 +240,16 @@ func (t *tumbling) toPlace(e *Event) int64 {
 // of it that lies in this window.
 func (t *tumbling) judgeRejections() {
 	w := &t.out.Windows[t.home]
-	for _, e := range t.here {
-		if e.rejected() {
-			lowest, highest := t.limits(e)
-			if e.short() {
-				surely, once := t.used.left(instant(e.Call), instant(e.Reply), lowest, highest)
-				t.refused(w, e, surely, once)
-				continue
-			}
-			always, once := t.used.room(instant(e.Call), instant(e.Reply), e.Units, lowest, highest)
-			t.verdictOn(w, e.Units, e.Units, always, once)
-		}
-	}
+	t.falseRejects(w, t.here)
 	w.sure.falseRejects, w.sure.falsePossible = w.FalseRejectUnits, w.FalseRejectUnitsPossible
 	for _, p := range t.riders {
 		if p.rejected() {
 			// Nothing enters the curves at or after the window's end that could matter.
 			lowest, highest := t.limits(p.Event)
-			always, once := t.used.room(instant(max(p.Call, t.start)), instant(p.Reply), p.least(), lowest, highest)
-			p.always = p.always && always
-			p.once = p.once || once
-			if once {
+			surely, once := t.used.left(instant(max(p.Call, t.start)), instant(p.Reply), lowest, highest)
+			p.always = p.always && p.least() <= surely
+			p.once = p.once || p.least() <= once
+			if p.least() <= once {
 				w.sure.falsePossible += p.Units
 			}
 		}

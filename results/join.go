@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -20,16 +21,7 @@ func join(shards []*Run) (Run, error) {
 		p.Workers += r.Params.Workers
 		p.Instances += r.Params.Instances
 		p.RatePerS += r.Params.RatePerS
-		out.Issued += r.Issued
-		out.Admitted += r.Admitted
-		out.Rejected += r.Rejected
-		out.Errors += r.Errors
-		out.Degraded += r.Degraded
 		out.DidNotReturn += r.DidNotReturn
-		out.ErrorKinds = out.ErrorKinds.plus(r.ErrorKinds)
-		if out.FirstError == "" {
-			out.FirstError = r.FirstError
-		}
 		out.ElapsedNS = max(out.ElapsedNS, r.ElapsedNS)
 		out.ThroughputPerS += r.ThroughputPerS
 		out.ReferencePerS += r.ReferencePerS
@@ -52,27 +44,22 @@ func join(shards []*Run) (Run, error) {
 	if first.Paced == nil {
 		return out, nil
 	}
-	var paced []*Run
-	for _, r := range shards {
-		if r.Paced == nil {
-			return Run{}, errors.New("one shard has an open loop next to the closed one, and another has none")
-		}
-		paced = append(paced, r.Paced)
+	own := paced(shards)
+	if len(own) < len(shards) {
+		return Run{}, errors.New("one shard has an open loop next to the closed one, and another has none")
 	}
-	beside, err := join(paced)
+	beside, err := join(own)
 	out.Paced = &beside
 	return out, err
 }
 
-// emptied is a run like r, of so many shards, in which nothing is counted yet.
+// emptied is a run like r, of so many shards, without what join and judged find.
 func (r *Run) emptied(shards int) Run {
 	out := *r
 	p := &out.Params
 	p.Shard, p.Shards = "", shards
 	p.Subjects, p.Workers, p.Instances = 0, 0, 0
-	out.Issued, out.Admitted, out.Rejected = 0, 0, 0
-	out.Errors, out.Degraded, out.DidNotReturn = 0, 0, 0
-	out.ErrorKinds, out.FirstError, out.Partial = nil, "", false
+	out.DidNotReturn, out.Partial = 0, false
 	p.RatePerS, out.ThroughputPerS, out.ElapsedNS = 0, 0, 0
 	out.Reference, out.ReferencePerS, out.ReferenceChange = nil, 0, 0
 	out.Placement, out.Waiting, out.Lateness = nil, nil, nil
@@ -85,6 +72,9 @@ func (r *Run) emptied(shards int) Run {
 func (r *Run) judged(shards []*Run) {
 	all := Summary{Params: shards[0].Params}
 	all.correctness(shards)
+	r.Issued, r.Admitted, r.Rejected = all.Issued, all.Admitted, all.Rejected
+	r.Errors, r.ErrorKinds, r.FirstError = all.Errors, all.ErrorKinds, all.FirstError
+	r.Degraded = all.Degraded
 	r.Leak = all.Leak.Leak
 	r.FalseRejects = all.FalseRejects
 	r.Rolling = all.Rolling
@@ -180,10 +170,7 @@ func addLatencies(all []*Latency) (Latency, error) {
 // worse takes the larger share of each percentile.
 func (w *Waited) worse(o *Waited) *Waited {
 	if w == nil || o == nil {
-		if w == nil {
-			return o
-		}
-		return w
+		return cmp.Or(w, o)
 	}
 	return &Waited{P90: max(w.P90, o.P90), P99: max(w.P99, o.P99), P999: max(w.P999, o.P999), P9999: max(w.P9999, o.P9999)}
 }
@@ -191,10 +178,7 @@ func (w *Waited) worse(o *Waited) *Waited {
 // worse takes the larger lateness, and all backlogs together.
 func (l *Lateness) worse(o *Lateness) *Lateness {
 	if l == nil || o == nil {
-		if l == nil {
-			return o
-		}
-		return l
+		return cmp.Or(l, o)
 	}
 	return &Lateness{
 		PacerP50: max(l.PacerP50, o.PacerP50), PacerP99: max(l.PacerP99, o.PacerP99), WorkerP50: max(l.WorkerP50, o.WorkerP50),

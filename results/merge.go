@@ -188,8 +188,11 @@ func (m *merger) add(n *Named) (later int, err error) {
 			here = append(here, s)
 		}
 		if len(s.runs) > 0 && (s.runs[0].Params.Shard == "") != (r.Params.Shard == "") {
-			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label,
-				pick(r.Params.Shard != "", n.Name, s.runs[0].from.Name), pick(r.Params.Shard == "", n.Name, s.runs[0].from.Name))
+			shard, whole := n.Name, s.runs[0].from.Name
+			if r.Params.Shard == "" {
+				shard, whole = whole, shard
+			}
+			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label, shard, whole)
 		}
 	}
 	for _, s := range here {
@@ -222,13 +225,6 @@ func (m *merger) add(n *Named) (later int, err error) {
 		}
 	}
 	return later, nil
-}
-
-func pick(ok bool, a, b string) string {
-	if ok {
-		return a
-	}
-	return b
 }
 
 // keyOfWhole is the [Run.Key] without the part that a run is.

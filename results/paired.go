@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -68,15 +69,7 @@ func (s *Summary) Compare(other *Summary, figure func(Timing) float64) differenc
 // mean ranks.
 func signedRank(x []float64) float64 {
 	n := len(x)
-	slices.SortFunc(x, func(a, b float64) int {
-		switch a, b := math.Abs(a), math.Abs(b); {
-		case a < b:
-			return -1
-		case a > b:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(x, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
 	// Doubled mean ranks are whole numbers.
 	ranks := make([]int, n)
 	for i := 0; i < n; {

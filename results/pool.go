@@ -20,21 +20,13 @@ type pool struct {
 // newPool reads the histograms of all rounds. It returns nil if a round has no readable
 // histogram: some rounds must not pass for all of them.
 func newPool(rounds []*Latency) *pool {
-	all := make([]*Histogram, len(rounds))
+	bars := make([][]bar, len(rounds))
+	p := &pool{}
 	for i, l := range rounds {
 		h, err := l.Decode()
 		if h == nil || err != nil {
 			return nil
 		}
-		all[i] = h
-	}
-	return poolOf(all)
-}
-
-func poolOf(rounds []*Histogram) *pool {
-	bars := make([][]bar, len(rounds))
-	p := &pool{}
-	for i, h := range rounds {
 		bars[i] = h.bars()
 		for _, b := range bars[i] {
 			p.values = append(p.values, b.value)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -160,12 +161,7 @@ func Opener[S Store](open func(context.Context, string, Options) (S, error)) fun
 
 // Drivers are the registered drivers, sorted by name.
 func Drivers() []*Driver {
-	var all []*Driver
-	for _, d := range drivers {
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(a, b *Driver) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+	return slices.SortedFunc(maps.Values(drivers), func(a, b *Driver) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // DriverOf returns the driver of the store with the name: the part before the
@@ -178,10 +174,7 @@ func DriverOf(name string) (*Driver, error) {
 	if d, ok := drivers[kind]; ok {
 		return d, nil
 	}
-	var known []string
-	for _, d := range Drivers() {
-		known = append(known, d.Name)
-	}
+	known := slices.Sorted(maps.Keys(drivers))
 	if len(known) == 0 {
 		return nil, errors.New("no kinds of stores are built in: import github.com/quotabench/quotabench/stores/all")
 	}

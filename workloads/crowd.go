@@ -21,7 +21,6 @@ type crowd struct {
 }
 
 var (
-	_ Stream    = (*crowd)(nil)
 	_ Bounded   = (*crowd)(nil)
 	_ Prefilled = (*crowd)(nil)
 )

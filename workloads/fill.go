@@ -35,14 +35,13 @@ func newFilled(p Params, weights []uint64) (filled, error) {
 		return f, nil
 	}
 	f.full = chooseFull(weights, share, newStream(p.Seed, seed.Full))
-	var sum, full uint64
+	var full uint64
 	for i, w := range weights {
-		sum += w
 		if f.full[i] {
 			full += w
 		}
 	}
-	f.weight = float64(full) / float64(sum)
+	f.weight = float64(full) / float64(total(weights))
 	if missed := math.Abs(f.weight - share); missed > maxMissed {
 		return filled{}, fmt.Errorf("the over-quota share %v cannot be had: the popularity of %d subjects gives %.3g; "+
 			"ask for that, for more subjects, or for a more even popularity", share, len(weights), f.weight)
@@ -110,15 +109,9 @@ const hottest = 0.01
 // all, as closely as weights allow.
 func chooseFull(weights []uint64, share float64, order stream) []bool {
 	full := make([]bool, len(weights))
-	var sum, tail uint64
 	head := int(math.Ceil(hottest * float64(len(weights))))
-	for i, w := range weights {
-		sum += w
-		if i >= head {
-			tail += w
-		}
-	}
-	target := uint64(math.Round(share * float64(sum)))
+	tail := total(weights[head:])
+	target := uint64(math.Round(share * float64(total(weights))))
 	var got uint64
 	take := func(i int) {
 		full[i] = true

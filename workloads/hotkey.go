@@ -40,7 +40,6 @@ type crossings struct {
 }
 
 var (
-	_ Stream    = (*crossings)(nil)
 	_ Crosser   = (*crossings)(nil)
 	_ Prefilled = (*crossings)(nil)
 )

@@ -53,14 +53,11 @@ func (c *crowd) usedUp(p Params, weights []uint64) string {
 	if p.Requests == 0 || c.all == c.limit {
 		return ""
 	}
-	var sum uint64
-	for _, w := range weights {
-		sum += w
-	}
+	sum := float64(total(weights))
 	room, over := float64(c.limit-c.all)/c.mean(), c.weight
 	for i, w := range weights {
 		full := c.full != nil && c.full[i]
-		if checks := float64(p.Requests) * float64(w) / float64(sum); !full && checks > room {
+		if checks := float64(p.Requests) * float64(w) / sum; !full && checks > room {
 			over += (checks - room) / float64(p.Requests)
 		}
 	}
@@ -78,11 +75,7 @@ func newBoundary(p Params) (Stream, Info, error) {
 	if err != nil {
 		return nil, Info{}, err
 	}
-	var sum uint64
-	for _, w := range weights {
-		sum += w
-	}
-	needed := float64(c.limit) / c.mean() * float64(sum) / float64(weights[0])
+	needed := float64(c.limit) / c.mean() * float64(total(weights)) / float64(weights[0])
 	notes = append(notes, fmt.Sprintf("a window takes about %.0f requests to use up the limit of its most popular subject", needed))
 	return c, Info{Loop: Closed, Notes: notes}, nil
 }

@@ -41,7 +41,6 @@ type row struct {
 }
 
 var (
-	_ Stream    = (*replay)(nil)
 	_ Bounded   = (*replay)(nil)
 	_ Prefilled = (*replay)(nil)
 )

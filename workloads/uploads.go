@@ -42,12 +42,6 @@ type uploads struct {
 	settle, hold      exponential
 }
 
-var (
-	_ Stream    = (*uploads)(nil)
-	_ Bounded   = (*uploads)(nil)
-	_ Prefilled = (*uploads)(nil)
-)
-
 func newUploads(p Params) (Stream, Info, error) {
 	c, _, notes, err := newCrowd(p)
 	if err != nil {

@@ -19,6 +19,14 @@ func zipfWeights(n int, s float64) []uint64 {
 	return w
 }
 
+// total is the sum of weights.
+func total(weights []uint64) (sum uint64) {
+	for _, w := range weights {
+		sum += w
+	}
+	return sum
+}
+
 // alias draws subjects by popularity in constant time (Walker's alias method, as
 // Vose builds it), without floating point.
 type alias []column
@@ -32,11 +40,7 @@ type column struct {
 
 // newAlias needs at most maxSubjects weights of at most weightOne each.
 func newAlias(weights []uint64) alias {
-	n := uint64(len(weights))
-	var sum uint64
-	for _, w := range weights {
-		sum += w
-	}
+	n, sum := uint64(len(weights)), total(weights)
 	// With all weights times n, a column holds exactly sum.
 	left := make([]uint64, n)
 	var small, large []uint32

@@ -108,9 +108,8 @@ const (
 
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
-	setDefault(&c.Workers, 50)
-	setDefault(&c.Rounds, 8)
-	setDefault(&c.ReferenceLength, DefaultReferenceLength)
+	c.Workers, c.Rounds = cmp.Or(c.Workers, 50), cmp.Or(c.Rounds, 8)
+	c.ReferenceLength = cmp.Or(c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
 		if len(c.Outages) > 0 {
@@ -178,8 +177,6 @@ func (c *Config) checkRates() error {
 	}
 	return nil
 }
-
-func setDefault[T int | time.Duration](v *T, d T) { *v = cmp.Or(*v, d) }
 
 // poolOf is the connections of one instance to a store with that driver.
 func (c *Config) poolOf(driver string) int {

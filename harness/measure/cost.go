@@ -15,9 +15,7 @@ func (p *pass) costs() {
 	c := &p.run.Cost
 	counts := &p.d.counts
 	if n := float64(counts.admitted.Load() + counts.rejected.Load() + p.d.failures.Errors.Total()); n > 0 {
-		c.Commands, c.SQL, c.ModelSQL = float64(p.traffic.commands)/n, float64(p.traffic.sql)/n, float64(p.traffic.model)/n
-		c.RoundTrips, c.Bytes = float64(p.traffic.trips)/n, float64(p.traffic.bytes)/n
-		c.Allocs = float64(p.allocs) / n
+		c.ProbeCost = p.traffic.cost(p.allocs, n)
 		c.ClientCPU = float64(p.own.used) / n
 		c.RunQueue = float64(p.own.waiting) / n
 		for _, st := range p.s.stores {

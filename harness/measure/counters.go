@@ -23,8 +23,7 @@ type counters struct {
 	site    *site // nil if nothing is read
 	watched []harness.Subject
 	list    []harness.Reading // times are those of the machine's clock
-	done    chan struct{}
-	ended   chan struct{}
+	stop    func()            // ends the reading
 }
 
 // Bounds of what is read: the subjects at a time, and the looks at a store between two
@@ -48,7 +47,7 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	}
 	cfg := *p.m.cfg
 	cfg.Pool = 1
-	c.site = &site{cfg: &cfg, tb: s.tb, sel: s.sel, scope: s.scope, model: s.model, jobs: newJobRunner(), stores: map[string]*siteStore{}}
+	c.site = &site{cfg: &cfg, tb: s.tb, sel: s.sel, scope: s.scope, model: s.model, jobs: &jobRunner{}, stores: map[string]*siteStore{}}
 	for name, st := range s.stores {
 		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
 	}
@@ -61,25 +60,22 @@ func (c *counters) open(ctx context.Context, p *pass) {
 
 // begin reads until end is called.
 func (c *counters) begin(ctx context.Context, d *drive) {
-	c.done, c.ended = make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(c.ended)
+	c.stop = monitor.Aside(func(wait func(time.Duration) bool) {
 		if c.site == nil {
 			return
 		}
-		for monitor.WaitOr(counterEvery*monitor.Every, c.done) {
+		for wait(counterEvery * monitor.Every) {
 			if in := d.limit.Load(); in != nil {
 				c.watch(d)
 				c.read(ctx, d.tb, in.policy)
 			}
 		}
-	}()
+	})
 }
 
 // end closes what open has opened.
 func (c *counters) end(ctx context.Context) {
-	close(c.done)
-	<-c.ended
+	c.stop()
 	c.close(ctx)
 }
 

@@ -2,12 +2,10 @@ package measure
 
 import (
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine/cores"
 )
 
 // ownCPU is what this process has used of the processors.
@@ -21,21 +19,7 @@ type ownCPU struct {
 // readOwnCPU reads both. Threads that have ended are missing from waiting.
 func readOwnCPU() ownCPU {
 	c := ownCPU{used: clock.Processor()}
-	files, err := filepath.Glob("/proc/self/task/*/schedstat")
-	if err != nil {
-		return c
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			continue // the thread has just ended
-		}
-		if fields := strings.Fields(string(b)); len(fields) >= 2 {
-			if ns, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
-				c.waiting += time.Duration(ns)
-			}
-		}
-	}
+	_, c.waiting = cores.ThreadTimes(os.Getpid())
 	return c
 }
 

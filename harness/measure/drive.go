@@ -167,6 +167,13 @@ func (d *drive) ended() bool {
 	return d.stop.Load()
 }
 
+// crossed marks the windows from the one that a request was called in to that of its reply.
+func (d *drive) crossed(s *subject, w *window, reply int64) {
+	for i, last := w.index, d.window(reply).index; i <= last; i++ {
+		s.cell(i).Crossed()
+	}
+}
+
 // window returns the window that contains the moment t of the run's clock.
 func (d *drive) window(t int64) *window {
 	if w := d.win.Load(); w != nil && t >= w.start && t < w.end {

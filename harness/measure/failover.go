@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/stores"
@@ -57,12 +58,7 @@ func (s *site) concerns(o *outage, name string) bool {
 
 // failedOver reports whether a replica was planned to take the place of the store.
 func (s *site) failedOver(name string) bool {
-	for _, o := range s.outages {
-		if o.Failover && s.concerns(o, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.outages, func(o *outage) bool { return o.Failover && s.concerns(o, name) })
 }
 
 // replicate waits until the replicas that are to take a store's place have what was

@@ -24,8 +24,6 @@ type runningJob struct {
 	wake chan struct{}
 }
 
-func newJobRunner() *jobRunner { return &jobRunner{} }
-
 // waker returns what an instance calls to wake its own jobs. It may be called
 // before the jobs are added.
 func (r *jobRunner) waker(instance int) func(name string) {
@@ -41,7 +39,7 @@ func (r *jobRunner) waker(instance int) func(name string) {
 	}
 }
 
-func (r *jobRunner) add(_ int, jobs []*harness.Job) {
+func (r *jobRunner) add(jobs []*harness.Job) {
 	for _, j := range jobs {
 		r.jobs = append(r.jobs, &runningJob{Job: j, wake: make(chan struct{}, 1)})
 	}

@@ -293,12 +293,9 @@ func (t *tails) look(l *results.Latency, s *slowest, name string) {
 
 // latency is the whole of one kind of histogram with its parts.
 func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (results.Latency, error) {
-	m := r.merge(pick)
 	var parts []results.Part
-	for out, name := range outcomes {
-		for tier := range uint8(maxTiers) {
-			parts = append(parts, results.Part{Outcome: name, Tier: r.tiers.name(tier), Histogram: m.parts[[2]uint8{uint8(out), tier}]})
-		}
+	for k, h := range r.merge(pick) {
+		parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: h})
 	}
 	return results.LatencyOf(parts)
 }

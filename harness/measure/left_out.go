@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
@@ -84,10 +85,8 @@ func (l *leftOut) needs(sel strategies.Selection) string {
 
 // skip notes that the strategy takes no part from this round on.
 func (l *leftOut) skip(sel strategies.Selection, round, rounds int, why string) {
-	for _, s := range l.skipped {
-		if s.Strategy == sel.String() {
-			return
-		}
+	if slices.ContainsFunc(l.skipped, func(s results.Skipped) bool { return s.Strategy == sel.String() }) {
+		return
 	}
 	l.skipped = append(l.skipped,
 		results.Skipped{Strategy: sel.String(),

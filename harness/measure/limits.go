@@ -46,23 +46,17 @@ func (o *operator) schedule(ctx context.Context, plan []harness.LimitChange, len
 		return func() {}
 	}
 	o.d.putInForce() // a change may come before the pass has begun to run
-	done, ended := make(chan struct{}), make(chan struct{})
 	begun := o.d.tb.nano()
-	go func() {
-		defer close(ended)
+	return monitor.Aside(func(wait func(time.Duration) bool) {
 		for _, c := range plan {
-			if !monitor.WaitOr(c.After(length)-time.Duration(o.d.tb.nano()-begun), done) {
+			if !wait(c.After(length) - time.Duration(o.d.tb.nano()-begun)) {
 				return
 			}
 			if o.err = o.change(ctx, c.Limit); o.err != nil {
 				return
 			}
 		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
+	})
 }
 
 func (o *operator) change(ctx context.Context, limit int64) error {

@@ -57,16 +57,13 @@ func (c *cutConn) Write(b []byte) (int, error) {
 // counted from the actual beginning, so that a late timer does not shorten it. The
 // returned function ends it at once.
 func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
-	done := make(chan struct{})
-	ended := make(chan struct{})
 	from, to := o.Within(d)
-	go func() {
-		defer close(ended)
-		if !monitor.WaitOr(from-o.Behind, done) {
+	return monitor.Aside(func(wait func(time.Duration) bool) {
+		if !wait(from - o.Behind) {
 			return
 		}
 		if o.Behind > 0 {
-			if o.err = o.detach(); o.err != nil || !monitor.WaitOr(o.Behind, done) {
+			if o.err = o.detach(); o.err != nil || !wait(o.Behind) {
 				return
 			}
 		}
@@ -76,17 +73,13 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 		if o.Failover {
 			o.err = o.failOver()
 		}
-		monitor.WaitOr(to-from-time.Duration(now()-began), done)
+		wait(to - from - time.Duration(now()-began))
 		if o.Empty {
 			o.err = o.wipe()
 		}
 		o.down.Store(false)
 		o.to.Store(now())
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
+	})
 }
 
 // reconnectGrace is how long after an outage errors are still its doing: pooled

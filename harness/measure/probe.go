@@ -75,14 +75,14 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 			}
 			continue // no decision, and no cost of one
 		}
-		c := probeCost(p.s.traffic().sub(before), mallocs()-allocs)
+		sent, made := p.s.traffic().sub(before), mallocs()-allocs
 		switch {
 		case i == 0:
-			out.First, admitted = c, d.Admitted
+			out.First, admitted = sent.cost(made, 1), d.Admitted
 		case d.Admitted && taken.n < probeRequests:
-			taken.add(c)
+			taken.add(sent, made)
 		case !d.Admitted && rejected.n < probeRequests:
-			rejected.add(c)
+			rejected.add(sent, made)
 		}
 		if rejected.n == probeRequests {
 			break
@@ -100,27 +100,17 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-func probeCost(t traffic, allocs uint64) results.ProbeCost {
-	return results.ProbeCost{
-		Commands: float64(t.commands), SQL: float64(t.sql), ModelSQL: float64(t.model),
-		RoundTrips: float64(t.trips), Bytes: float64(t.bytes), Allocs: float64(allocs),
-	}
-}
-
 // probeSum adds up requests of one outcome.
 type probeSum struct {
-	n   int
-	sum results.ProbeCost
+	n      int
+	sent   traffic
+	allocs uint64
 }
 
-func (s *probeSum) add(c results.ProbeCost) {
+func (s *probeSum) add(sent traffic, allocs uint64) {
 	s.n++
-	s.sum.Commands += c.Commands
-	s.sum.RoundTrips += c.RoundTrips
-	s.sum.Bytes += c.Bytes
-	s.sum.SQL += c.SQL
-	s.sum.ModelSQL += c.ModelSQL
-	s.sum.Allocs += c.Allocs
+	s.sent = s.sent.add(sent)
+	s.allocs += allocs
 }
 
 // mean is nil if there was no request of the outcome.
@@ -128,12 +118,6 @@ func (s *probeSum) mean() *results.ProbeCost {
 	if s.n == 0 {
 		return nil
 	}
-	m, n := s.sum, float64(s.n)
-	m.Commands /= n
-	m.RoundTrips /= n
-	m.Bytes /= n
-	m.SQL /= n
-	m.ModelSQL /= n
-	m.Allocs /= n
+	m := s.sent.cost(s.allocs, float64(s.n))
 	return &m
 }

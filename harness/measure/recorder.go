@@ -199,14 +199,16 @@ func (s *stripe) put(h **results.Histogram, ns int64) {
 	(*h).Record(ns)
 }
 
-// merged is the union of a run's histograms of one kind.
-type merged struct {
-	all   *results.Histogram
-	parts map[[2]uint8]*results.Histogram // outcome and tier
+// putAtLeast adds what has taken so long, and is not finished.
+func (s *stripe) putAtLeast(h **results.Histogram, ns int64) {
+	if *h == nil {
+		*h = touched()
+	}
+	(*h).RecordAtLeast(ns)
 }
 
-func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) merged {
-	m := merged{all: results.NewHistogram(), parts: map[[2]uint8]*results.Histogram{}}
+// merge is the union of a run's histograms of one kind, by slot; nil for an empty one.
+func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (all [3 * maxTiers]*results.Histogram) {
 	for i := range r.stripes {
 		s := &r.stripes[i]
 		s.flush()
@@ -214,17 +216,13 @@ func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) m
 			if h == nil || h.Count() == 0 {
 				continue
 			}
-			key := [2]uint8{uint8(k / maxTiers), uint8(k % maxTiers)}
-			if m.parts[key] == nil {
-				m.parts[key] = results.NewHistogram()
+			if all[k] == nil {
+				all[k] = results.NewHistogram()
 			}
-			m.parts[key].Merge(h)
+			all[k].Merge(h)
 		}
 	}
-	for _, part := range m.parts { // there are few, and a histogram is long
-		m.all.Merge(part)
-	}
-	return m
+	return all
 }
 
 // mergeOne is the union of a histogram that every stripe may have.
@@ -249,10 +247,8 @@ type tierSet struct {
 
 func (t *tierSet) index(name quota.Tier) uint8 {
 	if p := t.names.Load(); p != nil {
-		for i, n := range *p {
-			if n == name {
-				return uint8(i)
-			}
+		if i := slices.Index(*p, name); i >= 0 {
+			return uint8(i)
 		}
 	}
 	return t.add(name)

@@ -101,10 +101,7 @@ func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workload
 	if offered := m.cfg.RateInForce(); m.cfg.Open(info) && offered > 0 {
 		rate = min(rate, offered)
 	}
-	d, err := m.newDrive(s, stream, p.policy, rate)
-	if err != nil {
-		return nil, err
-	}
+	d := m.newDrive(s, stream, p.policy, rate)
 	p.d, p.warmed = d, min(warmSubjects, warm.next.Load())
 	d.rec = warm.rec.warmed(m.cfg.Open(info))
 	d.begins = func(now time.Time) { m.realign(p.policy, info, now, m.expected(rate, d.requests)) }
@@ -148,7 +145,7 @@ const (
 
 // newDrive prepares the measured pass. How many trials it needs subjects for
 // follows from the rate seen while warming up, or from the one offered if that is less.
-func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) (*drive, error) {
+func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) *drive {
 	c := m.cfg
 	factor := float64(warmUpFactor)
 	if setsUp(s, stream) {
@@ -157,13 +154,12 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	requests, subjects := c.Size(stream, factor*rate)
 	_, ready := c.Size(stream, rate)
 	per := workloads.OpsPerCrossing(stream)
-	history := c.NewHistory(c.Workers)
-	d := &drive{
+	return &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
-		history: history, subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(), deadline: m.deadline(),
+		history: c.NewHistory(c.Workers), subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
+		deadline: m.deadline(),
 	}
-	return d, nil
 }
 
 // setsUp reports whether the strategy or the workload asks for subjects that are set

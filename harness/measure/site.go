@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -55,7 +56,7 @@ type siteStore struct {
 // openSite opens the instances of a strategy. What was opened is closed again if
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
-	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(), stores: map[string]*siteStore{}}
+	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: &jobRunner{}, stores: map[string]*siteStore{}}
 	for _, o := range cfg.Outages {
 		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}
@@ -152,8 +153,8 @@ func (s *site) Provision(ctx context.Context, p *quota.Policy, grants []strategi
 }
 
 // Adopt implements [harness.Host].
-func (s *site) Adopt(instance int, jobs []*harness.Job) error {
-	s.jobs.add(instance, jobs)
+func (s *site) Adopt(_ int, jobs []*harness.Job) error {
+	s.jobs.add(jobs)
 	return nil
 }
 
@@ -237,6 +238,18 @@ type traffic struct{ commands, sql, model, trips, bytes int64 }
 
 func (t traffic) sub(o traffic) traffic {
 	return traffic{t.commands - o.commands, t.sql - o.sql, t.model - o.model, t.trips - o.trips, t.bytes - o.bytes}
+}
+
+func (t traffic) add(o traffic) traffic {
+	return traffic{t.commands + o.commands, t.sql + o.sql, t.model + o.model, t.trips + o.trips, t.bytes + o.bytes}
+}
+
+// cost is what each of n decisions cost that made this traffic, and so many allocations.
+func (t traffic) cost(allocs uint64, n float64) results.ProbeCost {
+	return results.ProbeCost{
+		Commands: float64(t.commands) / n, SQL: float64(t.sql) / n, ModelSQL: float64(t.model) / n,
+		RoundTrips: float64(t.trips) / n, Bytes: float64(t.bytes) / n, Allocs: float64(allocs) / n,
+	}
 }
 
 // asksSQL reports whether clients of a store send statements.

@@ -9,7 +9,6 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -105,9 +104,7 @@ func (k *worker) lostTake(now int64) {
 		w := d.window(k.call)
 		c := s.cell(w.index)
 		if now >= w.end {
-			for i, last := w.index, d.window(now).index; i <= last; i++ {
-				s.cell(i).Crossed()
-			}
+			d.crossed(s, w, now)
 		}
 		c.Fail(op.Units)
 	}
@@ -126,16 +123,10 @@ func (r *recorder) recordLost(s *stripe, service, response int64, open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slot(oracle.Failed, 0)
-	atLeast := func(h **results.Histogram, ns int64) {
-		if *h == nil {
-			*h = results.NewHistogram()
-		}
-		(*h).RecordAtLeast(ns)
-	}
 	if open {
-		atLeast(&s.latency[i], response)
-		atLeast(&s.service[i], service)
+		s.putAtLeast(&s.latency[i], response)
+		s.putAtLeast(&s.service[i], service)
 		return
 	}
-	atLeast(&s.latency[i], service)
+	s.putAtLeast(&s.latency[i], service)
 }

@@ -136,9 +136,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	out, tier = k.told(&dec, err)
 	if d.online {
 		if reply >= w.end {
-			for i, last := w.index, d.window(reply).index; i <= last; i++ {
-				s.cell(i).Crossed()
-			}
+			d.crossed(s, w, reply)
 		}
 		k.count(c, out, op.Units, granted, begun{mark, limit})
 	}

@@ -1,12 +1,81 @@
 package memredis
 
-// hash finds a hash, or makes one.
-func (t *Table) hash(key string, create bool) (*entry, bool) {
-	e, ok := t.find(key, kindHash)
-	if ok && e == nil && create {
-		e = t.create(key, kindHash)
+// made finds a key of the kind, or makes one; ok is false if it is of another.
+func (t *Table) made(key string, k kind) (e *entry, ok bool) {
+	e, ok = t.find(key, k)
+	if ok && e == nil {
+		e = t.create(key, k)
 	}
 	return e, ok
+}
+
+// present finds a key of the kind. If it is nil, the command answers what is missing, or that
+// the key is of another kind.
+func (t *Table) present(key string, k kind, missing Reply) (e *entry, answer Reply) {
+	e, ok := t.find(key, k)
+	if !ok {
+		return nil, wrongType
+	}
+	return e, missing
+}
+
+// length makes HLEN, SCARD and ZCARD.
+func length(k kind) func(*Table, []string) Reply {
+	return func(t *Table, args []string) Reply {
+		e, answer := t.present(args[1], k, intReply(0))
+		if e == nil {
+			return answer
+		}
+		return intReply(int64(e.len()))
+	}
+}
+
+// removal makes HDEL, SREM and ZREM.
+func removal(k kind) func(*Table, []string) Reply {
+	return func(t *Table, args []string) Reply {
+		e, answer := t.present(args[1], k, intReply(0))
+		if e == nil {
+			return answer
+		}
+		var n int64
+		for _, name := range args[2:] {
+			if e.delete(name) {
+				n++
+			}
+		}
+		t.dropEmpty(e)
+		return intReply(n)
+	}
+}
+
+// len is the number of fields of a hash, or of members of a set.
+func (e *entry) len() int {
+	switch e.kind {
+	case kindHash:
+		return len(e.fields.keys)
+	case kindSet:
+		return len(e.members.keys)
+	default:
+		return len(e.sorted.order)
+	}
+}
+
+// delete removes a field of a hash, or a member of a set, and reports whether it was there.
+func (e *entry) delete(name string) bool {
+	switch e.kind {
+	case kindHash:
+		return e.fields.delete(name)
+	case kindSet:
+		return e.members.delete(name)
+	default:
+		return e.sorted.remove(name)
+	}
+}
+
+func (t *Table) dropEmpty(e *entry) {
+	if e.len() == 0 {
+		t.remove(e)
+	}
 }
 
 func (e *entry) field(name string) (value, bool) {
@@ -49,7 +118,7 @@ func hset(t *Table, args []string) Reply {
 	if len(args)%2 != 0 {
 		return wrongArity("hset")
 	}
-	e, ok := t.hash(args[1], true)
+	e, ok := t.made(args[1], kindHash)
 	if !ok {
 		return wrongType
 	}
@@ -67,7 +136,7 @@ func hset(t *Table, args []string) Reply {
 }
 
 func hsetnx(t *Table, args []string) Reply {
-	e, ok := t.hash(args[1], true)
+	e, ok := t.made(args[1], kindHash)
 	if !ok {
 		return wrongType
 	}
@@ -82,7 +151,7 @@ func hincrby(t *Table, args []string) Reply {
 	if !ok {
 		return notInteger
 	}
-	e, ok := t.hash(args[1], false)
+	e, ok := t.find(args[1], kindHash)
 	if !ok {
 		return wrongType
 	}
@@ -96,44 +165,20 @@ func hincrby(t *Table, args []string) Reply {
 		return overflow
 	}
 	if e == nil {
-		e, _ = t.hash(args[1], true)
+		e = t.create(args[1], kindHash)
 	}
 	e.fields.set(args[2], numeric(n))
 	return intReply(n)
 }
 
 func hgetall(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindHash)
-	if !ok {
-		return wrongType
-	}
-	out := Reply{Kind: Array}
+	e, out := t.present(args[1], kindHash, Reply{Kind: Array})
 	if e != nil {
 		for i, k := range e.fields.keys {
 			out.Array = append(out.Array, bulk(k), bulk(e.fields.vals[i].String()))
 		}
 	}
 	return out
-}
-
-func hdel(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindHash)
-	switch {
-	case !ok:
-		return wrongType
-	case e == nil:
-		return intReply(0)
-	}
-	var n int64
-	for _, f := range args[2:] {
-		if e.fields.delete(f) {
-			n++
-		}
-	}
-	if len(e.fields.keys) == 0 {
-		t.remove(e)
-	}
-	return intReply(n)
 }
 
 func hexists(t *Table, args []string) Reply {
@@ -145,24 +190,10 @@ func hexists(t *Table, args []string) Reply {
 	return boolReply(has)
 }
 
-func hlen(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindHash)
-	switch {
-	case !ok:
-		return wrongType
-	case e == nil:
-		return intReply(0)
-	}
-	return intReply(int64(len(e.fields.keys)))
-}
-
 func sadd(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindSet)
+	e, ok := t.made(args[1], kindSet)
 	if !ok {
 		return wrongType
-	}
-	if e == nil {
-		e = t.create(args[1], kindSet)
 	}
 	var n int64
 	for _, m := range args[2:] {
@@ -173,32 +204,8 @@ func sadd(t *Table, args []string) Reply {
 	return intReply(n)
 }
 
-func srem(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindSet)
-	switch {
-	case !ok:
-		return wrongType
-	case e == nil:
-		return intReply(0)
-	}
-	var n int64
-	for _, m := range args[2:] {
-		if e.members.delete(m) {
-			n++
-		}
-	}
-	if len(e.members.keys) == 0 {
-		t.remove(e)
-	}
-	return intReply(n)
-}
-
 func smembers(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindSet)
-	if !ok {
-		return wrongType
-	}
-	out := Reply{Kind: Array}
+	e, out := t.present(args[1], kindSet, Reply{Kind: Array})
 	if e != nil {
 		out.Array = make([]Reply, len(e.members.keys))
 		for i, m := range e.members.keys {
@@ -206,17 +213,6 @@ func smembers(t *Table, args []string) Reply {
 		}
 	}
 	return out
-}
-
-func scard(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindSet)
-	switch {
-	case !ok:
-		return wrongType
-	case e == nil:
-		return intReply(0)
-	}
-	return intReply(int64(len(e.members.keys)))
 }
 
 func sismember(t *Table, args []string) Reply {

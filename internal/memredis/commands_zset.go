@@ -115,51 +115,10 @@ func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
 	return intReply(added)
 }
 
-// sortedSet finds a sorted set; bad is what to answer if there is none.
-func (t *Table) sortedSet(key string, missing Reply) (e *entry, bad *Reply) {
-	e, ok := t.find(key, kindZset)
-	switch {
-	case !ok:
-		return nil, &wrongType
-	case e == nil:
-		return nil, &missing
-	}
-	return e, nil
-}
-
-func zrem(t *Table, args []string) Reply {
-	e, bad := t.sortedSet(args[1], intReply(0))
-	if bad != nil {
-		return *bad
-	}
-	var n int64
-	for _, m := range args[2:] {
-		if e.sorted.remove(m) {
-			n++
-		}
-	}
-	t.dropEmpty(e)
-	return intReply(n)
-}
-
-func (t *Table) dropEmpty(e *entry) {
-	if len(e.sorted.order) == 0 {
-		t.remove(e)
-	}
-}
-
-func zcard(t *Table, args []string) Reply {
-	e, bad := t.sortedSet(args[1], intReply(0))
-	if bad != nil {
-		return *bad
-	}
-	return intReply(int64(len(e.sorted.order)))
-}
-
 func zscore(t *Table, args []string) Reply {
-	e, bad := t.sortedSet(args[1], nilReply)
-	if bad != nil {
-		return *bad
+	e, answer := t.present(args[1], kindZset, nilReply)
+	if e == nil {
+		return answer
 	}
 	if score, ok := e.sorted.scores[args[2]]; ok {
 		return bulk(scoreText(score))
@@ -170,9 +129,9 @@ func zscore(t *Table, args []string) Reply {
 // zrank makes ZRANK, or ZREVRANK if reverse is set.
 func zrank(reverse bool) func(*Table, []string) Reply {
 	return func(t *Table, args []string) Reply {
-		e, bad := t.sortedSet(args[1], nilReply)
-		if bad != nil {
-			return *bad
+		e, answer := t.present(args[1], kindZset, nilReply)
+		if e == nil {
+			return answer
 		}
 		score, ok := e.sorted.scores[args[2]]
 		if !ok {
@@ -192,9 +151,9 @@ func zcount(t *Table, args []string) Reply {
 	if !ok1 || !ok2 {
 		return badBound
 	}
-	e, bad := t.sortedSet(args[1], intReply(0))
-	if bad != nil {
-		return *bad
+	e, answer := t.present(args[1], kindZset, intReply(0))
+	if e == nil {
+		return answer
 	}
 	lo, hi := e.sorted.between(low, high)
 	return intReply(int64(hi - lo))
@@ -206,9 +165,9 @@ func zremrangebyscore(t *Table, args []string) Reply {
 	if !ok1 || !ok2 {
 		return badBound
 	}
-	e, bad := t.sortedSet(args[1], intReply(0))
-	if bad != nil {
-		return *bad
+	e, answer := t.present(args[1], kindZset, intReply(0))
+	if e == nil {
+		return answer
 	}
 	n := e.sorted.cut(e.sorted.between(low, high))
 	t.dropEmpty(e)
@@ -221,9 +180,9 @@ func zremrangebyrank(t *Table, args []string) Reply {
 	if !ok1 || !ok2 {
 		return notInteger
 	}
-	e, bad := t.sortedSet(args[1], intReply(0))
-	if bad != nil {
-		return *bad
+	e, answer := t.present(args[1], kindZset, intReply(0))
+	if e == nil {
+		return answer
 	}
 	n := e.sorted.cut(ranks(start, stop, len(e.sorted.order)))
 	t.dropEmpty(e)
@@ -269,9 +228,9 @@ func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
 				return notInteger
 			}
 		}
-		e, bad := t.sortedSet(args[1], Reply{Kind: Array})
-		if bad != nil {
-			return *bad
+		e, answer := t.present(args[1], kindZset, Reply{Kind: Array})
+		if e == nil {
+			return answer
 		}
 		order := e.sorted.order
 		if o.reverse {

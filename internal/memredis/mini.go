@@ -189,12 +189,7 @@ func (m *Mini) ask(args ...string) (reply string) {
 func (m *Mini) Keep() { m.kept, m.fresh = maps.Clone(m.loaded), m.fresh[:0] }
 
 // Fresh implements [Redis].
-func (m *Mini) Fresh(buf []string) []string {
-	n := len(buf)
-	buf = append(buf, m.fresh...)
-	slices.Sort(buf[n:])
-	return buf
-}
+func (m *Mini) Fresh(buf []string) []string { return appendSorted(buf, m.fresh) }
 
 // enter notes a script that miniredis has now.
 func (m *Mini) enter(source, sha string) {

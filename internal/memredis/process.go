@@ -73,7 +73,7 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 func (t *Table) arguments(cmd redis.Cmder) ([]string, bool) {
 	args := t.args[:0]
 	for _, a := range cmd.Args() {
-		text, ok := t.argument(a)
+		text, ok := argument(a)
 		if !ok {
 			return nil, false
 		}
@@ -157,7 +157,7 @@ func (r Reply) any() any {
 
 // argument is what the client's encoder makes of an argument; false leaves it to
 // the encoder.
-func (t *Table) argument(a any) (string, bool) {
+func argument(a any) (string, bool) {
 	switch v := a.(type) {
 	case string:
 		return v, true
@@ -188,15 +188,7 @@ func (t *Table) Shadow(cmd redis.Cmder) {
 	if name := cmd.Name(); name == "multi" || name == "exec" {
 		return
 	}
-	args := make([]string, 0, len(cmd.Args()))
-	for _, a := range cmd.Args() {
-		text, ok := t.argument(a)
-		if !ok {
-			return
-		}
-		args = append(args, text)
-	}
-	if len(args) > 0 {
+	if args, ok := t.arguments(cmd); ok && len(args) > 0 {
 		t.Do(args)
 	}
 }

@@ -42,9 +42,11 @@ func (t *Table) Keep() {
 }
 
 // Fresh implements [Redis].
-func (t *Table) Fresh(buf []string) []string {
+func (t *Table) Fresh(buf []string) []string { return appendSorted(buf, t.fresh) }
+
+func appendSorted(buf, list []string) []string {
 	n := len(buf)
-	buf = append(buf, t.fresh...)
+	buf = append(buf, list...)
 	slices.Sort(buf[n:])
 	return buf
 }
@@ -186,8 +188,7 @@ func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
 	n, ok := parseInt(args[0])
 	switch {
 	case !ok:
-		r := notInteger
-		return nil, nil, &r
+		return nil, nil, &notInteger
 	case n > int64(len(args)-1):
 		r := fault("ERR Number of keys can't be greater than number of args")
 		return nil, nil, &r

@@ -41,22 +41,16 @@ type Keys struct{ Over map[string][]results.StoredAt }
 // can be counted. The returned function ends the counts.
 func (k *Keys) Schedule(now func() int64, length time.Duration, count func() map[string]int64) (stop func()) {
 	k.Over = map[string][]results.StoredAt{}
-	done, ended := make(chan struct{}), make(chan struct{})
 	begun := now()
-	go func() {
-		defer close(ended)
+	return Aside(func(wait func(time.Duration) bool) {
 		for q := range results.Quarters - 1 {
 			at := int64(length) / results.Quarters * int64(q+1)
-			if !WaitOr(time.Duration(at-now()+begun), done) {
+			if !wait(time.Duration(at - now() + begun)) {
 				return
 			}
 			for name, n := range count() {
 				k.Over[name] = append(k.Over[name], results.StoredAt{AtNS: now() - begun, Entries: n})
 			}
 		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
+	})
 }

@@ -114,7 +114,7 @@ func (l *Stores) Begin(ctx context.Context, now func() int64) {
 		o.now = func() int64 { return now() - begun }
 		o.cut = o.meter.Lost.Load()
 		l.wg.Go(func() {
-			for WaitOr(Every, l.done) {
+			for waitOr(Every, l.done) {
 				o.look(ctx)
 			}
 		})

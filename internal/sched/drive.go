@@ -69,9 +69,6 @@ func (t *Tree) Choose(n int) int {
 	return min(t.path[t.depth-1], n-1)
 }
 
-// Pick is Choose for [Scheduler.Run].
-func (t *Tree) Pick(ready []*Actor) *Actor { return ready[t.Choose(len(ready))] }
-
 // Next moves on to the next sequence and reports whether there is one. After an
 // error there is none.
 func (t *Tree) Next() bool {

@@ -173,9 +173,6 @@ func (s *Scheduler) Sync() {
 	}
 }
 
-// Alive appends the actors that are not done to buf, in the order of their IDs.
-func (s *Scheduler) Alive(buf []*Actor) []*Actor { return append(buf, s.actors...) }
-
 // Ready appends the actors that can be stepped to buf, in the order of their IDs.
 func (s *Scheduler) Ready(buf []*Actor) []*Actor {
 	for _, a := range s.actors {

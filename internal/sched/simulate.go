@@ -44,7 +44,7 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 			if s.settled() {
 				return nil
 			}
-			s.moveTo(later(s.Now(), until))
+			s.Advance(max(q.end-s.since, 0))
 			return nil
 		}
 		if e.at > s.since {
@@ -153,13 +153,6 @@ func (s *Scheduler) goesOnBy(a *Actor) bool {
 		a.queued = false
 		return true
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 type entry struct {

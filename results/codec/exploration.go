@@ -1,8 +1,6 @@
 package codec
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -12,43 +10,20 @@ import (
 // ExplorationJSON renders what was explored as it is stored: indented JSON that
 // ends in a newline, the same bytes for the same record.
 func ExplorationJSON(x *results.Exploration) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(x); err != nil {
-		return nil, fmt.Errorf("encode the exploration: %w", err)
-	}
-	return b.Bytes(), nil
+	b, err := indented(x)
+	return b, format.Wrapf(err, "encode the exploration")
 }
 
 // ReadExploration loads a record that [ExplorationJSON] rendered. Everything that is
 // not of this version's form is an error of one line that begins with the path.
 func ReadExploration(path string) (results.Exploration, error) {
-	b, err := readFile(path)
-	if err != nil {
-		return results.Exploration{}, err
-	}
-	x, err := DecodeExploration(b)
-	if err != nil {
-		return results.Exploration{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return x, nil
+	return read(path, DecodeExploration)
 }
 
 // DecodeExploration is [ReadExploration] for bytes at hand.
 func DecodeExploration(b []byte) (results.Exploration, error) {
 	var x results.Exploration
-	if err := checkShape(b); err != nil {
-		return x, err
-	}
-	if err := checkHead(b, results.ExplorationSchema, "explore again"); err != nil {
-		return x, err
-	}
-	if err := decode(b, &x, results.ExplorationSchema); err != nil {
-		return results.Exploration{}, err
-	}
-	if err := checkAgainst(compiled.exploration, b); err != nil {
+	if err := decodeWhole(b, &x, results.ExplorationSchema, "explore again", compiled.exploration); err != nil {
 		return results.Exploration{}, err
 	}
 	for _, f := range allFindings(&x) {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -32,19 +34,28 @@ func Encode(f results.File) ([]byte, error) {
 	if path := notFinite(reflect.ValueOf(f), ""); path != "" {
 		return nil, fmt.Errorf("%s is not a finite number", path)
 	}
+	b, err := indented(f)
+	if err == nil {
+		err = checkShape(b)
+	}
+	if err == nil {
+		err = checkSchema(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode results: %w", err)
+	}
+	return b, nil
+}
+
+// indented renders a record as indented JSON that ends in a newline, the same bytes for the
+// same record.
+func indented(record any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(f); err != nil {
-		return nil, fmt.Errorf("encode results: %w", err)
-	}
-	for _, check := range []func([]byte) error{checkShape, checkSchema} {
-		if err := check(b.Bytes()); err != nil {
-			return nil, fmt.Errorf("encode results: %w", err)
-		}
-	}
-	return b.Bytes(), nil
+	err := e.Encode(record)
+	return b.Bytes(), err
 }
 
 // Write stores a file at path. A reader sees the file that was there before or
@@ -60,15 +71,20 @@ func Write(path string, f results.File) (err error) {
 // Read loads a file that [Write] stored. Everything that is not exactly of this
 // version's form is an error of one line that begins with the path.
 func Read(path string) (results.File, error) {
+	return read(path, Decode)
+}
+
+// read decodes the record at a path.
+func read[T any](path string, decode func([]byte) (T, error)) (record T, err error) {
 	b, err := readFile(path)
 	if err != nil {
-		return results.File{}, err
+		return record, err
 	}
-	f, err := Decode(b)
+	whole, err := decode(b)
 	if err != nil {
-		return results.File{}, fmt.Errorf("%s: %w", path, err)
+		return record, fmt.Errorf("%s: %w", path, err)
 	}
-	return f, nil
+	return whole, nil
 }
 
 // Decode is [Read] for bytes at hand.
@@ -76,10 +92,11 @@ func Decode(b []byte) (results.File, error) {
 	if len(b) > maxFile {
 		return results.File{}, errTooLarge
 	}
-	for _, check := range []func([]byte) error{checkVersion, checkShape} {
-		if err := check(b); err != nil {
-			return results.File{}, err
-		}
+	if err := checkHead(b, results.SchemaVersion, "measure again, or use the quotabench that wrote it"); err != nil {
+		return results.File{}, err
+	}
+	if err := checkShape(b); err != nil {
+		return results.File{}, err
 	}
 	// Decoding comes before the schema: its errors name lines and not indices.
 	var f results.File
@@ -111,9 +128,18 @@ func decode(b []byte, to any, version int) error {
 	return nil
 }
 
-// checkVersion looks at the version of results alone.
-func checkVersion(b []byte) error {
-	return checkHead(b, results.SchemaVersion, "measure again, or use the quotabench that wrote it")
+// decodeWhole decodes a record, all of which must be of this version's form.
+func decodeWhole(b []byte, to any, version int, otherwise string, form func() (*jsonschema.Schema, error)) error {
+	if err := checkShape(b); err != nil {
+		return err
+	}
+	if err := checkHead(b, version, otherwise); err != nil {
+		return err
+	}
+	if err := decode(b, to, version); err != nil {
+		return err
+	}
+	return checkAgainst(form, b)
 }
 
 // checkHead looks at the version alone, so that a file of another version is told

@@ -3,7 +3,6 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/quotabench/quotabench/results"
 )
@@ -22,39 +21,28 @@ type Record struct {
 // ReadRecord loads a record of any kind. Everything that is not of this version's
 // form is an error of one line that names the path.
 func ReadRecord(path string) (Record, error) {
-	b, err := readFile(path)
-	if err != nil {
-		return Record{}, err
-	}
-	r, err := DecodeRecord(b)
-	if err != nil {
-		return Record{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
+	return read(path, DecodeRecord)
 }
 
 // DecodeRecord is [ReadRecord] for bytes at hand.
-func DecodeRecord(b []byte) (Record, error) {
+func DecodeRecord(b []byte) (r Record, err error) {
 	switch kindOf(b) {
 	case "exploration":
-		x, err := DecodeExploration(b)
-		if err != nil {
-			return Record{}, err
-		}
-		return Record{Exploration: &x}, nil
+		r.Exploration, err = pointerTo(DecodeExploration(b))
 	case "series":
-		s, err := DecodeSeries(b)
-		if err != nil {
-			return Record{}, err
-		}
-		return Record{Series: s}, nil
+		r.Series, err = DecodeSeries(b)
 	default:
-		f, err := Decode(b)
-		if err != nil {
-			return Record{}, err
-		}
-		return Record{File: &f}, nil
+		r.File, err = pointerTo(Decode(b))
 	}
+	return r, err
+}
+
+// pointerTo leads to a record that was decoded; it is nil after an error.
+func pointerTo[T any](record T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &record, nil
 }
 
 // kindOf looks for the first name of the outermost object that tells what a record

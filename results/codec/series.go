@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,10 +53,10 @@ func seriesRow(s *results.Series, x *results.Sample, tiers, counters []string) [
 		row = append(row, strconv.FormatInt(n, 10))
 	}
 	for _, t := range tiers {
-		row = append(row, cell(index(s.Tiers, t), func(i int) string { return strconv.FormatInt(x.Hits[i], 10) }))
+		row = append(row, cell(slices.Index(s.Tiers, t), func(i int) string { return strconv.FormatInt(x.Hits[i], 10) }))
 	}
 	for _, name := range counters {
-		i := index(s.Counters, name)
+		i := slices.Index(s.Counters, name)
 		if i < 0 {
 			row = append(row, make([]string, 9)...)
 			continue
@@ -76,18 +77,9 @@ func cell(i int, f func(int) string) string {
 	return f(i)
 }
 
-func index(all []string, s string) int {
-	for i, x := range all {
-		if x == s {
-			return i
-		}
-	}
-	return -1
-}
-
 func union(all, more []string) []string {
 	for _, s := range more {
-		if index(all, s) < 0 {
+		if !slices.Contains(all, s) {
 			all = append(all, s)
 		}
 	}
@@ -115,17 +107,8 @@ func SeriesJSON(series []results.Series) ([]byte, error) {
 
 // DecodeSeries reads series that [SeriesJSON] rendered, all of them of this version's form.
 func DecodeSeries(b []byte) ([]results.Series, error) {
-	if err := checkShape(b); err != nil {
-		return nil, err
-	}
-	if err := checkHead(b, results.SeriesVersion, "simulate again"); err != nil {
-		return nil, err
-	}
 	var f results.SeriesFile
-	if err := decode(b, &f, results.SeriesVersion); err != nil {
-		return nil, err
-	}
-	if err := checkAgainst(compiled.series, b); err != nil {
+	if err := decodeWhole(b, &f, results.SeriesVersion, "simulate again", compiled.series); err != nil {
 		return nil, err
 	}
 	for i := range f.Series {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
@@ -33,33 +34,24 @@ func (engines) Survey(ctx context.Context, images []server.Image) []server.Findi
 	f := server.Finding{Name: "container engine", Advice: strings.Join(uses, ", ")}
 	// What looks for the engine does not always heed ctx. It then goes on until
 	// the process ends, which comes soon after a survey.
-	found := make(chan *engine, 1)
-	failed := make(chan error, 1)
-	go func() {
-		e, err := findEngine(ctx)
-		if err != nil {
-			failed <- err
-			return
-		}
-		found <- e
-	}()
-	select {
-	case e := <-found:
+	e, err := cancel.Call(ctx, func() (*engine, error) { return findEngine(ctx) })
+	switch {
+	case err == nil:
 		f.Found, f.Detail = true, e.client.DaemonHost()
 		found := []server.Finding{f}
 		for _, i := range images {
 			found = append(found, e.surveyImage(ctx, i))
 		}
 		return found
-	case err := <-failed:
+	case ctx.Err() != nil:
+		f.Detail, f.Advice = "it does not answer in time", "see what is wrong with it, e.g. by docker info"
+	default:
 		// The reason is followed by advice for running one.
 		f.Detail, _, _ = strings.Cut(err.Error(), "): ")
 		if f.Detail != err.Error() {
 			f.Detail += ")"
 		}
 		f.Advice = "start Docker or Podman; name its socket in DOCKER_HOST if it is not the usual one"
-	case <-ctx.Done():
-		f.Detail, f.Advice = "it does not answer in time", "see what is wrong with it, e.g. by docker info"
 	}
 	return []server.Finding{f}
 }

@@ -27,7 +27,7 @@ const tablesOf = `SELECT c.oid::text || ' ' || c.relfilenode::text FROM pg_class
 // Mark implements [stores.Marker] by a table of one row, which names the tables next
 // to it.
 func (p *Store) Mark(ctx context.Context, scope stores.Scope) error {
-	if p.replica {
+	if p.self.Replica {
 		return nil
 	}
 	sql := "CREATE TABLE " + mark(scope) + " AS SELECT 0 AS looks, ARRAY(" + tablesOf + quoted(scope.Schema()) + ") AS tables"
@@ -45,7 +45,7 @@ const undefinedTable = "42P01"
 // Marked implements [stores.Marker]. The write to the mark waits for no disk.
 func (p *Store) Marked(ctx context.Context, scope stores.Scope) (sign stores.Sign, err error) {
 	var started time.Time
-	if p.replica {
+	if p.self.Replica {
 		err = p.admin.QueryRow(ctx, "SELECT pg_postmaster_start_time()").Scan(&started)
 		sign.There = true
 	} else {
@@ -71,7 +71,7 @@ func (p *Store) Marked(ctx context.Context, scope stores.Scope) (sign stores.Sig
 
 // Unmark implements [stores.Marker].
 func (p *Store) Unmark(ctx context.Context, scope stores.Scope) error {
-	if p.replica {
+	if p.self.Replica {
 		return nil
 	}
 	_, err := p.admin.Exec(ctx, "DROP TABLE IF EXISTS "+mark(scope))

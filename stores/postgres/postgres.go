@@ -52,10 +52,8 @@ type Store struct {
 	admin *pgxpool.Pool
 	// lent is set if admin is the caller's, who closes it.
 	lent bool
-	// replica is set if the server follows another one, by lag if that was asked
-	// for.
-	replica bool
-	lag     time.Duration
+	// lag is by how much a replica follows later than it could, if that was asked for.
+	lag time.Duration
 	// room is how many connections the server allows ordinary users.
 	room int
 }
@@ -195,7 +193,7 @@ func (p *Store) describe(ctx context.Context) error {
 		       current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
 		       current_setting('max_connections')::int, current_setting('superuser_reserved_connections')::int,
 		       pg_is_in_recovery()`).
-		Scan(&version, &shown, &fsync, &commit, &fullPage, &most, &kept, &p.replica)
+		Scan(&version, &shown, &fsync, &commit, &fullPage, &most, &kept, &p.self.Replica)
 	if err != nil {
 		return err
 	}
@@ -209,7 +207,7 @@ func (p *Store) describe(ctx context.Context) error {
 	}
 	// The harness itself keeps two open.
 	p.room = max(1, most-kept-2)
-	if !p.Owned() && !p.replica {
+	if !p.Owned() && !p.self.Replica {
 		p.self.Share(board{p})
 	}
 	return nil

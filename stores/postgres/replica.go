@@ -79,10 +79,6 @@ func (p *Store) copyTo(ctx context.Context, copier string, dir *server.Dir, data
 	return errors.Join(err, conf.Close())
 }
 
-// Follows reports whether the server is a replica of another one: all that it holds
-// comes from there, and nothing can be written to it.
-func (p *Store) Follows() bool { return p.replica }
-
 // CatchUp waits until the replica shows all that its primary had when it was called.
 func (p *Store) CatchUp(ctx context.Context, of stores.Store) error {
 	primary, ok := of.(*Store)
@@ -116,7 +112,7 @@ func (p *Store) Promote(ctx context.Context) error {
 	if err := p.admin.QueryRow(ctx, "SELECT pg_promote()").Scan(&done); err != nil || !done {
 		return errors.Join(errors.New("promote a replica: it did not become a primary in time"), err)
 	}
-	p.replica = false
+	p.self.Replica = false
 	p.self.About.Detail = strings.Replace(p.self.About.Detail, ", a replica of ", ", promoted from a replica of ", 1)
 	return nil
 }

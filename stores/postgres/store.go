@@ -23,7 +23,7 @@ var _ stores.Store = (*Store)(nil)
 // this process'. One that exists already is an error, so that
 // there are never strays. A replica gets the schema of its primary.
 func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
-	if p.replica {
+	if p.self.Replica {
 		return 0, nil
 	}
 	err = p.self.Enter(ctx, scope)
@@ -97,16 +97,7 @@ func (p *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 	return u, nil
 }
 
-// Wipe removes the schema of scope and all that is in it. It may not exist. What it
-// cannot remove is tried again by the next Prepare and by Close. From a replica its
-// primary removes it.
-func (p *Store) Wipe(ctx context.Context, scope stores.Scope) error {
-	if p.replica {
-		return nil
-	}
-	return p.common.Wipe(ctx, scope)
-}
-
+// remove removes the schema of scope and all that is in it. It may not exist.
 func (p *Store) remove(ctx context.Context, scope stores.Scope) error {
 	return p.DropSchema(ctx, scope.Schema())
 }

@@ -11,7 +11,7 @@ import (
 // usable reports what keeps runs from a server that was running already: a right or
 // a setting. A replica is only read.
 func (p *Store) usable(ctx context.Context) error {
-	if p.replica {
+	if p.self.Replica {
 		return nil
 	}
 	var user, database, readOnly string

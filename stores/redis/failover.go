@@ -54,7 +54,7 @@ func (r *Store) FailOver(ctx context.Context) error {
 		return fmt.Errorf("stop the master: %w", err)
 	}
 	heir := r.heir()
-	if heir.replica {
+	if heir.self.Replica {
 		err := poll(ctx, "a replica to miss its master", func() (bool, error) {
 			f, err := heir.serverInfo(ctx)
 			return f["master_link_status"] == "down", err
@@ -78,7 +78,7 @@ func (r *Store) Recover(ctx context.Context) error {
 	}
 	heir := r.heir()
 	if to := r.moved.Load(); to == nil || *to != heir.base.Addr { // the master lives
-		if heir.replica {
+		if heir.self.Replica {
 			return nil
 		}
 		return heir.follow(ctx, r)

@@ -137,14 +137,14 @@ func (r *Store) describe(ctx context.Context) error {
 		return err
 	}
 	r.self.About.Version = f["redis_version"]
-	r.replica = f["role"] == "slave"
+	r.self.Replica = f["role"] == "slave"
 	major, _, _ := strings.Cut(r.self.About.Version, ".")
 	if n, err := strconv.Atoi(major); err == nil && n < oldest {
 		return fmt.Errorf("%w at %s: it is version %s, and %d.0 is the oldest that works",
 			errOld, r.self.About.Addr, r.self.About.Version, oldest)
 	}
 	r.self.About.Durability = r.durability(ctx)
-	if !r.Owned() && !r.replica {
+	if !r.Owned() && !r.self.Replica {
 		r.self.Share(board{r})
 	}
 	return nil

@@ -24,7 +24,7 @@ func mark(scope stores.Scope, number int) string {
 // Mark implements [stores.Marker] by a key without an expiry, in a cluster by one on
 // each master.
 func (r *Store) Mark(ctx context.Context, scope stores.Scope) error {
-	if r.replica {
+	if r.self.Replica {
 		return nil
 	}
 	keys := []string{mark(scope, 0)}
@@ -96,7 +96,7 @@ func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 	var set *goredis.BoolCmd
 	var texts []*goredis.StringCmd
 	_, err := r.admin.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		if !r.replica {
+		if !r.self.Replica {
 			set = p.SetXX(ctx, mark(scope, 0), 1, goredis.KeepTTL)
 		}
 		if r.model == nil { // which knows of neither

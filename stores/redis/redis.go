@@ -69,8 +69,6 @@ type Store struct {
 	// nodes were started for this store, in addition to own: replicas of it, or the
 	// masters of a cluster.
 	nodes []*Store
-	// replica is set if the server follows another one.
-	replica bool
 	// moved is the address of the server that has taken this one's place; nil if none
 	// has. options are those that both were started with.
 	moved   atomic.Pointer[string]

@@ -63,7 +63,7 @@ func (r *Store) follow(ctx context.Context, master *Store) error {
 		return fmt.Errorf("follow the master: %w", err)
 	}
 	r.self.About.Detail += ", a replica of " + master.base.Addr
-	r.replica = true
+	r.self.Replica = true
 	return poll(ctx, "the replica's first copy of its master", func() (bool, error) {
 		f, err := r.serverInfo(ctx)
 		if err != nil || f["master_link_status"] != "up" {
@@ -90,10 +90,6 @@ func online(f map[string]string, addr string) bool {
 	}
 	return false
 }
-
-// Follows reports whether the server is a replica of another one: all that it holds
-// comes from there, and nothing is to be written to it.
-func (r *Store) Follows() bool { return r.replica }
 
 // CatchUp waits until the replica has all that its master had when it was called.
 func (r *Store) CatchUp(ctx context.Context, of stores.Store) error {
@@ -124,7 +120,7 @@ func (r *Store) Promote(ctx context.Context) error {
 	if err := r.admin.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return fmt.Errorf("promote a replica: %w", err)
 	}
-	r.replica = false
+	r.self.Replica = false
 	r.self.About.Detail = strings.Replace(r.self.About.Detail, ", a replica of ", ", promoted from a replica of ", 1)
 	return nil
 }

@@ -19,7 +19,7 @@ var _ stores.Store = (*Store)(nil)
 // the keys that exist under it already. Redis needs no room made. In a replica nothing
 // is counted: its keys are those of its master.
 func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
-	if r.replica {
+	if r.self.Replica {
 		return 0, nil
 	}
 	if err := r.self.Enter(ctx, scope); err != nil {
@@ -44,7 +44,7 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 			return nil, fmt.Errorf("connect to redis: a %T is handed out as it is, and not with pipelines: "+
 				"use a client of a single server, or a URL", r.admin)
 		}
-		return lentConn{r.admin}, nil
+		return conn{r.admin, r.admin, true}, nil
 	}
 	c := r.Client(clientOptions(o))
 	if err := establish(ctx, c, first(o)); err != nil {
@@ -56,13 +56,13 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 // connOf is a client as the options ask for it. The client is closed if it cannot be.
 func connOf(c goredis.UniversalClient, o stores.ConnOptions) (stores.Conn, error) {
 	if !o.AutoPipeline {
-		return conn{c, c}, nil
+		return conn{c, c, false}, nil
 	}
 	pipelined, err := c.AutoPipeline()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
 	}
-	return conn{pipelined, c}, nil
+	return conn{pipelined, c, false}, nil
 }
 
 func clientOptions(o stores.ConnOptions) ClientOptions {
@@ -105,45 +105,35 @@ func (r *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, er
 	return r.usage(ctx, scope.Prefix(), w)
 }
 
-// Wipe removes the keys of scope, and no others, and the scope's lease. Keys that are
-// made meanwhile may stay. What it cannot remove is tried again by the next Prepare and
-// by Close. From a replica nothing is removed: its master removes its keys.
-func (r *Store) Wipe(ctx context.Context, scope stores.Scope) error {
-	if r.replica {
-		return nil
-	}
-	return r.common.Wipe(ctx, scope)
-}
-
+// remove removes the keys of scope, and no others. Keys that are made meanwhile may stay.
 func (r *Store) remove(ctx context.Context, scope stores.Scope) error {
 	_, err := r.WipePrefix(ctx, scope.Prefix())
 	return err
 }
 
-// conn is a client that a strategy is given, and the one that holds the connections.
-type conn struct{ given, c goredis.UniversalClient }
+// conn is a client that a strategy is given, and the one that holds the connections. lent is
+// set if their owner closes them.
+type conn struct {
+	given, c goredis.UniversalClient
+	lent     bool
+}
 
 func (c conn) Client() any { return c.given }
 
 // Close ends the connections. A client with pipelines sends what it holds before.
-func (c conn) Close() error { return c.c.Close() }
+func (c conn) Close() error {
+	if c.lent {
+		return nil
+	}
+	return c.c.Close()
+}
 
-// lentConn is a client that its owner closes.
-type lentConn struct{ c goredis.UniversalClient }
+var _ stores.Pooled = conn{}
 
-func (c lentConn) Client() any { return c.c }
-func (lentConn) Close() error  { return nil }
-
-var _, _ stores.Pooled = conn{}, lentConn{}
-
-// PoolUse is what the client counts, over all servers of a cluster.
-func (c conn) PoolUse() stores.PoolUse { return poolUse(c.c) }
-
-// PoolUse is what the client counts, its owner's commands included.
-func (c lentConn) PoolUse() stores.PoolUse { return poolUse(c.c) }
-
-func poolUse(c goredis.UniversalClient) stores.PoolUse {
-	s := c.PoolStats()
+// PoolUse is what the client counts, over all servers of a cluster, and with the commands of
+// its owner.
+func (c conn) PoolUse() stores.PoolUse {
+	s := c.c.PoolStats()
 	return stores.PoolUse{Taken: int64(s.Hits) + int64(s.Misses), Waited: int64(s.WaitCount), Wait: time.Duration(s.WaitDurationNs)}
 }
 

@@ -34,27 +34,24 @@ func (e *commandError) Unwrap() error { return e.err }
 // usable tries what every run does on a server that was running already: write a key
 // with a life, run a script, list keys and remove them. A replica is only read.
 func (r *Store) usable(ctx context.Context) error {
-	if r.replica {
+	if r.self.Replica {
 		return nil
 	}
 	key := "quotabench:check:" + strings.ToLower(crand.Text())
-	try := func(command string, err error) error {
-		if err != nil {
-			return &commandError{command, err}
-		}
-		return nil
-	}
 	script := goredis.NewScript("return redis.call('PTTL', KEYS[1])")
-	for _, step := range []func() error{
-		func() error { return try("SET", r.admin.Set(ctx, key, 1, checkFor).Err()) },
-		func() error { return try("EVAL", script.Eval(ctx, r.admin, []string{key}).Err()) },
-		func() error { return try("EVALSHA", script.EvalSha(ctx, r.admin, []string{key}).Err()) },
-		func() error { return try("SCAN", r.admin.Scan(ctx, 0, key, 1).Err()) },
-		func() error { return try("PTTL", r.admin.PTTL(ctx, key).Err()) },
-		func() error { return try("UNLINK", r.admin.Unlink(ctx, key).Err()) },
+	for _, step := range []struct {
+		command string
+		try     func() goredis.Cmder
+	}{
+		{"SET", func() goredis.Cmder { return r.admin.Set(ctx, key, 1, checkFor) }},
+		{"EVAL", func() goredis.Cmder { return script.Eval(ctx, r.admin, []string{key}) }},
+		{"EVALSHA", func() goredis.Cmder { return script.EvalSha(ctx, r.admin, []string{key}) }},
+		{"SCAN", func() goredis.Cmder { return r.admin.Scan(ctx, 0, key, 1) }},
+		{"PTTL", func() goredis.Cmder { return r.admin.PTTL(ctx, key) }},
+		{"UNLINK", func() goredis.Cmder { return r.admin.Unlink(ctx, key) }},
 	} {
-		if err := step(); err != nil {
-			return err
+		if err := step.try().Err(); err != nil {
+			return &commandError{step.command, err}
 		}
 	}
 	return nil

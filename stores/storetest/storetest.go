@@ -58,44 +58,31 @@ const (
 // Servers have long to start: the machine may be busy with other tests.
 func init() { server.OpenTimeout, server.ReachTimeout = 3*time.Minute, 3*time.Minute }
 
-// shared is a store that all tests of a binary share.
-type shared struct {
-	mu   sync.Mutex
-	done bool
-	s    stores.Store
-	err  error
-}
+// shared is a store that all tests of a binary share. The first call opens it.
+type shared = func() (stores.Store, error)
 
 // all are the stores of this binary by name, and in the order in which tests asked for them.
-var all struct {
+var all = struct {
 	mu    sync.Mutex
-	named map[string]*shared
-	order []*shared
-}
+	named map[string]shared
+	order []shared
+}{named: map[string]shared{}}
 
 // share returns the store with the name, which the first test that asks for it opens. It
 // skips the test if what it needs is missing.
 func share(t testing.TB, name, need string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()
 	all.mu.Lock()
-	s := all.named[name]
-	if s == nil {
-		s = new(shared)
-		if all.named == nil {
-			all.named = map[string]*shared{}
-		}
-		all.named[name] = s
-		all.order = append(all.order, s)
+	opened := all.named[name]
+	if opened == nil {
+		opened = sync.OnceValues(func() (stores.Store, error) { return open(context.Background()) })
+		all.named[name] = opened
+		all.order = append(all.order, opened)
 	}
 	all.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.done {
-		s.s, s.err = open(context.Background())
-		s.done = true
-	}
-	missing(t, need, s.err)
-	return s.s
+	s, err := opened()
+	missing(t, need, err)
+	return s
 }
 
 // sharedRedis is the Redis that a spec opens.
@@ -121,9 +108,9 @@ func sharedPostgres(t testing.TB, spec, need string) *postgres.Store {
 // Main runs the tests, stops what they started, and exits.
 func Main(m *testing.M) {
 	code := m.Run()
-	for _, s := range slices.Backward(all.order) { // replicas before what they follow
-		if s.done && s.err == nil {
-			code = exitCode(code, s.s.Close())
+	for _, opened := range slices.Backward(all.order) { // replicas before what they follow
+		if s, err := opened(); err == nil {
+			code = exitCode(code, s.Close())
 		}
 	}
 	os.Exit(code)

@@ -274,12 +274,12 @@ func checkProvision(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if d := b.take(subject{b.subjects.Add(1), last.Subject}, 1); d.Admitted && b.exactly(offered, 1) {
 		tb.Errorf("the last of %d subjects was set up without anything left, and is admitted", len(grants))
 	}
-	checkGrantedLimit(tb, f, p, policy)
+	checkGrantedLimit(f, p, policy)
 }
 
 // checkGrantedLimit: a limit of the subject's own is kept, or refused in so many
 // words.
-func checkGrantedLimit(tb testing.TB, f *fixture, p strategies.Provisioner, policy quota.Policy) {
+func checkGrantedLimit(f *fixture, p strategies.Provisioner, policy quota.Policy) {
 	b := f.book(withLimit(policy, 5))
 	s := subject{b.subjects.Add(1), "generous"}
 	const own, offered = 8, 16

@@ -175,7 +175,7 @@ func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
 				tb.Logf("%s needs %s, which is not here", sel, need)
 				continue
 			}
-			f := openWith(tb, m, stores, 1, quota.Options{o.Name: v})
+			f := openBy(tb, m, stores, 1, quota.Options{o.Name: v}, patientClock)
 			b := f.book(withLimit(p, 5))
 			b.take(b.subject(0), 1)
 		}

@@ -47,17 +47,14 @@ var errOutage = errors.New("the store is out of order")
 // store is missing.
 func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *fixture {
 	tb.Helper()
-	return openWith(tb, meta, stores, instances, nil)
-}
-
-func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options) *fixture {
-	tb.Helper()
-	return openBy(tb, meta, stores, instances, given, testClock{Clock: patient{clock.Wall{}}})
+	return openBy(tb, meta, stores, instances, nil, patientClock)
 }
 
 // patient is a clock that ends no contexts: a strategy's own deadlines would make
 // what the suite finds a question of the machine's speed.
 type patient struct{ quota.Clock }
+
+var patientClock = testClock{Clock: patient{clock.Wall{}}}
 
 // hasty is a patient clock that waits for nothing: it goes ahead by what it is asked to
 // wait.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -174,6 +175,24 @@ func ignoreEnded(err error) error {
 		return nil
 	}
 	return err
+}
+
+// ThreadTimes are how long the living threads of a process ran, together, and how long they
+// were ready to run and did not.
+func ThreadTimes(pid int) (ran, waited time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is well-formed
+	for _, path := range threads {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has just ended
+		}
+		if times := strings.Fields(string(b)); len(times) >= 2 {
+			first, _ := strconv.ParseInt(times[0], 10, 64) // what is no number counts nothing
+			second, _ := strconv.ParseInt(times[1], 10, 64)
+			ran, waited = ran+time.Duration(first), waited+time.Duration(second)
+		}
+	}
+	return ran, waited
 }
 
 // Tree returns a process and its descendants, parents before their children. It

@@ -19,6 +19,8 @@ type Self struct {
 	About stores.Info
 	// Own is nil if the server was not started here.
 	Own server.Server
+	// Replica is set if the server follows another one.
+	Replica bool
 	// Remove removes what is under a scope, its lease apart.
 	Remove func(ctx context.Context, scope stores.Scope) error
 	// Reconnect, if it is set, makes the client anew that Remove uses. End does so
@@ -56,16 +58,13 @@ func (s *Self) remove(ctx context.Context, name string) error {
 // End tries again to remove what could not be removed, calls what ends the clients, and
 // ends the server if it was started here. Only the first call does anything; all return
 // its error.
-func (s *Self) End(clients ...func() error) error {
+func (s *Self) End(clients func() error) error {
 	s.closing.Do(func() {
-		errs := []error{s.leave()}
-		for _, end := range clients {
-			errs = append(errs, end())
-		}
+		err := errors.Join(s.leave(), clients())
 		if s.Own != nil {
-			errs = append(errs, s.Own.Close())
+			err = errors.Join(err, s.Own.Close())
 		}
-		if err := errors.Join(errs...); err != nil {
+		if err != nil {
 			s.closed = fmt.Errorf("close %s: %w", s.Kind, err)
 		}
 	})
@@ -156,10 +155,17 @@ func (c Common) Discard(ctx context.Context, h stores.Holding) (int64, error) {
 	return c.self.keeping.Discard(ctx, h)
 }
 
-// Wipe removes what is under a scope, and its lease. What it cannot remove is tried again
-// by the next Prepare and by Close.
+// Follows reports whether the server is a replica of another one: all that it holds comes
+// from there, and nothing is to be written to it.
+func (c Common) Follows() bool { return c.self.Replica }
+
+// Wipe removes what is under a scope, and no more, and its lease. What it cannot remove is
+// tried again by the next Prepare and by Close. From a replica its primary removes it.
 func (c Common) Wipe(ctx context.Context, scope stores.Scope) error {
-	if scope == "" {
+	switch {
+	case c.self.Replica:
+		return nil
+	case scope == "":
 		return fmt.Errorf("wipe %s: an empty scope", c.self.Kind)
 	}
 	return c.self.owed.Note(string(scope), c.self.remove(ctx, string(scope)))

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -43,10 +45,7 @@ func (o *Owed) Any() bool {
 // Pay calls remove with each name that is owed.
 func (o *Owed) Pay(ctx context.Context, remove func(ctx context.Context, name string) error) error {
 	o.mu.Lock()
-	var names []string
-	for name := range o.names {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(o.names))
 	o.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, payTimeout)
 	defer cancel()

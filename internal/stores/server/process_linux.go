@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/machine/cores"
 )
 
 func setDeathSignal(attr *syscall.SysProcAttr, death os.Signal) {
@@ -98,23 +99,8 @@ func CPUOfTree(pid int) (time.Duration, bool) {
 // second, which is all that a young process has used; of threads that still run it says
 // nanoseconds. The larger figure is the nearer one.
 func cpuOf(pid int, stat []string) time.Duration {
-	rounded := ticks(stat, statUser, statSystem)
-	threads, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
-	if err != nil {
-		return rounded
-	}
-	var exact time.Duration
-	for _, path := range threads {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue // the thread has just ended
-		}
-		if first, _, ok := bytes.Cut(b, []byte(" ")); ok {
-			ns, _ := strconv.ParseInt(string(first), 10, 64)
-			exact += time.Duration(ns)
-		}
-	}
-	return max(rounded, exact)
+	exact, _ := cores.ThreadTimes(pid)
+	return max(ticks(stat, statUser, statSystem), exact)
 }
 
 // ticks adds up fields that the kernel reports in hundredths of a second, as it does on
