@@ -64,10 +64,8 @@ func Latency(f results.File) (*Plot, error) {
 	// Names stand as the lines lie, the slowest at the top.
 	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.value(common), a.value(common)) })
 	waited := ""
-	for _, c := range curves {
-		if slices.Contains(c.pale, true) {
-			waited = "A line is pale where waiting for a core could explain it in most rounds."
-		}
+	if slices.ContainsFunc(curves, func(c curve) bool { return slices.Contains(c.pale, true) }) {
+		waited = "A line is pale where waiting for a core could explain it in most rounds."
 	}
 	simulated := f.Kind == results.Simulated
 	g := figure{sheet: sheet{

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -188,16 +189,10 @@ func (c *chart) addRows(f *results.Finding) {
 			case results.EventRetry:
 				r.label = append([]string{"sent once more:"}, r.label...)
 			}
-			split := s.Outcome == "" && replyFollows(f.Steps, s)
-			pending[s.Column] = s.Reply
-			if !split && !r.broken {
-				r.kind, r.answer = markBoth, s.Reply
-				if r.answer == "" {
-					r.answer = "done"
-				}
-			}
-			if split && s.Reply == "" {
-				pending[s.Column] = "done"
+			reply := cmp.Or(s.Reply, "done")
+			pending[s.Column] = reply
+			if split := s.Outcome == "" && replyFollows(f.Steps, s); !split && !r.broken {
+				r.kind, r.answer = markBoth, reply
 			}
 		}
 		r.answer = short(r.answer)

@@ -1,8 +1,10 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
+	"math"
 	"strings"
 
 	"gonum.org/v1/plot/text"
@@ -115,15 +117,11 @@ func (l *lane) headWidth() float64 {
 
 func (d *drawing) lifelines(c *chart) {
 	for _, l := range c.lanes {
-		end := c.bottom
-		if l.end > 0 {
-			end = l.end
-		}
 		fill, stroke, width := white, ink, 1.0
 		if l.store != "" {
 			fill, stroke, width = storeGround, chartBlue, 3
 		}
-		d.line(point{l.x, headHeight}, point{l.x, end}, lifelineInk, width)
+		d.line(point{l.x, headHeight}, point{l.x, cmp.Or(l.end, c.bottom)}, lifelineInk, width)
 		half := l.headWidth()
 		d.box(area{l.x - half, 0, 2 * half, headHeight}, fill, stroke)
 		y := headHeight/2 + 4.5 - 7*float64(len(l.head)-1)
@@ -224,10 +222,7 @@ type arrowStyle struct{ dashed, broken bool }
 
 // arrow draws from one lifeline to another, or half the way and a cross.
 func (d *drawing) arrow(from, to, y float64, colour color.Color, s arrowStyle) {
-	dir := 1.0
-	if to < from {
-		dir = -1
-	}
+	dir := math.Copysign(1, to-from)
 	from += 4 * dir
 	to -= 4 * dir
 	var dashes []vg.Length

@@ -6,11 +6,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Lines renders the grid within width cells, without colour. If not all columns fit
-// next to each other, further ones follow below, next to the first column again.
-func (g *Grid) Lines(width int) []string { return g.lines(Page{Width: width}) }
-
-func (g *Grid) lines(p Page) []string {
+// Table renders a grid. If not all columns fit next to each other, further ones follow below,
+// next to the first column again.
+func (p Page) Table(g *Grid) []string {
 	g.Compact()
 	var out []string
 	for i, columns := range g.panels(p.Cells()) {

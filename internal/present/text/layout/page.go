@@ -87,9 +87,6 @@ func (p Page) Paragraph(head, text string) []string {
 	return Paragraph(head, p.visible(text), p.Cells())
 }
 
-// Table renders a grid.
-func (p Page) Table(g *Grid) []string { return g.lines(p) }
-
 // Painted is a text in which all but the marks of tones is as visible makes it.
 func Painted(text string, visible func(string) string) string {
 	var b strings.Builder

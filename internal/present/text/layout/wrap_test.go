@@ -35,7 +35,7 @@ func TestGridOptional(t *testing.T) {
 	g.AddRule()
 	g.Add("y", "", "2", "3")
 	want := []string{"   ┈ both of them ┈", "a  c              d", "───────────────────", "x  -              1", "───────────────────", "y  2              3"}
-	if got := g.Lines(40); !slices.Equal(got, want) {
+	if got := (Page{Width: 40}).Table(&g); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -47,7 +47,7 @@ func TestGridInPanels(t *testing.T) {
 		{Title: "strategy", Left: true, Flexible: true, Minimum: 10}, {Title: "a title of words"}, {Title: "p50", Over: "service"}, {Title: "p99", Over: "service"}, {Title: "why", Left: true, Flexible: true},
 	}}
 	g.Add("three-tier:lag=0s,batch=256", "12,345,678", "1.5 ms", "1,234.5 ms", "a reason of some words")
-	got := g.Lines(30)
+	got := (Page{Width: 30}).Table(&g)
 	for _, l := range got {
 		if TextWidth(l) > 30 {
 			t.Errorf("%d cells: %s", TextWidth(l), l)
@@ -62,7 +62,7 @@ func TestGridInPanels(t *testing.T) {
 	if n := strings.Count(all, "strategy"); n < 2 {
 		t.Errorf("%d tables, want more:\n%s", n, all)
 	}
-	if wide := g.Lines(200); len(wide) != 4 {
+	if wide := (Page{Width: 200}).Table(&g); len(wide) != 4 {
 		t.Errorf("with room for all it takes %d lines", len(wide))
 	}
 }
