@@ -234,7 +234,11 @@ func setOption(c *measure.Config, name, v string) error {
 	if !qualified {
 		only, option = "", name
 	}
-	var known, without []string
+	var without []string
+	known := Parameters()
+	for _, o := range c.Workload.Options {
+		known = append(known, o.Name)
+	}
 	c.Strategies = slices.Clone(c.Strategies)
 	found := false
 	for i, s := range c.Strategies {
@@ -261,7 +265,7 @@ func setOption(c *measure.Config, name, v string) error {
 		}
 	}
 	if !found {
-		return quota.Unknown("parameter", name, slices.Concat(Parameters(), optionNames(c.Workload), known), "")
+		return quota.Unknown("parameter", name, known, "")
 	}
 	if len(without) > 0 {
 		return fmt.Errorf("%s has no option %s: name the strategy that has it, as in %s", without[0], option, "STRATEGY."+option)
@@ -279,11 +283,4 @@ func unequal(all []strategies.Selection) error {
 		}
 	}
 	return nil
-}
-
-func optionNames(w *workloads.Meta) (names []string) {
-	for _, o := range w.Options {
-		names = append(names, o.Name)
-	}
-	return names
 }

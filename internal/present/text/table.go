@@ -60,7 +60,8 @@ func answered(w io.Writer, page layout.Page, f results.File, rest func(d *Decisi
 
 func sections(page layout.Page, f results.File, section func([]string)) {
 	section(entryLines(page, Head(f)))
-	for _, group := range groupsOf(f) {
+	for _, s := range answer.Of(f) {
+		group := s.Summaries()
 		section(entryLines(page, Setting(f, group)))
 		section(correctnessLines(page, f, group))
 		section(speedLines(page, f, group))
@@ -75,14 +76,6 @@ func sections(page layout.Page, f results.File, section func([]string)) {
 	}
 	section(skippedLines(page, f))
 	section(findingLines(page, Findings(f.Summaries)))
-}
-
-// groupsOf are the strategies of each setting, in the order of the answer.
-func groupsOf(f results.File) (out [][]results.Summary) {
-	for _, s := range answer.Of(f) {
-		out = append(out, s.Summaries())
-	}
-	return out
 }
 
 // write passes on what body makes, an empty line between sections.

@@ -30,7 +30,10 @@ func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 	if shared {
 		room = page.Cells() - stepWidth - truth - 2*columnGap
 	} else {
-		names, columns = heads(f, cols), len(cols)
+		names, columns = nil, len(cols)
+		for _, c := range cols {
+			names = append(names, f.Columns[c].Name)
+		}
 	}
 	natural := make([]int, columns)
 	for i, n := range names {
@@ -91,15 +94,6 @@ func shareRoom(wanted []int, room int) []int {
 	for n, i := range order {
 		out[i] = min(wanted[i], room/(len(order)-n))
 		room -= out[i]
-	}
-	return out
-}
-
-// heads are the names of the columns.
-func heads(f *results.Finding, cols []int) []string {
-	out := make([]string, len(cols))
-	for i, c := range cols {
-		out[i] = f.Columns[c].Name
 	}
 	return out
 }
