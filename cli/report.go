@@ -54,7 +54,10 @@ func reportCommand() *cobra.Command {
 			}
 			made, err := session.Before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args, maxBound) })
 			if err != nil {
-				return usageUnless(err)
+				if exit.Decided(err) {
+					return err
+				}
+				return fail(ExitUsage, err)
 			}
 			page, stdout := terminal.Page(cmd)
 			if len(made.bundles) == 1 && !asJSON { // as it was when it was new
@@ -211,12 +214,4 @@ func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *rende
 	b := &render.Bundle{Name: name, About: session.About}
 	r.bundles, r.dirs = append(r.bundles, b), append(r.dirs, dir)
 	return b
-}
-
-// usageUnless is the error of an input file, unless it says something else already.
-func usageUnless(err error) error {
-	if exit.Decided(err) {
-		return err
-	}
-	return fail(ExitUsage, err)
 }

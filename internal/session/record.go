@@ -28,7 +28,7 @@ func (x *Session) Measured(cfg *measure.Config, skipped map[string]string) resul
 		Stores:     map[string]results.Store{},
 		Provenance: *Provenance(x.Ctx),
 		Workload:   results.Workload{Name: cfg.Workload.Name},
-		Skipped:    []results.Skipped{}, Runs: []results.Run{},
+		Skipped:    skippedRecords(skipped), Runs: []results.Run{},
 	}
 	for name, i := range infos {
 		if i.Kind == stores.KindNone {
@@ -39,7 +39,6 @@ func (x *Session) Measured(cfg *measure.Config, skipped map[string]string) resul
 			f.Provenance.Versions[name] = i.Version
 		}
 	}
-	f.Skipped = skippedRecords(skipped)
 	return f
 }
 
