@@ -183,24 +183,15 @@ func (c *Comparison) Passes() bool {
 	return len(c.Failed()) == 0 && (!c.Strict || len(c.Unmatched) == 0 && c.TimingsRefused == "")
 }
 
-// RefusedError says why two records cannot be compared at all.
-type RefusedError struct{ Reason string }
-
-func (e *RefusedError) Error() string { return e.Reason }
-
-func refuse(format string, args ...any) error {
-	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
-}
-
-// Compare compares head with base. It returns a [*RefusedError] if the two have
-// nothing in common that could be compared.
+// Compare compares head with base. It returns an error if the two have nothing in common that
+// could be compared.
 func Compare(base, head Side, o Options) (*Comparison, error) {
 	if o.Rule == (Rule{}) {
 		o.Rule = Standard
 	}
 	c := &Comparison{Base: base.Name, Head: head.Name, Kind: head.kind(), Strict: o.Strict, Rows: []Row{}, Unmatched: []Unmatched{}}
 	if base.kind() != head.kind() {
-		return nil, refuse("%s is %s and %s is %s: compare two of one kind", base.Name, base.kind(), head.Name, head.kind())
+		return nil, fmt.Errorf("%s is %s and %s is %s: compare two of one kind", base.Name, base.kind(), head.Name, head.kind())
 	}
 	switch {
 	case head.Exploration != nil:
@@ -216,7 +207,7 @@ func Compare(base, head Side, o Options) (*Comparison, error) {
 		if len(c.Unmatched) > 0 {
 			reason = c.Unmatched[0].Strategy + ": " + c.Unmatched[0].Reason
 		}
-		return nil, refuse("%s and %s have nothing in common: %s", base.Name, head.Name, reason)
+		return nil, fmt.Errorf("%s and %s have nothing in common: %s", base.Name, head.Name, reason)
 	}
 	return c, nil
 }
@@ -226,6 +217,11 @@ func (c *Comparison) add(p *pair, r Row) {
 	r.Strategy, r.Setting = p.label, p.setting
 	r.Advisory = r.Advisory || p.baseline && r.Kind == Sample
 	c.Rows = append(c.Rows, r)
+}
+
+// invalid adds a row that says why a side passes nothing.
+func (c *Comparison) invalid(p *pair, detail string, args ...any) {
+	c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid, Detail: fmt.Sprintf(detail, args...)})
 }
 
 // interrupted notes which of the two sides were.

@@ -59,8 +59,7 @@ func (c *Comparison) gone(strategy string, head *results.Exploration) {
 	for _, f := range head.Failed {
 		if f.Strategy == strategy {
 			c.Pairs++
-			c.add(&pair{label: strategy}, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-				Detail: "the search of " + c.Head + " failed: " + f.Error})
+			c.invalid(&pair{label: strategy}, "the search of %s failed: %s", c.Head, f.Error)
 			return
 		}
 	}
@@ -96,8 +95,7 @@ func searchAlone(strategy string, other *results.Exploration, name string) strin
 // search compares what was found within the same bounds.
 func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 	if len(head.Withheld) > 0 {
-		c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-			Detail: fmt.Sprintf("nothing may be claimed of %s: %s (%s)", c.Head, head.Withheld[0].Detail, head.Withheld[0].Code)})
+		c.invalid(p, "nothing may be claimed of %s: %s (%s)", c.Head, head.Withheld[0].Detail, head.Withheld[0].Code)
 	}
 	for _, property := range head.Properties {
 		of := "a broken " + string(property)
@@ -140,8 +138,7 @@ func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, o 
 // census compares two counts of all schedules.
 func (c *Comparison) census(p *pair, base, head *results.Census, o *Options) {
 	if len(head.Withheld) > 0 {
-		c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-			Detail: fmt.Sprintf("nothing may be claimed of %s: %s", c.Head, head.Withheld[0].Detail)})
+		c.invalid(p, "nothing may be claimed of %s: %s", c.Head, head.Withheld[0].Detail)
 	}
 	if !base.Complete || !head.Complete {
 		c.unmatched(p.label, "not every schedule was run on both sides")

@@ -25,12 +25,12 @@ type pair struct {
 func (c *Comparison) files(b, h *Side, o *Options) error {
 	base, head := b.File, h.File
 	if base.Seed != head.Seed {
-		return refuse("%s has seed %d and %s has seed %d: their requests differ", c.Base, base.Seed, c.Head, head.Seed)
+		return fmt.Errorf("%s has seed %d and %s has seed %d: their requests differ", c.Base, base.Seed, c.Head, head.Seed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(head.Stores)) {
 		b, ok := base.Stores[name]
 		if h := head.Stores[name]; ok && (b.Kind != h.Kind || b.Version != h.Version || b.Durability != h.Durability) {
-			return refuse("the store %s differs: %s in %s, %s in %s", name, storeText(b), c.Base, storeText(h), c.Head)
+			return fmt.Errorf("the store %s differs: %s in %s, %s in %s", name, storeText(b), c.Base, storeText(h), c.Head)
 		}
 	}
 	c.interrupted(base.Interrupted, head.Interrupted, "was interrupted before its last round")
@@ -230,8 +230,7 @@ func (c *Comparison) validity(p *pair) {
 				err = errors.New("it was ended early")
 			}
 			if err != nil {
-				c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
-					Detail: fmt.Sprintf("round %d of %s: %v", r.Repetition, side.name, err)})
+				c.invalid(p, "round %d of %s: %v", r.Repetition, side.name, err)
 				break
 			}
 		}
