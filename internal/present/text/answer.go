@@ -129,10 +129,7 @@ func loadText(f *results.File, s *answer.Setting) string {
 	p := &x.Params
 	load := fixed(p, "workers", format.Plural(int64(p.Workers), "worker", "workers"))
 	if r := &x.AtRate().Params; r.Loop == results.OpenLoop && r.RatePerS > 0 {
-		load = fixed(p, "rate", format.Digits(r.RatePerS)+" requests/s")
-		if r.RateFrom != "" {
-			load += " (" + r.RateFrom + ")"
-		}
+		load = fixed(p, "rate", format.Digits(r.RatePerS)+" requests/s") + surrounded(" (", r.RateFrom, ")")
 	}
 	return format.Join(" · ", x.Workload, load, fixed(p, "instances", format.Plural(int64(p.Instances), "instance", "instances")),
 		rounds(f), storesText(f))

@@ -79,10 +79,7 @@ func neverGiven(group []results.Summary) string {
 			parts = append(parts, group[i].Label+" "+format.Count(*n))
 		}
 	}
-	if parts == nil {
-		return ""
-	}
-	return "room never given, in " + format.Plain(group[0].Params.Unit) + ": " + strings.Join(parts, ", ")
+	return surrounded("room never given, in "+format.Plain(group[0].Params.Unit)+": ", strings.Join(parts, ", "), "")
 }
 
 // correctnessNotes explain the columns.

@@ -70,8 +70,5 @@ func others(f results.File) string {
 			names = append(names, kind)
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ", or the store that a strategy has instead (" + strings.Join(names, ", ") + ")"
+	return surrounded(", or the store that a strategy has instead (", strings.Join(names, ", "), ")")
 }

@@ -90,10 +90,7 @@ func outagesText(outages []string) string {
 		}
 		parts = append(parts, o)
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, ", ") + " of each round"
+	return surrounded("", strings.Join(parts, ", "), " of each round")
 }
 
 // limitsText renders "0.5:40" in words, and what it cannot read as it is.
@@ -107,10 +104,7 @@ func limitsText(p results.Params) string {
 		}
 		parts = append(parts, c)
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "changes: " + strings.Join(parts, ", ") + " of each round"
+	return surrounded("changes: ", strings.Join(parts, ", "), " of each round")
 }
 
 // poolText: 0 is how the command line leaves the size to the harness.
@@ -132,24 +126,16 @@ func clientsText(group []results.Summary) string {
 			parts = append(parts, c)
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "strategy@KIND has a Redis client of that kind: " + strings.Join(parts, ", ") + "; all others, and the bare client, the plain one"
+	return surrounded("strategy@KIND has a Redis client of that kind: ", strings.Join(parts, ", "),
+		"; all others, and the bare client, the plain one")
 }
 
 func boundText(p results.Params) string {
-	var parts []string
-	if p.Requests > 0 {
-		parts = append(parts, format.Plural(p.Requests, "request", "requests"))
-	}
+	duration := ""
 	if p.DurationNS > 0 {
-		parts = append(parts, time.Duration(p.DurationNS).String())
+		duration = time.Duration(p.DurationNS).String()
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, " or ") + " per round"
+	return surrounded("", format.Join(" or ", some(p.Requests, "request", "requests"), duration), " per round")
 }
 
 // openLoop says how requests arrive. A trace's have no rate of their own.
@@ -157,9 +143,5 @@ func openLoop(p *results.Params) string {
 	if p.RatePerS == 0 {
 		return "open loop, " + p.Arrivals
 	}
-	text := "open loop, " + p.Arrivals + " at " + format.Digits(p.RatePerS) + " requests/s"
-	if p.RateFrom != "" {
-		text += " (" + format.Plain(p.RateFrom) + ")"
-	}
-	return text
+	return "open loop, " + p.Arrivals + " at " + format.Digits(p.RatePerS) + " requests/s" + surrounded(" (", format.Plain(p.RateFrom), ")")
 }

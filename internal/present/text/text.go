@@ -43,15 +43,19 @@ func adder(out *[]Entry) func(label, text string) {
 	}
 }
 
+// surrounded is a text with what stands before and after it, or empty if the text is.
+func surrounded(before, text, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
+}
+
 // Head says what was measured, on what and with which stores.
 func Head(f results.File) []Entry {
 	var out []Entry
 	entry := adder(&out)
-	workload := ""
-	if f.Workload.Name != "" {
-		workload = "workload " + f.Workload.Name
-	}
-	entry("quotabench", format.Join(" · ", f.Kind, workload, fmt.Sprintf("seed %d", f.Seed)))
+	entry("quotabench", format.Join(" · ", f.Kind, surrounded("workload ", f.Workload.Name, ""), fmt.Sprintf("seed %d", f.Seed)))
 	if f.Kind == results.Simulated {
 		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
 	}
@@ -72,15 +76,11 @@ func Head(f results.File) []Entry {
 		host = format.Join(", ", p.Host.OS+"/"+p.Host.Arch, format.Plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
 	}
 	entry("host", format.Join(" · ", p.Host.Name, host))
-	built := ""
-	if p.Commit != "" {
-		built = "commit " + p.Commit
-	}
 	when := ""
 	if !p.Time.IsZero() {
 		when = p.Time.UTC().Format(time.RFC3339)
 	}
-	entry("built from", format.Join(" · ", built, versionText(p.Versions)))
+	entry("built from", format.Join(" · ", surrounded("commit ", p.Commit, ""), versionText(p.Versions)))
 	entry("time", when)
 	entry("rounds", f.Ended)
 	if f.Interrupted {
@@ -137,10 +137,7 @@ func damagedText(rows []results.DamagedRow) string {
 		}
 		parts = append(parts, fmt.Sprintf("line %d: %s, %s", r.Line, r.Reason, fate))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, "; ") + ")"
+	return surrounded(" (", strings.Join(parts, "; "), ")")
 }
 
 func storeText(s results.Store) string {
