@@ -181,11 +181,10 @@ func (c *Config) StoresNeeded() []string {
 			continue
 		}
 		for _, n := range s.Needs {
-			if n != strategies.NeedSource {
-				names = append(names, string(n))
-				continue
+			if n == strategies.NeedSource {
+				n = strategies.NeedPostgres
 			}
-			names = append(names, string(strategies.NeedPostgres))
+			names = append(names, string(n))
 		}
 	}
 	slices.Sort(names)

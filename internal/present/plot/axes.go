@@ -82,20 +82,18 @@ func linearAxis(a *plot.Axis, values []float64) {
 		}
 	}
 	step := niceStep(hi - lo)
-	a.Tick.Marker = linearTicks(tickValue)
+	a.Tick.Marker = plot.TickerFunc(linearTicks)
 	a.Min, a.Max = math.Floor(lo/step)*step, math.Ceil(max(hi/step, 1))*step
 }
 
 // linearTicks are at round distances.
-func linearTicks(name func(float64) string) plot.TickerFunc {
-	return func(lo, hi float64) (ticks []plot.Tick) {
-		step := niceStep(hi - lo)
-		// Adding 0 leaves no negative 0.
-		for i := math.Ceil(lo/step-1e-6) + 0; i*step <= hi+step/1e6; i++ {
-			ticks = append(ticks, plot.Tick{Value: i * step, Label: name(i * step)})
-		}
-		return ticks
+func linearTicks(lo, hi float64) (ticks []plot.Tick) {
+	step := niceStep(hi - lo)
+	// Adding 0 leaves no negative 0.
+	for i := math.Ceil(lo/step-1e-6) + 0; i*step <= hi+step/1e6; i++ {
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: tickValue(i * step)})
 	}
+	return ticks
 }
 
 // niceStep is a round distance of ticks.
@@ -143,7 +141,7 @@ func durationTicks(lo, hi float64) []plot.Tick {
 			unit, name = of, func(ns float64) string { return tickValue(ns/of) + u.name }
 		}
 	}
-	ticks := linearTicks(tickValue)(lo/unit, hi/unit)
+	ticks := linearTicks(lo/unit, hi/unit)
 	for i := range ticks {
 		if t := &ticks[i]; t.Value != 0 {
 			t.Value *= unit

@@ -77,15 +77,12 @@ type (
 	area  struct{ x, y, width, height float64 }
 )
 
-// over sets a line on a filled ground, which keeps it readable if it crosses lifelines.
+// over sets a line, from or around a point, on a filled ground, which keeps it readable if it crosses lifelines.
 func (d *drawing) over(p point, align text.XAlignment, s draw.TextStyle, ground color.Color, line string) {
 	e, w := s.FontExtents(), float64(s.Width(drawable(line)))
 	left := p.x
-	switch align {
-	case text.XCenter:
+	if align == text.XCenter {
 		left -= w / 2
-	case text.XRight:
-		left -= w
 	}
 	d.box(area{left - 1, p.y - float64(e.Ascent) + 1, w + 2, float64(e.Ascent+e.Descent) - 1}, ground, nil)
 	d.text(p.x, p.y, align, s, line)
