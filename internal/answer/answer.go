@@ -5,6 +5,8 @@
 package answer
 
 import (
+	"slices"
+
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -138,13 +140,7 @@ func (s *Setting) Summaries() []results.Summary {
 	return out
 }
 
-// In returns the strategies of one group in their order.
-func (s *Setting) In(g Group) []Strategy {
-	var out []Strategy
-	for _, x := range s.Strategies {
-		if x.Group == g {
-			out = append(out, x)
-		}
-	}
-	return out
+// HasCandidates reports whether there is anything to choose from: not only baselines.
+func (s *Setting) HasCandidates() bool {
+	return slices.ContainsFunc(s.Strategies, func(x Strategy) bool { return x.Group != Baseline })
 }

@@ -45,9 +45,9 @@ func (p *panel) shade(from, to float64) {
 		{X: from, Y: p.Y.Max}}}})
 }
 
-// across draws a horizontal line, and upright a vertical one.
-func (p *panel) across(y float64, style draw.LineStyle) {
-	p.add(segment(plotter.XY{X: p.X.Min, Y: y}, plotter.XY{X: p.X.Max, Y: y}, style))
+// zero draws the line of 0, and upright a vertical one.
+func (p *panel) zero() {
+	p.add(segment(plotter.XY{X: p.X.Min}, plotter.XY{X: p.X.Max}, edgeStyle))
 }
 
 func (p *panel) upright(x float64, style draw.LineStyle) {

@@ -54,7 +54,7 @@ func Series(s results.Series) (*Plot, error) {
 				p.upright(float64(at), boundaryStyle)
 			}
 		}
-		p.across(0, edgeStyle)
+		p.zero()
 		g.panels = append(g.panels, p)
 	}
 	if len(g.panels) == 0 {

@@ -62,7 +62,7 @@ func Decide(f *results.File, settings ...answer.Setting) (d Decision) {
 		for _, x := range candidates(s) {
 			d.Rows = append(d.Rows, Row{Strategy: x, Cells: t.row(x)})
 		}
-		if len(s.In(answer.Baseline)) < len(s.Strategies) { // there is something to choose from
+		if s.HasCandidates() {
 			d.advise(len(settings) > 1, s, f.Kind == results.Simulated)
 		}
 		d.Untested = slices.Concat(s.Untested, d.Untested) // the command that is shown is the last one
@@ -114,9 +114,9 @@ func (d *Decision) tableLines(page layout.Page) []string {
 
 // candidates are the strategies to choose from, or the baselines if nothing else ran.
 func candidates(s *answer.Setting) (out []*answer.Strategy) {
-	baselines := len(s.In(answer.Baseline))
+	baselines := !s.HasCandidates()
 	for i := range s.Strategies {
-		if x := &s.Strategies[i]; x.Group != answer.Baseline || baselines == len(s.Strategies) {
+		if x := &s.Strategies[i]; baselines || x.Group != answer.Baseline {
 			out = append(out, x)
 		}
 	}

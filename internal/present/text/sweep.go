@@ -103,7 +103,7 @@ func (v *sweepView) advice(f *results.File, series []results.SweepSeries, settin
 		return append(Advice(false, &s), fails...), s.Untested
 	}
 	var out []string
-	if len(s.In(answer.Baseline)) < len(s.Strategies) {
+	if s.HasCandidates() {
 		out = Advice(false, &s)
 	}
 	for i := range s.Strategies {
