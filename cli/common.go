@@ -14,7 +14,6 @@ import (
 
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // jsonFlag is --json of commands that say with it what they read and wrote.
@@ -82,11 +81,6 @@ type writtenFile struct {
 
 func (w *written) add(name string, content []byte) {
 	w.Files = append(w.Files, writtenFile{Name: name, Bytes: len(content)})
-}
-
-// addText adds a file that is not written.
-func (w *written) addText(o render.Output) {
-	w.Files = append(w.Files, writtenFile{Name: o.Name, Bytes: len(o.Bytes), Text: string(o.Bytes)})
 }
 
 // tell writes it where it was asked for.

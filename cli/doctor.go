@@ -56,7 +56,9 @@ func doctorCommand() *cobra.Command {
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lines := append(append(storeLines(cmd.Context()), storeVariables()), machineLines(cmd.Context())...)
+			lines := append(storeLines(cmd.Context()), storeVariables())
+			// How far this machine's timings can be trusted.
+			lines = append(lines, processors(), timer(cmd.Context()), steal(machine.ReadCPU()))
 			if asJSON {
 				return encodeJSON(cmd.OutOrStdout(), lines)
 			}
@@ -125,11 +127,6 @@ func storeVariables() checkup {
 	}
 	c.Advice = strings.Join(all, ", ") + " stand for the flags of these stores; a flag wins, then a configuration file"
 	return c
-}
-
-// machineLines say how far this machine's timings can be trusted.
-func machineLines(ctx context.Context) []checkup {
-	return []checkup{processors(), timer(ctx), steal(machine.ReadCPU())}
 }
 
 // enoughCPUs is one for the load, one for Redis, one for PostgreSQL and one for

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,9 @@ func exportCommand() *cobra.Command {
 			"  quotabench export exploration.json --format csv --strategy check-then-set",
 		Args: needs(1, 1, "export takes one file, but got %d: give a record that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if as == "" {
+				return usagef("export needs a format: give --format %s", strings.Join(names, ", "))
+			}
 			outputs, err := session.Before(cmd.Context(), func() ([]render.Output, error) { return exported(args[0], as, strategy) })
 			if err != nil {
 				return err
@@ -50,7 +54,7 @@ func exportCommand() *cobra.Command {
 			}
 			if asJSON {
 				for _, o := range outputs {
-					did.addText(o)
+					did.Files = append(did.Files, writtenFile{Name: o.Name, Bytes: len(o.Bytes), Text: string(o.Bytes)})
 				}
 				return did.tell(cmd.OutOrStdout())
 			}
@@ -72,20 +76,8 @@ func exportCommand() *cobra.Command {
 	return cmd
 }
 
-// exported reads a record and renders it.
+// exported reads a record and renders it as one of [render.Exports].
 func exported(name, as, strategy string) ([]render.Output, error) {
-	formats := render.Exports()
-	var chosen render.Renderer
-	var names []string
-	for _, r := range formats {
-		names = append(names, r.Name)
-		if r.Name == as {
-			chosen = r
-		}
-	}
-	if chosen.Render == nil {
-		return nil, usagef("export needs a format: give --format %s", strings.Join(names, ", "))
-	}
 	rec, err := codec.ReadRecord(name)
 	if err != nil {
 		return nil, fail(ExitUsage, err)
@@ -96,7 +88,9 @@ func exported(name, as, strategy string) ([]render.Output, error) {
 			return nil, usagef("%s: --strategy: %w", name, err)
 		}
 	}
-	outputs, err := chosen.Render(bundle)
+	formats := render.Exports()
+	i := slices.IndexFunc(formats, func(r render.Renderer) bool { return r.Name == as })
+	outputs, err := formats[i].Render(bundle)
 	if err != nil {
 		return nil, fail(ExitUsage, fmt.Errorf("%s: %w", name, err))
 	}
