@@ -88,9 +88,6 @@ func (w *written) tell(out io.Writer) error {
 	if !w.asJSON {
 		return nil
 	}
-	if w.Records == nil {
-		w.Records = []string{}
-	}
 	if err := encodeJSON(out, w); err != nil {
 		return fail(ExitFailed, err)
 	}

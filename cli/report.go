@@ -116,7 +116,7 @@ const provenanceName = "provenance.json"
 // reportBundles reads records, and those in directories and below them. Records of one
 // directory that belong together become one bundle. Each file is read once.
 func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
-	var r bundleReader
+	r := bundleReader{seen: map[string]bool{}}
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
@@ -165,9 +165,6 @@ func (r *bundleReader) read(path string) error {
 	path = filepath.Clean(path)
 	if r.seen[path] {
 		return nil
-	}
-	if r.seen == nil {
-		r.seen = map[string]bool{}
 	}
 	r.seen[path] = true
 	if filepath.Base(path) == provenanceName {

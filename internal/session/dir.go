@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,10 +26,7 @@ const LockName = ".quotabench.lock"
 // else is wrong with the command line must leave nothing behind. What an earlier run
 // or anyone else wrote there is never overwritten.
 func FreeDir(s *group.Settings) (string, error) {
-	dir := s.Out
-	if dir == "" {
-		dir = filepath.Join("quotabench-results", clock.Wall{}.Now().UTC().Format("20060102T150405.000Z"))
-	}
+	dir := cmp.Or(s.Out, filepath.Join("quotabench-results", clock.Wall{}.Now().UTC().Format("20060102T150405.000Z")))
 	if err := IsFree(s.Set, dir); err != nil {
 		return "", err
 	}

@@ -73,9 +73,7 @@ type form[T any] struct {
 // number is a value with an order and bounds.
 func number[T cmp.Ordered](p *T, low, high T, v Value, as form[T]) *Value {
 	v.text = func() string { return as.format(*p) }
-	if v.wants == "" {
-		v.wants = fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high))
-	}
+	v.wants = cmp.Or(v.wants, fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high)))
 	if v.scalars == nil {
 		v.scalars = []scalar{scalarNumber}
 	}

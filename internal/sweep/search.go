@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +73,7 @@ func (s *Search) complete() error {
 	if s.Low == 0 && s.High == 0 {
 		s.Low, s.High = DefaultLow, DefaultHigh
 	}
-	if s.Within == 0 {
-		s.Within = 0.05
-	}
+	s.Within = cmp.Or(s.Within, 0.05)
 	switch {
 	case !(s.Low > 0 && s.High > s.Low):
 		return fmt.Errorf("from %g to %g requests per second there is nothing to search: give a lower and a higher rate", s.Low, s.High)

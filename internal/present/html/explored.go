@@ -34,9 +34,6 @@ type scheduleView struct {
 
 // explored shows what was found in the panels, and in one table.
 func (v *recordView) explored(x *results.Exploration, p *panels) {
-	if p.charts == nil {
-		p.charts = map[*results.Finding]*scheduleView{}
-	}
 	if x.Interrupted {
 		v.Facts = append(v.Facts, fact{"note", []string{"interrupted: the last search ended before its bounds"}})
 	}

@@ -139,7 +139,7 @@ func (t *table) orNil() *table {
 func view(records []Record, about func(strategy string) (About, bool)) (*document, error) {
 	d := &document{Policy: policyOf(script), Legend: legend()}
 	d.Style, d.Script = template.CSS(style), template.JS(script) //nolint:gosec // embedded files
-	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}}
+	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}, charts: map[*results.Finding]*scheduleView{}}
 	for i := range records {
 		r := &records[i]
 		v := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: r.Name}

@@ -58,9 +58,7 @@ func (p *panel) upright(x float64, style draw.LineStyle) {
 func (g *figure) plot() *Plot {
 	names, body := vg.Length(0), vg.Length(0)
 	heights := make([]vg.Length, len(g.panels))
-	if g.least == 0 {
-		g.least = 360 / min(2.4, vg.Length(len(g.panels)))
-	}
+	least := cmp.Or(g.least, 360/min(2.4, vg.Length(len(g.panels))))
 	for i, p := range g.panels {
 		most := vg.Length(0)
 		for k := range p.lines {
@@ -70,7 +68,7 @@ func (g *figure) plot() *Plot {
 			}
 			most += nameHeight(name)
 		}
-		heights[i] = max(g.least, most) + panelTitle + panelAxis
+		heights[i] = max(least, most) + panelTitle + panelAxis
 		if i < len(g.panels)-1 {
 			p.X.Label.Text = "" // the last one's is for all
 		}

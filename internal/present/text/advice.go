@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -147,10 +148,7 @@ func listed(names []string) string {
 func cost(simulated bool, s *results.Summary) string {
 	sends := format.Join(" and ", perDecision(s.Cost.Commands, "command", "commands"),
 		perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements"))
-	if sends == "" {
-		sends = "no command"
-	}
-	return sends + " per decision, " + waitText(simulated, s)
+	return cmp.Or(sends, "no command") + " per decision, " + waitText(simulated, s)
 }
 
 func waitText(simulated bool, s *results.Summary) string {

@@ -190,9 +190,7 @@ func (s *Settings) look(c *measure.Config) {
 		return
 	}
 	c.Rounds = answer.LastLook
-	if c.Budget == 0 {
-		c.Budget = max(leastBudget, time.Duration(len(c.Strategies))*budgetEach)
-	}
+	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(len(c.Strategies))*budgetEach))
 }
 
 // Expand follows what one setting implies for others. It counts if the other one was not
