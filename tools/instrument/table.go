@@ -235,7 +235,7 @@ func (r *report) print(w io.Writer) {
 		for _, x := range rows {
 			table.Add(r.cells(x)...)
 		}
-		for _, line := range table.Lines(layout.Width) {
+		for _, line := range (layout.Page{}).Table(&table) {
 			fmt.Fprintln(w, line)
 		}
 		fmt.Fprintln(w)
