@@ -102,7 +102,8 @@ func simCommand() *cobra.Command {
 		Long: "Runs the strategies' own code in virtual time, the same every time from a seed. Latencies\n" +
 			"are modelled after ADR-005, keys expire and windows turn; judged as by run. Writes\n" +
 			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out. If\n" +
-			"no load is given, it takes the preset " + presetOfItsOwn + ", with\nclocks that agree.\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
+			"no load is given, it takes the preset " + presetOfItsOwn + ", with\n" +
+			"clocks that agree.\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
 		Example: "  quotabench sim three-tier --preset adr-005-day\n" +
 			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 \\\n" +
 			"      --start 2026-01-31T00:00:00Z --duration 48h\n" +
