@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"context"
 	"reflect"
 	"runtime"
 	"strconv"
@@ -174,5 +175,25 @@ func TestTwoRunsGiveTheSameBytes(t *testing.T) {
 			}
 			first[k] = b
 		}
+	}
+}
+
+// Processor time is that of the least of four simulations, so a strategy is opened four times as often.
+func TestProcessorTimeIsOfFour(t *testing.T) {
+	opened := func(cpu bool) (n int) {
+		cfg := mixed(t)
+		cfg.CPU, cfg.Parallel, cfg.Strategies = cpu, 1, cfg.Strategies[:1]
+		m := *cfg.Strategies[0].Meta
+		open := m.Open
+		m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			n++
+			return open(ctx, env)
+		}
+		cfg.Strategies = []strategies.Selection{{Meta: &m, Options: cfg.Strategies[0].Options}}
+		run(t, cfg)
+		return n
+	}
+	if once, timed := opened(false), opened(true); once == 0 || timed != 4*once {
+		t.Errorf("opened %d times, and %d times with its processor time", once, timed)
 	}
 }

@@ -67,11 +67,11 @@ func Date() string {
 }
 
 // GoRun is the command that has built and started this program, e.g. "go run example.org/limits";
-// "" if it was not go run.
+// "" if it was not go run, or was given files and not a package.
 func GoRun() string {
 	at, err := os.Executable()
 	info, ok := debug.ReadBuildInfo()
-	if err != nil || !ok || !strings.Contains(filepath.ToSlash(at), "/go-build") {
+	if err != nil || !ok || info.Path == "command-line-arguments" || !strings.Contains(filepath.ToSlash(at), "/go-build") {
 		return ""
 	}
 	return "go run " + info.Path
