@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // firstRequest judges windows that are the subject's own: one begins when a request
@@ -18,6 +19,10 @@ import (
 // are short compared with the windows and the pauses between these.
 //
 // A failed request may have begun a window at any moment from its call on.
+//
+// Stores keep a time to live in whole milliseconds, so a window may last up to one
+// longer (a hundredth of its length if that is less). A rejection in that time is
+// not wrong for certain.
 type firstRequest struct {
 	*judge
 	length  int64
@@ -97,19 +102,29 @@ func openings(openers []opener, lost, length int64) (out []opened) {
 // span is the windows that an effect in [call, reply] can have met. The last is
 // before the first if it lies between two windows for certain.
 func (f *firstRequest) span(call, reply int64) (first, last int) {
-	first, _ = slices.BinarySearchFunc(f.windows, call, func(w opened, t int64) int {
+	return f.since(call), f.until(reply)
+}
+
+// since is the first window that is open at a moment or begins after it.
+func (f *firstRequest) since(call int64) int {
+	first, _ := slices.BinarySearchFunc(f.windows, call, func(w opened, t int64) int {
 		if w.hi < forever && w.hi+f.length <= t {
 			return -1
 		}
 		return 1
 	})
-	last, _ = slices.BinarySearchFunc(f.windows, reply, func(w opened, t int64) int {
+	return first
+}
+
+// until is the last window that begins by a moment.
+func (f *firstRequest) until(reply int64) int {
+	after, _ := slices.BinarySearchFunc(f.windows, reply, func(w opened, t int64) int {
 		if w.lo <= t {
 			return -1
 		}
 		return 1
 	})
-	return first, last - 1
+	return after - 1
 }
 
 // between reports whether an effect in [call, reply] can lie in no window.
@@ -163,6 +178,7 @@ func (f *firstRequest) find() {
 // fill puts requests and give-backs into all windows that they can have met.
 func (f *firstRequest) fill() {
 	own := int64(0)
+	late := min(int64(time.Millisecond), f.length/100)
 	begin, _ := f.span(0, 0)
 	for k := range f.windows {
 		initial := int64(0)
@@ -189,6 +205,7 @@ func (f *firstRequest) fill() {
 			}
 			f.out.unexplained = f.out.unexplained || first < last
 		case e.rejected():
+			first = f.since(e.Call - late)
 			r := &refusal{Event: e, first: first, last: last, always: e.least() <= lowest}
 			r.once = e.least() <= highest && f.between(e.Call, e.Reply, first, last)
 			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last

@@ -185,3 +185,27 @@ func TestFirstRequest(t *testing.T) {
 		})
 	}
 }
+
+// TestTimeToLiveInMilliseconds plants a rejection after the end of a window: in the first millisecond it may be right.
+func TestTimeToLiveInMilliseconds(t *testing.T) {
+	for _, c := range []struct {
+		length, late time.Duration
+		certain      int64
+	}{
+		{time.Second, 0, 0},
+		{time.Second, time.Millisecond - 1, 0},
+		{time.Second, time.Millisecond, 1},
+		{time.Hour, time.Millisecond, 1},
+		{10 * time.Millisecond, 99 * time.Microsecond, 0},
+		{10 * time.Millisecond, 100 * time.Microsecond, 1},
+	} {
+		at := int64(c.length + c.late)
+		v := Judge(Config{Window: quota.Window{Kind: quota.FirstRequest, Length: c.length}, Limit: 1, Epoch: time.Unix(7, 0)}, []Event{
+			{Units: 1, Outcome: Admitted},
+			{Call: at, Reply: at, Units: 1, Outcome: Rejected},
+		})
+		if v.FalseRejects != c.certain || v.FalseRejectsPossible != 1 {
+			t.Errorf("%s after a window of %s: %d to %d false rejects, want %d to 1", c.late, c.length, v.FalseRejects, v.FalseRejectsPossible, c.certain)
+		}
+	}
+}
