@@ -150,6 +150,7 @@ func (st *site) newTable(ctx context.Context) (memredis.Redis, error) {
 	}
 	t.Reset(st.s.Nano())
 	if table, ok := t.(*memredis.Table); ok {
+		table.Watch = st.real == nil // which else answers
 		if st.admin != nil {
 			table.Expired = func(key string) { st.admin.Del(ctx, key) }
 		}

@@ -92,7 +92,11 @@ func (t *Table) carryOut(c *command, args []string) Reply {
 	if len(args) != c.arity && (c.arity > 0 || len(args) < -c.arity) {
 		return wrongArity(c.name)
 	}
-	return c.run(t, args)
+	r := c.run(t, args)
+	if len(t.watchers) > 0 && changes(c, r) {
+		t.touch(args[1])
+	}
+	return r
 }
 
 func wrongArity(name string) Reply {
@@ -138,6 +142,7 @@ func typeOf(t *Table, args []string) Reply {
 func flush(t *Table, _ []string) Reply {
 	for _, e := range t.keys {
 		e.removed = true
+		t.touch(e.key)
 	}
 	clear(t.keys)
 	t.due = nil

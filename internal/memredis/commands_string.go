@@ -39,9 +39,7 @@ func (t *Table) put(key, text string, at int64) {
 		}
 		e = t.create(key, kindString)
 	}
-	if t.trace != nil {
-		t.trace.Wrote(key)
-	}
+	t.wrote(key)
 	e.text = v
 	t.setDeadline(e, at)
 }

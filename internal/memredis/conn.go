@@ -14,6 +14,9 @@ type session struct {
 	queued [][]string // between MULTI and EXEC
 	multi  bool
 	dirty  bool // a queued command was refused
+	// watched keys make EXEC fail once one of them has changed.
+	watched []string
+	changed bool
 }
 
 // dial opens a connection that has no other end.
@@ -42,8 +45,17 @@ func (s *session) answer(args []string) Reply {
 		if !s.multi {
 			return fault("ERR DISCARD without MULTI")
 		}
-		s.multi, s.dirty, s.queued = false, false, nil
+		s.end()
 		return okReply
+	case "watch":
+		if s.t.Watch {
+			return s.watch(args)
+		}
+	case "unwatch":
+		if s.t.Watch && !s.multi {
+			s.unwatch()
+			return okReply
+		}
 	case "hello": // as a server from before RESP3, which clients fall back from
 		return fault("ERR unknown command 'HELLO'")
 	case "client", "select", "auth":
@@ -64,10 +76,13 @@ func (s *session) exec() Reply {
 	if !s.multi {
 		return fault("ERR EXEC without MULTI")
 	}
-	queued, dirty := s.queued, s.dirty
-	s.multi, s.dirty, s.queued = false, false, nil
+	queued, dirty, changed := s.queued, s.dirty, s.changed
+	s.end()
 	if dirty {
 		return fault("EXECABORT Transaction discarded because of previous errors.")
+	}
+	if changed {
+		return nilReply
 	}
 	out := Reply{Kind: Array, Array: make([]Reply, len(queued))}
 	for i, args := range queued {

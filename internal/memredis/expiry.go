@@ -13,10 +13,8 @@ type deadline struct {
 
 // setDeadline makes a key expire, or with 0 never.
 func (t *Table) setDeadline(e *entry, at int64) {
-	if t.trace != nil && e.deadline != at {
-		t.trace.Wrote(e.key)
-	}
 	if e.deadline != at {
+		t.wrote(e.key)
 		e.deadline, e.phase = at, t.now%1e6
 	}
 	if at != 0 && (e.queued == 0 || at < e.queued) {

@@ -13,6 +13,9 @@ func (t *Table) Reset(unixNano int64) {
 }
 
 func (t *Table) empty(unixNano int64) {
+	for key := range t.watchers {
+		t.touch(key)
+	}
 	t.spare, t.last = t.spare[:0], [2]*entry{}
 	for _, e := range t.keys {
 		if len(t.spare) == mostSpare {

@@ -17,6 +17,9 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	default:
 		return nil, false
 	}
+	if name := cmd.Name(); t.Watch && (name == "watch" || name == "unwatch") {
+		return nil, false // they are about a connection
+	}
 	args, ok := t.arguments(cmd)
 	if !ok {
 		return nil, false

@@ -35,6 +35,11 @@ type Table struct {
 	Expired func(key string)
 	unknown string
 	trace   *Trace // nil for none
+
+	// Watch has WATCH carried out. Without it, a table lacks the command: what a connection
+	// watches is in no [Trace] and in no [Table.Copy].
+	Watch    bool
+	watchers map[string][]*session
 }
 
 var _ Redis = (*Table)(nil)
@@ -204,9 +209,7 @@ func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 }
 
 func (t *Table) create(key string, k kind) *entry {
-	if t.trace != nil {
-		t.trace.Wrote(key)
-	}
+	t.wrote(key)
 	e := t.blank()
 	e.key, e.kind = key, k
 	switch k {
@@ -233,9 +236,7 @@ func (t *Table) blank() *entry {
 }
 
 func (t *Table) remove(e *entry) {
-	if t.trace != nil {
-		t.trace.Wrote(e.key)
-	}
+	t.wrote(e.key)
 	e.removed = true
 	delete(t.keys, e.key)
 }

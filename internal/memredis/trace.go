@@ -33,6 +33,14 @@ type Trace struct {
 // Trace has commands add to a trace what they read and change, until it is called with nil.
 func (t *Table) Trace(into *Trace) { t.trace = into }
 
+// wrote notes a change of a key.
+func (t *Table) wrote(key string) {
+	if t.trace != nil {
+		t.trace.Wrote(key)
+	}
+	t.touch(key)
+}
+
 // Wrote notes a key that is changed from outside.
 func (r *Trace) Wrote(key string) { r.Written.add(key) }
 
