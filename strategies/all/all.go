@@ -9,6 +9,7 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/checkafter"
 	_ "github.com/quotabench/quotabench/strategies/consensus"
 	_ "github.com/quotabench/quotabench/strategies/edge"
+	_ "github.com/quotabench/quotabench/strategies/lease"
 	_ "github.com/quotabench/quotabench/strategies/postgres"
 	_ "github.com/quotabench/quotabench/strategies/replicated"
 	_ "github.com/quotabench/quotabench/strategies/reserve"
