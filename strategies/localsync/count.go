@@ -1,0 +1,207 @@
+package localsync
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// account is whose units are counted, and in which window.
+type account struct {
+	policy  string
+	subject quota.Subject
+	window  int64
+}
+
+// count is what an instance knows of an account, in units.
+type count struct {
+	base  int64 // what Redis said last
+	since int64 // admitted since, and part of no push
+	// sent is what the push with the number has that Redis has not answered; 0 for none.
+	sent, number int64
+
+	key  string
+	ends time.Time
+	// begun is set if requests are decided by it: Redis said the base, or could not be asked.
+	begun bool
+	// blind is set while Redis has never said the base.
+	blind bool
+	// asked is set by requests, until the next round of the job.
+	asked bool
+	// waits is how many callers ask Redis for the base.
+	waits int
+}
+
+func (c *count) used() int64 { return c.base + c.sent + c.since }
+
+// memory is what an instance knows.
+type memory struct {
+	name string // tells its pushes from those of others
+
+	// mu is never held across anything that waits, so a scheduler need not know.
+	mu     sync.Mutex
+	counts map[account]*count
+	number int64 // of the last push
+}
+
+// decide decides on a request. If Redis has to be asked for the base first, it returns the
+// count, which stays until [memory.begin].
+func (s *localSync) decide(a account, req *quota.Request, key string, ends, now time.Time) (quota.Decision, *count) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counts[a]
+	if c == nil {
+		c = &count{key: key, ends: ends, begun: !s.fetches}
+		s.counts[a] = c
+	}
+	if !c.begun {
+		c.waits++
+		return quota.Decision{}, c
+	}
+	c.asked = true
+	d := quota.Decision{Tier: quota.TierProcess, Degraded: c.blind}
+	if c.used()+req.Units <= req.Policy.Limit {
+		c.since += req.Units
+		d.Admitted = true
+		for n, most := c.sent+c.since, s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); {
+			most = s.most.Load()
+		}
+	} else {
+		d.RetryAfter = ends.Sub(now)
+	}
+	d.Remaining = max(0, req.Policy.Limit-c.used())
+	return d, nil
+}
+
+// begin takes in what a caller has learnt who asked for the base.
+func (m *memory) begin(c *count, base int64, known, blind bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.waits--
+	if c.begun || !known && !blind {
+		return
+	}
+	c.begun, c.asked, c.base, c.blind = true, true, base, blind
+}
+
+// push is units on their way to Redis. No units only ask for the base.
+type push struct {
+	c             *count
+	units, number int64
+}
+
+// depart makes the pushes of a round, in the order of their keys. It forgets accounts whose
+// window is over once nothing is left to push, and those that can be asked for again.
+func (s *localSync) depart() (list []push) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	for a, c := range s.counts {
+		over := !now.Before(c.ends)
+		switch {
+		case !c.begun && c.waits > 0:
+		case c.sent+c.since == 0 && (over || s.fetches && !c.asked):
+			delete(s.counts, a)
+		default:
+			c.asked = false
+			list = append(list, push{c: c})
+		}
+	}
+	slices.SortFunc(list, func(a, b push) int { return cmp.Compare(a.c.key, b.c.key) })
+	for i := range list {
+		c := list[i].c
+		switch {
+		case c.sent > 0:
+			s.repeats.Add(1)
+		case c.since > 0:
+			s.number++
+			c.sent, c.number, c.since = c.since, s.number, 0
+		}
+		list[i].units, list[i].number = c.sent, c.number
+		if c.sent == 0 {
+			list[i].number = 0
+		}
+	}
+	return list
+}
+
+// land takes in what Redis has answered to a push. late is set if the window is over by its clock.
+func (m *memory) land(p push, used int64, late bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.c.sent = 0
+	if !late {
+		p.c.base, p.c.blind = used, false
+	}
+}
+
+// drop forgets pushes that Redis has not answered. It returns their units.
+func (m *memory) drop(list []push) (units int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range list {
+		p.c.sent = 0
+		units += p.units
+	}
+	return units
+}
+
+// forget forgets what is in no push. It returns the units.
+func (m *memory) forget() (units int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.counts {
+		units += c.since
+		c.since = 0
+	}
+	return units
+}
+
+// remove forgets an account.
+func (m *memory) remove(a account) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.counts, a)
+}
+
+// unsynced is what the instance has admitted and a hash of Redis does not have yet.
+func (m *memory) unsynced(a account, hash map[string]string) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.counts[a]
+	if c == nil {
+		return 0
+	}
+	if last, _ := strconv.ParseInt(hash["last:"+m.name], 10, 64); last >= c.number { // "" is 0
+		return c.since
+	}
+	return c.since + c.sent
+}
+
+// ring has the memories of the instances of one process. No decision depends on that: it is
+// for what is reported.
+type ring struct {
+	mu sync.Mutex
+	of map[int]*memory
+}
+
+func newRing() *ring { return &ring{of: map[int]*memory{}} }
+
+func (r *ring) put(instance int, m *memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[instance] = m
+}
+
+func (r *ring) unsynced(a account, hash map[string]string) (units int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.of {
+		units += m.unsynced(a, hash)
+	}
+	return units
+}

@@ -1,0 +1,324 @@
+// Package localsync holds the strategy "local-sync": each instance of the application decides
+// by its own count and by what Redis said last, as Kong does with a sync_rate and gubernator
+// with the behaviour GLOBAL. A job brings to Redis what was admitted.
+//
+// A window has one hash in Redis, and one script changes it.
+package localsync
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
+)
+
+//go:embed notes.md
+var notes string
+
+//go:embed sync.lua
+var source string
+
+var script = redis.NewScript(source)
+
+// What sync.lua answers first, if the limit does not forbid it.
+const (
+	added int64 = 1
+	over  int64 = -1
+)
+
+// The values of options on which code depends.
+const (
+	lostDrop  = "drop"
+	flushKong = "kong"
+	coldFetch = "fetch"
+	coldZero  = "zero"
+)
+
+const (
+	// grace is how long a window's hash outlives the window and the last push, by Redis' clock.
+	grace = 5 * time.Second
+	// jobSync names the job.
+	jobSync = "sync"
+)
+
+var meta = strategies.Meta{
+	Name:   "local-sync",
+	Doc:    "an instance decides by its own count and what Redis said last, and adds to Redis' count every period",
+	Form:   strategies.Frontier,
+	Needs:  []strategies.Need{strategies.NeedRedis},
+	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+	Counts: quota.CountsAdmitted,
+	Options: []quota.Option{
+		{Name: "period", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` from one push to the next; 0s: every request asks Redis"},
+		{
+			Name: "lost", Default: "again", Values: []string{"again", lostDrop},
+			Doc: "a push without a reply is sent again, and Redis adds it once (again), or it is forgotten (drop)",
+		},
+		{
+			Name: "flush", Default: "keep", Values: []string{"keep", flushKong},
+			Doc: "what is admitted during a push goes with the next one (keep), or is forgotten (kong)",
+		},
+		{
+			Name: "cold", Default: coldFetch, Values: []string{coldFetch, coldZero},
+			Doc: "the first request for a subject asks Redis for the count (fetch), or begins at zero (zero)",
+		},
+	},
+	Guarantee: []quota.Clause{
+		{
+			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
+			Formula: "L x instances; cold=zero: + L; flush=kong: any; T=0: L",
+			Bound: func(p quota.Params) int64 {
+				others := p.Instances - 1
+				if p.Options["cold"] == coldZero {
+					others++ // what Redis had before nobody knows of
+				}
+				return bound(p, others, false)
+			},
+		},
+		{
+			// Who cannot ask Redis for the count begins at zero.
+			Property: quota.PropertyLeak,
+			Tolerates: []quota.Fault{
+				quota.FaultRetry, quota.FaultClock, quota.FaultLimit, quota.FaultLostReply, quota.FaultOutage,
+			},
+			Formula: "L + L x instances; flush=kong, lost=drop: any; T=0: L",
+			Bound:   func(p quota.Params) int64 { return bound(p, p.Instances, p.Options["lost"] == lostDrop) },
+		},
+		family.NoFalseReject(quota.FaultLimit),
+	},
+	Open: open,
+}
+
+// bound is that of a leak if so many instances know nothing of each other. An instance that
+// forgets what it has admitted admits that again, any number of times.
+func bound(p quota.Params, others int64, forgets bool) int64 {
+	switch period, err := time.ParseDuration(p.Options["period"]); {
+	case err == nil && period == 0:
+		return 0
+	case forgets || p.Options["flush"] == flushKong:
+		return p.Offered
+	}
+	return others * p.Limit
+}
+
+func init() { family.Register(notes, meta) }
+
+// localSync is one instance.
+type localSync struct {
+	redis   redis.UniversalClient
+	clock   quota.Clock
+	windows *quota.Memo
+	prefix  string
+	period  time.Duration
+	// drops, forgets and fetches are what the options say.
+	drops, forgets, fetches bool
+	*memory
+	ring *ring // nil if every request asks Redis
+
+	asks, pushes, repeats, dropped, forgotten, most strategies.Tally
+}
+
+var (
+	_ strategies.Viewer      = (*localSync)(nil)
+	_ strategies.Provisioner = (*localSync)(nil)
+	_ strategies.Jobber      = (*localSync)(nil)
+	_ strategies.Meter       = (*localSync)(nil)
+)
+
+func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	if err := family.Load(ctx, strategies.Redis(env), script); err != nil {
+		return nil, err
+	}
+	o := env.Options
+	s := &localSync{
+		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "local-sync:",
+		period: o.Duration("period"), drops: o["lost"] == lostDrop, forgets: o["flush"] == flushKong, fetches: o["cold"] == coldFetch,
+		memory: &memory{counts: map[account]*count{}},
+	}
+	if s.period > 0 {
+		s.name = strconv.FormatUint(env.Rand.Uint64(), 36)
+		s.ring = strategies.SharedValue(env.Shared, "localsync.ring", newRing)
+		s.ring.put(env.Instance, s.memory)
+	}
+	return s, nil
+}
+
+// Take implements [strategies.Strategy].
+func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	for range 2 {
+		if err := ctx.Err(); err != nil {
+			return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
+		}
+		now := s.clock.Now()
+		w := s.windows.At(&req.Policy.Window, now)
+		key := s.key(req.Subject, req.Policy, w.Label)
+		if s.period == 0 {
+			verdict, used, err := s.run(ctx, key, w.End, charge{units: req.Units, limit: req.Policy.Limit})
+			if err != nil {
+				return s.down(ctx, req, err)
+			}
+			if verdict == over { // it is asked once more, for the window that is current by then
+				continue
+			}
+			d := quota.Decision{Admitted: verdict == added, Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
+			if !d.Admitted {
+				d.RetryAfter = w.End.Sub(now)
+			}
+			return d, nil
+		}
+		a := account{req.Policy.Name, req.Subject, w.Index}
+		d, unknown := s.decide(a, &req, key, w.End, now)
+		if unknown == nil {
+			return d, nil
+		}
+		if err := s.fetch(ctx, unknown); err != nil {
+			return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
+		}
+		now = s.clock.Now()
+		if w = s.windows.At(&req.Policy.Window, now); w.Index != a.window {
+			continue
+		}
+		if d, unknown = s.decide(a, &req, key, w.End, now); unknown == nil {
+			return d, nil
+		}
+		s.begin(unknown, 0, false, false)
+	}
+	// Our clock is behind Redis' by more than the grace, so Redis will not say.
+	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+}
+
+// down is the decision if every request asks Redis, and Redis gave no answer.
+func (s *localSync) down(ctx context.Context, req quota.Request, err error) (quota.Decision, error) {
+	if family.GaveUp(ctx, s.clock) {
+		return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
+	}
+	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+}
+
+// fetch asks Redis for the base of a count. Without Redis the count begins at zero. The error
+// is that of a caller who has given up.
+func (s *localSync) fetch(ctx context.Context, c *count) error {
+	var used int64
+	var known, blind bool
+	defer func() { s.begin(c, used, known, blind) }()
+	s.asks.Add(1)
+	verdict, used, err := s.run(ctx, c.key, c.ends, charge{limit: -1})
+	if err != nil && family.GaveUp(ctx, s.clock) {
+		return err
+	}
+	known, blind = err == nil && verdict != over, err != nil
+	return nil
+}
+
+// charge is what sync.lua is asked for; a limit of -1 is none.
+type charge struct{ units, limit, number int64 }
+
+func (s *localSync) run(ctx context.Context, key string, ends time.Time, c charge) (verdict, used int64, err error) {
+	got, err := family.Numbers(script.Run(ctx, s.redis, []string{key}, c.units, c.limit, ends.Add(grace+s.period).UnixMilli(),
+		s.name, c.number), 2)
+	if err != nil {
+		return 0, 0, err
+	}
+	return got[0], got[1], nil
+}
+
+// Jobs implements [strategies.Jobber].
+func (s *localSync) Jobs() []strategies.Job {
+	if s.period == 0 {
+		return nil
+	}
+	return []strategies.Job{{Name: jobSync, Every: s.period, Run: s.sync}}
+}
+
+// sync tells Redis what was admitted, and learns what others have told. The first error ends
+// the round.
+func (s *localSync) sync(ctx context.Context) (changed bool, err error) {
+	list := s.depart()
+	if s.forgets {
+		defer func() { s.forgotten.Add(s.forget()) }()
+	}
+	for i, p := range list {
+		verdict, used, err := s.run(ctx, p.c.key, p.c.ends, charge{p.units, -1, p.number})
+		if err != nil {
+			if s.drops {
+				s.dropped.Add(s.drop(list[i:]))
+			}
+			return changed, fmt.Errorf("push to Redis, %d of %d: %w", i+1, len(list), err)
+		}
+		s.pushes.Add(1)
+		s.land(p, used, verdict == over)
+		changed = changed || p.units > 0
+	}
+	return changed, nil
+}
+
+// key is the hash of one subject and window. Neither names of policies nor labels hold a colon.
+func (s *localSync) key(subject quota.Subject, p *quota.Policy, label string) string {
+	return s.prefix + p.Name + ":" + label + ":" + string(subject)
+}
+
+// Used implements [strategies.Viewer]: what Redis has counted, and what instances have not
+// told it yet.
+func (s *localSync) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	w := s.windows.At(&p.Window, s.clock.Now())
+	hash, err := s.redis.HGetAll(ctx, s.key(subject, p, w.Label)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read what %s has used: %w", subject, err)
+	}
+	r := quota.Reading{Tier: quota.TierRedis}
+	if text, ok := hash["used"]; ok {
+		if r.Units, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("read what %s has used: %w", subject, err)
+		}
+		r.Known = true
+	}
+	if s.ring != nil {
+		r.Units += s.ring.unsynced(account{p.Name, subject, w.Index}, hash)
+	}
+	r.Known = r.Known || r.Units > 0
+	return []quota.Reading{r}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *localSync) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	w := s.windows.At(&p.Window, s.clock.Now())
+	for _, g := range grants {
+		s.remove(account{p.Name, g.Subject, w.Index})
+	}
+	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, w.Label) },
+		func(pipe redis.Pipeliner, key string, used int64) {
+			pipe.Del(ctx, key)
+			pipe.HSet(ctx, key, "used", used)
+			pipe.PExpireAt(ctx, key, w.End.Add(grace+s.period))
+		})
+}
+
+// Measures implements [strategies.Meter]. Units are unsynced from their admission to the answer
+// of Redis to the push that has them.
+func (s *localSync) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "asked when cold", Unit: "requests", Value: s.asks.Load()},
+		{Name: "pushes", Unit: "pushes", Value: s.pushes.Load()},
+		{Name: "repeated", Unit: "pushes", Value: s.repeats.Load()},
+		{Name: "dropped", Unit: "units", Value: s.dropped.Load()},
+		{Name: "forgotten", Unit: "units", Value: s.forgotten.Load()},
+		{Name: "unsynced, most", Unit: "units", Value: s.most.Load(), Kind: strategies.MeasureMost},
+	}
+}
+
+// Close implements [strategies.Strategy]: what was admitted goes to Redis.
+func (s *localSync) Close(ctx context.Context) error {
+	_, err := s.sync(ctx)
+	if errors.Is(err, context.Canceled) {
+		return nil // what nobody waits for is not told
+	}
+	return err
+}
