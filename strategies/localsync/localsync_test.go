@@ -188,6 +188,52 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestFates: whatever becomes of each of four pushes, units that were admitted are shown while
+// they wait, and are added once when a push arrives.
+func TestFates(t *testing.T) {
+	const fates, rounds = 4, 4
+	for all := range fates * fates * fates * fates {
+		r := newRig(t)
+		r.policy.Limit = 100
+		a, b := r.open("local-sync"), r.open("local-sync")
+		left := all
+		for round := range rounds {
+			fate := left % fates
+			left /= fates
+			r.wire.at = nil
+			r.take(a, int64(1+round))
+			r.take(b, 1)
+			r.sync(b, nil)
+			r.wire.at = func(send func() error) error {
+				switch fate {
+				case 1: // fails before it arrives
+					return errLost
+				case 2: // the reply is lost
+					return errors.Join(send(), errLost)
+				case 3: // the client library repeats it
+					return errors.Join(send(), send())
+				}
+				return send()
+			}
+			want := error(nil)
+			if fate == 1 || fate == 2 {
+				want = errLost
+			}
+			r.sync(a, want)
+			if got, err := a.(*localSync).Used(t.Context(), "u", r.policy); err != nil || got[0].Units != []int64{2, 5, 9, 14}[round] {
+				t.Fatalf("fates %o, round %d: shown is %+v (%v)", all, round, got, err)
+			}
+		}
+		r.wire.at = nil
+		r.sync(a, nil) // sends again
+		r.sync(a, nil)
+		r.counted(a, 14, 14)
+		if t.Failed() {
+			t.Fatalf("fates %o", all)
+		}
+	}
+}
+
 // TestFlush: what is admitted during a push goes with the next one, or is forgotten.
 func TestFlush(t *testing.T) {
 	for flush, want := range map[string]int64{"keep": 5, "kong": 3} {
@@ -231,18 +277,24 @@ func TestCold(t *testing.T) {
 }
 
 // TestHears: a round tells an instance what others have told Redis, also if it has nothing to
-// tell.
+// tell itself.
 func TestHears(t *testing.T) {
-	r := newRig(t)
-	a, b := r.open("local-sync"), r.open("local-sync")
-	r.take(a, 1)
-	r.take(b, 5)
-	r.sync(b, nil)
-	r.sync(a, nil)
-	if d := r.take(a, 1); d.Admitted || d.RetryAfter <= 0 || d.RetryAfter > time.Hour || d.Tier != quota.TierProcess {
-		t.Errorf("6 of 5 units are used, and the next one gets %+v", d)
+	for _, tells := range []bool{true, false} {
+		r := newRig(t)
+		a, b := r.open("local-sync"), r.open("local-sync")
+		r.take(a, 1)
+		r.take(b, 4)
+		if !tells {
+			r.sync(a, nil)
+			r.take(a, 5) // is rejected
+		}
+		r.sync(b, nil)
+		r.sync(a, nil)
+		if d := r.take(a, 1); d.Admitted || d.RetryAfter <= 0 || d.RetryAfter > time.Hour || d.Tier != quota.TierProcess {
+			t.Errorf("all units are used, and the next one gets %+v", d)
+		}
+		r.counted(a, 5, 5)
 	}
-	r.counted(a, 6, 6)
 }
 
 // TestWithoutRedis: who cannot ask begins at zero and says so, until Redis is there again.
@@ -332,7 +384,8 @@ func TestClose(t *testing.T) {
 }
 
 // TestExplore: instances leak, and break no clause, in any order of commands and rounds and if a
-// reply is lost. Only a crash loses units.
+// caller's command fails. Only a crash, and flush=kong, lose units. Searches let no command of a
+// job fail: see TestFates.
 func TestExplore(t *testing.T) {
 	search := func(options string, c explore.Config) *explore.Result {
 		t.Helper()
@@ -348,16 +401,20 @@ func TestExplore(t *testing.T) {
 	}
 	counts := []explore.Property{explore.Guarantee, explore.FalseReject, explore.Drift, explore.Negative, explore.TTL, explore.Stuck}
 	for _, c := range []struct {
-		options string
-		fault   quota.Fault
-		want    explore.Property
+		options   string
+		instances int
+		rounds    int
+		fault     quota.Fault
+		want      explore.Property
 	}{
-		{"", quota.FaultLostReply, ""}, {"", quota.FaultRetry, ""}, {"", quota.FaultCrash, explore.Drift},
-		{":lost=drop", quota.FaultLostReply, ""}, {":lost=drop", quota.FaultOutage, explore.Drift},
+		{"", 2, 2, quota.FaultLostReply, ""}, {"", 1, 2, quota.FaultOutage, ""}, {"", 2, 1, quota.FaultCrash, explore.Drift},
+		{":lost=drop,cold=zero", 2, 1, quota.FaultLostReply, ""}, {":flush=kong", 1, 1, quota.FaultLostReply, explore.Drift},
 	} {
-		r := search(c.options, explore.Config{Faults: []quota.Fault{c.fault}, JobRounds: 2, Properties: counts})
+		r := search(c.options, explore.Config{
+			Instances: c.instances, Limit: 2, Faults: []quota.Fault{c.fault}, JobRounds: c.rounds, Properties: counts, Asks: -1,
+		})
 		if c.want == "" && (len(r.Findings) > 0 || r.Capped != "") || c.want != "" && r.Found(c.want) == nil {
-			t.Errorf("%s with %s: %+v", c.options, c.fault, r.Findings)
+			t.Errorf("%s with %s: %+v %s", c.options, c.fault, r.Findings, r.Capped)
 		}
 	}
 	leak := explore.Config{Properties: []explore.Property{explore.Leak}}
