@@ -48,14 +48,14 @@ type memory struct {
 	number int64 // of the last push
 }
 
-// decide decides on a request. If Redis has to be asked for the base first, it returns the
+// decide decides on a request in the window with the label. If Redis has to be asked for the base first, it returns the
 // count, which stays until [memory.begin].
-func (s *localSync) decide(a account, req *quota.Request, key string, ends, now time.Time) (quota.Decision, *count) {
+func (s *localSync) decide(a account, req *quota.Request, label string, ends, now time.Time) (quota.Decision, *count) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.counts[a]
 	if c == nil {
-		c = &count{key: key, ends: ends, begun: !s.fetches}
+		c = &count{key: s.key(a.subject, req.Policy, label), ends: ends, begun: !s.fetches}
 		s.counts[a] = c
 	}
 	if !c.begun {

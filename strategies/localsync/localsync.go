@@ -74,7 +74,7 @@ var meta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
-			Formula: "L x instances; cold=zero: + L; flush=kong: any; T=0: L",
+			Formula: "L x instances; cold=zero + L; flush=kong any; period=0s L",
 			Bound: func(p quota.Params) int64 {
 				others := p.Instances - 1
 				if p.Options["cold"] == coldZero {
@@ -89,7 +89,7 @@ var meta = strategies.Meta{
 			Tolerates: []quota.Fault{
 				quota.FaultRetry, quota.FaultClock, quota.FaultLimit, quota.FaultLostReply, quota.FaultOutage,
 			},
-			Formula: "L + L x instances; flush=kong, lost=drop: any; T=0: L",
+			Formula: "L + L x instances; flush=kong, lost=drop any; period=0s L",
 			Bound:   func(p quota.Params) int64 { return bound(p, p.Instances, p.Options["lost"] == lostDrop) },
 		},
 		family.NoFalseReject(quota.FaultLimit),
@@ -159,8 +159,8 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 		}
 		now := s.clock.Now()
 		w := s.windows.At(&req.Policy.Window, now)
-		key := s.key(req.Subject, req.Policy, w.Label)
 		if s.period == 0 {
+			key := s.key(req.Subject, req.Policy, w.Label)
 			verdict, used, err := s.run(ctx, key, w.End, charge{units: req.Units, limit: req.Policy.Limit})
 			if err != nil {
 				return s.down(ctx, req, err)
@@ -175,7 +175,7 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 			return d, nil
 		}
 		a := account{req.Policy.Name, req.Subject, w.Index}
-		d, unknown := s.decide(a, &req, key, w.End, now)
+		d, unknown := s.decide(a, &req, w.Label, w.End, now)
 		if unknown == nil {
 			return d, nil
 		}
@@ -186,7 +186,7 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 		if w = s.windows.At(&req.Policy.Window, now); w.Index != a.window {
 			continue
 		}
-		if d, unknown = s.decide(a, &req, key, w.End, now); unknown == nil {
+		if d, unknown = s.decide(a, &req, w.Label, w.End, now); unknown == nil {
 			return d, nil
 		}
 		s.begin(unknown, 0, false, false)

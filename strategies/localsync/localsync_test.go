@@ -371,6 +371,20 @@ func TestEveryRequestAsks(t *testing.T) {
 	r.counted(ours[0], 20, 20)
 }
 
+// TestAllocatesNothing: a request that asks nobody allocates no memory.
+func TestAllocatesNothing(t *testing.T) {
+	r := newRig(t)
+	s := r.open("local-sync")
+	req := quota.Request{Subject: "u", Policy: r.policy, Units: 1}
+	if n := testing.AllocsPerRun(20, func() {
+		if _, err := s.Take(t.Context(), req); err != nil {
+			t.Error(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestClose: what is left goes to Redis.
 func TestClose(t *testing.T) {
 	r := newRig(t)
