@@ -146,8 +146,8 @@ func runJob(ctx context.Context, a *Actor) {
 		}
 		// What fell due while the round took its time is not made up for: a job
 		// slower than its period would never be idle.
-		for !st.due.IsZero() && !st.due.After(a.s.Now()) {
-			st.due = st.due.Add(st.job.Every)
+		if late := a.s.Now().Sub(st.due); !st.due.IsZero() && late >= 0 {
+			st.due = st.due.Add((late/st.job.Every + 1) * st.job.Every)
 		}
 		_ = a.park(&Op{Kind: Idle, Until: st.due}) // an idle job cannot be failed
 		if a.dying {
