@@ -74,7 +74,7 @@ var meta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
-			Formula: "L x instances; cold=zero + L; flush=kong any; period=0s L",
+			Formula: "L x instances; cold=zero: + L; kong: any; period=0s: L",
 			Bound: func(p quota.Params) int64 {
 				others := p.Instances - 1
 				if p.Options["cold"] == coldZero {
@@ -89,7 +89,7 @@ var meta = strategies.Meta{
 			Tolerates: []quota.Fault{
 				quota.FaultRetry, quota.FaultClock, quota.FaultLimit, quota.FaultLostReply, quota.FaultOutage,
 			},
-			Formula: "L + L x instances; flush=kong, lost=drop any; period=0s L",
+			Formula: "L + L x instances; kong or drop: any; period=0s: L",
 			Bound:   func(p quota.Params) int64 { return bound(p, p.Instances, p.Options["lost"] == lostDrop) },
 		},
 		family.NoFalseReject(quota.FaultLimit),
@@ -181,10 +181,6 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 		}
 		if err := s.fetch(ctx, unknown); err != nil {
 			return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
-		}
-		now = s.clock.Now()
-		if w = s.windows.At(&req.Policy.Window, now); w.Index != a.window {
-			continue
 		}
 		if d, unknown = s.decide(a, &req, w.Label, w.End, now); unknown == nil {
 			return d, nil

@@ -351,6 +351,23 @@ func TestMemoryIsBounded(t *testing.T) {
 	r.counted(s, 5, 5)
 }
 
+// TestWindowEndsMeanwhile: a request that asks for the count is decided in the window that it
+// began in, however long the answer takes.
+func TestWindowEndsMeanwhile(t *testing.T) {
+	r := newRig(t)
+	s := r.open("local-sync")
+	r.wire.at = func(send func() error) error {
+		r.clock.ahead += time.Hour
+		return send()
+	}
+	if d := r.take(s, 2); !d.Admitted || d.Degraded || d.Remaining != 3 {
+		t.Errorf("%+v", d)
+	}
+	r.counted(s, 0, 0)
+	r.clock.ahead = 0
+	r.counted(s, 0, 2)
+}
+
 // TestEveryRequestAsks: with a period of 0 the answers are those of incr-expire-atomic.
 func TestEveryRequestAsks(t *testing.T) {
 	r := newRig(t)
