@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
@@ -76,12 +75,7 @@ func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	policy, instances := o.Policy, o.Instances
-	if policy.Limit == 0 {
-		if policy, err = explore.ExamplePolicy(sel.Meta); err != nil {
-			return cfg, err
-		}
-	}
+	policy, instances := o.served, o.Instances
 	if instances == 0 {
 		instances = 2
 		if len(sel.Needs) == 0 {
