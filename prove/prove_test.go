@@ -191,7 +191,7 @@ func narrowLimiter(t *testing.T, only string) (*strategies.Meta, prove.Options) 
 	})
 	single := m.Serves
 	m.Serves = func(q *quota.Policy) error { return errors.Join(single(q), serves(q)) }
-	o := prove.Options{Days: 4, Budget: time.Second}
+	o := prove.Options{Days: 1, Budget: time.Second}
 	switch known {
 	case "registered":
 		quota.RegisterPolicy(p)

@@ -105,7 +105,8 @@ func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
 		return cfg, nil
 	}
 	cfg.Load = harness.OpenAt(mostRequests / 4 / duration.Seconds())
-	rushes := min(max(int(mostRequests/(rushWindows*perWindow)), 2), mostRushes)
+	// No two begin in the same hour.
+	rushes := min(max(int(mostRequests/(rushWindows*perWindow)), 2), mostRushes, int(duration.Hours())-1)
 	each := duration / time.Duration(rushes+1)
 	for i := range rushes {
 		// Windows begin at whole hours, and a rush crosses their ends.
