@@ -144,13 +144,7 @@ func (s *combine) send(ctx context.Context, q *queue, req quota.Request) {
 	batch, number := s.depart(q)
 	var r *reply
 	err := errEnded
-	defer func() {
-		if err != nil {
-			s.lost.Add(1)
-			s.lostCallers.Add(int64(len(batch)))
-		}
-		s.arrive(q, batch, r, err)
-	}()
+	defer func() { s.arrive(q, batch, r, err) }()
 	ctx, cancel := s.shared(ctx, batch)
 	defer cancel()
 	if r, err = s.ask(ctx, batch, number, req); err != nil {
@@ -188,11 +182,8 @@ func (s *combine) ask(ctx context.Context, batch []*caller, number int64, req qu
 		if answer == late {
 			continue
 		}
-		r := &reply{limit: batch[0].limit, left: w.End.Sub(now)}
-		if r.numbers, err = parse(answer, len(batch)); err != nil {
-			return nil, err
-		}
-		return r, nil
+		numbers, err := parse(answer, len(batch))
+		return &reply{numbers, batch[0].limit, w.End.Sub(now)}, err
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
 	return &reply{}, nil

@@ -20,12 +20,9 @@ import (
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/strategytest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
-
-func TestConformance(t *testing.T) { strategytest.Run(t, &meta) }
 
 // wire is a hook that counts calls of the script, from 1, and does with them what at says.
 type wire struct {

@@ -129,6 +129,10 @@ func (s *combine) depart(q *queue) (batch []*caller, number int64) {
 
 // arrive tells the callers of a batch what has become of it, and has the next ones ask.
 func (s *combine) arrive(q *queue, batch []*caller, r *reply, err error) {
+	if err != nil {
+		s.lost.Add(1)
+		s.lostCallers.Add(int64(len(batch)))
+	}
 	s.mu.Lock()
 	for i, c := range batch {
 		if c.state, c.err = answered, err; err == nil {
