@@ -317,7 +317,7 @@ func TestCallerLeaves(t *testing.T) {
 			}
 			return send()
 		}
-		_, release := r.hold()
+		first, release := r.hold()
 		ctx, cancel := context.WithCancel(t.Context())
 		waits := []<-chan answer{r.ask(ctx, 1), r.ask(ctx, 1)} // the first of them would send next
 		late, endLate := context.WithCancel(t.Context())
@@ -330,6 +330,7 @@ func TestCallerLeaves(t *testing.T) {
 			}
 		}
 		release()
+		<-first
 		r.until(func() bool { return r.wire.calls.Load() == 2 })
 		endLate()
 		if a := <-leaves; !errors.Is(a.err, context.Canceled) {
@@ -385,10 +386,11 @@ func TestTurnPassesOn(t *testing.T) {
 	onBoth(t, lostError, func(r *rig) {
 		r.clock = deaf{}
 		ctx, cancel := context.WithCancel(t.Context())
-		_, release := r.hold()
+		first, release := r.hold()
 		gone, next := r.ask(ctx, 5), r.ask(t.Context(), 1)
 		cancel()
 		release()
+		<-first
 		if a := <-gone; !errors.Is(a.err, context.Canceled) {
 			t.Errorf("who has given up gets %+v", a)
 		}
@@ -410,9 +412,10 @@ func TestSenderPanics(t *testing.T) {
 			}
 			return send()
 		}
-		_, release := r.hold()
+		first, release := r.hold()
 		sends, rides := r.ask(t.Context(), 1), r.ask(t.Context(), 1)
 		release()
+		<-first
 		r.until(func() bool { return r.wire.calls.Load() == 2 })
 		next := r.ask(t.Context(), 1)
 		close(second)
