@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -368,6 +369,45 @@ func TestSenderLeaves(t *testing.T) {
 		if a := <-rides; a.err != nil || !a.Admitted {
 			t.Errorf("the other one got %+v", a)
 		}
+	})
+}
+
+// TestManyGiveUp: many callers at once, a third of whom may give up at any moment. All return,
+// and what is used is what was admitted, and at most what those asked for who got an error.
+func TestManyGiveUp(t *testing.T) {
+	onBoth(t, lostError, func(r *rig) {
+		r.policy.Limit = 500
+		var admitted, unknown atomic.Int64
+		var wg sync.WaitGroup
+		for w := range 12 {
+			wg.Go(func() {
+				for i := range 40 {
+					ctx, cancel := context.WithCancel(t.Context())
+					units := int64(1 + (w+i)%3)
+					if (w+i)%3 == 0 {
+						go cancel()
+					}
+					d, err := r.Take(ctx, quota.Request{ID: uint64(100*w + i), Subject: "u1", Policy: r.policy, Units: units})
+					switch cancel(); {
+					case err != nil && !errors.Is(err, context.Canceled):
+						t.Error(err)
+					case err != nil:
+						unknown.Add(units)
+					case d.Admitted:
+						admitted.Add(units)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		got, err := r.Used(t.Context(), "u1", r.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, least, most := got[0].Units, admitted.Load(), admitted.Load()+unknown.Load(); n < least || n > most || n > 500 {
+			t.Errorf("%d units are used, want %d to %d and at most 500", n, least, most)
+		}
+		r.atRest()
 	})
 }
 
