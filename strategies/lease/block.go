@@ -68,7 +68,7 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 	}
 	p := plan{h: h, window: span.Index, ends: span.End}
 	switch {
-	case h.window == span.Index && h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid:
+	case h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid:
 		h.left -= req.Units
 		h.busy = true
 		p.spent, p.remaining = true, h.left+h.rest

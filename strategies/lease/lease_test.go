@@ -43,8 +43,9 @@ type bed struct {
 	late bool
 	// twice has a client library send each script again.
 	twice bool
-	// tick is called once, after the clock was read or a script was carried out.
-	tick, done func()
+	// Each is called once: after the clock was read, after a script was carried out, and
+	// when a caller waits.
+	tick, done, waits func()
 }
 
 func newBed(t *testing.T) *bed {
@@ -88,7 +89,9 @@ func once(f *func()) {
 func (b *bed) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessPipelineHook implements [redis.Hook].
-func (b *bed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (b *bed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
 
 // ProcessHook implements [redis.Hook].
 func (b *bed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -273,9 +276,14 @@ func TestEndsWithWindow(t *testing.T) {
 	}
 	b.takes(s, p, 31)
 	b.pass(time.Hour)
-	b.want("admitted in the next window", b.takes(s, p, 40), 30)
-	b.pass(time.Hour)
 	before := b.commands
+	b.want("admitted in the next window", b.takes(s, p, 40), 30)
+	b.want("commands for that", int64(b.commands-before), 1+10)
+	b.pass(time.Hour - 1)
+	b.tick = func() { b.pass(1 + grace) } // a request that comes too late is asked once more
+	b.want("admitted in the third window", b.takes(s, p, 40), 30)
+	b.pass(time.Hour)
+	before = b.commands
 	if b.round(s); len(s.held)+len(s.owed) > 0 || b.commands > before {
 		t.Errorf("%d subjects and %d debts are kept after their window, and %d commands were sent", len(s.held), len(s.owed), b.commands-before)
 	}
@@ -300,6 +308,14 @@ func TestGivesBackOnce(t *testing.T) {
 		t.Errorf("changed %t, %d used, want 4: a block was given back more than once", changed, b.used())
 	}
 	b.twice = false
+	b.takes(s, p, 1)
+	b.fail, b.late = errors.New("gone"), false
+	if _, err := s.giveBack(t.Context()); err == nil || b.used() != 14 {
+		t.Errorf("error %v, %d used, want 14: a block was given back without Redis", err, b.used())
+	}
+	b.fail = nil
+	b.round(s)
+	b.want("used when Redis is back", b.used(), 5)
 	if b.round(s) || len(s.held)+len(s.owed) > 0 {
 		t.Errorf("held %v, owed %v", s.held, s.owed)
 	}
@@ -308,7 +324,7 @@ func TestGivesBackOnce(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b.want("used after Close", b.used(), 9)
+		b.want("used after Close", b.used(), 10)
 	}
 }
 
@@ -415,6 +431,79 @@ func TestDown(t *testing.T) {
 	}
 }
 
+// TestGivesUp: a caller that has given up gets no decision, whether a block is held or not.
+func TestGivesUp(t *testing.T) {
+	b := newBed(t)
+	s, p := b.open("down=open", 1), limitOf(100)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.done = cancel
+	b.fail, b.late = context.Canceled, true
+	for i := range 2 {
+		d, err := s.Take(ctx, quota.Request{Subject: "s", Policy: p, Units: 1})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("call %d: %+v, %v", i, d, err)
+		}
+		b.fail = nil
+		b.takes(s, p, 2)
+	}
+}
+
+// heard is an event that says when somebody waits for it.
+type heard struct {
+	quota.Event
+	waits func()
+}
+
+func (h heard) Wait(ctx context.Context) error {
+	h.waits()
+	return h.Event.Wait(ctx)
+}
+
+// NewEvent implements [quota.Clock].
+func (b *bed) NewEvent() quota.Event { return heard{b.Wall.NewEvent(), func() { once(&b.waits) }} }
+
+// TestTurn: who comes while a block is drawn waits for it, and asks Redis by itself if there
+// are too few units for blocks.
+func TestTurn(t *testing.T) {
+	for limit, commands := range map[int64]int64{100: 1, 3: 3} {
+		b := newBed(t)
+		s, p := b.open("", 2), limitOf(limit)
+		if limit == 3 {
+			b.takes(s, p, 1)
+		}
+		second := make(chan int64)
+		b.done = func() {
+			waits := make(chan struct{})
+			b.waits = func() { close(waits) }
+			went := make(chan struct{})
+			go func() {
+				n := b.takes(s, p, 1)
+				close(went)
+				second <- n
+			}()
+			select {
+			case <-waits:
+			case <-went:
+			}
+		}
+		b.want("admitted", b.takes(s, p, 1)+<-second, 2)
+		b.want(fmt.Sprintf("commands with a limit of %d", limit), int64(b.commands), commands)
+	}
+}
+
+// TestJob: blocks are looked at twice in their time to live, and within the margin if Redis
+// frees them.
+func TestJob(t *testing.T) {
+	for options, every := range map[string]time.Duration{
+		"": 5 * time.Second, "ttl=40s": 20 * time.Second, "expired=free": 500 * time.Millisecond, "expired=free,margin=4s": 2 * time.Second,
+	} {
+		j := newBed(t).open(options, 1).Jobs()
+		if len(j) != 1 || j[0].Every != every || j[0].Singleton {
+			t.Errorf("%s: %+v, want a round every %v on each instance", options, j, every)
+		}
+	}
+}
+
 // TestInDoubt: after an error nobody knows whether Redis has taken back what was left of a
 // block. It is not spent, and goes back once.
 func TestInDoubt(t *testing.T) {
@@ -427,8 +516,13 @@ func TestInDoubt(t *testing.T) {
 			t.Errorf("%+v without Redis", d)
 		}
 		b.fail = nil
-		b.round(s)
-		want := int64(4)
+		if d := b.take(s, p, 1); !d.Admitted || d.Tier != quota.TierRedis {
+			t.Errorf("%+v, want a new block", d)
+		}
+		for range 2 {
+			b.round(s)
+		}
+		want := int64(5)
 		if late {
 			want += 10 // the request and its block were charged, and nobody heard of it
 		}
