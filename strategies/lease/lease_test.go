@@ -280,8 +280,10 @@ func TestEndsWithWindow(t *testing.T) {
 	b.want("admitted in the next window", b.takes(s, p, 40), 30)
 	b.want("commands for that", int64(b.commands-before), 1+10)
 	b.pass(time.Hour - 1)
-	b.tick = func() { b.pass(1 + grace) } // a request that comes too late is asked once more
-	b.want("admitted in the third window", b.takes(s, p, 40), 30)
+	b.tick = func() { b.pass(1 + grace) }
+	if d := b.take(s, p, 1); !d.Admitted {
+		t.Errorf("%+v: a request that came too late was not asked once more", d)
+	}
 	b.pass(time.Hour)
 	before = b.commands
 	if b.round(s); len(s.held)+len(s.owed) > 0 || b.commands > before {
@@ -434,7 +436,7 @@ func TestDown(t *testing.T) {
 // TestGivesUp: a caller that has given up gets no decision, whether a block is held or not.
 func TestGivesUp(t *testing.T) {
 	b := newBed(t)
-	s, p := b.open("down=open", 1), limitOf(100)
+	s, p := b.open("down=open", 1), limitOf(1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.done = cancel
 	b.fail, b.late = context.Canceled, true
@@ -471,10 +473,10 @@ func TestTurn(t *testing.T) {
 		if limit == 3 {
 			b.takes(s, p, 1)
 		}
-		second := make(chan int64)
+		second, waited := make(chan int64), false
 		b.done = func() {
 			waits := make(chan struct{})
-			b.waits = func() { close(waits) }
+			b.waits = func() { waited = true; close(waits) }
 			went := make(chan struct{})
 			go func() {
 				n := b.takes(s, p, 1)
@@ -488,6 +490,9 @@ func TestTurn(t *testing.T) {
 		}
 		b.want("admitted", b.takes(s, p, 1)+<-second, 2)
 		b.want(fmt.Sprintf("commands with a limit of %d", limit), int64(b.commands), commands)
+		if waited != (commands == 1) {
+			t.Errorf("with a limit of %d the second caller waited: %t", limit, waited)
+		}
 	}
 }
 
@@ -552,6 +557,9 @@ func TestStranded(t *testing.T) {
 	if r, err := other.Used(t.Context(), "s", p); err != nil || r[0].Units != 6 {
 		t.Errorf("readings %+v, %v; want the 6 units that callers hold", r, err)
 	}
+	a := account{"p", "s"}
+	b.want("held by others than the first", s.ring.held(s.self, a, p.Window.At(b.now).Index), 0)
+	b.want("held by others than the second", s.ring.held(other.self, a, p.Window.At(b.now).Index), 4)
 	b.takes(s, p, 4)
 	b.takes(other, p, 1)
 	b.want("false rejects when nothing is held", other.falseRejects.Load(), 2)
