@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -11,6 +12,7 @@ import (
 // TestSchedules: callers that share an instance, and instances that share a limit, never
 // admit more together, also if callers end in the middle of a draw; and nobody waits for ever.
 func TestSchedules(t *testing.T) {
+	testenv.Sequential(t)
 	sel, err := strategies.Parse("lease")
 	if err != nil {
 		t.Fatal(err)
