@@ -10,6 +10,7 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/combine"
 	_ "github.com/quotabench/quotabench/strategies/consensus"
 	_ "github.com/quotabench/quotabench/strategies/edge"
+	_ "github.com/quotabench/quotabench/strategies/lease"
 	_ "github.com/quotabench/quotabench/strategies/postgres"
 	_ "github.com/quotabench/quotabench/strategies/replicated"
 	_ "github.com/quotabench/quotabench/strategies/reserve"

@@ -1,0 +1,150 @@
+package lease
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// account is whose units a block has.
+type account struct {
+	policy  string
+	subject quota.Subject
+}
+
+// block is units that Redis counts as used, and that this instance may still spend. Number 0
+// is none.
+type block struct {
+	number, left int64
+	limit        int64     // under which it was drawn
+	rest         int64     // units that Redis had left after the draw
+	sent         time.Time // when the request for it was sent
+}
+
+// holding is what an instance has of an account in one window.
+type holding struct {
+	block
+	window int64
+	ends   time.Time
+	key    string
+	// scarce is set if Redis has too few units left for a block.
+	scarce bool
+	// busy is set by a caller that needed no new block, until the next round of the job.
+	busy bool
+	// turn is that of the caller who draws a block, for which others wait; nil if nobody does.
+	turn quota.Event
+}
+
+// plan is what a request does: it was spent from a block, waits for a turn, or asks Redis.
+type plan struct {
+	spent     bool
+	remaining int64
+	turn      quota.Event
+
+	h      *holding
+	window int64
+	ends   time.Time
+	sent   time.Time
+	key    string
+	// draws is set if the caller draws a block, and old is the one that is settled with that.
+	draws bool
+	old   block
+}
+
+// plan spends a request from the block, or says what else there is to do.
+func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited bool) plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := account{req.Policy.Name, req.Subject}
+	h := s.held[a]
+	if h == nil {
+		h = &holding{}
+		s.held[a] = h
+	}
+	if h.turn == nil && (h.window != span.Index || !h.ends.Equal(span.End)) { // a block ends with its window
+		*h = holding{window: span.Index, ends: span.End}
+	}
+	p := plan{h: h, window: span.Index, ends: span.End}
+	switch {
+	case h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid:
+		h.left -= req.Units
+		h.busy = true
+		p.spent, p.remaining = true, h.left+h.rest
+	case h.turn != nil && !waited:
+		p.turn = h.turn
+	case h.turn != nil || h.scarce:
+		h.busy = true
+	default:
+		h.turn = s.clock.NewEvent()
+		p.draws, p.old = true, h.block
+		h.block = block{}
+	}
+	return p
+}
+
+// answered takes in what a request to Redis has led to. After an error nobody knows whether the
+// old block was settled: it is not spent any more, and is settled again by its number.
+func (s *lease) answered(p plan, limit int64, r reply, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := p.h
+	if err != nil && p.old.number > 0 {
+		s.owed = append(s.owed, debt{key: p.key, number: p.old.number, unused: p.old.left, ends: p.ends})
+	}
+	if err == nil && h.window == p.window {
+		h.scarce = s.part(r.left) < least
+	}
+	if !p.draws {
+		return
+	}
+	if r.number > 0 {
+		h.block = block{number: r.number, left: r.units, limit: limit, rest: r.left, sent: p.sent}
+		h.key, h.scarce = p.key, false
+	}
+	h.turn.Set()
+	h.turn = nil
+}
+
+// part is the largest block that may be drawn if so many units are left.
+func (s *lease) part(left int64) int64 {
+	return min(s.block, int64(math.Floor(float64(left)*s.share/float64(s.instances))))
+}
+
+// holds is how many units the instance holds.
+func (s *lease) holds(a account, window int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.held[a]; h != nil && h.window == window {
+		return h.left
+	}
+	return 0
+}
+
+// peers lets the instances of one process ask each other what they hold. No decision depends
+// on that: it is for what is reported.
+type peers struct {
+	mu sync.Mutex
+	of map[int]func(account, int64) int64
+}
+
+func newPeers() *peers { return &peers{of: map[int]func(account, int64) int64{}} }
+
+func (p *peers) put(instance int, holds func(account, int64) int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.of[instance] = holds
+}
+
+// held is what all instances but one hold; -1 leaves out none.
+func (p *peers) held(without int, a account, window int64) (units int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, holds := range p.of {
+		if i != without {
+			units += holds(a, window)
+		}
+	}
+	return units
+}

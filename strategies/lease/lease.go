@@ -1,0 +1,308 @@
+// Package lease holds the strategy "lease": an instance of the application draws a block
+// of units from Redis and spends it in its own memory.
+//
+// Redis counts a block as used when it is drawn, so what all instances admit is never more
+// than what Redis has counted. What is not spent goes back by the number of the block, once.
+// A window has one hash in Redis, and one script changes it.
+package lease
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
+)
+
+//go:embed notes.md
+var notes string
+
+//go:embed lease.lua
+var source string
+
+var script = redis.NewScript(source)
+
+// What lease.lua answers first, if it is not a plain rejection.
+const (
+	admitted int64 = 1
+	over     int64 = -1
+)
+
+const (
+	expiredFree = "free"
+	downOpen    = "open"
+	// grace is how long a window's hash outlives the window, by Redis' clock.
+	grace = 5 * time.Second
+	// least is the smallest block that is drawn, in units: below it every request asks Redis.
+	least = 2
+)
+
+var meta = strategies.Meta{
+	Name:   "lease",
+	Doc:    "an instance draws a block of units from Redis, and spends it in its own memory until a deadline",
+	Form:   strategies.Frontier,
+	Needs:  []strategies.Need{strategies.NeedRedis},
+	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+	Counts: quota.CountsAdmitted,
+	Options: []quota.Option{
+		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000", Doc: "most `units` of a block; 1: every request asks Redis"},
+		{
+			Name: "share", Type: "float", Default: "1", Min: "0", Max: "1",
+			Doc: "most of a block, as a `share` of the units left divided by the instances",
+		},
+		{Name: "ttl", Type: "duration", Default: "10s", Min: "10ms", Doc: "`time` from a draw to the deadline of its block"},
+		{Name: "margin", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` before the deadline at which spending ends; less than ttl"},
+		{
+			Name: "expired", Default: "spent", Values: []string{"spent", expiredFree},
+			Doc: "a block that nobody has settled by its deadline stays counted (spent), or all of its units are free (free)",
+		},
+		{
+			Name: "down", Default: "closed", Values: []string{"closed", downOpen},
+			Doc: "without Redis and without a block, requests are rejected (closed) or admitted (open)",
+		},
+	},
+	Check: func(o quota.Options) error {
+		if ttl, margin := o.Duration("ttl"), o.Duration("margin"); margin >= ttl {
+			return fmt.Errorf("a margin of %v leaves nothing of a ttl of %v: give a smaller one", margin, ttl)
+		}
+		return nil
+	},
+	Guarantee: []quota.Clause{
+		{
+			Property: quota.PropertyLeak,
+			Tolerates: []quota.Fault{
+				quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit,
+			},
+			Formula: "L; expired=free or down=open: any",
+			Bound: func(p quota.Params) int64 {
+				if p.Options["expired"] == expiredFree || p.Options["down"] == downOpen {
+					return p.Offered
+				}
+				return 0
+			},
+		},
+		{
+			// No parameter of a bound tells how long a process stood still.
+			Property: quota.PropertyLeak, Formula: "L while pause + skew < margin",
+			Bound: func(p quota.Params) int64 {
+				if p.Options["expired"] == expiredFree && p.Skew >= p.Options.Duration("margin") {
+					return p.Offered
+				}
+				return 0
+			},
+		},
+		// What other instances hold is not there for a request, for as long as they hold it.
+		quota.MayReject(quota.Faults()...),
+	},
+	Open: open,
+}
+
+func init() { family.Register(notes, meta) }
+
+// lease is one instance.
+type lease struct {
+	redis     redis.UniversalClient
+	clock     quota.Clock
+	windows   *quota.Memo
+	prefix    string
+	name      string // tells its blocks from those of others
+	self      int
+	peers     *peers
+	instances int64
+	block     int64
+	share     float64
+	ttl       time.Duration
+	// valid is how long a block is spent, from the moment at which the request for it was sent.
+	valid, every       time.Duration
+	free, admitsIfDown bool
+
+	// mu is never held across anything that waits, so a scheduler need not know.
+	mu   sync.Mutex
+	held map[account]*holding
+	owed []debt
+
+	blocks, drawn, returned, falseRejects, stranded, strandedMost strategies.Tally
+}
+
+var (
+	_ strategies.Viewer      = (*lease)(nil)
+	_ strategies.Provisioner = (*lease)(nil)
+	_ strategies.Jobber      = (*lease)(nil)
+	_ strategies.Meter       = (*lease)(nil)
+)
+
+func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	if err := family.Load(ctx, strategies.Redis(env), script); err != nil {
+		return nil, err
+	}
+	o := env.Options
+	s := &lease{
+		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
+		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
+		peers: strategies.SharedValue(env.Shared, "lease.peers", newPeers),
+		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
+		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, admitsIfDown: o["down"] == downOpen,
+		held: map[account]*holding{},
+	}
+	if s.free { // a block is settled within the margin
+		s.every = min(s.every, max(o.Duration("margin")/2, time.Millisecond))
+	}
+	s.peers.put(s.self, s.holds)
+	return s, nil
+}
+
+// Take implements [strategies.Strategy].
+func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	waited := false
+	for asked := 0; asked < 2; {
+		if err := ctx.Err(); err != nil {
+			return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
+		}
+		now := s.clock.Now()
+		w := s.windows.At(&req.Policy.Window, now)
+		p := s.plan(req, &w.Span, now, waited)
+		switch {
+		case p.spent:
+			return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: p.remaining}, nil
+		case p.turn != nil:
+			waited = true
+			if err := p.turn.Wait(ctx); err != nil {
+				return quota.Decision{}, fmt.Errorf("wait for a block of %s: %w", req.Subject, err)
+			}
+			continue
+		}
+		p.sent, p.key = now, s.key(req.Subject, req.Policy, w.Label)
+		r, err := s.ask(ctx, req, p)
+		if err != nil {
+			return s.down(ctx, req, err)
+		}
+		if r.verdict == over { // it is asked once more, for the window that is current by then
+			asked++
+			continue
+		}
+		d := quota.Decision{Admitted: r.verdict == admitted, Tier: quota.TierRedis, Remaining: max(0, r.left+r.units)}
+		if !d.Admitted {
+			d.RetryAfter = w.End.Sub(now)
+			s.rejected(req, w.Index, r.left)
+		}
+		return d, nil
+	}
+	// Our clock is behind Redis' by more than the grace, so Redis will not say.
+	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+}
+
+// down is the decision if Redis gave none.
+func (s *lease) down(ctx context.Context, req quota.Request, err error) (quota.Decision, error) {
+	if family.GaveUp(ctx, s.clock) {
+		return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
+	}
+	return quota.Decision{Admitted: s.admitsIfDown, Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+}
+
+// rejected counts what others hold if a request would have been admitted with it. left are
+// the units that Redis had left.
+func (s *lease) rejected(req quota.Request, window, left int64) {
+	elsewhere := s.peers.held(s.self, account{req.Policy.Name, req.Subject}, window)
+	if elsewhere == 0 || left+elsewhere < req.Units {
+		return
+	}
+	s.falseRejects.Add(1)
+	s.stranded.Add(elsewhere)
+	for most := s.strandedMost.Load(); elsewhere > most && !s.strandedMost.CompareAndSwap(most, elsewhere); {
+		most = s.strandedMost.Load()
+	}
+}
+
+// errEnded is what became of a request to Redis whose caller ends within it.
+var errEnded = errors.New("the caller ended before Redis had answered")
+
+// ask charges a request in Redis, with a block if it is the turn of its caller.
+func (s *lease) ask(ctx context.Context, req quota.Request, p plan) (r reply, err error) {
+	err = errEnded
+	defer func() { s.answered(p, req.Policy.Limit, r, err) }()
+	block := int64(0)
+	if p.draws {
+		block = s.block
+	}
+	r, err = s.run(ctx, p.key, charge{units: req.Units, limit: req.Policy.Limit, block: block}, debt{
+		number: p.old.number, unused: p.old.left, ends: p.ends,
+	})
+	return r, err
+}
+
+// charge is what a request asks for.
+type charge struct{ units, limit, block int64 }
+
+// reply is what the script answers: units left in Redis, and the new block.
+type reply struct{ verdict, left, number, units int64 }
+
+func (s *lease) run(ctx context.Context, key string, c charge, d debt) (reply, error) {
+	free := 0
+	if s.free {
+		free = 1
+	}
+	got, err := family.Numbers(script.Run(ctx, s.redis, []string{key}, c.units, c.limit, c.block, s.share, s.instances,
+		s.ttl.Milliseconds(), d.ends.Add(grace).UnixMilli(), free, s.name, d.number, d.unused), 4)
+	if err != nil {
+		return reply{}, err
+	}
+	if d.number > 0 && got[0] != over {
+		s.returned.Add(d.unused)
+	}
+	if got[2] > 0 {
+		s.blocks.Add(1)
+		s.drawn.Add(got[3])
+	}
+	return reply{got[0], got[1], got[2], got[3]}, nil
+}
+
+// key is the hash of one subject and window. Neither names of policies nor labels hold a colon.
+func (s *lease) key(subject quota.Subject, p *quota.Policy, label string) string {
+	return s.prefix + p.Name + ":" + label + ":" + string(subject)
+}
+
+// Used implements [strategies.Viewer]: what Redis has counted, except what instances hold.
+func (s *lease) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	w := s.windows.At(&p.Window, s.clock.Now())
+	n, err := s.redis.HGet(ctx, s.key(subject, p, w.Label), "used").Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("read what %s has used: %w", subject, err)
+	}
+	r := quota.Reading{Tier: quota.TierRedis, Known: err == nil}
+	if r.Known {
+		r.Units = n - s.peers.held(-1, account{p.Name, subject}, w.Index)
+	}
+	return []quota.Reading{r}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *lease) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	w := s.windows.At(&p.Window, s.clock.Now())
+	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, w.Label) },
+		func(pipe redis.Pipeliner, key string, used int64) {
+			pipe.Del(ctx, key)
+			pipe.HSet(ctx, key, "used", used)
+			pipe.PExpireAt(ctx, key, w.End.Add(grace))
+		})
+}
+
+// Measures implements [strategies.Meter]. Units are stranded if others hold them when a
+// request is rejected that would have been admitted with them.
+func (s *lease) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "blocks", Unit: "blocks", Value: s.blocks.Load()},
+		{Name: "drawn in blocks", Unit: "units", Value: s.drawn.Load()},
+		{Name: "given back", Unit: "units", Value: s.returned.Load()},
+		{Name: "false rejects", Unit: "requests", Value: s.falseRejects.Load()},
+		{Name: "stranded, sum", Unit: "units", Value: s.stranded.Load()},
+		{Name: "stranded, most", Unit: "units", Value: s.strandedMost.Load(), Kind: strategies.MeasureMost},
+	}
+}
