@@ -168,8 +168,13 @@ func (s *chooseSettings) configure() (choose.Config, error) {
 			c.Strategies = append(c.Strategies, x)
 		}
 	}
-	if s.rate == 0 {
+	switch { // 0 is no question: the search would take its own default for it
+	case s.rate == 0:
 		return c, s.Wrong("rate", errors.New("give the requests per second, more than 0"))
+	case s.budget == 0:
+		return c, s.Wrong("budget", fmt.Errorf("0 leaves no time for an answer: give at least %v", choose.LeastBudget))
+	case s.Seed == 0:
+		return c, s.Wrong("seed", errors.New("searches have no seed 0: give 1 or more"))
 	}
 	if err := s.CheckStores(); err != nil {
 		return c, err

@@ -36,6 +36,8 @@ func TestChooseUsage(t *testing.T) {
 		"--redis-down shut":              "give any or open or closed or survive",
 		"--rate 0":                       "--rate: give the requests per second",
 		"--budget 1ms --strategy honest": "a budget of 1ms: give at least 1s",
+		"--budget 0":                     "--budget: 0 leaves no time for an answer",
+		"--seed 0":                       "--seed: searches have no seed 0",
 		"--instances 0":                  "0",
 		"--strategy nonsense":            "--strategy: unknown strategy",
 		"--clock-spread 2d":              "give a time",

@@ -42,9 +42,6 @@ func needs(least, most int, text string) cobra.PositionalArgs {
 
 // freeFile refuses a file that is there, and a folder that is not.
 func freeFile(s *settings.Set, path string) error {
-	if path == "" {
-		return usagef("merge needs a place for the results: give --out FILE")
-	}
 	if _, err := os.Lstat(path); err == nil {
 		return usagef("--out: %s is there already: name another file, or move it away", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {

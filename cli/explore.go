@@ -175,6 +175,9 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	if !s.Full && !s.Given("timeout") {
 		cfg.Timeout = searchTime
 	}
+	if s.Seed == 0 { // which a search takes for its default
+		return nil, cfg, s.Wrong("seed", errors.New("searches have no seed 0: give 1 or more"))
+	}
 	if len(s.Strategies) == 0 {
 		return nil, cfg, usagef("no strategy to explore: name one, e.g. quotabench explore check-then-set (see quotabench list strategies)")
 	}

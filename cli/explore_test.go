@@ -74,6 +74,7 @@ func TestExploreUsage(t *testing.T) {
 		{"honest", "--policy", "nonsense"},
 		{"monthly", "--policy", "agent-storage"},
 		{"honest", "--limit", "0"},
+		{"honest", "--seed", "0"},
 		{"honest", "--limit", "9223372036854775807"},
 		{"honest", "--clients", "0"},
 		{"honest", "--clients", "17"},

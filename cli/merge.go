@@ -29,6 +29,9 @@ func mergeCommand() *cobra.Command {
 			"  quotabench merge a/results.json b/results.json --out whole.json",
 		Args: needs(2, 0, "merge takes two files or more, but got %d: give results.json files that run or sim left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usagef("merge needs a place for the results: give --out FILE")
+			}
 			if err := freeFile(s, out); err != nil {
 				return err
 			}

@@ -45,6 +45,8 @@ const (
 type Options struct {
 	// Policy to enforce. The zero value is ten requests in a minute, of the first kind
 	// that the limiter serves, and several of each kind in the exploration, whose limits are small.
+	// If the limiter serves none of these, it is the first registered one that it serves
+	// ([quota.RegisterPolicy]). A stage that knows no policy that the limiter serves is skipped, and says so.
 	Policy quota.Policy
 	// Budget of all searches of the exploration together, by the wall clock; default 20 s, less what the suite took if it has failed,
 	// and at least 5 s. What is claimed then
@@ -65,6 +67,9 @@ type Options struct {
 	Seed uint64
 	// Skip leaves stages out.
 	Skip []Stage
+
+	// served is Policy or, if it is the zero value, one that the limiter serves; the zero value if none is known.
+	served quota.Policy
 }
 
 // budget is that of an exploration if none is given.
@@ -95,17 +100,29 @@ func Limiter(t *testing.T, meta *strategies.Meta, o Options) {
 		replay(t, sel, token)
 		return
 	}
+	var skipped, ran []string
 	stage := func(s Stage, f func(t *testing.T)) {
 		t.Run(string(s), func(t *testing.T) {
 			if slices.Contains(o.Skip, s) {
 				t.Skip("left out by the test's options")
+			}
+			defer func() {
+				if t.Skipped() {
+					skipped = append(skipped, string(s))
+				} else {
+					ran = append(ran, string(s))
+				}
+			}()
+			if s != Conformance && o.served.Limit == 0 {
+				t.Skipf("not tried: %s serves no policy that is known: register one that it serves by quota.RegisterPolicy, or set "+
+					"Options.Policy", m.Name)
 			}
 			f(t)
 		})
 	}
 	stage(Conformance, func(t *testing.T) {
 		began := clock.Nano()
-		if strategytest.Run(t, m); !t.Failed() {
+		if strategytest.Run(t, m, o.stores()...); !t.Failed() {
 			t.Log("claimed: does what its Meta declares, one caller after the other and many at once")
 		} else if took := time.Duration(clock.Nano() - began); o.Budget == 0 {
 			o.Budget = max(budget-took, budget/4) // it has waited for a request that does not return, perhaps
@@ -122,6 +139,20 @@ func Limiter(t *testing.T, meta *strategies.Meta, o Options) {
 		}
 		o.simulated(t, sel)
 	})
+	switch {
+	case len(skipped) > 0 && len(ran) == 0:
+		t.Skipf("nothing is proved: no stage has run (%s)", strings.Join(skipped, ", "))
+	case len(skipped) > 0:
+		t.Logf("not all is proved: what has not run is %s", strings.Join(skipped, ", "))
+	}
+}
+
+// stores are the embedded ones, and the policy that they are given.
+func (o *Options) stores() []strategytest.Stores {
+	if o.served.Limit == 0 {
+		return nil
+	}
+	return []strategytest.Stores{{Policy: o.served}}
 }
 
 // complete fills in what is not said.
@@ -140,10 +171,20 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 	}
 	o.Clients, o.Days, o.Seed = cmp.Or(o.Clients, 2), cmp.Or(o.Days, 30), cmp.Or(o.Seed, 1)
 	m.Form = strategies.Library // searched as code that somebody else wrote
-	if o.Policy.Limit == 0 {
+	if o.served = o.Policy; o.Policy.Limit != 0 {
+		return &m, o, m.ServesPolicy(&o.Policy)
+	}
+	if p, err := explore.ExamplePolicy(&m); err == nil {
+		o.served = p
 		return &m, o, nil
 	}
-	return &m, o, m.ServesPolicy(&o.Policy)
+	for _, p := range quota.Policies() {
+		if m.ServesPolicy(&p) == nil {
+			o.Policy, o.served = p, p
+			break
+		}
+	}
+	return &m, o, nil
 }
 
 // replay shows the schedule of a token.

@@ -102,6 +102,9 @@ func TestPlanted(t *testing.T) {
 				o = prove.Options{Days: 1, Budget: time.Second, Skip: []prove.Stage{prove.Conformance}} // whose server serves all ways
 				m = connectingLimiter(way)
 			}
+			if only, ok := strings.CutPrefix(what, onlyPrefix); ok {
+				m, o = narrowLimiter(t, only)
+			}
 			prove.Limiter(t, m, o)
 		})
 	}
@@ -153,6 +156,78 @@ func TestLimiter(t *testing.T) {
 		again := proved(t, plantedVariable+"="+what, "QUOTABENCH_REPLAY="+token)
 		if strings.Contains(again, "guarantee again: ") != (what == "race") || strings.Contains(again, "exploration") {
 			t.Errorf("%s, repeated: %s", what, again)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}
+
+// onlyPrefix begins the names of plants that serve one policy only: in any limit, or in its own, and
+// registered, given or not known.
+const onlyPrefix = "only "
+
+// narrow are those, each with the stages that run.
+var narrow = map[string][]prove.Stage{
+	"any registered": stages, "any given": stages, "own registered": {prove.Simulation}, "own given": {prove.Simulation}, "own unknown": nil,
+}
+
+func narrowLimiter(t *testing.T, only string) (*strategies.Meta, prove.Options) {
+	t.Helper()
+	limit, known, _ := strings.Cut(only, " ")
+	p, err := quota.ParsePolicy("100 " + limit + known + " per fixed 1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Name = limit + known
+	serves := func(q *quota.Policy) error {
+		if q.Unit != p.Unit || q.Window.Length != p.Window.Length || limit == "own" && q.Limit != p.Limit {
+			return fmt.Errorf("only %s is served, and not %s", p.Text(), q.Text())
+		}
+		return nil
+	}
+	m := strategies.FromFunc("narrow", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, q *quota.Policy) (strategies.Allower, error) {
+		return counter{strategies.Redis(env), env.Clock.Now, q, ""}, serves(q)
+	})
+	single := m.Serves
+	m.Serves = func(q *quota.Policy) error { return errors.Join(single(q), serves(q)) }
+	o := prove.Options{Days: 1, Budget: time.Second}
+	switch known {
+	case "registered":
+		quota.RegisterPolicy(p)
+	case "given":
+		o.Policy = p
+	}
+	return &m, o
+}
+
+// A limiter of one policy is proved by that. A stage that knows no policy that is served accuses nobody, and is not
+// taken for a proof.
+func TestNarrow(t *testing.T) {
+	var names []string
+	for only := range narrow {
+		names = append(names, onlyPrefix+only)
+	}
+	out := proved(t, plantedVariable+"="+strings.Join(names, ","))
+	for only, ran := range narrow {
+		name := "TestPlanted/" + strings.ReplaceAll(onlyPrefix+only, " ", "_")
+		how := map[bool]string{true: "PASS", false: "SKIP"}
+		for _, s := range stages {
+			if want := fmt.Sprintf("--- %s: %s/%s (", how[slices.Contains(ran, s)], name, s); !strings.Contains(out, want) {
+				t.Errorf("no %q", want)
+			}
+		}
+		if want := fmt.Sprintf("--- %s: %s (", how[ran != nil], name); !strings.Contains(out, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, text := range []string{
+		"not tested: narrow serves no policy that is known with limits of 1 and 16", "not searched: a search needs a limit of 1 here",
+		"not tried: narrow serves no policy that is known: register one", "what has not run is conformance, exploration",
+		"nothing is proved: no stage has run",
+	} {
+		if !strings.Contains(out, text) {
+			t.Errorf("no %q", text)
 		}
 	}
 	if t.Failed() {

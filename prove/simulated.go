@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
@@ -76,12 +75,7 @@ func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	policy, instances := o.Policy, o.Instances
-	if policy.Limit == 0 {
-		if policy, err = explore.ExamplePolicy(sel.Meta); err != nil {
-			return cfg, err
-		}
-	}
+	policy, instances := o.served, o.Instances
 	if instances == 0 {
 		instances = 2
 		if len(sel.Needs) == 0 {
@@ -111,7 +105,8 @@ func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
 		return cfg, nil
 	}
 	cfg.Load = harness.OpenAt(mostRequests / 4 / duration.Seconds())
-	rushes := min(max(int(mostRequests/(rushWindows*perWindow)), 2), mostRushes)
+	// No two begin in the same hour.
+	rushes := min(max(int(mostRequests/(rushWindows*perWindow)), 2), mostRushes, int(duration.Hours())-1)
 	each := duration / time.Duration(rushes+1)
 	for i := range rushes {
 		// Windows begin at whole hours, and a rush crosses their ends.

@@ -146,10 +146,10 @@ func (h *Histogram) bars() (out []bar) {
 // that HdrHistogram's plotter and tools read (.hgrm). Values out of range are written
 // as [MaxDuration].
 func (h *Histogram) WriteHGRM(w io.Writer) error {
-	all := h.h
+	all := h.all()
 	if h.outOfRange > 0 {
 		all = hdr.New(1, MaxDuration, digits)
-		all.Merge(h.h)
+		all.Merge(h.all())
 		if err := all.RecordValues(MaxDuration, h.outOfRange); err != nil {
 			return fmt.Errorf("values out of range: %w", err)
 		}

@@ -92,6 +92,19 @@ func TestHistogramOfFew(t *testing.T) {
 			t.Errorf("quantile %g of %d is %d, want %d of %d", q, all.Count(), got, want, one.Count())
 		}
 	}
+	var few, many strings.Builder
+	h := NewHistogram()
+	h.Record(7_000)
+	if err := h.WriteHGRM(&few); err != nil {
+		t.Fatal(err)
+	}
+	h.Max() // which has the value recorded
+	if err := h.WriteHGRM(&many); err != nil {
+		t.Fatal(err)
+	}
+	if few.String() != many.String() || !strings.Contains(few.String(), "7.0") {
+		t.Errorf("percentiles of one value:\n%s\nand not\n%s", &few, &many)
+	}
 	if all.Max() != one.Max() {
 		t.Errorf("the largest is %d, want %d", all.Max(), one.Max())
 	}

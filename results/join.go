@@ -41,10 +41,10 @@ func join(shards []*Run) (Run, error) {
 	if err := out.joinLatencies(shards); err != nil {
 		return Run{}, err
 	}
-	if first.Paced == nil {
+	own := paced(shards)
+	if len(own) == 0 {
 		return out, nil
 	}
-	own := paced(shards)
 	if len(own) < len(shards) {
 		return Run{}, errors.New("one shard has an open loop next to the closed one, and another has none")
 	}

@@ -144,11 +144,12 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	took := lasted(shard(t, "1/2", 1))
 	for want, files := range map[string][]results.Named{
-		"their subjects are the same":   {shard(t, "1/2", 1), func() results.Named { s := shard(t, "1/2", 1); s.File.Seed++; return s }()},
-		"give all shards of one load":   {shard(t, "1/3", 1), shard(t, "2/3", 1)},
-		"not measured at the same time": {shard(t, "1/2", 1), begun(shard(t, "2/2", 1), took)},
-		"no histogram":                  {shard(t, "1/2", 1), func() results.Named { s := shard(t, "2/2", 1); s.File.Runs[0].Service.Histogram = ""; return s }()},
-		"merging takes two files or mo": {base},
+		"their subjects are the same":     {shard(t, "1/2", 1), func() results.Named { s := shard(t, "1/2", 1); s.File.Seed++; return s }()},
+		"give all shards of one load":     {shard(t, "1/3", 1), shard(t, "2/3", 1)},
+		"not measured at the same time":   {shard(t, "1/2", 1), begun(shard(t, "2/2", 1), took)},
+		"no histogram":                    {shard(t, "1/2", 1), func() results.Named { s := shard(t, "2/2", 1); s.File.Runs[0].Service.Histogram = ""; return s }()},
+		"an open loop next to the closed": {shard(t, "1/2", 1), func() results.Named { s := shard(t, "2/2", 1); s.File.Runs[0].Paced = &s.File.Runs[1]; return s }()},
+		"merging takes two files or mo":   {base},
 	} {
 		if _, err := results.Merge(files); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want one line about %s", err, want)

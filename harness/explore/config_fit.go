@@ -73,6 +73,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		c.Limit = c.roomForAllButOne()
 	}
 	c.Policy.Limit = c.Limit
+	if err := sel.ServesPolicy(&c.Policy); err != nil {
+		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take it (%w)", c.Limit, err)
+	}
 	return c, nil
 }
 

@@ -21,9 +21,10 @@ type passing struct {
 }
 
 // The moments at which such searches begin, in addition to a whole second: after a part of a second
-// and of a millisecond, and just before a day ends, and with it a second and most windows.
+// and of a millisecond, and just before a day ends, and with it a second and most windows. After half of a second and a half
+// the microseconds have a leading zero: who drops it takes 1.098457 for 1.98457.
 const (
-	odd     = 123_457 * time.Microsecond
+	odd     = 598_457 * time.Microsecond
 	dayEnds = 13*time.Hour + 30*time.Minute - 1_500*time.Microsecond
 )
 

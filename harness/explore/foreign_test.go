@@ -243,7 +243,8 @@ func TestForeignMutex(t *testing.T) {
 	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1}
 	r, err := explore.Run(t.Context(), sel, cfg)
 	var hung *explore.HungError
-	if !errors.As(err, &hung) || !strings.Contains(hung.At, "sync.Mutex.Lock") || !strings.Contains(hung.At, "foreign_test.go") {
+	if !errors.As(err, &hung) || !strings.Contains(hung.At, "sync.Mutex.Lock") || !strings.Contains(hung.At, "foreign_test.go") ||
+		!strings.Contains(err.Error(), "nothing is said of the limiter") {
 		t.Errorf("error %v", err)
 	}
 	if r != nil && r.Claim != "" {

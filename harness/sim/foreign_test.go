@@ -207,3 +207,62 @@ func TestForeignNamed(t *testing.T) {
 		}
 	}
 }
+
+// locking counts rightly, and holds a lock meanwhile: a channel if it has one.
+type locking struct {
+	rdb   redis.UniversalClient
+	limit int64
+	mu    sync.Mutex
+	turn  chan struct{}
+}
+
+func (l *locking) Allow(ctx context.Context, key string) (bool, error) {
+	if l.turn == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+	} else {
+		l.turn <- struct{}{}
+		defer func() { <-l.turn }()
+	}
+	p := l.rdb.TxPipeline()
+	n := p.Incr(ctx, key)
+	p.PExpire(ctx, key, time.Second)
+	_, err := p.Exec(ctx)
+	return err == nil && n.Val() <= l.limit, err
+}
+
+// A lock that is held across a store call cannot be simulated. It is named, and the limiter not accused.
+func TestLockAcrossTheStore(t *testing.T) {
+	for what, state := range map[string]string{
+		"mutex": "[sync.Mutex.Lock]", "channel": "[chan send]", "foreign mutex": "[sync.Mutex.Lock]", "foreign channel": "[chan send (durable)]",
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel() // each waits for as long as a decision may take
+			m := strategies.FromFunc("locking", []quota.Kind{quota.FirstRequest}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				l := &locking{rdb: strategies.Redis(env), limit: p.Limit}
+				if strings.HasSuffix(what, "channel") {
+					l.turn = make(chan struct{}, 1)
+				}
+				return l, nil
+			})
+			m.Foreign = strings.HasPrefix(what, "foreign")
+			p, err := quota.ParsePolicy("10 requests per first-request 1s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := workloads.Lookup("steady")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = sim.Run(t.Context(), sim.Config{Plan: harness.Plan{
+				Policy: p, Workload: w, Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1, Instances: 1, DecisionTimeout: 5 * time.Second,
+				Load: harness.OpenAt(1000), Duration: 10 * time.Second, Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+			}})
+			for _, text := range []string{"(*locking).Allow (foreign_test.go", state, "nothing is said of the limiter"} {
+				if err == nil || !strings.Contains(err.Error(), text) {
+					t.Errorf("no %q: %v", text, err)
+				}
+			}
+		})
+	}
+}

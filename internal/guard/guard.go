@@ -54,10 +54,17 @@ type HungError struct {
 	After time.Duration
 	// Stack of the goroutine.
 	Stack []byte
+	// Held is set if it waits for a lock while another call, which may hold that, waits for the store in virtual time: such a
+	// limiter may be right.
+	Held bool
 }
 
 // Error is one line; the stack is apart.
 func (e *HungError) Error() string {
+	if e.Held {
+		return fmt.Sprintf("a call waits for a lock at %s, and a call that waits for the store may hold it: virtual time cannot pass so, and "+
+			"nothing is said of the limiter (run measures it; if its lock is a channel, explore searches it with Meta.Foreign set)", e.At)
+	}
 	after := "everything waits"
 	if e.After > 0 {
 		after = fmt.Sprintf("given up after %v", e.After)

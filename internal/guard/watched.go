@@ -104,7 +104,7 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 		if w.Driver != nil && w.Driver.Load() != 0 {
 			driver = w.Driver.Load()
 		}
-		g, calls, known := w.blocked(driver)
+		g, calls, known, held := w.blocked(driver)
 		switch {
 		case w.Beat.Count() != count:
 			continue
@@ -114,31 +114,42 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 			same++
 		}
 		if known || len(calls) > 0 && waits(g.State) && same >= lastLooks {
-			return &HungError{Where: "virtual time", At: g.Where(calls), After: time.Duration(looks) * each, Stack: []byte(g.Text)}
+			return &HungError{Where: "virtual time", At: g.Where(calls), After: time.Duration(looks) * each, Stack: []byte(g.Text), Held: held}
 		}
 	}
 }
 
 // Deadlocked is the error of a world in which everything waits for what cannot come, as a bubble notices by itself.
 func (w *Watchdog) Deadlocked() *HungError {
-	g, calls, _ := w.blocked(w.Driver.Load())
-	return &HungError{Where: "virtual time", At: g.Where(calls), Stack: []byte(g.Text)}
+	g, calls, _, held := w.blocked(w.Driver.Load())
+	return &HungError{Where: "virtual time", At: g.Where(calls), Stack: []byte(g.Text), Held: held}
 }
 
 // blocked is the goroutine that keeps the others waiting, with the strategy's calls on
-// its stack. known is set if it is in one step of the world.
-func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Frame, known bool) {
+// its stack. known is set if it is in one step of the world, and held if it waits for a lock that a parked call may hold.
+func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Frame, known, held bool) {
 	all := stacks.All()
 	if _, in := all[driver].Called("sched.(*Actor).advance"); in {
 		g = running(all, driver)
 		if calls, known = g.Called(w.Callers...); known && len(calls) > 0 {
-			return g, calls, true
+			return g, calls, true, g.Locked() && w.parked(all, g)
 		}
 	} else {
 		g = all[driver]
 	}
 	calls, _ = g.Called(w.Around...)
-	return g, calls, false
+	return g, calls, false, false
+}
+
+// parked reports whether another call of the same world waits for the store.
+func (w *Watchdog) parked(all map[uint64]stacks.Goroutine, than stacks.Goroutine) bool {
+	for _, g := range all {
+		calls, _ := g.Called(w.Callers...)
+		if _, parked := g.Called("sched.(*Actor).parkHere"); parked && len(calls) > 0 && g.ID != than.ID && g.Parent == than.Parent {
+			return true
+		}
+	}
+	return false
 }
 
 // running is the goroutine of the actor that runs. All other actors of the driver are

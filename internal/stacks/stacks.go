@@ -5,6 +5,7 @@ import (
 	"path"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -113,6 +114,18 @@ func (g Goroutine) Frames() []Frame {
 		out = append(out, Frame{name, path.Base(strings.ReplaceAll(place, `\`, "/"))})
 	}
 	return out
+}
+
+// locks are the states of goroutines that another one can let go on.
+var locks = []string{
+	"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock", "sync.Cond.Wait", "sync.WaitGroup.Wait", "semacquire",
+	"chan send", "chan receive", "select",
+}
+
+// Locked reports whether it waits for a lock, or for a channel that may be one.
+func (g Goroutine) Locked() bool {
+	state, _, _ := strings.Cut(g.State, " (durable)")
+	return slices.Contains(locks, state)
 }
 
 // Called looks for the innermost call of a function whose name ends with one of those,

@@ -7,6 +7,7 @@ package all
 import (
 	_ "github.com/quotabench/quotabench/strategies/baseline"
 	_ "github.com/quotabench/quotabench/strategies/checkafter"
+	_ "github.com/quotabench/quotabench/strategies/combine"
 	_ "github.com/quotabench/quotabench/strategies/consensus"
 	_ "github.com/quotabench/quotabench/strategies/edge"
 	_ "github.com/quotabench/quotabench/strategies/lease"

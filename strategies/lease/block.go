@@ -29,8 +29,8 @@ type holding struct {
 	window int64
 	ends   time.Time
 	key    string
-	// alone is set if Redis has too few units left for a block.
-	alone bool
+	// scarce is set if Redis has too few units left for a block.
+	scarce bool
 	// busy is set by a caller that needed no new block, until the next round of the job.
 	busy bool
 	// turn is that of the caller who draws a block, for which others wait; nil if nobody does.
@@ -48,8 +48,8 @@ type plan struct {
 	ends   time.Time
 	sent   time.Time
 	key    string
-	// flies is set if the caller draws a block, and old is the one that is settled with that.
-	flies bool
+	// draws is set if the caller draws a block, and old is the one that is settled with that.
+	draws bool
 	old   block
 }
 
@@ -68,25 +68,25 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 	}
 	p := plan{h: h, window: span.Index, ends: span.End}
 	switch {
-	case h.window == span.Index && h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid:
+	case h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid:
 		h.left -= req.Units
 		h.busy = true
 		p.spent, p.remaining = true, h.left+h.rest
 	case h.turn != nil && !waited:
 		p.turn = h.turn
-	case h.turn != nil || h.alone:
+	case h.turn != nil || h.scarce:
 		h.busy = true
 	default:
 		h.turn = s.clock.NewEvent()
-		p.flies, p.old = true, h.block
+		p.draws, p.old = true, h.block
 		h.block = block{}
 	}
 	return p
 }
 
-// land takes in what a request to Redis has led to. After an error nobody knows whether the
+// answered takes in what a request to Redis has led to. After an error nobody knows whether the
 // old block was settled: it is not spent any more, and is settled again by its number.
-func (s *lease) land(p plan, limit int64, r reply, err error) {
+func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := p.h
@@ -94,14 +94,14 @@ func (s *lease) land(p plan, limit int64, r reply, err error) {
 		s.owed = append(s.owed, debt{key: p.key, number: p.old.number, unused: p.old.left, ends: p.ends})
 	}
 	if err == nil && h.window == p.window {
-		h.alone = s.part(r.left) < least
+		h.scarce = s.part(r.left) < least
 	}
-	if !p.flies {
+	if !p.draws {
 		return
 	}
 	if r.number > 0 {
 		h.block = block{number: r.number, left: r.units, limit: limit, rest: r.left, sent: p.sent}
-		h.key, h.alone = p.key, false
+		h.key, h.scarce = p.key, false
 	}
 	h.turn.Set()
 	h.turn = nil
@@ -122,26 +122,26 @@ func (s *lease) holds(a account, window int64) int64 {
 	return 0
 }
 
-// ring lets the instances of one process ask each other what they hold. No decision depends
+// peers lets the instances of one process ask each other what they hold. No decision depends
 // on that: it is for what is reported.
-type ring struct {
+type peers struct {
 	mu sync.Mutex
 	of map[int]func(account, int64) int64
 }
 
-func newRing() *ring { return &ring{of: map[int]func(account, int64) int64{}} }
+func newPeers() *peers { return &peers{of: map[int]func(account, int64) int64{}} }
 
-func (r *ring) put(instance int, holds func(account, int64) int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.of[instance] = holds
+func (p *peers) put(instance int, holds func(account, int64) int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.of[instance] = holds
 }
 
 // held is what all instances but one hold; -1 leaves out none.
-func (r *ring) held(without int, a account, window int64) (units int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, holds := range r.of {
+func (p *peers) held(without int, a account, window int64) (units int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, holds := range p.of {
 		if i != without {
 			units += holds(a, window)
 		}

@@ -3,7 +3,6 @@ package lease
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -78,8 +77,5 @@ func (s *lease) settle(ctx context.Context, debts []debt) (changed bool, err err
 func (s *lease) Close(ctx context.Context) error {
 	debts, _ := s.idle(true)
 	_, err := s.settle(ctx, debts)
-	if errors.Is(err, context.Canceled) {
-		return nil // what nobody waits for stays counted
-	}
 	return err
 }

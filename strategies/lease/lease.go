@@ -115,7 +115,7 @@ type lease struct {
 	prefix    string
 	name      string // tells its blocks from those of others
 	self      int
-	ring      *ring
+	peers     *peers
 	instances int64
 	block     int64
 	share     float64
@@ -147,7 +147,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	s := &lease{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
 		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
-		ring:  strategies.SharedValue(env.Shared, "lease.ring", newRing),
+		peers: strategies.SharedValue(env.Shared, "lease.peers", newPeers),
 		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
 		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, admitsIfDown: o["down"] == downOpen,
 		held: map[account]*holding{},
@@ -155,7 +155,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if s.free { // a block is settled within the margin
 		s.every = min(s.every, max(o.Duration("margin")/2, time.Millisecond))
 	}
-	s.ring.put(s.self, s.holds)
+	s.peers.put(s.self, s.holds)
 	return s, nil
 }
 
@@ -210,7 +210,7 @@ func (s *lease) down(ctx context.Context, req quota.Request, err error) (quota.D
 // rejected counts what others hold if a request would have been admitted with it. left are
 // the units that Redis had left.
 func (s *lease) rejected(req quota.Request, window, left int64) {
-	elsewhere := s.ring.held(s.self, account{req.Policy.Name, req.Subject}, window)
+	elsewhere := s.peers.held(s.self, account{req.Policy.Name, req.Subject}, window)
 	if elsewhere == 0 || left+elsewhere < req.Units {
 		return
 	}
@@ -221,15 +221,15 @@ func (s *lease) rejected(req quota.Request, window, left int64) {
 	}
 }
 
-// errEnded is what befalls a flight whose caller ends within it.
+// errEnded is what became of a request to Redis whose caller ends within it.
 var errEnded = errors.New("the caller ended before Redis had answered")
 
-// ask charges a request in Redis, with a block if it is on a flight for one.
+// ask charges a request in Redis, with a block if it is the turn of its caller.
 func (s *lease) ask(ctx context.Context, req quota.Request, p plan) (r reply, err error) {
 	err = errEnded
-	defer func() { s.land(p, req.Policy.Limit, r, err) }()
+	defer func() { s.answered(p, req.Policy.Limit, r, err) }()
 	block := int64(0)
-	if p.flies {
+	if p.draws {
 		block = s.block
 	}
 	r, err = s.run(ctx, p.key, charge{units: req.Units, limit: req.Policy.Limit, block: block}, debt{
@@ -278,7 +278,7 @@ func (s *lease) Used(ctx context.Context, subject quota.Subject, p *quota.Policy
 	}
 	r := quota.Reading{Tier: quota.TierRedis, Known: err == nil}
 	if r.Known {
-		r.Units = n - s.ring.held(-1, account{p.Name, subject}, w.Index)
+		r.Units = n - s.peers.held(-1, account{p.Name, subject}, w.Index)
 	}
 	return []quota.Reading{r}, nil
 }

@@ -27,7 +27,7 @@ func exact(m *strategies.Meta, p *quota.Policy, instances int64) bool {
 func checkConcurrent(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 2)
 	const crossings, workers, limit, perWorker = 10, 8, 16, 4
-	for _, p := range representative(m) {
+	for _, p := range representative(m, stores) {
 		instances := 2
 		if m.PerProcess && exact(m, &p, 2) {
 			instances = 1 // it keeps that on each
@@ -68,7 +68,7 @@ func checkAtOnce(tb testing.TB, m *strategies.Meta, stores Stores) {
 		tb.Skip("it counts in a store, whose commands explorations put in every order")
 	}
 	f := open(tb, m, stores, 1)
-	for _, p := range representative(m) {
+	for _, p := range representative(m, stores) {
 		if !exact(m, &p, 1) {
 			continue
 		}

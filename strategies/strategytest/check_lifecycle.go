@@ -20,7 +20,7 @@ func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if !ok {
 		tb.Skip("has no jobs")
 	}
-	p := anyKind(tb, m)
+	p := anyKind(tb, m, stores)
 	b := f.book(withLimit(p, 3))
 	for range 3 {
 		b.exhaust(b.subject(0), 6)
@@ -71,7 +71,7 @@ func checkCancelled(tb testing.TB, m *strategies.Meta, stores Stores) {
 		tb.Skip("pipelines of go-redis go on under a context of their own, whatever became of the caller's")
 	}
 	f := open(tb, m, stores, 1)
-	p := anyKind(tb, m)
+	p := anyKind(tb, m, stores)
 	b := f.book(withLimit(p, 5))
 	s := b.subject(0)
 	cancelled, cancel := context.WithCancel(f.ctx())
@@ -103,7 +103,7 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if f.needsOthers && f.breakOthers == nil {
 		tb.Skip("needs a store that cannot be broken here")
 	}
-	p := anyKind(tb, m)
+	p := anyKind(tb, m, stores)
 	const limit = 5
 	b := f.book(withLimit(p, limit))
 	before, fresh, after := b.subject(0), b.subject(0), b.subject(0)
@@ -163,7 +163,7 @@ const patience = time.Second
 // leaves nothing running.
 func checkClose(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 1)
-	p := anyKind(tb, m)
+	p := anyKind(tb, m, stores)
 	b := f.book(withLimit(p, 20))
 	s := b.subject(0)
 	b.take(s, 1) // connections are made by now

@@ -13,7 +13,7 @@ import (
 // below what is used, and raised.
 func checkLimit(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 1)
-	for _, policy := range representative(m) {
+	for _, policy := range representative(m, stores) {
 		if policy.Window.Kind == quota.Bucket {
 			continue // its size cannot change
 		}

@@ -55,7 +55,7 @@ func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 	unique(tb, "kind", m.Kinds)
 	unique(tb, "need", m.Needs)
-	if policies := served(m); len(policies) == 0 {
+	if policies := served(m, stores); len(policies) == 0 {
 		tb.Errorf("kinds are %v, but no policy of any of them is served", m.Kinds)
 	}
 	var names []string
@@ -67,7 +67,7 @@ func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 		unique(tb, "value of option "+o.Name, o.Values)
 	}
 	unique(tb, "option", names)
-	for _, p := range served(m) {
+	for _, p := range served(m, stores) {
 		for _, c := range slices.Concat(m.Guarantee, m.Record) {
 			if c.Applies(p.Window.Kind) {
 				checkClause(tb, m, c, p)
@@ -160,7 +160,7 @@ func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if len(m.Options) == 0 {
 		tb.Skip("has no options")
 	}
-	p := anyKind(tb, m)
+	p := anyKind(tb, m, stores)
 	for _, o := range m.Options {
 		values := o.Values
 		if len(values) == 0 {

@@ -12,7 +12,7 @@ import (
 // if one is served.
 func refunder(tb testing.TB, m *strategies.Meta, stores Stores, limit int64) *book {
 	tb.Helper()
-	p := standingFirst(tb, m)
+	p := standingFirst(tb, m, stores)
 	// What the Meta says is enough to skip: the check of the Meta checks it against
 	// an instance.
 	if !m.GivesBack {
@@ -61,7 +61,7 @@ func checkRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 // checkDoubleRefund: a leak clause that tolerates repeated commands must also
 // hold if a refund is repeated.
 func checkDoubleRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
-	p := standingFirst(tb, m)
+	p := standingFirst(tb, m, stores)
 	promised := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {
 		return c.Property == quota.PropertyLeak && c.Applies(p.Window.Kind) &&
 			slices.Contains(c.Tolerates, quota.FaultRetry)
@@ -125,7 +125,7 @@ func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 		tb.Error("counts nothing, and yet shows counts")
 	}
 	const limit, offered = 5, 10
-	for _, p := range served(m) {
+	for _, p := range served(m, stores) {
 		b := f.book(withLimit(p, limit))
 		s := b.subject(0)
 		b.shows(viewer, s, 0)

@@ -16,10 +16,13 @@ const testLength = time.Hour
 // wholeRate is the same for what takes rates in whole requests per minute alone.
 const wholeRate = 20 * time.Second
 
-// served returns a policy for each kind of window that the strategy serves: one
-// of requests if it takes that, else the first of the records' policies that it
-// takes.
-func served(meta *strategies.Meta) []quota.Policy {
+// smallest and largest are limits that the suite sets.
+const smallest, largest = 1, 16
+
+// served returns a policy for each kind of window that the strategy serves with the limits of the suite:
+// one of requests if it takes that, else the first of the records' policies that it
+// takes, else one of those with its own window, or that of the stores.
+func served(meta *strategies.Meta, stores Stores) []quota.Policy {
 	var out []quota.Policy
 	for _, kind := range meta.Kinds {
 		w := quota.Window{Kind: kind}
@@ -41,9 +44,16 @@ func served(meta *strategies.Meta) []quota.Policy {
 			p.Window.Length = wholeRate
 			candidates = append(candidates, p)
 		}
+		for _, p := range append(quota.Policies(), stores.Policy) {
+			if p.Window.Kind == kind && p.Limit > 0 && lasts(&p.Window) {
+				candidates = append(candidates, p)
+			}
+		}
 		for _, p := range candidates {
-			if p.Limit = 1; meta.ServesPolicy(&p) == nil {
-				out = append(out, p)
+			small, large := p, p
+			small.Limit, large.Limit = smallest, largest
+			if meta.ServesPolicy(&small) == nil && meta.ServesPolicy(&large) == nil {
+				out = append(out, small)
 				break
 			}
 		}
@@ -51,11 +61,16 @@ func served(meta *strategies.Meta) []quota.Policy {
 	return out
 }
 
+// lasts reports whether a check is over before such a window ends, or before a unit flows in.
+func lasts(w *quota.Window) bool {
+	return (w.Length == 0 || w.Length/time.Duration(max(w.Refill, 1)) >= wholeRate) && w.Timeline == (quota.Timeline{})
+}
+
 // representative is one policy of each sort of window. Under load the kinds of tumbling windows differ by name alone.
-func representative(meta *strategies.Meta) []quota.Policy {
+func representative(meta *strategies.Meta, stores Stores) []quota.Policy {
 	var out []quota.Policy
 	tumbling := false
-	for _, p := range served(meta) {
+	for _, p := range served(meta, stores) {
 		if p.Window.Kind.Tumbling() {
 			if tumbling {
 				continue
@@ -68,8 +83,8 @@ func representative(meta *strategies.Meta) []quota.Policy {
 }
 
 // servedKind is the policy of one kind; ok is false if it is not served.
-func servedKind(meta *strategies.Meta, want func(quota.Kind) bool) (p quota.Policy, ok bool) {
-	for _, p := range served(meta) {
+func servedKind(meta *strategies.Meta, stores Stores, want func(quota.Kind) bool) (p quota.Policy, ok bool) {
+	for _, p := range served(meta, stores) {
 		if want(p.Window.Kind) {
 			return p, true
 		}
@@ -79,9 +94,9 @@ func servedKind(meta *strategies.Meta, want func(quota.Kind) bool) (p quota.Poli
 
 // anyKind is the first policy served. A strategy that serves none is skipped: the check of
 // the Meta fails for it.
-func anyKind(tb testing.TB, meta *strategies.Meta) quota.Policy {
+func anyKind(tb testing.TB, meta *strategies.Meta, stores Stores) quota.Policy {
 	tb.Helper()
-	p, ok := servedKind(meta, func(quota.Kind) bool { return true })
+	p, ok := servedKind(meta, stores, func(quota.Kind) bool { return true })
 	if !ok {
 		tb.Skip("serves no policy")
 	}
@@ -90,22 +105,27 @@ func anyKind(tb testing.TB, meta *strategies.Meta) quota.Policy {
 
 // standingFirst is a standing policy if one is served, which is what refunds
 // are about, and any other if not.
-func standingFirst(tb testing.TB, meta *strategies.Meta) quota.Policy {
+func standingFirst(tb testing.TB, meta *strategies.Meta, stores Stores) quota.Policy {
 	tb.Helper()
-	if p, ok := servedKind(meta, func(k quota.Kind) bool { return k == quota.Standing }); ok {
+	if p, ok := servedKind(meta, stores, func(k quota.Kind) bool { return k == quota.Standing }); ok {
 		return p
 	}
-	return anyKind(tb, meta)
+	return anyKind(tb, meta, stores)
 }
 
 // withLimit returns the policy with that limit and with the present in the middle
-// of a window, so that no window ends during a test.
+// of a window, or early in one, so that no window ends during a test.
 func withLimit(p quota.Policy, limit int64) *quota.Policy {
 	p.Limit = limit
-	if p.Window.Kind != quota.Standing {
+	if w := &p.Window; w.Kind == quota.Fixed && w.Length < testLength {
+		// They may end by the limiter's own clock: one begins, if little is left of it.
+		if now := (clock.Wall{}).Now(); w.At(now).End.Sub(now) < w.Length/4 {
+			wait(w.At(now).End.Sub(now))
+		}
+	} else if w.Kind != quota.Standing {
 		// Noon and a half in the middle of a month. It is also the middle of the
 		// windows by which a strategy may approximate a rolling one of an hour.
-		p.Window.Timeline = quota.Timeline{
+		w.Timeline = quota.Timeline{
 			Real:   clock.Wall{}.Now(),
 			Policy: time.Date(2031, time.March, 15, 12, 30, 0, 0, time.UTC),
 		}

@@ -166,7 +166,7 @@ func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 	c := setClock{patient{clock.Wall{}}, &by}
 	f := openBy(tb, m, stores, 1, nil, testClock{c, c.Now()})
 	const limit, offered = 3, 6
-	for _, p := range served(m) {
+	for _, p := range served(m, stores) {
 		q := withLimit(p, limit)
 		q.Window.Timeline = quota.Timeline{} // policy time is the clock's
 		b := f.book(q)
@@ -196,7 +196,7 @@ func checkClockApart(tb testing.TB, asked *fixture, stores Stores, c quota.Clock
 	tb.Helper()
 	f := opened(&fixture{TB: tb, meta: asked.meta, sel: asked.sel, postponed: true}, stores, 1, testClock{c, c.Now()})
 	const limit, offered = 3, 6
-	for _, p := range served(f.meta) {
+	for _, p := range served(f.meta, stores) {
 		q := withLimit(p, limit)
 		q.Window.Timeline = quota.Timeline{}
 		s := f.book(q).subject(0)

@@ -46,6 +46,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -76,6 +77,15 @@ type Stores struct {
 	// mends them. Without it strategies that need one of them are not tested in an
 	// outage.
 	Break func(broken bool)
+	// Policy for the tests of a strategy that serves its kind of windows in none of the usual
+	// policies, nor in one that is registered. Its limit is replaced. It may have a bucket of slow
+	// refill, and windows of 20 s or more.
+	Policy quota.Policy
+}
+
+// embedded reports whether there are no stores but those that are always there.
+func (s Stores) embedded() bool {
+	return s.Redis == nil && s.Postgres == nil && s.Clients == nil && s.Policy.Limit > 0
 }
 
 // lacks reports the first of the further stores in the list that is not here. A
@@ -90,13 +100,24 @@ func (s Stores) lacks(list []strategies.Need) (need strategies.Need, lacks bool)
 	return "", false
 }
 
-// Run tests one strategy on the stores, or on [embeddedStores] if none are given.
+// Run tests one strategy on the stores, or on [embeddedStores] if none are given, or nothing but a
+// policy. A [strategies.Library] of which no policy is served that could be tested is skipped: what Serves
+// refuses, it need not do.
 func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 	t.Helper()
 	if len(stores) == 0 {
 		stores = []Stores{embeddedStores(t, meta)}
 	}
 	for _, s := range stores {
+		if s.embedded() {
+			p := s.Policy
+			s = embeddedStores(t, meta)
+			s.Policy = p
+		}
+		if meta.Form == strategies.Library && len(meta.Kinds) > 0 && len(served(meta, s)) == 0 {
+			t.Skipf("not tested: %s serves no policy that is known with limits of %d and %d, and a window of %v or more: if it is right "+
+				"with such limits, have its Serves take them, and register a policy by quota.RegisterPolicy", meta.Name, smallest, largest, wholeRate)
+		}
 		for _, c := range checks {
 			t.Run(c.name, func(t *testing.T) {
 				r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) })

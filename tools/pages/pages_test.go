@@ -58,10 +58,11 @@ func TestBaselineHasEveryStrategy(t *testing.T) {
 	var x results.Exploration
 	decode(t, filepath.Join(baseline, "run", "results.json"), &f)
 	decode(t, filepath.Join(baseline, "explore", "exploration.json"), &x)
-	var services results.File
+	var services, frontier results.File
 	decode(t, filepath.Join(baseline, "run-services", "results.json"), &services)
+	decode(t, filepath.Join(baseline, "run-frontier", "results.json"), &frontier)
 	run, searched := map[string]bool{}, map[string]bool{}
-	for _, r := range slices.Concat(f.Runs, services.Runs) {
+	for _, r := range slices.Concat(f.Runs, services.Runs, frontier.Runs) {
 		run[r.Strategy] = run[r.Strategy] || r.Audit.Valid
 	}
 	for _, s := range f.Skipped {

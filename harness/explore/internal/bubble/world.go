@@ -86,7 +86,7 @@ func (w *world) do(patience time.Duration, f func()) error {
 		// A mutex is held by another that waits, too: no patience brings it back.
 		if same >= 2 || waited > patience {
 			w.stuck = true
-			return &guard.HungError{Where: "a bubble of testing/synctest", At: at, After: waited, Stack: []byte(w.stack())}
+			return &guard.HungError{Where: "a bubble of testing/synctest", At: at, After: waited, Stack: []byte(w.stack()), Held: w.held()}
 		}
 	}
 }
@@ -114,6 +114,19 @@ func (w *world) blocked() (at string, all bool) {
 		}
 	}
 	return at, all && at != ""
+}
+
+// held reports whether a goroutine waits for a lock, which another one may hold that waits for the store.
+func (w *world) held() bool {
+	locked, parked := false, false
+	for _, g := range bubble.Members(w.mark) {
+		if _, at := g.Called("bubble.(*Engine).park"); at {
+			parked = true
+		} else if !strings.Contains(g.State, "(durable)") {
+			locked = locked || g.Locked()
+		}
+	}
+	return locked && parked
 }
 
 func where(g stacks.Goroutine) string {
