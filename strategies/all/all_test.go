@@ -147,7 +147,7 @@ func TestRecordsPromise(t *testing.T) {
 }
 
 // TestCatalogue compares with the catalogue of strategies, if it is at hand: each
-// of its rows except local-sync is registered, with the source that the row names.
+// of its rows is registered, with the source that the row names.
 func TestCatalogue(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/design/strategies.md")
 	if err != nil {
@@ -162,9 +162,6 @@ func TestCatalogue(t *testing.T) {
 	records := map[string]string{"000": "ADR-008", "001": "ADR-009", "002": "ProjectEPU", "003": "ADR-005", "004": "ADR-RM-3"}
 	record := regexp.MustCompile(`\b00[0-4]\b`)
 	for _, r := range rows {
-		if r[2] == "local-sync" {
-			continue
-		}
 		m, err := strategies.Lookup(r[2])
 		if err != nil {
 			t.Errorf("row %s, %s, is not registered", r[1], r[2])
