@@ -105,7 +105,9 @@ func TestPrintedOutput(t *testing.T) {
 			if code := cli.Main(args, &stdout, &stderr); code == cli.ExitUsage {
 				t.Fatalf("%s: %q: exit %d: %s", page, args, code, stderr.String())
 			}
-			if got := stdout.String(); testenv.Update() && args[0] == "report" && got != block {
+			if got := stdout.String(); testenv.Update() && args[0] == "report" && !strings.Contains(got, block) {
+				lines := strings.SplitAfter(got, "\n") // a page shows the first ones
+				got = strings.Join(lines[:min(strings.Count(block, "\n"), len(lines))], "")
 				text = []byte(strings.Replace(string(text), block, got, 1))
 				if err := os.WriteFile(filepath.Join(repo, page), text, 0o644); err != nil {
 					t.Fatal(err)

@@ -85,7 +85,8 @@ func (m *memory) begin(c *count, base int64, known, blind bool) {
 	if c.begun || !known && !blind {
 		return
 	}
-	c.begun, c.asked, c.base, c.blind = true, true, base, blind
+	c.begun, c.asked = true, true
+	c.base, c.blind = base, blind
 }
 
 // push is units on their way to Redis. No units only ask for the base.

@@ -130,8 +130,8 @@ func percentile(p results.Percentile) string {
 	return format.NS(p.Value)
 }
 
-// origin says on which machine and stores a record was measured, and by which command.
-func origin(f *results.File) (machine, command string) {
+// machine says on which machine and stores a record was measured.
+func machine(f *results.File) string {
 	host := f.Provenance.Host
 	parts := []string{fmt.Sprintf("%s, %s of %s/%s", format.Plural(int64(host.CPUs), "core", "cores"), cmp.Or(host.Model, "a processor"), host.OS, host.Arch)}
 	for _, name := range f.StoreNames() {
@@ -140,5 +140,5 @@ func origin(f *results.File) (machine, command string) {
 			parts = append(parts, strings.TrimSpace(name+" "+version)+" ("+s.Kind+")")
 		}
 	}
-	return strings.Join(parts, "; "), f.Provenance.Command
+	return strings.Join(parts, "; ")
 }

@@ -61,7 +61,7 @@ const guide = `
 ## How to read a page
 
 - **Form**: a *documented* strategy does what its [design record](../design-records.md) says, including the flaws. A *hardened* one is the same idea without the leaks. A record considered a *rejected alternative*, and names a
-  *future* one for later. *Reference* and *baseline* strategies have no record. Unless a page says otherwise, tables, statements and scripts that a record does not show are ours.
+  *future* one for later. *Frontier* ones spare round trips to Redis; they, *reference* and *baseline* strategies have no record. Unless a page says otherwise, tables, statements and scripts that a record does not show are ours.
 - **Counts**: the requests that use up the limit: all attempts, or admitted ones.
 - **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. *Also under*: the faults that it tolerates. A run judges each clause.
 - **Leak**: units admitted over the limit. A *trial* is a window of one subject in which demand exceeded the limit.
@@ -99,27 +99,24 @@ func runs(b *bytes.Buffer, e *Evidence) {
 	fmt.Fprint(b, "\n## Runs\n\n")
 	last := ""
 	for i := range e.Runs {
-		if machine, _ := origin(&e.Runs[i]); e.Runs[i].Kind == results.Measured && len(machine) > len(last) {
-			last = machine
+		if m := machine(&e.Runs[i]); e.Runs[i].Kind == results.Measured && len(m) > len(last) {
+			last = m
 		}
 	}
 	if last != "" {
-		fmt.Fprintf(b, "Measured on %s. Compare rows with each other, not with your machine.\n\n", last)
+		fmt.Fprintf(b, "Measured on %s. Compare rows with each other, not with your machine. [The script](../../results/baseline/refresh) has the commands.\n\n", last)
 	}
-	heading(b, []string{"run", "workload", "policy", "load", "command"})
+	heading(b, []string{"run", "workload", "policy", "load"})
 	for i := range e.Runs {
 		f := &e.Runs[i]
 		cells := []string{e.name(i), f.Workload.Name, "", ""}
 		if all := f.Summarised(); len(all) > 0 {
 			cells = append(cells[:1], figure{f, e.name(i), &all[0]}.setting()...)
 		}
-		_, command := origin(f)
 		if f.Kind == results.Simulated {
-			command = fmt.Sprintf("simulated, seed %d", f.Seed)
-		} else {
-			command = "`" + command + "`"
+			cells[3] += fmt.Sprintf("; simulated, seed %d", f.Seed)
 		}
-		line(b, append(cells, command))
+		line(b, cells)
 	}
 }
 
