@@ -52,5 +52,8 @@ var ifAny = []string{"hdel", "hsetnx", "sadd", "srem", "zrem", "zremrangebyscore
 
 // changes reports whether a command has changed its key without noting it.
 func changes(c *command, r Reply) bool {
-	return !noted[c.name] && r.Kind != Err && !(r.Kind == Int && r.Int == 0 && slices.Contains(ifAny, c.name))
+	if noted[c.name] || r.Kind == Err {
+		return false
+	}
+	return r.Kind != Int || r.Int != 0 || !slices.Contains(ifAny, c.name)
 }
