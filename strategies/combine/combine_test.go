@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -562,6 +563,7 @@ func TestExpiry(t *testing.T) {
 // tolerated happens, no clause breaks; and only if a batch is known by its number, no lost
 // reply and no repetition leaves units charged that nobody has.
 func TestSearched(t *testing.T) {
+	testenv.Sequential(t)
 	scripts, err := explore.ParseScripts("take=2;take;take")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -191,6 +192,7 @@ func TestLost(t *testing.T) {
 // TestFates: whatever becomes of each of four pushes, units that were admitted are shown while
 // they wait, and are added once when a push arrives.
 func TestFates(t *testing.T) {
+	testenv.Sequential(t)
 	const fates, rounds = 4, 4
 	for all := range fates * fates * fates * fates {
 		r := newRig(t)
@@ -418,6 +420,7 @@ func TestClose(t *testing.T) {
 // caller's command fails. Only a crash, and flush=kong, lose units. Searches let no command of a
 // job fail: see TestFates.
 func TestExplore(t *testing.T) {
+	testenv.Sequential(t)
 	search := func(options string, c explore.Config) *explore.Result {
 		t.Helper()
 		list, err := strategies.Parse("local-sync" + options)
