@@ -67,7 +67,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	})
 	all := rendered(t, &Evidence{Runs: []results.File{f}, Names: []string{"first"}, Explorations: []results.Exploration{x}}, meta("check-then-set"))
 	p := all["check-then-set.md"]
-	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ", "|`quotabench run --workload hot-key`|")
+	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ")
 	requireAll(t, p,
 		"# check-then-set\n\nReads a | and writes. Use it alone. Not with two.\n", "[Form](README.md#how-to-read-a-page): documented, from ADR-RM-3. Stores: redis. Windows: fixed. Counts: admitted. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "|admits at most L while alone|all|crash|\n",
