@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 
 	"github.com/quotabench/quotabench/harness/measure"
@@ -57,6 +58,7 @@ var racy = []string{"check-then-set", "app-lock"}
 // strategies to stand in the same order when many callers meet, and prints by how
 // much they leak; that depends on how a machine schedules, and is not judged.
 func TestAgreement(t *testing.T) {
+	testenv.Sequential(t)
 	concurrencies, rounds, requests := []int{16}, 1, int64(1_500)
 	if os.Getenv("QUOTABENCH_AGREEMENT") == "full" {
 		concurrencies, rounds, requests = []int{4, 16, 64}, 3, 15_000
@@ -132,6 +134,7 @@ func sameCounts(t *testing.T, real, simulated *results.Run) {
 
 // Units that are given back leave the same behind in both kinds of time.
 func TestSettlementAgrees(t *testing.T) {
+	testenv.Sequential(t)
 	server := storetest.Redis(t)
 	for _, workers := range []int{4, 64} {
 		cfg := uploads(t, 0.3, 0)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -26,6 +27,7 @@ func repeats(n int) int {
 // the limit once more: the time to live is reckoned by the clock that is ahead,
 // so the old month's key goes before the month does.
 func TestMonthEnds(t *testing.T) {
+	testenv.Sequential(t)
 	most := map[string]int64{"incr-expire": 2, "incr-expire-atomic": 1}
 	for _, end := range []time.Time{
 		time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC),
@@ -96,6 +98,7 @@ func TestKeysExpireInVirtualTime(t *testing.T) {
 
 // The series and the verdict come from different books.
 func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
+	testenv.Sequential(t)
 	for _, workload := range []string{"steady", "uploads"} {
 		policy, list := "agent-api", "check-then-set,three-tier,unlimited,exact"
 		if workload == "uploads" {
@@ -162,6 +165,7 @@ func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
 
 // The racy strategies leak more the longer their store takes to answer.
 func TestSlowerStoresLeakMore(t *testing.T) {
+	testenv.Sequential(t)
 	leak := func(leg time.Duration) int64 {
 		cfg := config(t, "check-then-set", "agent-api", "hot-key")
 		cfg.Policy.Limit, cfg.Requests, cfg.Load = 50, 20_000, harness.OpenAt(20_000)

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	_ "github.com/quotabench/quotabench/stores/container" // what traces are compared with
@@ -35,6 +36,7 @@ func mixed(t testing.TB) sim.Config {
 }
 
 func TestOneSeedOneTrace(t *testing.T) {
+	testenv.Sequential(t)
 	want := run(t, mixed(t)).Traces
 	other := mixed(t)
 	other.Seed++

@@ -108,6 +108,7 @@ func TestRush(t *testing.T) {
 // U4 of ADR-008, a month long: the whole of February passes, and the clocks
 // that differ let in at its end what belongs to March.
 func TestMonthPreset(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "incr-expire-atomic,incr-expire", "user-links", "steady")
 	preset, err := sim.LookupPreset("adr-008-month")
 	if err != nil {

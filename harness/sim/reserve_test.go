@@ -73,6 +73,7 @@ func TestSyncErases(t *testing.T) {
 // abandoned, as in a measured run. The strategy is not asked, and nothing of it is
 // counted as in use.
 func TestLateSettlements(t *testing.T) {
+	testenv.Sequential(t)
 	for label, r := range nights(t, "lua-reserve:sync=0s,lua-reserve-hardened", 20*time.Minute, 20*time.Minute, 0) {
 		s := r.Settlement
 		if share := float64(s.Abandoned) / float64(r.Admitted); share < 0.2 || share > 0.6 || s.Errors != 0 {
