@@ -172,6 +172,13 @@ const (
 // explorer need not tell two states apart that differ in nothing else.
 type Tally struct{ atomic.Int64 }
 
+// Most raises it to n if that is more.
+func (t *Tally) Most(n int64) {
+	for most := t.Load(); n > most && !t.CompareAndSwap(most, n); {
+		most = t.Load()
+	}
+}
+
 // Flag asks for a round of a job. Any caller may set it, but only the job's Pending
 // and Run may read it: an explorer takes it for the job's own state, and not for
 // something that a caller has seen.

@@ -17,11 +17,8 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	default:
 		return nil, false
 	}
-	if name := cmd.Name(); t.Watch && (name == "watch" || name == "unwatch") {
-		return nil, false // they are about a connection
-	}
 	args, ok := t.arguments(cmd)
-	if !ok {
+	if !ok || t.Watch && (args[0] == "watch" || args[0] == "unwatch") { // which are about a connection
 		return nil, false
 	}
 	if c, ok := cmd.(*redis.StringSliceCmd); ok && len(args) == 2 && args[0] == "smembers" {

@@ -121,9 +121,7 @@ func (s *combine) depart(q *queue) (batch []*caller, number int64) {
 		s.number++
 	}
 	s.batches.Add(1)
-	if n := int64(len(batch)); n > s.largest.Load() {
-		s.largest.Store(n)
-	}
+	s.largest.Most(int64(len(batch)))
 	return batch, s.number
 }
 

@@ -216,9 +216,7 @@ func (s *lease) rejected(req quota.Request, window, left int64) {
 	}
 	s.falseRejects.Add(1)
 	s.stranded.Add(elsewhere)
-	for most := s.strandedMost.Load(); elsewhere > most && !s.strandedMost.CompareAndSwap(most, elsewhere); {
-		most = s.strandedMost.Load()
-	}
+	s.strandedMost.Most(elsewhere)
 }
 
 // errEnded is what became of a request to Redis whose caller ends within it.

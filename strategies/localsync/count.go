@@ -67,9 +67,7 @@ func (s *localSync) decide(a account, req *quota.Request, label string, ends, no
 	if c.used()+req.Units <= req.Policy.Limit {
 		c.since += req.Units
 		d.Admitted = true
-		for n, most := c.sent+c.since, s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); {
-			most = s.most.Load()
-		}
+		s.most.Most(c.sent + c.since)
 	} else {
 		d.RetryAfter = ends.Sub(now)
 	}

@@ -82,8 +82,7 @@ func (q *queue) delivered(items []writeBack, now int64) {
 	for _, w := range items {
 		late := (now - w.queued) / 1_000
 		q.waited.Add(late)
-		for old := q.latest.Load(); late > old && !q.latest.CompareAndSwap(old, late); old = q.latest.Load() {
-		}
+		q.latest.Most(late)
 	}
 }
 
