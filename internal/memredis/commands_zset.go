@@ -104,6 +104,7 @@ func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
 		}
 		if !has || score != old {
 			e.sorted.set(member, score)
+			t.touch(key)
 		}
 		if o.incr {
 			return bulk(scoreText(score))

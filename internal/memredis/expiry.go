@@ -16,6 +16,8 @@ func (t *Table) setDeadline(e *entry, at int64) {
 	if e.deadline != at {
 		t.wrote(e.key)
 		e.deadline, e.phase = at, t.now%1e6
+	} else if at != 0 {
+		t.touch(e.key) // the same moment once more is a change to those that watch the key
 	}
 	if at != 0 && (e.queued == 0 || at < e.queued) {
 		e.queued = at

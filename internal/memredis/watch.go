@@ -50,9 +50,9 @@ func (t *Table) touch(key string) {
 // ifAny are commands whose answer of 0 says that they have changed nothing.
 var ifAny = []string{"hdel", "hsetnx", "sadd", "srem", "zrem", "zremrangebyscore", "zremrangebyrank"}
 
-// changes reports whether a command has changed its key without noting it.
+// changes reports whether a command has changed its key without calling touch.
 func changes(c *command, r Reply) bool {
-	if noted[c.name] || r.Kind == Err {
+	if noted[c.name] || c.name == "zadd" || c.name == "zincrby" || r.Kind == Err {
 		return false
 	}
 	return r.Kind != Int || r.Int != 0 || !slices.Contains(ifAny, c.name)

@@ -27,9 +27,11 @@ func TestWatchAgreesWithRedis(t *testing.T) {
 	}
 	commands := []string{
 		"watch k", "watch k", "watch h z", "watch", "unwatch", "multi", "multi", "exec", "exec", "discard",
-		"get k", "set k 1", "set k 1 nx", "set k 2 px 100000", "incr k", "del k h", "expire k 100", "persist k", "flushall",
+		"get k", "set k 1", "set k 1 nx", "set k 2 px 100000", "incr k", "del k h", "incrby k -1",
+		"expire k 100", "pexpireat k 4102444800000", "getex k pxat 4102444800000", "getex k persist", "persist k", "flushall",
 		"hset h f 1", "hdel h f", "hdel h g", "hincrby h f 1", "hget h f",
-		"zadd z 1 a", "zadd z 2 b", "zrem z a", "zremrangebyscore z -inf 1", "zcard z", "incr z",
+		"zadd z 1 a", "zadd z 2 b", "zincrby z 0 a", "zincrby z 1 b", "sadd s a", "sadd s a", "srem s a", "watch s",
+		"zrem z a", "zremrangebyscore z -inf 1", "zcard z", "incr z",
 	}
 	differ := func(seed uint64) error {
 		r := rand.New(rand.NewPCG(seed, 1))
