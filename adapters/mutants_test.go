@@ -292,7 +292,7 @@ func searched(t *testing.T, d design, defect, text, scripts string, limit int64,
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := explore.Config{Policy: p, Limit: limit, Faults: faults, Properties: []explore.Property{property}}
+	cfg := explore.Config{Policy: p, Limit: limit, Faults: faults, Properties: []explore.Property{property}, MaxStates: 2_000}
 	if scripts != "" {
 		if cfg.Scripts, err = explore.ParseScripts(scripts); err != nil {
 			t.Fatal(err)
