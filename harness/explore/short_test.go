@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -91,6 +92,7 @@ func TestShortTimeToLiveOfAnOrder(t *testing.T) {
 
 // Every worker of a search knows what orders leave.
 func TestShortTimeToLiveOnAllCores(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := explore.Config{Policy: policy(t, "5 requests per calendar hour"), Limit: 5, Clients: 4, Properties: []explore.Property{explore.TTL}}
 	var first string
 	for _, cfg.Workers = range []int{1, 2, 4} {

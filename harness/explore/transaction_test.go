@@ -73,7 +73,7 @@ func TestWatch(t *testing.T) {
 		}
 		cfg := explore.Config{Policy: policy(t, "10 requests at a time"), Preemptions: -1, Properties: []explore.Property{explore.Leak, explore.Stuck}}
 		if !wrong { // more schedules than the client has connections
-			cfg.Clients, cfg.Limit, cfg.Faults, cfg.MaxStates = 3, 1, []quota.Fault{quota.FaultClock, quota.FaultCrash}, 6_000
+			cfg.Clients, cfg.Limit, cfg.Faults, cfg.MaxStates = 3, 1, []quota.Fault{quota.FaultClock, quota.FaultCrash}, 2_000
 		}
 		res, err := explore.Run(t.Context(), sel, cfg)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestWatch(t *testing.T) {
 		if f := res.Found(explore.Leak); (f != nil) != wrong {
 			t.Errorf("%s: %+v", how, f)
 		}
-		if !wrong && res.Runs < 5_000 {
+		if !wrong && res.Runs < 1_500 {
 			t.Errorf("%s: only %d schedules", how, res.Runs)
 		}
 	}
