@@ -199,8 +199,7 @@ func (w *Engine) remember(m *member) {
 		w.foot.tables = true
 	}
 	if m.in.members > 1 || w.setup.Shares || without == nil && w.shared.Len() > 0 {
-		w.memory.hash(&m.history, m.in.strategy, m.client != nil, without)
-		if len(w.memory.hidden) > 0 {
+		if len(w.current(w.memory.hash(&m.history, m.in.strategy, view{caller: m.client != nil, without: without}))) > 0 {
 			m.history.Fold(m.in.history)
 		}
 	}

@@ -56,8 +56,8 @@ func (b *branch) changed(in *instance) bool { return b.on && b.instance[in.index
 // remembers is the hash of an instance's memory, as it was in the state where it is no
 // more.
 func (w *Engine) remembers(in *instance) engine.Digest {
-	d := w.memory.digest(in.strategy)
-	in.hidden = append(in.hidden[:0], w.memory.hidden...)
+	d, hidden := w.hash(in, nil)
+	in.hidden = append(in.hidden[:0], hidden...)
 	b := &w.branch
 	switch {
 	case !b.on:

@@ -66,5 +66,6 @@ func (w *Engine) Crashable(i int) bool {
 		was := &w.branch.instance[in.index]
 		return was.memory != in.fresh || len(was.hidden) > 0
 	}
-	return w.remembersOwn(in) != in.fresh || len(w.memory.hidden) > 0
+	own, hidden := w.hash(in, w.shared)
+	return own != in.fresh || len(hidden) > 0
 }

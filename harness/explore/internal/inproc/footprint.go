@@ -89,7 +89,8 @@ func (w *Engine) footBefore() {
 		}
 		f.rand = append(f.rand, in.source.State())
 		if w.hasTables() {
-			f.own = append(f.own, w.remembersOwn(in))
+			own, _ := w.hash(in, w.shared)
+			f.own = append(f.own, own)
 		}
 	}
 	f.marks, f.truth, f.shared = w.s.Marks(), w.Run.Truth.Order(), w.shared.Len()
@@ -168,11 +169,13 @@ func (w *Engine) Footprint() engine.Footprint {
 	of := f.of
 	for i, in := range w.instances {
 		changed := f.after[i] != f.memory[i]
-		if changed && len(f.own) > 0 && (i > 0 || !f.asked) && f.own[i] == w.remembersOwn(in) {
+		if changed && len(f.own) > 0 && (i > 0 || !f.asked) {
 			// The tables were changed. If none of their instances shows that, all
 			// of these have changed themselves.
-			of.Written[0] |= footTables
-			changed = false
+			if own, _ := w.hash(in, w.shared); own == f.own[i] {
+				of.Written[0] |= footTables
+				changed = false
+			}
 		}
 		if changed || in.source.State() != f.rand[i] || i == f.actor && len(in.hidden) > 0 {
 			of.Written[0] |= memoryOf(i)
@@ -185,12 +188,6 @@ func (w *Engine) Footprint() engine.Footprint {
 // hasTables reports whether there is memory that statements of a model alone look at.
 func (w *Engine) hasTables() bool {
 	return w.shared.Len() > 0 && w.sel.NeedsStore(strategies.NeedSource)
-}
-
-// remembersOwn is the hash of an instance's memory without that.
-func (w *Engine) remembersOwn(in *instance) (d engine.Digest) {
-	w.memory.hash(&d, in.strategy, false, w.shared)
-	return d
 }
 
 // jobSynced notes that a periodic job has run. If all have one period, it makes no

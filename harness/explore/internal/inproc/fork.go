@@ -37,7 +37,7 @@ func (w *Engine) Fork(beat *sched.Beat) (engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Witness, e.memory.older = w.Witness, w.memory.older
+	e.Witness, e.older = w.Witness, w.older
 	for _, c := range e.clients {
 		c.Witness = w.Witness
 	}

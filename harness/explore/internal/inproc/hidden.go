@@ -14,21 +14,25 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// hiding is what a hash has come to that may have contents which it cannot look at: variables of a closure, what
+// hides notes what a hash has come to that may have contents which it cannot look at: variables of a closure, what
 // waits in a channel, values of a client library. Two states are then told apart by all that has come to the
 // instance since everything was seen, in its order, so none is taken for another.
-type hiding struct {
-	hidden []unsafe.Pointer
-	// older are those that have outlived a run: they are none of an instance's, and what they keep is noticed by
-	// callers that are answered otherwise in a second run.
-	older map[unsafe.Pointer]bool
+func (m *memory) hides(p unsafe.Pointer) {
+	if p != nil {
+		m.hidden = append(m.hidden, p)
+	}
 }
 
-// hides notes what is hidden behind a pointer.
-func (h *hiding) hides(p unsafe.Pointer) {
-	if p != nil && !h.older[p] {
-		h.hidden = append(h.hidden, p)
-	}
+// hash is that of an instance's memory except the values of without, with what is hidden in it: see [hasher].
+func (w *Engine) hash(in *instance, without *strategies.Shared) (engine.Digest, []unsafe.Pointer) {
+	w.scratch = engine.Digest{}
+	hidden := w.memory.hash(&w.scratch, in.strategy, view{without: without})
+	return w.scratch, w.current(hidden)
+}
+
+// current takes those out that have outlived a run.
+func (w *Engine) current(hidden []unsafe.Pointer) []unsafe.Pointer {
+	return slices.DeleteFunc(hidden, func(p unsafe.Pointer) bool { return w.older[p] })
 }
 
 // function hashes which function it is. Function literals and methods of a value may have variables; those of the strategies
@@ -120,7 +124,7 @@ func (m *memory) concurrent() func(*memory, unsafe.Pointer) {
 
 // outlives notes what is hidden at the end of a run, and after the second what of it has outlived the first.
 func (w *Engine) outlives() {
-	if w.memory.older != nil || w.metIn == w.runs {
+	if w.older != nil || w.metIn == w.runs {
 		return
 	}
 	w.metIn = w.runs
@@ -129,7 +133,8 @@ func (w *Engine) outlives() {
 		if in.strategy == nil {
 			return
 		}
-		for _, p := range w.look(in) {
+		_, hidden := w.hash(in, nil)
+		for _, p := range hidden {
 			met[p] = true
 		}
 	}
@@ -137,10 +142,10 @@ func (w *Engine) outlives() {
 		w.met, w.aliased = met, w.common()
 		return
 	}
-	w.memory.older = map[unsafe.Pointer]bool{}
+	w.older = map[unsafe.Pointer]bool{}
 	for p := range met {
 		if w.met[p] {
-			w.memory.older[p] = true
+			w.older[p] = true
 		}
 	}
 	w.met = nil
@@ -160,24 +165,22 @@ func (w *Engine) common() map[unsafe.Pointer]bool {
 	for _, in := range w.instances {
 		opened = append(opened, in.strategy)
 	}
-	return w.memory.common(opened, w.named, w.sel.Options)
+	return common(w.memory, w.older, opened, w.named, w.sel.Options)
 }
 
 // Common reports whether two of the strategies reach the same memory, except what is hidden, and maps that they were given.
 func Common(of []strategies.Strategy, given ...any) bool {
-	return len(new(memory).common(of, given...)) > 0
+	return len(common(new(memory), nil, of, given...)) > 0
 }
 
-func (m *memory) common(of []strategies.Strategy, given ...any) (common map[unsafe.Pointer]bool) {
-	defer func() { m.seen.all = nil }()
+// common is what two of the strategies reach. What is hidden counts once it is known what has outlived a run.
+func common(m hasher, older map[unsafe.Pointer]bool, of []strategies.Strategy, given ...any) (common map[unsafe.Pointer]bool) {
 	met := map[unsafe.Pointer]bool{}
 	common = map[unsafe.Pointer]bool{}
 	for _, s := range of {
 		all := map[unsafe.Pointer]bool{}
-		m.seen.all = all
-		m.digest(s)
-		for _, p := range m.hidden {
-			if m.older != nil { // else it is not known what has outlived a run
+		for _, p := range m.hash(&engine.Digest{}, s, view{places: all}) {
+			if older != nil && !older[p] {
 				all[p] = true
 			}
 		}
@@ -192,12 +195,6 @@ func (m *memory) common(of []strategies.Strategy, given ...any) (common map[unsa
 		maps.Copy(met, all)
 	}
 	return common
-}
-
-// look lists what is hidden in an instance. The list is valid until the next one is asked for.
-func (w *Engine) look(in *instance) []unsafe.Pointer {
-	w.memory.digest(in.strategy)
-	return w.memory.hidden
 }
 
 // sight is what a search does not see in a state.

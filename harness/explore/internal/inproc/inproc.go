@@ -53,7 +53,9 @@ type Engine struct {
 
 	s          *sched.Scheduler
 	workers    sched.Workers
-	memory     memory
+	memory     hasher
+	scratch    engine.Digest           // that it folds an instance into
+	older      map[unsafe.Pointer]bool // hidden, and has outlived a run: callers notice what it keeps in a second one
 	met        map[unsafe.Pointer]bool // hidden at the end of the run of that number
 	metIn      int
 	aliased    map[unsafe.Pointer]bool // what instances had in common at the end of the first run
@@ -156,7 +158,7 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 }
 
 func newEngine(sel strategies.Selection, setup engine.Setup, st store, start time.Time) *Engine {
-	w := &Engine{setup: setup, sel: sel, store: st, start: start, known: stacks.InCatalogue(sel.Open)}
+	w := &Engine{setup: setup, sel: sel, store: st, start: start, memory: &memory{}, known: stacks.InCatalogue(sel.Open)}
 	w.model = strategies.NewModel(w.statement)
 	w.Witness = witness.New(witness.Config{
 		NeedsStore: len(sel.RedisNeeds()) > 0 || sel.NeedsStore(strategies.NeedSource),
@@ -277,7 +279,7 @@ func (w *Engine) open(in *instance) error {
 	in.screener, _ = s.(strategies.Screener)
 	in.screens, in.forgot = false, false
 	if w.setup.Has(quota.FaultCrash) {
-		in.fresh = w.remembersOwn(in)
+		in.fresh, _ = w.hash(in, w.shared)
 	}
 	return nil
 }

@@ -13,6 +13,22 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// hasher hashes what strategies have in memory. Whoever asks knows nothing of how: see [memory], and its twin in the tests.
+type hasher interface {
+	// hash folds an instance into d. It returns what is hidden in it, which is valid until the next call.
+	hash(d *engine.Digest, s strategies.Strategy, of view) (hidden []unsafe.Pointer)
+}
+
+// view says what of an instance is hashed.
+type view struct {
+	// caller is set for what a caller can have seen, to which flags that only jobs
+	// look at do not belong.
+	caller  bool
+	without *strategies.Shared // whose values are left out; nil for none
+	// places is told the addresses of all that can change, also in entries of maps; nil if nobody asks.
+	places map[unsafe.Pointer]bool
+}
+
 // memory hashes everything that can be reached from an open instance and may
 // change while it works: its tiers, its queues, and the tables of the model and
 // other memory that it shares. Asking each strategy for a hash of its own would
@@ -25,15 +41,12 @@ import (
 // How a type is hashed is worked out when it is first met: asking it again in each
 // state takes longer than the hash.
 type memory struct {
-	d     *engine.Digest
-	seen  visits
-	plans map[reflect.Type]*plan
-	// caller is set for what a caller can have seen, to which flags that only jobs
-	// look at do not belong.
+	d      *engine.Digest
+	seen   visits
+	plans  map[reflect.Type]*plan
 	caller bool
-	root   unsafe.Pointer // the instance, if it is a pointer
-	own    engine.Digest  // that d points to if nothing else is folded in
-	hiding
+	root   unsafe.Pointer   // the instance, if it is a pointer
+	hidden []unsafe.Pointer // what the hash has come to
 }
 
 var (
@@ -51,32 +64,25 @@ var (
 // givenPackage is one whose values do not belong to a strategy.
 var givenPackage = reflect.TypeFor[sched.Scheduler]().PkgPath()
 
-// hash folds an instance into d, except the values of without. A memory serves
-// any number of instances, one after the other.
-func (m *memory) hash(d *engine.Digest, s strategies.Strategy, caller bool, without *strategies.Shared) {
+// hash implements [hasher]. A memory serves any number of instances, one after the other.
+func (m *memory) hash(d *engine.Digest, s strategies.Strategy, of view) (hidden []unsafe.Pointer) {
 	if m.plans == nil {
 		m.plans = map[reflect.Type]*plan{}
 	}
 	m.seen.forget(0)
 	m.hidden = m.hidden[:0]
-	if without != nil {
-		without.All(m.leaveOut)
+	if of.without != nil {
+		of.without.All(m.leaveOut)
 	}
-	m.d, m.caller = d, caller
+	m.d, m.caller, m.seen.all = d, of.caller, of.places
 	v := reflect.ValueOf(s)
 	if v.Kind() != reflect.Pointer {
 		m.copied(v)
-		return
+		return m.hidden
 	}
 	m.root = v.UnsafePointer()
 	m.plan(v.Type()).hash(m, unsafe.Pointer(&m.root))
-}
-
-// digest is the hash of an instance alone.
-func (m *memory) digest(s strategies.Strategy) engine.Digest {
-	m.own = engine.Digest{}
-	m.hash(&m.own, s, false, nil)
-	return m.own
+	return m.hidden
 }
 
 func (m *memory) leaveOut(value any) {
@@ -94,8 +100,7 @@ type visits struct {
 	list []place
 	// numbers finds places where there are many.
 	numbers map[place]int
-	// all are the addresses of places that can change, also those that a hash has let go of; nil if nobody asks.
-	all map[unsafe.Pointer]bool
+	all     map[unsafe.Pointer]bool
 }
 
 type place struct {

@@ -57,10 +57,10 @@ func newTiers() *tiers {
 	return s
 }
 
-func hashOf(s *tiers) engine.Digest {
-	var d engine.Digest
-	m := memory{}
-	m.hash(&d, s, false, nil)
+func hashOf(s *tiers) engine.Digest { return digest(&memory{}, s) }
+
+func digest(of hasher, s *tiers) (d engine.Digest) {
+	of.hash(&d, s, view{})
 	return d
 }
 
@@ -126,8 +126,8 @@ func TestFingerprintOfChangingTypes(t *testing.T) {
 			s.any = v
 			fresh := newTiers()
 			fresh.any = v
-			got, again := m.digest(s), m.digest(s)
-			if want := new(memory).digest(fresh); got != want || again != want {
+			got, again := digest(&m, s), digest(&m, s)
+			if want := hashOf(fresh); got != want || again != want {
 				t.Errorf("value %d has another hash after others", i)
 			}
 		}
@@ -214,7 +214,7 @@ func TestHidden(t *testing.T) {
 		s := newTiers()
 		s.any = c.value
 		var m memory
-		if m.digest(s); min(len(m.hidden), 1) != c.hidden {
+		if digest(&m, s); min(len(m.hidden), 1) != c.hidden {
 			t.Errorf("%s: %d are hidden", name, len(m.hidden))
 		}
 	}

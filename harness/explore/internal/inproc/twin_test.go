@@ -2,19 +2,53 @@ package inproc
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
-// twin writes a value out by reflection alone: two memories are the same if their texts are. It is what a fingerprint has to
-// tell apart, without its shortcuts.
-type twin struct{ met []meeting }
+// twin is a [hasher] that writes a memory out by reflection: two are the same if their texts are. It is what a fingerprint has
+// to tell apart, without its shortcuts.
+type twin struct {
+	met    []meeting
+	out    []unsafe.Pointer // which is left out
+	hidden []unsafe.Pointer
+	of     view
+}
+
+var _ hasher = (*twin)(nil)
+
+// hash implements [hasher].
+func (w *twin) hash(d *engine.Digest, s strategies.Strategy, of view) []unsafe.Pointer {
+	text, hidden := w.write(s, of)
+	d.Text(text)
+	return hidden
+}
+
+// write writes an instance out.
+func (w *twin) write(s strategies.Strategy, of view) (text string, hidden []unsafe.Pointer) {
+	*w = twin{of: of}
+	if of.without != nil {
+		of.without.All(func(value any) {
+			if v := reflect.ValueOf(value); v.Kind() == reflect.Map || v.Kind() == reflect.Pointer {
+				w.out = append(w.out, v.UnsafePointer())
+			}
+		})
+	}
+	text = w.text(reflect.ValueOf(s))
+	return text, w.hidden
+}
 
 // meeting is a place that was written out, by its address and type.
 type meeting struct {
@@ -23,19 +57,37 @@ type meeting struct {
 }
 
 func (w *twin) text(v reflect.Value) string {
+	if !v.CanAddr() {
+		at := reflect.New(v.Type()).Elem()
+		at.Set(v)
+		v = at
+	}
+	t, at := v.Type(), v.Addr()
+	switch {
+	case t.Kind() == reflect.Pointer && given(t):
+		return fmt.Sprint(v.IsNil())
+	case given(t) && t.Kind() != reflect.Interface, w.of.caller && t == flagType:
+		return ""
+	case t.Kind() == reflect.Struct && opaque(t):
+		return w.hides(at.UnsafePointer())
+	case t == syncMap:
+		return w.entries(at.Interface().(*sync.Map).Range)
+	case strings.HasPrefix(t.String(), "atomic.Pointer["):
+		return w.text(at.MethodByName("Load").Call(nil)[0])
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		return w.once(v, func() string { return w.text(v.Elem()) })
 	case reflect.Map:
 		return w.once(v, func() string {
-			var entries []string
-			for it := v.MapRange(); it.Next(); {
-				within := &twin{slices.Clone(w.met)} // what one entry holds is not met before in another one
-				entries = append(entries, within.text(it.Key())+": "+within.text(it.Value()))
-			}
-			slices.Sort(entries)
-			return strings.Join(entries, ", ")
+			return w.entries(func(each func(key, value any) bool) {
+				for it := v.MapRange(); it.Next(); {
+					each(it.Key(), it.Value())
+				}
+			})
 		})
+	case reflect.Func, reflect.UnsafePointer, reflect.Chan:
+		return w.unseen(v)
 	case reflect.Interface:
 		if v.IsNil() {
 			return "nil"
@@ -50,12 +102,56 @@ func (w *twin) text(v reflect.Value) string {
 	case reflect.Struct:
 		var list []string
 		for i := range v.NumField() {
-			list = append(list, w.text(v.Field(i)))
+			f := v.Field(i)
+			list = append(list, w.text(reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem())) // which need not be exported
 		}
 		return "{" + strings.Join(list, ", ") + "}"
 	default:
 		return fmt.Sprintf("%#v", v.Interface())
 	}
+}
+
+// entries writes out those of a map, in no order.
+func (w *twin) entries(all func(each func(key, value any) bool)) string {
+	var list []string
+	before := len(w.met)
+	all(func(key, value any) bool {
+		of := func(x any) string {
+			if v, ok := x.(reflect.Value); ok {
+				return w.text(v)
+			}
+			return w.text(reflect.ValueOf(&x).Elem())
+		}
+		list = append(list, of(key)+": "+of(value))
+		w.met = w.met[:before] // what one entry holds is not met before in another one
+		return true
+	})
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// unseen writes out what is seen of functions and channels.
+func (w *twin) unseen(v reflect.Value) string {
+	word := *(*unsafe.Pointer)(v.Addr().UnsafePointer())
+	switch {
+	case v.Kind() == reflect.Func && v.IsNil():
+		return "nil"
+	case v.Kind() == reflect.Func && !hasVariables(v.Pointer()):
+		return fmt.Sprint(v.Pointer())
+	case v.Kind() == reflect.Func:
+		return fmt.Sprint(v.Pointer(), w.hides(word))
+	case v.Kind() == reflect.Chan:
+		return fmt.Sprint(v.Len(), w.hides(word))
+	default:
+		return w.hides(word)
+	}
+}
+
+func (w *twin) hides(p unsafe.Pointer) string {
+	if p != nil {
+		w.hidden = append(w.hidden, p)
+	}
+	return ""
 }
 
 // once writes out what a pointer or a map leads to where it is met first, and which one it is after that.
@@ -64,6 +160,12 @@ func (w *twin) once(v reflect.Value, contents func() string) string {
 		return "nil"
 	}
 	at := meeting{v.UnsafePointer(), v.Type()}
+	if slices.Contains(w.out, at.at) {
+		return "out"
+	}
+	if w.of.places != nil {
+		w.of.places[at.at] = true
+	}
 	if n := slices.Index(w.met, at); n >= 0 {
 		return fmt.Sprint("#", n)
 	}
@@ -214,4 +316,99 @@ func TestFingerprintAgreesWithItsTwin(t *testing.T) {
 	if same < 500 || differ < 500 {
 		t.Errorf("%d pairs are the same and %d differ", same, differ)
 	}
+}
+
+// compared is a memory that is compared with its twin whenever it is asked: two hashes are the same if, and only if, the
+// texts are.
+type compared struct {
+	t *testing.T
+	memory
+	twin
+	texts  map[[2]bool]map[engine.Digest]string
+	hashes map[[2]bool]map[string]engine.Digest
+	alike  int
+}
+
+// hash implements [hasher].
+func (c *compared) hash(d *engine.Digest, s strategies.Strategy, of view) []unsafe.Pointer {
+	text, hidden := c.twin.write(s, of)
+	var hash engine.Digest
+	if got := c.memory.hash(&hash, s, of); !maps.Equal(setOf(got), setOf(hidden)) {
+		c.t.Fatalf("%v are hidden, and %v in a twin\n%s", got, hidden, text)
+	}
+	part := [2]bool{of.caller, of.without != nil}
+	if c.texts[part] == nil {
+		c.texts[part], c.hashes[part] = map[engine.Digest]string{}, map[string]engine.Digest{}
+	}
+	before, met := c.texts[part][hash]
+	if again, ok := c.hashes[part][text]; ok != met || met && (again != hash || before != text) {
+		c.t.Fatalf("met by its hash: %t, by its text: %t\n%s\n%s", met, ok, before, text)
+	}
+	c.texts[part][hash], c.hashes[part][text] = text, hash
+	if met {
+		c.alike++
+	}
+	d.Fold(hash)
+	return hidden
+}
+
+func setOf(list []unsafe.Pointer) map[unsafe.Pointer]bool {
+	set := map[unsafe.Pointer]bool{}
+	for _, p := range list {
+		set[p] = true
+	}
+	return set
+}
+
+// A memory tells apart what its twin does, in schedules at random of strategies that have some.
+func TestMemoryAgreesWithItsTwin(t *testing.T) {
+	chosen, err := strategies.Parse("app-lock,combine,lease,local-sync,memory-deque,redis-hash,three-tier,three-tier-hardened")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := quota.Policies()
+	for _, sel := range chosen {
+		t.Run(sel.Name, func(t *testing.T) {
+			p := policies[slices.IndexFunc(policies, func(p quota.Policy) bool { return sel.ServesPolicy(&p) == nil })]
+			p.Limit = 2
+			setup := engine.Setup{
+				Policy: p, Clients: 4, Instances: 2, JobRounds: 2, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock}, Times: 1,
+				Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}},
+			}
+			_, err = Search(sel, setup, func(e *Engine) (any, error) {
+				c := &compared{t: t, texts: map[[2]bool]map[engine.Digest]string{}, hashes: map[[2]bool]map[string]engine.Digest{}}
+				e.memory = c
+				err := atRandom(e)
+				if t.Logf("%d hashes differ, %d are those of others", len(c.texts[[2]bool{}]), c.alike); c.alike == 0 {
+					t.Error("no memory was met again")
+				}
+				return nil, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// atRandom runs schedules at random, which are the same each time.
+func atRandom(e *Engine) error {
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
+	for range testenv.Pick(4, 20) {
+		if err := e.Begin(); err != nil {
+			return err
+		}
+		for next := e.Enabled(nil, false); len(next) > 0; next = e.Enabled(nil, false) {
+			if err := e.Step(next[r.IntN(len(next))]); err != nil {
+				return err
+			}
+			if _, err := e.State(); err != nil {
+				return err
+			}
+		}
+		if err := e.End(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
