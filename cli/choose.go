@@ -99,7 +99,7 @@ func (s *chooseSettings) asked() []settings.Setting {
 			Doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
 		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...),
 			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: if the policy has no window"},
-		{Name: "budget", Common: true, Title: settings.What, Value: settings.Span(&s.budget, measure.MaxDuration),
+		{Name: "budget", Common: true, Title: settings.What, Value: settings.SpanFrom(&s.budget, choose.LeastBudget, measure.MaxDuration),
 			Doc: "time that the choice may take; what it does not reach is listed as not tested"},
 		{Name: "yes", Common: true, Title: settings.What, Value: settings.Bool(&s.yes),
 			Doc: "ask nothing and take the defaults; without a terminal nothing is asked anyway"},
@@ -171,8 +171,6 @@ func (s *chooseSettings) configure() (choose.Config, error) {
 	switch { // 0 is no question: the search would take its own default for it
 	case s.rate == 0:
 		return c, s.Wrong("rate", errors.New("give the requests per second, more than 0"))
-	case s.budget == 0:
-		return c, s.Wrong("budget", fmt.Errorf("0 leaves no time for an answer: give at least %v", choose.LeastBudget))
 	case s.Seed == 0:
 		return c, s.Wrong("seed", errors.New("searches have no seed 0: give 1 or more"))
 	}

@@ -112,6 +112,7 @@ var usageErrors = [][]string{
 	{"run", "--print-config=perhaps"},
 	{"run", "--duration=5"},
 	{"run", "--duration=-1s"},
+	{"run", "--budget=0"},
 	{"run", "--seed=-1"},
 	{"run", "--arrivals=bursts"},
 	{"run", "--strategy", "nonsense"},

@@ -147,17 +147,21 @@ func Percent(p *float64) *Value {
 }
 
 // Span is a length of time that is not negative.
-func Span(p *time.Duration, high time.Duration) *Value {
-	v := Value{
-		kind: "duration", scalars: []scalar{scalarText, scalarNumber}, // a bare 0
-		wants: fmt.Sprintf("give a time from 0 to %v with its unit, e.g. 400ms or 1m30s", high),
-	}
-	return number(p, 0, high, v, form[time.Duration]{time.ParseDuration, func(d time.Duration) string {
+func Span(p *time.Duration, high time.Duration) *Value { return SpanFrom(p, 0, high) }
+
+// SpanFrom is a length of time from low to high.
+func SpanFrom(p *time.Duration, low, high time.Duration) *Value {
+	text := func(d time.Duration) string {
 		if d == 0 {
 			return "0"
 		}
 		return d.String()
-	}})
+	}
+	v := Value{
+		kind: "duration", scalars: []scalar{scalarText, scalarNumber}, // a bare 0
+		wants: fmt.Sprintf("give a time from %s to %v with its unit, e.g. 400ms or 1m30s", text(low), high),
+	}
+	return number(p, low, high, v, form[time.Duration]{time.ParseDuration, text})
 }
 
 // errEmpty is the error of a value that is there and says nothing, as that of a

@@ -177,7 +177,8 @@ func (s *Settings) Repeated() []settings.Setting {
 
 // Budgeted says by when there is to be an answer.
 func (s *Settings) Budgeted() []settings.Setting {
-	return []settings.Setting{{Name: "budget", Title: settings.Load, Value: settings.Span(&s.Budget, measure.MaxDuration), Computed: true,
+	return []settings.Setting{{Name: "budget", Title: settings.Load, Computed: true,
+		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
 		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began "+
 			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration or --quick)", leastBudget.Seconds(),
 			budgetEach.Seconds())}}
