@@ -14,7 +14,7 @@ import (
 // one unit, with room for one of them, and no faults.
 type Config struct {
 	// Policy to enforce. The zero value is one of the strategy's own record if it
-	// serves any, and otherwise the first that it serves. Its Limit is replaced.
+	// serves any, otherwise the first that it serves, and requests for the racy control. Its Limit is replaced.
 	Policy quota.Policy
 	// Limit in units. 0 leaves room for all requests but one.
 	Limit int64

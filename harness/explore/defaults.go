@@ -39,14 +39,18 @@ func ExamplePolicy(m *strategies.Meta) (quota.Policy, error) {
 }
 
 // ownPolicy is a policy that the strategy's own record names, or the first registered one that
-// it serves, or an example.
+// it serves, or an example. The race of the racy control is one of requests, whatever its record counts.
 func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 	var first *quota.Policy
 	for _, p := range quota.Policies() {
 		if m.ServesPolicy(&p) != nil {
 			continue
 		}
-		if p.Source != "" && strings.HasPrefix(m.Source, p.Source) {
+		own := p.Source != "" && strings.HasPrefix(m.Source, p.Source)
+		if m.Control == strategies.ControlRacy {
+			own = p.Unit == example.Unit
+		}
+		if own {
 			return p, nil
 		}
 		if first == nil {

@@ -28,9 +28,9 @@ func ExampleRun() {
 		fmt.Println(s.Actor, s.Command)
 	}
 	// Output:
-	// 2 MB in use, the limit is 1
-	// A GET quota:tenant:s:used
-	// B GET quota:tenant:s:used
-	// A SET quota:tenant:s:used 1
-	// B SET quota:tenant:s:used 1
+	// 2 requests in use, the limit is 1
+	// A GET quota:agent-api:s:used
+	// B GET quota:agent-api:s:used
+	// A SET quota:agent-api:s:used 1
+	// B SET quota:agent-api:s:used 1
 }
