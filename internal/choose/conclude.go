@@ -70,7 +70,7 @@ func (c *chooser) conclude() {
 		case x.untested != nil:
 			c.res.NotTested = append(c.res.NotTested, *x.untested)
 		case x.crossing == nil:
-			c.res.NotTested = append(c.res.NotTested, results.Untested{Strategy: x.sel.String(), Reason: "the budget was up before it was measured"})
+			c.res.NotTested = append(c.res.NotTested, results.Untested{Strategy: x.sel.String(), Reason: "the budget was up before it was measured" + longer})
 		default:
 			fit = append(fit, x)
 		}

@@ -97,6 +97,9 @@ const (
 // LeastBudget is the shortest that a choice may be given.
 const LeastBudget = time.Second
 
+// longer is what to do about strategies for which no time was left.
+const longer = ": give a longer --budget"
+
 // MaxRegions is how many regions a question may have.
 const MaxRegions = 16
 

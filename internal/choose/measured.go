@@ -125,7 +125,7 @@ func (c *chooser) judge(x *contender, s *results.Summary, command, where string)
 	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
 	switch {
 	case s == nil:
-		x.leave("the time for the runs was up before it was measured "+where, command)
+		x.leave("the time for the runs was up before it was measured "+where+longer, command)
 		return
 	case !s.Counts():
 		x.leave("its run "+where+" does not count: "+s.Audit.Discarded(), command)
@@ -251,7 +251,7 @@ func (c *chooser) afterOutage(x *contender, s *results.Summary, command string) 
 	const where = "while Redis is away for a third of the run"
 	switch {
 	case s == nil:
-		x.leave("the time for the runs was up before Redis was taken away from it", command)
+		x.leave("the time for the runs was up before Redis was taken away from it"+longer, command)
 		return
 	case !s.Counts():
 		x.leave("its run with an outage does not count: "+s.Audit.Discarded(), command)

@@ -110,7 +110,7 @@ type simulated struct {
 func (x *contender) take(s simulated, deployment string) {
 	switch {
 	case s.missing:
-		x.leave("the time for the simulation was up", "")
+		x.leave("the time for the simulation was up"+longer, "")
 	case s.invalid != "":
 		x.leave("its simulation does not count: "+s.invalid, s.supports.Command)
 	case s.against != nil:

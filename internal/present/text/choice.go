@@ -120,7 +120,11 @@ func choiceAdvice(c *results.Choice) (out []string) {
 		rest.Add("ruled out by a "+shownBy[r.Reason.Kind], r.Strategy)
 	}
 	if len(fit) == 0 {
-		out = append(out, "No strategy that could be tested fits.")
+		none := "No strategy that could be tested fits"
+		if n := len(c.NotTested); n > 0 {
+			none += fmt.Sprintf(", and %d could not be tested (reasons below)", n)
+		}
+		out = append(out, none+".")
 		if len(rest.Keys) > 0 {
 			out = append(out, "These were tried: "+rest.text()+".")
 		}

@@ -79,10 +79,11 @@ func TestChoice(t *testing.T) {
 		}
 	}
 	got.Reset()
-	if err := text.Choice(&got, layout.Page{}, &results.Choice{Interrupted: true}, false); err != nil {
+	late := results.Choice{Interrupted: true, NotTested: choice().NotTested}
+	if err := text.Choice(&got, layout.Page{}, &late, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"No strategy that could be tested fits.", "Interrupted"} {
+	for _, line := range []string{"No strategy that could be tested fits, and 1 could not be tested (reasons below).", "Interrupted"} {
 		if !strings.Contains(got.String(), line) {
 			t.Errorf("no %q where nothing is known:\n%s", line, got.String())
 		}

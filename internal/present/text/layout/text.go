@@ -17,8 +17,8 @@ func TextWidth(s string) int {
 
 // Wrap breaks a line so that no part is wider than width cells. It prefers to
 // break at a space, which it drops, but not before a percent sign, or after a
-// comma, a colon or a slash, but not within a number or after one letter ("n/m"); failing that after an equals
-// sign, and anywhere only if there is none.
+// comma, a colon or a slash, but not within a number, or after or before one letter ("n/m", "requests/s"); failing that
+// after an equals sign, and anywhere only if there is none.
 func Wrap(s string, width int) []string {
 	width = max(width, 2) // a wide character has to fit
 	var out []string
@@ -88,7 +88,7 @@ func walk(s string, each func(at, end, width int, place place) bool) {
 				place = after
 			}
 		case "/":
-			if length > 1 {
+			if length > 1 && strings.IndexAny(rest+" ", " ,:;.)") > 1 {
 				place = after
 			}
 		case "=":

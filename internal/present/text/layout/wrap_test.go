@@ -20,6 +20,8 @@ func TestWrap(t *testing.T) {
 		{"of usr/bin", 9, "of usr/|bin"},
 		{"is n/m here", 6, "is n/m|here"},
 		{"it is n/m", 8, "it is|n/m"},
+		{"20 requests/s (modelled)", 12, "20|requests/s|(modelled)"},
+		{"at 20 requests/s", 15, "at 20|requests/s"},
 		{"配额检查", 4, "配额|检查"},
 		{"", 5, ""},
 	} {
