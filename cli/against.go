@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/exit"
 	seeds "github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
@@ -43,6 +44,8 @@ type against struct {
 	args     []string               // of each round
 	dir      string                 // of --out
 	rateless []strategies.Selection // that would be measured at a rate, if one were given
+	looks    int                    // at the first stage
+	files    [3][2]*results.File    // by stage and side
 }
 
 // sides by the names of their directories.
@@ -50,7 +53,7 @@ var sides = [2]string{"base", "head"}
 
 // runAgainst is run --against.
 func runAgainst(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error {
-	a := &against{Settings: s, args: []string{"--rounds", "1"}}
+	a := &against{Settings: s, args: []string{"--rounds", "1"}, looks: 1}
 	if cfg.Load == (harness.Load{Loop: harness.Both}) {
 		a.args, a.rateless = append(a.args, "--loop", string(workloads.Closed)), cfg.Strategies
 	}
@@ -106,36 +109,21 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 	return a.compare(rounds, s.Strategies)
 }
 
-// stages of [compare.Screening].
+// compare measures and compares in stages.
 func (a *against) compare(rounds int, names []string) error {
-	first, err := a.stage(1, rounds, names)
-	if err != nil {
-		return err
-	}
-	o := compare.Options{Paired: true, Gates: a.Gates, Rule: compare.Screening}
-	c, err := compare.Compare(first[0], first[1], o)
-	if err != nil {
-		return fail(ExitFailed, err)
-	}
-	if flagged := c.Flagged(); len(flagged) > 0 {
-		fmt.Fprintf(a.cmd.ErrOrStderr(), "flagged, and measured again: %s\n", strings.Join(flagged, ", "))
-		second, err := a.stage(2, rounds, flagged)
-		if err != nil {
-			return err
-		}
-		o.Rule, o.Gates = compare.Confirmation(c.Gated()), nil
-		again, err := compare.Compare(second[0], second[1], o)
-		if err != nil {
-			return fail(ExitFailed, err)
-		}
-		c.Confirm(again)
-	}
-	if a.rateless != nil {
-		rate, _ := measure.CommonRate(slices.Concat(first[0].File.Runs, first[1].File.Runs), a.rateless)
+	c, err := compare.Staged(compare.Options{Paired: true, Gates: a.Gates}, rounds, a.looks, names, a.measure)
+	if err == nil && a.rateless != nil {
+		rate, _ := measure.CommonRate(slices.Concat(a.files[1][0].Runs, a.files[1][1].Runs), a.rateless)
 		c.Notes = append(c.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: "+
 			"give both one, e.g. --rate %g, which run would choose by these figures", rate))
 	}
-	if err := a.keep(c); err != nil {
+	if err == nil {
+		err = a.keep(c)
+	}
+	switch {
+	case exit.Decided(err):
+		return err
+	case err != nil:
 		return fail(ExitFailed, err)
 	}
 	err = showComparison(a.cmd, cmp.Or(a.Format, group.ComparisonFormats()[0]), c)
@@ -143,8 +131,21 @@ func (a *against) compare(rounds int, names []string) error {
 	return err
 }
 
-// keep stores what the comparison found next to the records of both sides.
+// keep stores the records of both sides, and what the comparison found.
 func (a *against) keep(c *compare.Comparison) error {
+	now := clock.Wall{}.Now().UTC().Format(time.RFC3339Nano)
+	for stage, files := range a.files {
+		for i, f := range files {
+			if f == nil {
+				continue
+			}
+			f.Pairing = fmt.Sprintf("%s, stage %d", now, stage)
+			dir := stageDir(a.dir, sides[i], stage)
+			if err := errors.Join(os.MkdirAll(dir, 0o755), codec.Write(filepath.Join(dir, render.ResultsName), *f)); err != nil {
+				return err
+			}
+		}
+	}
 	b, err := codec.ComparisonJSON(c)
 	if err != nil {
 		return err
@@ -160,18 +161,22 @@ func stageDir(dir, side string, stage int) string {
 	return filepath.Join(dir, side)
 }
 
-// stage measures the strategies in pairs of rounds, and writes a record for each side.
-func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side, err error) {
+// measure is the [compare.Measure] of two programs.
+func (a *against) measure(stage, from, to int, names []string) (out [2]compare.Side, err error) {
+	if stage > 1 || from > 1 {
+		why := map[int]string{1: "inconclusive, and measured longer", 2: "flagged, and measured again"}
+		fmt.Fprintf(a.cmd.ErrOrStderr(), "%s: %s\n", why[stage], strings.Join(names, ", "))
+	}
 	server.RemoveLeftovers(a.cmd.Context(), "")
 	temp, err := server.NewDir("")
 	if err != nil {
-		return out, fail(ExitFailed, err)
+		return out, err
 	}
 	defer func() { _ = temp.Remove() }() // what is left of it is of no use
-	var files [2]*results.File
-	for round := 1; round <= rounds; round++ {
+	files := &a.files[stage]
+	for round := from; round <= to; round++ {
 		for _, side := range a.order(stage, round) {
-			fmt.Fprintf(a.cmd.ErrOrStderr(), "[%d/%d] %s\n", round, rounds, sides[side])
+			fmt.Fprintf(a.cmd.ErrOrStderr(), "[%d/%d] %s\n", round, to, sides[side])
 			f, err := a.round(side, filepath.Join(temp.Path, fmt.Sprintf("%d-%s", round, sides[side])), names)
 			if err != nil {
 				return out, err
@@ -186,18 +191,8 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 			}
 		}
 	}
-	pairing := fmt.Sprintf("%s, stage %d", clock.Wall{}.Now().UTC().Format(time.RFC3339Nano), stage)
 	for i, f := range files {
-		dir := stageDir(a.dir, sides[i], stage)
-		f.Pairing = pairing
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return out, fail(ExitFailed, err)
-		}
-		path := filepath.Join(dir, render.ResultsName)
-		if err := codec.Write(path, *f); err != nil {
-			return out, fail(ExitFailed, err)
-		}
-		out[i] = compare.Side{Name: path, File: f}
+		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), render.ResultsName), File: f}
 	}
 	return out, nil
 }

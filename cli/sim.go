@@ -47,6 +47,9 @@ type simSettings struct {
 // shows what virtual time is for.
 const presetOfItsOwn = "adr-008-month-end"
 
+// simLooks is how often --against looks at processor times.
+const simLooks = 3
+
 // unsaid reports whether nothing is said of a load.
 func (s *simSettings) unsaid() bool {
 	load := []string{settings.Load, settings.Workload, settings.Time, settings.Trouble}
@@ -83,7 +86,8 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.parallel, 0, sim.MaxParallel),
 			Doc: "strategies simulated at the same time, each in memory of its own; 0 for one per processor"},
 		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
-			Doc: fmt.Sprintf("pairs of rounds of --against (default %d)", answer.LastLook)},
+			Doc: fmt.Sprintf("pairs of rounds of --against, and up to %d times as many while they are inconclusive (default %d)",
+				1<<(simLooks-1), answer.LastLook)},
 		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&s.cpu),
 			Doc: "record the processor time of a decision: one strategy at a time, on one processor, without the garbage collector"},
 	}
@@ -124,7 +128,8 @@ func simCommand() *cobra.Command {
 				s.adopt(&cfg)
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
 			case s.Against != "":
-				return (&against{Settings: s.Settings, args: []string{"--cpu"}}).compareWith(cmd, cmp.Or(s.Rounds, answer.LastLook))
+				a := &against{Settings: s.Settings, args: []string{"--cpu"}, looks: simLooks}
+				return a.compareWith(cmd, cmp.Or(s.Rounds, answer.LastLook))
 			}
 			if err := withoutOther(s.Settings, "format", "rounds"); err != nil {
 				return err

@@ -6,6 +6,42 @@ import "slices"
 // figure that varies by [Screening]. What it flags is measured anew, and only what fails
 // again by [Confirmation] fails the comparison. Exact figures need no second stage.
 
+// Measure makes rounds of a stage, 1 or 2, from one number to another, of some strategies on both sides. It returns
+// all rounds of that stage.
+type Measure func(stage, from, to int, strategies []string) ([2]Side, error)
+
+// Staged measures and compares in two stages. It looks at the rounds of the first one up to so many times, and doubles
+// those of strategies that are inconclusive in between. Chance may flag a figure at each look, so a figure counts as one
+// for each look in the second stage, however many there were.
+func Staged(o Options, rounds, looks int, strategies []string, measure Measure) (c *Comparison, err error) {
+	o.Rule = Screening
+	made := func(stage, from int, strategies []string) (*Comparison, error) {
+		sides, err := measure(stage, from, rounds, strategies)
+		if err != nil {
+			return nil, err
+		}
+		return Compare(sides[0], sides[1], o)
+	}
+	for look, from := 1, 1; ; look, from, rounds = look+1, rounds+1, 2*rounds {
+		if c, err = made(1, from, strategies); err != nil {
+			return nil, err
+		}
+		if strategies = c.Of(Inconclusive); look == looks || len(strategies) == 0 {
+			break
+		}
+	}
+	flagged := c.Of(Worse)
+	if len(flagged) == 0 {
+		return c, nil
+	}
+	o.Rule, o.Gates = Confirmation(looks*c.Gated()), nil
+	again, err := made(2, 1, flagged)
+	if err == nil {
+		c.Confirm(again)
+	}
+	return c, err
+}
+
 // Screening is the rule of the first stage. Each figure has the error for itself.
 var Screening = Rule{Alpha: 0.05, AtLeast: 0.03, Promised: 0.10, Each: true}
 
@@ -28,10 +64,10 @@ func (c *Comparison) Gated() (n int) {
 	return n
 }
 
-// Flagged are the strategies that have to be measured again.
-func (c *Comparison) Flagged() (labels []string) {
+// Of are the strategies with a gated figure that varies and has this verdict.
+func (c *Comparison) Of(v Verdict) (labels []string) {
 	for i := range c.Rows {
-		if r := &c.Rows[i]; r.Test != nil && !r.Advisory && r.Verdict == Worse && !slices.Contains(labels, r.Strategy) {
+		if r := &c.Rows[i]; r.Test != nil && !r.Advisory && r.Verdict == v && !slices.Contains(labels, r.Strategy) {
 			labels = append(labels, r.Strategy)
 		}
 	}

@@ -74,16 +74,25 @@ func study(s scenario, comparisons int) (rates, error) {
 // outcome is what compare says: that the comparison fails, or that the first strategy's
 // rounds cannot tell.
 func (s scenario) outcome(rng *rand.Rand, base, head *results.File, by float64) (fails, open bool, err error) {
-	o := compare.Options{Paired: s.paired}
-	if s.stages {
-		o.Rule = compare.Screening
-	}
-	c, err := held(base, head, o)
+	c, err := s.compared(rng, [2]compare.Side{side("base", base), side("head", head)}, by)
 	if err != nil {
 		return false, false, err
 	}
-	if flagged := c.Flagged(); s.stages && len(flagged) > 0 {
-		var freshBase, freshHead results.File
+	first := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Figure == compare.Throughput && r.Strategy == label(0) })
+	return !c.Passes(), c.Rows[first].Verdict == compare.Inconclusive, nil
+}
+
+// compared compares two sides, and in stages those that are drawn again.
+func (s scenario) compared(rng *rand.Rand, sides [2]compare.Side, by float64) (*compare.Comparison, error) {
+	o := compare.Options{Paired: s.paired}
+	if !s.stages {
+		return compare.Compare(sides[0], sides[1], o)
+	}
+	return compare.Staged(o, rounds, 1, nil, func(stage, _, _ int, flagged []string) ([2]compare.Side, error) {
+		if stage == 1 {
+			return sides, nil
+		}
+		var base, head results.File
 		for gate := range max(s.gates, 1) {
 			if !slices.Contains(flagged, label(gate)) {
 				continue
@@ -94,23 +103,16 @@ func (s scenario) outcome(rng *rand.Rand, base, head *results.File, by float64) 
 					h[i].throughput /= by
 				}
 			}
-			freshBase.Runs = append(freshBase.Runs, runs(gate, b)...)
-			freshHead.Runs = append(freshHead.Runs, runs(gate, h)...)
+			base.Runs = append(base.Runs, runs(gate, b)...)
+			head.Runs = append(head.Runs, runs(gate, h)...)
 		}
-		o.Rule = compare.Confirmation(c.Gated())
-		again, err := held(&freshBase, &freshHead, o)
-		if err != nil {
-			return false, false, err
-		}
-		c.Confirm(again)
-	}
-	first := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Figure == compare.Throughput && r.Strategy == label(0) })
-	return !c.Passes(), c.Rows[first].Verdict == compare.Inconclusive, nil
+		return [2]compare.Side{side("base", &base), side("head", &head)}, nil
+	})
 }
 
-func held(base, head *results.File, o compare.Options) (*compare.Comparison, error) {
-	base.Kind, head.Kind = results.Measured, results.Measured
-	return compare.Compare(compare.Side{Name: "base", File: base}, compare.Side{Name: "head", File: head}, o)
+func side(name string, f *results.File) compare.Side {
+	f.Kind = results.Measured
+	return compare.Side{Name: name, File: f}
 }
 
 func label(gate int) string { return fmt.Sprintf("strategy-%d", gate) }
