@@ -95,6 +95,13 @@
 // window. Filters learn at their next rebuild, and a queue that has not drained
 // brings old counts back.
 //
+// reconcile=0s is the record's listings. reconcile=5s is the periodic reconciliation of its
+// prose, a job of one instance: it overwrites counts and limits that Redis holds with
+// those of the table, as they were when the round began. It repairs what was written to
+// Redis alone, within a period. It also erases what was charged within the write-back's
+// delay, so with lag=5s about twice the limit is admitted, and the set of agents over
+// quota stays.
+//
 // down=prose: when Redis does not answer, PostgreSQL decides by its function
 // alone; when neither does, the request is admitted. down=unified is the record's
 // unified listing: the PostgreSQL path writes to Redis, whose error escapes, so

@@ -11,7 +11,7 @@ import (
 )
 
 // Jobs implements strategies.Jobber. A queue and a filter are an instance's own,
-// and so is their job; a reset is for all.
+// and so is their job; a reset and a reconciliation are for all.
 func (in *instance) Jobs() []strategies.Job {
 	var jobs []strategies.Job
 	if in.write == writeBackMode {
@@ -22,6 +22,9 @@ func (in *instance) Jobs() []strategies.Job {
 	}
 	if in.resets != nil {
 		jobs = append(jobs, in.resetJob())
+	}
+	if in.reconciles > 0 {
+		jobs = append(jobs, strategies.Job{Name: jobReconcile, Singleton: true, Every: in.reconciles, Run: in.reconcile})
 	}
 	return jobs
 }
@@ -121,6 +124,9 @@ func (in *instance) Measures() []strategies.Measure {
 				Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Kind: strategies.MeasureMost, Metric: strategies.MetricQueueLag,
 			},
 		)
+	}
+	if in.reconciles > 0 {
+		out = append(out, strategies.Measure{Name: "reconciled", Unit: "fields", Value: in.reconciled.Load()})
 	}
 	return out
 }

@@ -76,6 +76,11 @@ var options = []quota.Option{
 		Doc: "nothing begins a new window (none, the record), or a job sets all counts to zero (job)",
 	},
 	{
+		Name: "reconcile", Type: "duration", Default: "0s", Min: "0s",
+		Doc: "`time` from one round to the next of a job that overwrites counts and limits in Redis with PostgreSQL's; 0s: none, as " +
+			"in the listings (the prose: 5s)",
+	},
+	{
 		Name: "down", Default: downProse, Values: []string{downProse, downUnified, downService},
 		Doc: "prose: PostgreSQL decides without Redis, and all is admitted without both; unified, service: as in the listing of that name",
 	},
@@ -93,6 +98,8 @@ type config struct {
 	// lag is the delay of a write-back, batch how many go together.
 	lag   time.Duration
 	batch int
+	// reconciles is the period of the job that overwrites the cache; 0 is none.
+	reconciles time.Duration
 	// syncDies ends the filter's loop at its first error.
 	syncDies bool
 }
@@ -104,7 +111,7 @@ func configure(o quota.Options) config {
 		accessRefreshes: o["ttl"] == ttlAccess,
 		chargeRefreshes: o["ttl"] == ttlAccess || o["ttl"] == ttlCharge,
 		lag:             o.Duration("lag"), batch: int(o.Int("batch")),
-		syncDies: o["sync"] == syncLiteral,
+		reconciles: o.Duration("reconcile"), syncDies: o["sync"] == syncLiteral,
 	}
 	if o["names"] == "literal" {
 		c.uses = &literalUses

@@ -31,7 +31,7 @@ func TestOptions(t *testing.T) {
 		"ttl": "access charge literal", "reset": "none job", "down": "prose unified service", "sync": "literal retry",
 		"source": "primary replica",
 	}
-	free := map[string]string{"lag": "5s", "batch": "1", "replica-lag": "100ms"}
+	free := map[string]string{"lag": "5s", "batch": "1", "replica-lag": "100ms", "reconcile": "0s"}
 	for _, name := range names {
 		m, err := strategies.Lookup(name)
 		if err != nil {
@@ -66,6 +66,7 @@ func TestJobs(t *testing.T) {
 			"three-tier:reset=job":               "write-back rebuild reset",
 			"three-tier:write=through,reset=job": "rebuild reset",
 			"redis-hash:write=literal":           "",
+			"redis-hash:reconcile=5s":            "write-back reconcile",
 		} {
 			if got := strings.Join(s.open(t, selection).jobs(), " "); got != want {
 				t.Errorf("%s has the jobs %q, want %q", selection, got, want)

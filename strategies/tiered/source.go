@@ -24,6 +24,8 @@ var (
 	sqlUsed string
 	//go:embed sql/limit.sql
 	sqlLimit string
+	//go:embed sql/counts.sql
+	sqlCounts string
 	//go:embed sql/charge.sql
 	sqlCharge string
 	//go:embed sql/write_back.sql
@@ -51,6 +53,8 @@ type source interface {
 	// writeBack overwrites counts of one kind of use, one statement per item, in
 	// the items' order per agent. It returns the items that still have to be written.
 	writeBack(ctx context.Context, u *use, items []writeBack) (left []writeBack, err error)
+	// counts returns what every agent has used, and its limit, in the order of agents.
+	counts(ctx context.Context, u *use) ([]strategies.Grant, error)
 	// reset sets every agent's count to zero and returns all agents in order.
 	reset(ctx context.Context, u *use) ([]quota.Subject, error)
 	// provision makes rows and replaces what this kind of use has in existing ones.

@@ -106,6 +106,16 @@ func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) 
 	return nil, nil
 }
 
+func (m *modelSource) counts(ctx context.Context, u *use) (all []strategies.Grant, err error) {
+	err = m.do(ctx, "SELECT ALL "+u.usedColumn, u, func() error {
+		for _, s := range slices.Sorted(maps.Keys(m.rows)) {
+			all = append(all, strategies.Grant{Subject: s, Limit: m.rows[s].limit[u.index], Used: m.rows[s].used[u.index]})
+		}
+		return nil
+	})
+	return all, err
+}
+
 func (m *modelSource) reset(ctx context.Context, u *use) (agents []quota.Subject, err error) {
 	err = m.do(ctx, "UPDATE quotas RESET "+u.usedColumn, u, func() error {
 		agents = slices.Sorted(maps.Keys(m.rows))

@@ -20,7 +20,7 @@ import (
 const undefinedColumn = "42703"
 
 // statements are those of one kind of use under one of its names.
-type statements struct{ check, used, limit, charge, writeBack, reset, provision, setLimit string }
+type statements struct{ check, used, limit, counts, charge, writeBack, reset, provision, setLimit string }
 
 type postgresSource struct {
 	pool *pgxpool.Pool
@@ -46,7 +46,7 @@ func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 	for i := range uses {
 		u := &uses[i]
 		p.sql[u] = &statements{
-			check: check, used: u.sql(sqlUsed), limit: u.sql(sqlLimit), charge: u.sql(sqlCharge),
+			check: check, used: u.sql(sqlUsed), limit: u.sql(sqlLimit), counts: u.sql(sqlCounts), charge: u.sql(sqlCharge),
 			writeBack: u.sql(sqlWriteBack), reset: u.sql(sqlReset), provision: u.sql(sqlProvision), setLimit: u.sql(sqlSetLimit),
 		}
 	}
@@ -118,6 +118,11 @@ func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBac
 		return items, u.explain(err)
 	}
 	return nil, nil
+}
+
+func (p *postgresSource) counts(ctx context.Context, u *use) ([]strategies.Grant, error) {
+	rows, _ := p.pool.Query(ctx, p.sql[u].counts) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[strategies.Grant])
 }
 
 func (p *postgresSource) reset(ctx context.Context, u *use) ([]quota.Subject, error) {

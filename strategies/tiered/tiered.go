@@ -25,10 +25,11 @@ const (
 	// resetEvery is how often the reset job looks for windows that have ended: the
 	// resolution of a cron table. Most rounds find none and ask no store.
 	resetEvery = time.Minute
-	// jobWriteBack, jobRebuild and jobReset name the jobs.
+	// What begins with job names a job.
 	jobWriteBack = "write-back"
 	jobRebuild   = "rebuild"
 	jobReset     = "reset"
+	jobReconcile = "reconcile"
 )
 
 func init() {
@@ -111,8 +112,10 @@ type instance struct {
 	filterDue strategies.Flag
 	// syncDead is set once an error has ended the filter's loop.
 	syncDead strategies.Flag
+	// seen says of which kinds of use there are counts to reconcile.
+	seen [useCount]strategies.Flag
 	// Running totals for Measures.
-	filtered, falsePositives, passed, misses, chargeFailed, written strategies.Tally
+	filtered, falsePositives, passed, misses, chargeFailed, written, reconciled strategies.Tally
 }
 
 var (
@@ -181,8 +184,12 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	return d, nil
 }
 
-// watch looks for the end of a window, for the reset job if there is one.
+// watch tells the jobs that there are of a policy: which kind of use it counts, and
+// whether a window of it has ended.
 func (in *instance) watch(u *use, p *quota.Policy) {
+	if in.reconciles > 0 {
+		in.seen[u.index].Store(true)
+	}
 	if in.resets != nil && in.resets.see(u, p, p.Window.At(in.clock.Now()).Index) {
 		in.wake(jobReset)
 	}
