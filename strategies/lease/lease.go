@@ -38,7 +38,6 @@ const (
 
 const (
 	expiredFree = "free"
-	downOpen    = "open"
 	// grace is how long a window's hash outlives the window, by Redis' clock.
 	grace = 5 * time.Second
 	// least is the smallest block that is drawn, in units: below it every request asks Redis.
@@ -64,10 +63,7 @@ var meta = strategies.Meta{
 			Name: "expired", Default: "spent", Values: []string{"spent", expiredFree},
 			Doc: "a block that nobody has settled by its deadline stays counted (spent), or all of its units are free (free)",
 		},
-		{
-			Name: "down", Default: "closed", Values: []string{"closed", downOpen},
-			Doc: "without Redis and without a block, requests are rejected (closed) or admitted (open)",
-		},
+		family.Down,
 	},
 	Check: func(o quota.Options) error {
 		if ttl, margin := o.Duration("ttl"), o.Duration("margin"); margin >= ttl {
@@ -83,7 +79,7 @@ var meta = strategies.Meta{
 			},
 			Formula: "L; expired=free or down=open: any",
 			Bound: func(p quota.Params) int64 {
-				if p.Options["expired"] == expiredFree || p.Options["down"] == downOpen {
+				if p.Options["expired"] == expiredFree || family.FailsOpen(p.Options) {
 					return p.Offered
 				}
 				return 0
@@ -121,8 +117,8 @@ type lease struct {
 	share     float64
 	ttl       time.Duration
 	// valid is how long a block is spent, from the moment at which the request for it was sent.
-	valid, every       time.Duration
-	free, admitsIfDown bool
+	valid, every time.Duration
+	free, open   bool
 
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu   sync.Mutex
@@ -149,7 +145,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
 		peers: strategies.SharedValue(env.Shared, "lease.peers", newPeers),
 		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
-		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, admitsIfDown: o["down"] == downOpen,
+		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, open: family.FailsOpen(o),
 		held: map[account]*holding{},
 	}
 	if s.free { // a block is settled within the margin
@@ -182,7 +178,7 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 		p.sent, p.key = now, s.key(req.Subject, req.Policy, w.Label)
 		r, err := s.ask(ctx, req, p)
 		if err != nil {
-			return s.down(ctx, req, err)
+			return family.Unanswered(ctx, s.clock, s.open, err)
 		}
 		if r.verdict == over { // it is asked once more, for the window that is current by then
 			asked++
@@ -197,14 +193,6 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
 	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
-}
-
-// down is the decision if Redis gave none.
-func (s *lease) down(ctx context.Context, req quota.Request, err error) (quota.Decision, error) {
-	if family.GaveUp(ctx, s.clock) {
-		return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
-	}
-	return quota.Decision{Admitted: s.admitsIfDown, Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
 }
 
 // rejected counts what others hold if a request would have been admitted with it. left are

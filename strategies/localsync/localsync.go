@@ -163,7 +163,7 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 			key := s.key(req.Subject, req.Policy, w.Label)
 			verdict, used, err := s.run(ctx, key, w.End, charge{units: req.Units, limit: req.Policy.Limit})
 			if err != nil {
-				return s.down(ctx, req, err)
+				return family.Unanswered(ctx, s.clock, false, err)
 			}
 			if verdict == over { // it is asked once more, for the window that is current by then
 				continue
@@ -188,14 +188,6 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 		s.begin(unknown, 0, false, false)
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
-	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
-}
-
-// down is the decision if every request asks Redis, and Redis gave no answer.
-func (s *localSync) down(ctx context.Context, req quota.Request, err error) (quota.Decision, error) {
-	if family.GaveUp(ctx, s.clock) {
-		return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
-	}
 	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
 }
 

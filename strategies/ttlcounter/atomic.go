@@ -68,7 +68,7 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 		res, err := takeScript.Run(ctx, s.redis, []string{key},
 			req.Units, req.Policy.Limit, expiry(span).UnixMilli()).Int64Slice()
 		if err != nil {
-			return failClosed(ctx, err)
+			return s.unanswered(ctx, err)
 		}
 		if len(res) != 2 {
 			return quota.Decision{}, fmt.Errorf("take.lua answered %v", res)

@@ -2,7 +2,6 @@ package ttlcounter
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,6 +21,7 @@ type counter struct {
 	family  string
 	record  record
 	windows *quota.Memo
+	open    bool // without Redis, requests are admitted
 }
 
 var _ strategies.Viewer = (*counter)(nil)
@@ -37,7 +37,10 @@ var (
 )
 
 func newCounter(env strategies.Env, r record) counter {
-	return counter{redis: strategies.Redis(env), clock: env.Clock, family: env.Prefix + r.subjects + ":", record: r, windows: new(quota.Memo)}
+	return counter{
+		redis: strategies.Redis(env), clock: env.Clock, family: env.Prefix + r.subjects + ":", record: r, windows: new(quota.Memo),
+		open: family.FailsOpen(env.Options),
+	}
 }
 
 // key names a subject's counter of one window as the record does. For policies
@@ -73,13 +76,9 @@ func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strat
 // Close implements [strategies.Strategy]. There is nothing to release.
 func (c *counter) Close(context.Context) error { return nil }
 
-// failClosed is the decision if Redis gave none: reject. A caller that gave up
-// has made no decision at all, whatever Redis did.
-func failClosed(ctx context.Context, err error) (quota.Decision, error) {
-	if ctx.Err() != nil {
-		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
-	}
-	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+// unanswered is the decision if Redis gave none.
+func (c *counter) unanswered(ctx context.Context, err error) (quota.Decision, error) {
+	return family.Unanswered(ctx, c.clock, c.open, err)
 }
 
 // decide is the decision that Redis made, with the units that it left.

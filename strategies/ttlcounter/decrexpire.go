@@ -31,16 +31,13 @@ var decrExpireMeta = strategies.Meta{
 		Name: "init", Default: initProse, Values: []string{initProse, initListing},
 		Doc: "prose: every call tries to create the count, with its expiry; " +
 			"listing: each process does so once without expiry, which the caller of the first DECR sets",
-	}},
+	}, family.Down},
 	Record: ofRecord("ADR-009"),
-	Guarantee: []quota.Clause{
-		// As with incr-expire, a command that comes after its own window's key has
-		// expired begins that window anew, so a clock that passes the end in between
-		// is not tolerated. The same expiry between the two commands does the
-		// opposite: the key is gone, DECR makes one at -1, and all is rejected.
-		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
-		family.RoomForSingleUnits,
-	},
+	// As with incr-expire, a command that comes after its own window's key has
+	// expired begins that window anew, so a clock that passes the end in between
+	// is not tolerated. The same expiry between the two commands does the
+	// opposite: the key is gone, DECR makes one at -1, and all is rejected.
+	Guarantee: append(family.ExactlyIfUp(quota.FaultCrash, quota.FaultRetry), family.RoomForSingleUnits),
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s := &decrExpire{countdown: countdown{newCounter(env, linkHits)}}
 		if env.Options["init"] == initListing {
@@ -107,15 +104,15 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	key := s.key(req.Subject, req.Policy, w.Label)
 
 	if err := s.initialise(ctx, key, w.Label, req.Policy, wholeSeconds(&w.Span, now)); err != nil {
-		return failClosed(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	left, err := s.decrement(ctx, key, req.Units)
 	if err != nil {
-		return failClosed(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	if s.once != nil && left == req.Policy.Limit-req.Units {
 		if err := s.redis.Expire(ctx, key, wholeSeconds(&w.Span, now)).Err(); err != nil {
-			return failClosed(ctx, err)
+			return s.unanswered(ctx, err)
 		}
 	}
 	return decide(left >= 0, left, &w.Span, now), nil

@@ -42,11 +42,11 @@ func (s *decrLiteral) Take(ctx context.Context, req quota.Request) (quota.Decisi
 
 	left, err := s.decrement(ctx, key, req.Units)
 	if err != nil {
-		return failClosed(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	if left == req.Policy.Limit-req.Units {
 		if err := s.redis.Expire(ctx, key, wholeSeconds(span, now)).Err(); err != nil {
-			return failClosed(ctx, err)
+			return s.unanswered(ctx, err)
 		}
 	}
 	return decide(left >= 0, left, span, now), nil

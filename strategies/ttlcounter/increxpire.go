@@ -12,22 +12,20 @@ import (
 )
 
 var incrExpireMeta = strategies.Meta{
-	Name:   "incr-expire",
-	Core:   true,
-	Source: "ADR-008",
-	Doc:    "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  tumbling,
-	Counts: quota.CountsAttempts,
-	Record: ofRecord("ADR-008"),
-	Guarantee: []quota.Clause{
-		// A clock that passes the window's end between the caller's look at it and
-		// the INCR is not tolerated: the key may have expired by then, and the late
-		// command starts the old window's count again.
-		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
-		family.RoomForSingleUnits,
-	},
+	Name:    "incr-expire",
+	Core:    true,
+	Source:  "ADR-008",
+	Doc:     "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
+	Form:    strategies.Documented,
+	Needs:   []strategies.Need{strategies.NeedRedis},
+	Kinds:   tumbling,
+	Counts:  quota.CountsAttempts,
+	Record:  ofRecord("ADR-008"),
+	Options: []quota.Option{family.Down},
+	// A clock that passes the window's end between the caller's look at it and
+	// the INCR is not tolerated: the key may have expired by then, and the late
+	// command starts the old window's count again.
+	Guarantee: append(family.ExactlyIfUp(quota.FaultCrash, quota.FaultRetry, quota.FaultLimit), family.RoomForSingleUnits),
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, userLinks)}, nil
 	},
@@ -46,11 +44,11 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 
 	n, err := s.increment(ctx, key, req.Units)
 	if err != nil {
-		return failClosed(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	if n == req.Units { // the key is new, so its expiry is ours to set
 		if err := s.redis.Expire(ctx, key, wholeSeconds(span, now)).Err(); err != nil {
-			return failClosed(ctx, err)
+			return s.unanswered(ctx, err)
 		}
 	}
 	return decide(n <= req.Policy.Limit, req.Policy.Limit-n, span, now), nil

@@ -90,7 +90,7 @@ func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Dec
 	}
 	n, err := s.redis.IncrBy(ctx, s.counterOf(req.Subject, p.Name), req.Units).Result()
 	if err != nil {
-		return failClosed(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	return decide(n <= p.Limit, p.Limit-n, &span, now), nil
 }

@@ -1,0 +1,43 @@
+package family
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Down is the option that says what becomes of requests that Redis does not answer.
+var Down = quota.Option{
+	Name: "down", Default: "closed", Values: []string{"closed", downOpen},
+	Doc: "without Redis, requests are rejected (closed) or admitted (open)",
+}
+
+const downOpen = "open"
+
+// FailsOpen reports whether the options have requests admitted that Redis does not answer.
+func FailsOpen(o quota.Options) bool { return o[Down.Name] == downOpen }
+
+// Unanswered is the decision on a request that Redis did not answer, but with err. A caller
+// who has given up gets none.
+func Unanswered(ctx context.Context, clock quota.Clock, open bool, err error) (quota.Decision, error) {
+	if GaveUp(ctx, clock) {
+		return quota.Decision{}, fmt.Errorf("ask Redis: %w", err)
+	}
+	return quota.Decision{Admitted: open, Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+}
+
+// ExactlyIfUp are the clauses of what never admits a unit over the limit under the given
+// faults, nor without an answer of Redis except with [Down] open.
+func ExactlyIfUp(tolerates ...quota.Fault) []quota.Clause {
+	unanswered := quota.Exactly(slices.Concat(tolerates, []quota.Fault{quota.FaultLostReply, quota.FaultOutage})...)
+	unanswered.Formula = "L; down=open: any"
+	unanswered.Bound = func(p quota.Params) int64 {
+		if FailsOpen(p.Options) {
+			return p.Offered
+		}
+		return 0
+	}
+	return []quota.Clause{quota.Exactly(tolerates...), unanswered}
+}
