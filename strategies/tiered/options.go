@@ -52,8 +52,8 @@ var options = []quota.Option{
 	},
 	{
 		Name: "ttl", Default: ttlAccess, Values: []string{ttlAccess, ttlCharge, "literal"},
-		Doc: "the hash's hour to live restarts with every check and charge (access, the prose), with charges (charge), or " +
-			"on a miss (literal, the listing)",
+		Doc: "the hash's hour to live restarts with every check and charge (access, the prose), by an EXPIRE each; with charges " +
+			"(charge); or on a miss (literal, the listing)",
 	},
 	{
 		Name: "lag", Type: "duration", Default: "5s", Min: "0s",
@@ -77,8 +77,7 @@ var options = []quota.Option{
 	},
 	{
 		Name: "reconcile", Type: "duration", Default: "0s", Min: "0s",
-		Doc: "`time` from one round to the next of a job that overwrites counts and limits in Redis with PostgreSQL's; 0s: none, as " +
-			"in the listings (the prose: 5s)",
+		Doc: "`time` between rounds of a job that overwrites Redis' counts and limits with PostgreSQL's (the prose: 5s); 0s: no job",
 	},
 	{
 		Name: "down", Default: downProse, Values: []string{downProse, downUnified, downService},

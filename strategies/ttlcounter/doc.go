@@ -32,7 +32,12 @@ func ofRecord(source string) []quota.Clause {
 	return []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source + ": one request at most crosses the limit",
-			Formula: "L + largest cost", Bound: func(p quota.Params) int64 { return p.MaxCost },
+			Formula: "L + largest cost", Bound: func(p quota.Params) int64 {
+				if family.FailsOpen(p.Options) { // the records promise it of failing closed
+					return p.Offered
+				}
+				return p.MaxCost
+			},
 		},
 		family.RoomForSingleUnits.From(source + ": all are served up to the limit"),
 	}

@@ -24,7 +24,7 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 		return nil
 	}
 	fmt.Fprint(b, "## Explored\n\n")
-	heading(b, []string{"scripts", "limit", "faults", "states", "violations, in steps"})
+	heading(b, []string{"scripts", "limit", "faults", "states", "violations (steps)"})
 	for _, s := range searches {
 		line(b, []string{cell("`" + strings.Join(s.Scripts, "; ") + "`"), format.Count(s.Limit), faults(s), states(s), found(s)})
 	}

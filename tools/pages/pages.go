@@ -63,7 +63,7 @@ const guide = `
 - **Form**: a *documented* strategy does what its [design record](../design-records.md) says, including the flaws. A *hardened* one is the same idea without the leaks. A record considered a *rejected alternative*, and names a
   *future* one for later. *Frontier* ones spare round trips to Redis; they, *reference* and *baseline* strategies have no record. Unless a page says otherwise, tables, statements and scripts that a record does not show are ours.
 - **Counts**: the requests that use up the limit: all attempts, or admitted ones.
-- **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. *Also under*: the faults that it tolerates. A run judges each clause.
+- **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. *Also under*: the faults that it tolerates. A run judges each clause, as if a condition in words held.
 - **Leak**: units admitted over the limit. A *trial* is a window of one subject in which demand exceeded the limit.
 - **False rejects**: valid requests that were rejected although there was room; *certain..possible* if the order is not known.
 - **Drift**: a counter minus the truth, with nothing in flight.
@@ -134,7 +134,7 @@ func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, erro
 		fmt.Fprintf(&b, " More: %s.", strings.Join(more, ", "))
 	}
 	fmt.Fprint(&b, "\n\n")
-	list(&b, "How it works", true, m.Notes.How)
+	list(&b, "Algorithm", true, m.Notes.How)
 	guarantee(&b, m)
 	ofRecord(&b, m, e)
 	other, rest := beyond(m, all, func(m *strategies.Meta) []string { return m.Notes.Deviations })
@@ -153,7 +153,7 @@ func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, erro
 func facts(b *bytes.Buffer, m *strategies.Meta) {
 	fmt.Fprintf(b, "[Form]("+Index+"#how-to-read-a-page): %s", m.Form)
 	if m.Source != "" {
-		fmt.Fprintf(b, ", from %s", m.Source)
+		fmt.Fprintf(b, " (%s)", m.Source)
 	}
 	needs := joined(m.Needs, func(n strategies.Need) string { return string(n) })
 	fmt.Fprintf(b, ". Stores: %s. Windows: %s. Counts: %s.", cmp.Or(needs, "none"), windows(m.Kinds), m.Counts)
@@ -244,7 +244,7 @@ func ofRecord(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 	if len(m.Record) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## Claims of its design record, and results\n\n")
+	fmt.Fprintf(b, "## Claims of its record\n\n")
 	for _, c := range m.Record {
 		var said, in []string
 		for _, f := range e.figures(m.Name) {

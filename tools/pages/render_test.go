@@ -69,7 +69,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	p := all["check-then-set.md"]
 	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ")
 	requireAll(t, p,
-		"# check-then-set\n\nReads a | and writes. Use it alone. Not with two.\n", "[Form](README.md#how-to-read-a-page): documented, from ADR-RM-3. Stores: redis. Windows: fixed. Counts: admitted. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
+		"# check-then-set\n\nReads a | and writes. Use it alone. Not with two.\n", "[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. Counts: admitted. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "|admits at most L while alone|all|crash|\n",
 		"|write|now, later|now|when to write|", "- admits at most L (ADR-RM-3: always): **broken by 3 links in first**\n",
 		"|first|43,210|", "|7|5 of 1,234 (0.41 %)|3|2.00 %|-3 redis|",
