@@ -33,11 +33,14 @@ var decrExpireMeta = strategies.Meta{
 			"listing: each process does so once without expiry, which the caller of the first DECR sets",
 	}, family.Down},
 	Record: ofRecord("ADR-009"),
-	// As with incr-expire, a command that comes after its own window's key has
-	// expired begins that window anew, so a clock that passes the end in between
-	// is not tolerated. The same expiry between the two commands does the
-	// opposite: the key is gone, DECR makes one at -1, and all is rejected.
-	Guarantee: append(family.ExactlyIfUp(quota.FaultCrash, quota.FaultRetry), family.RoomForSingleUnits),
+	Guarantee: []quota.Clause{
+		// As with incr-expire, a command that comes after its own window's key has
+		// expired begins that window anew, so a clock that passes the end in between
+		// is not tolerated. The same expiry between the two commands does the
+		// opposite: the key is gone, DECR makes one at -1, and all is rejected.
+		family.ExactlyUnlessOpen(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
+		family.RoomForSingleUnits,
+	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s := &decrExpire{countdown: countdown{newCounter(env, linkHits)}}
 		if env.Options["init"] == initListing {

@@ -22,10 +22,13 @@ var incrExpireMeta = strategies.Meta{
 	Counts:  quota.CountsAttempts,
 	Record:  ofRecord("ADR-008"),
 	Options: []quota.Option{family.Down},
-	// A clock that passes the window's end between the caller's look at it and
-	// the INCR is not tolerated: the key may have expired by then, and the late
-	// command starts the old window's count again.
-	Guarantee: append(family.ExactlyIfUp(quota.FaultCrash, quota.FaultRetry, quota.FaultLimit), family.RoomForSingleUnits),
+	Guarantee: []quota.Clause{
+		// A clock that passes the window's end between the caller's look at it and
+		// the INCR is not tolerated: the key may have expired by then, and the late
+		// command starts the old window's count again.
+		family.ExactlyUnlessOpen(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
+		family.RoomForSingleUnits,
+	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, userLinks)}, nil
 	},

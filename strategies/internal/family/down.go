@@ -3,7 +3,6 @@ package family
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/quotabench/quotabench/quota"
 )
@@ -28,16 +27,16 @@ func Unanswered(ctx context.Context, clock quota.Clock, open bool, err error) (q
 	return quota.Decision{Admitted: open, Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
 }
 
-// ExactlyIfUp are the clauses of what never admits a unit over the limit under the given
-// faults, nor without an answer of Redis except with [Down] open.
-func ExactlyIfUp(tolerates ...quota.Fault) []quota.Clause {
-	unanswered := quota.Exactly(slices.Concat(tolerates, []quota.Fault{quota.FaultLostReply, quota.FaultOutage})...)
-	unanswered.Formula = "L; down=open: any"
-	unanswered.Bound = func(p quota.Params) int64 {
+// ExactlyUnlessOpen is the clause of what never admits a unit over the limit under the given
+// faults, except that with [Down] open it bounds nothing.
+func ExactlyUnlessOpen(tolerates ...quota.Fault) quota.Clause {
+	c := quota.Exactly(tolerates...)
+	c.Formula = "L; down=open: any"
+	c.Bound = func(p quota.Params) int64 {
 		if FailsOpen(p.Options) {
 			return p.Offered
 		}
 		return 0
 	}
-	return []quota.Clause{quota.Exactly(tolerates...), unanswered}
+	return c
 }
