@@ -96,8 +96,8 @@
 // brings old counts back.
 //
 // reconcile=0s is the record's listings. reconcile=5s is the periodic reconciliation of its
-// prose, a job of one instance: it overwrites counts and limits that Redis holds with
-// those of the table, as they were when the round began. It repairs what was written to
+// prose, a job of one instance: it overwrites counts and limits that the instance's Redis
+// holds with those of the table, as they were when the round began. It repairs what was written to
 // Redis alone, within a period. It also erases what was charged within the write-back's
 // delay, so with lag=5s about twice the limit is admitted, and the set of agents over
 // quota stays.
