@@ -32,7 +32,7 @@ func init() {
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.
 			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-			{Property: quota.PropertyFalseReject, Formula: "0 if one server or sync=true", Bound: family.None},
+			{Property: quota.PropertyFalseReject, Formula: "0 on one server or with sync=true", Bound: family.None},
 		},
 		Elsewhere: strategies.WithFull,
 	})

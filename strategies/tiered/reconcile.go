@@ -37,8 +37,8 @@ func (in *instance) reconcile(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// overwrite sets a field of a hash that has another value. One that is missing stays so:
-// the next check asks the table for it.
+// overwrite sets a field of a hash that has another value. One that is missing stays so: of
+// a count the next check asks the table, and a limit that is lost stays an error.
 func (in *instance) overwrite(ctx context.Context, key, field string, n int64) (changed bool, err error) {
 	text, err := in.redis.HGet(ctx, key, field).Result()
 	if errors.Is(err, redis.Nil) || err == nil && text == strconv.FormatInt(n, 10) {
