@@ -47,6 +47,9 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	for _, o := range j.Plan.Outages {
 		happened = append(happened, o.Faults()...)
 	}
+	if j.Evicts {
+		happened = append(happened, quota.FaultEviction)
+	}
 	if len(j.LimitChanges) > 0 {
 		happened = append(happened, quota.FaultLimit)
 	}

@@ -54,6 +54,8 @@ type Facts struct {
 	// connections that broke may still be found.
 	Outages []Span
 	Grace   int64
+	// Evicts is set if a store was started so as to evict keys.
+	Evicts bool
 	// Noticed is what happened to stores that was not planned.
 	Noticed []Notice
 	// Unwatched is set if a store of the run could have stopped to answer without

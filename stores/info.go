@@ -25,6 +25,8 @@ type Info struct {
 	Version string
 	// Durability is one line, e.g. "no snapshots, no append-only file".
 	Durability string
+	// Evicts is set if it was started so as to drop keys when its memory is full.
+	Evicts bool
 	// Addr is host:port or the path of a socket; empty if there is none.
 	Addr string
 }

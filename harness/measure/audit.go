@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -88,7 +89,10 @@ func (p *pass) auditStore(st *siteStore) {
 	if a.Incarnation != b.Incarnation { // some of its servers did not answer: nothing can be compared
 		return
 	}
-	if n := a.Evicted - b.Evicted; n > 0 {
+	switch n := a.Evicted - b.Evicted; {
+	case n > 0 && st.Info().Evicts:
+		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was started to", st.name, format.Number(n, "key"))
+	case n > 0:
 		p.discard("store-evicted", results.DiscardsCorrectness, "%s evicted %d keys during the run: it is out of memory", st.name, n)
 	}
 	if a.Forks > b.Forks || a.Forking {

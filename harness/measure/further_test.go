@@ -178,3 +178,38 @@ func TestReplicasCatchUp(t *testing.T) {
 		t.Errorf("it was to catch up %d times, with %v", len(replica.with), replica.with)
 	}
 }
+
+// TestFullMemory makes up more subjects than the memory of a server holds. One that was
+// told to evict keys forgets what subjects have used, which leaks and is no reason not to
+// believe the run; one that was told not to refuses requests, and no subject gets more.
+func TestFullMemory(t *testing.T) {
+	testenv.Long(t)    // thousands of keys
+	storetest.Redis(t) // or skip
+	for policy, evicts := range map[string]bool{"allkeys-lru": true, "noeviction": false} {
+		store, err := redisstore.Open(t.Context(), "process:maxmemory=2mb,policy="+policy, stores.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := measureReal(t, "incr-expire-atomic", "agent-api", "steady", func(c *Config) {
+			c.Stores, c.Policy.Limit, c.Load, c.Workers = setOf(t, store), 1, harness.Closed(), 2
+			c.Requests, c.Duration = 12_000, 0
+			c.Stream.Set("subjects", 6_000)
+			c.Stream.Set("popularity", "uniform")
+			c.Stream.Set("over-quota", 0)
+		})["incr-expire-atomic"]
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		text := fmt.Sprint(r.Audit.Reasons)
+		switch {
+		case !evicts:
+			if r.Audit.Valid || r.Degraded == 0 || r.Leak.Units != 0 || !strings.Contains(text, "with the error OOM") {
+				t.Errorf("%s: %d decided without the store, leak %+v, audit %s", policy, r.Degraded, r.Leak, text)
+			}
+		case !r.Audit.Valid || r.Errors > 0 || r.Leak.Units == 0 || !strings.Contains(text, "redis evicted"):
+			t.Errorf("%s: %d errors, leak %+v, audit %s", policy, r.Errors, r.Leak, text)
+		case !slices.Equal(r.NotPromised, []string{string(quota.FaultEviction)}) || len(r.Guarantee) > 0:
+			t.Errorf("%s: it promises %+v, and nothing under %q", policy, r.Guarantee, r.NotPromised)
+		}
+	}
+}

@@ -96,6 +96,9 @@ func (p *pass) facts() *harness.Facts {
 			facts.Outages = append(facts.Outages, span)
 		}
 	}
+	for _, st := range p.s.stores {
+		facts.Evicts = facts.Evicts || st.Info().Evicts
+	}
 	facts.Noticed = p.noticed()
 	facts.Unwatched = p.stores.Len() < len(p.s.stores)
 	facts.LimitChanges = p.limits.changes(d.epoch)

@@ -30,10 +30,11 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 	return monitor.WatchCores(p.d.tb.nano, servers...)
 }
 
-// mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage takes away have none.
+// mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage takes away have
+// none, nor those that evict keys: the mark might be one.
 func (p *pass) mark(ctx context.Context) error {
 	for name, st := range p.s.stores {
-		if slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o, name) }) {
+		if st.Info().Evicts || slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o, name) }) {
 			continue
 		}
 		if err := p.stores.Mark(ctx, name, st.Store, p.s.scope, &st.meter); err != nil {
@@ -51,7 +52,7 @@ func (p *pass) noticed() []harness.Notice {
 		case !b.Known || !a.Known || p.stores.Restarted(st.name) || p.s.failedOver(st.name):
 		case stores.Restarted(b.Incarnation, a.Incarnation):
 			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
-		case a.Evicted > b.Evicted:
+		case a.Evicted > b.Evicted && !st.Info().Evicts:
 			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
 		}
 	}

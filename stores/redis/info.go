@@ -12,6 +12,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -143,16 +144,16 @@ func (r *Store) describe(ctx context.Context) error {
 		return fmt.Errorf("%w at %s: it is version %s, and %d.0 is the oldest that works",
 			errOld, r.self.About.Addr, r.self.About.Version, oldest)
 	}
-	r.self.About.Durability = r.durability(ctx)
+	r.self.About.Durability, r.self.About.Evicts = r.durability(ctx)
 	if !r.Owned() && !r.self.Replica {
 		r.self.Share(board{r})
 	}
 	return nil
 }
 
-// durability puts the server's settings into words. Hosted servers may not let
-// us look.
-func (r *Store) durability(ctx context.Context) string {
+// durability puts the server's settings into words, and says whether one that was started here evicts keys. Hosted
+// servers may not let us look.
+func (r *Store) durability(ctx context.Context) (text string, evicts bool) {
 	get := func(name string) (string, bool) {
 		m, err := r.admin.ConfigGet(ctx, name).Result()
 		v, ok := m[name]
@@ -162,7 +163,7 @@ func (r *Store) durability(ctx context.Context) string {
 	aof, ok2 := get("appendonly")
 	fsync, ok3 := get("appendfsync")
 	if !ok1 || !ok2 || !ok3 {
-		return "unknown: the server does not show its settings"
+		return "unknown: the server does not show its settings", false
 	}
 	snapshots, log := "no snapshots", "no append-only file"
 	if save != "" {
@@ -171,5 +172,12 @@ func (r *Store) durability(ctx context.Context) string {
 	if aof == "yes" {
 		log = "append-only file, fsync " + fsync
 	}
-	return snapshots + ", " + log
+	text = snapshots + ", " + log
+	most, _ := get("maxmemory")
+	if n, err := strconv.ParseInt(most, 10, 64); err == nil && n > 0 {
+		policy, _ := get("maxmemory-policy")
+		text += fmt.Sprintf(", at most %s of memory (%s)", format.Units(n, "bytes"), policy)
+		evicts = r.Owned() && policy != noEviction
+	}
+	return text, evicts
 }

@@ -36,6 +36,7 @@ var driver = stores.Driver{
 		{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
 		{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports"},
 		{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
+		{Word: "process:maxmemory=8mb,policy=allkeys-lru", Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
 		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
 		{Word: "cluster:redis://", Doc: "a Redis Cluster of yours, by the URL of a node, and of further ones behind commas"},
 		{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, " +

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,18 @@ const (
 	maxMasters  = 9
 )
 
+// noEviction is Redis' name for a full memory that refuses writes.
+const noEviction = "noeviction"
+
 // shape is what a server that is started here consists of. The zero value is one
 // server that keeps nothing.
 type shape struct {
 	replicas int // that follow the server
 	masters  int // of a cluster; 0 for none
 	durable  bool
+	// memory is the most that each server may take, in bytes or with a unit, and policy what it does then, both as Redis
+	// has them; empty for its defaults.
+	memory, policy string
 }
 
 // several reports whether it takes more than one server.
@@ -52,8 +59,12 @@ func takeApart(spec string) (word string, s shape, err error) {
 			s.masters, err = number(name, value, minMasters, maxMasters)
 		case name == "durable" && !valued:
 			s.durable = true
+		case name == "maxmemory" && value != "":
+			s.memory = value
+		case name == "policy" && value != "" && s.memory != "":
+			s.policy = value
 		default:
-			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N or durable", word, list)
+			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, durable, or maxmemory=N,policy=NAME", word, list)
 		}
 		if err != nil {
 			return word, s, err
@@ -67,13 +78,8 @@ func takeApart(spec string) (word string, s shape, err error) {
 
 // with adds what the shape asks of each server's settings.
 func (s shape) with(o stores.Options) stores.Options {
-	if !s.durable && !s.several() {
-		return o
-	}
-	settings := maps.Clone(o.Settings)
-	if settings == nil {
-		settings = map[string]string{}
-	}
+	settings := map[string]string{}
+	maps.Copy(settings, o.Settings)
 	if s.durable {
 		settings["appendonly"], settings["appendfsync"] = "yes", "always"
 		// A rewrite forks in the middle of a run, and a run's log is short.
@@ -81,6 +87,9 @@ func (s shape) with(o stores.Options) stores.Options {
 	}
 	if s.masters > 0 {
 		settings["cluster-enabled"] = "yes"
+	}
+	if s.memory != "" {
+		settings["maxmemory"], settings["maxmemory-policy"] = s.memory, cmp.Or(s.policy, noEviction)
 	}
 	if s.several() {
 		settings["requirepass"] = passwordOf(o) // one client has one password
