@@ -20,32 +20,45 @@ import (
 // slots of a Redis Cluster.
 const slots = 16384
 
-// startCluster starts masters and makes a cluster of them: each has its share of the
-// slots, and none has a replica.
-func startCluster(ctx context.Context, masters int, one func() (*Store, error)) (*Store, error) {
+// startCluster starts masters, and so many replicas of each, and makes a cluster of them: each master has its share of
+// the slots.
+func startCluster(ctx context.Context, masters, replicas int, one func() (*Store, error)) (*Store, error) {
 	r := newStore(nil, stores.Info{Kind: stores.KindProcess})
 	fail := func(err error) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("start a Redis Cluster: %w", err), r.Close())
 	}
-	for range masters {
+	for range masters * (1 + replicas) {
 		n, err := one()
 		if err != nil {
 			return fail(err)
 		}
 		r.nodes = append(r.nodes, n)
 	}
-	if err := meet(ctx, r.nodes); err != nil {
+	if err := meet(ctx, r.nodes, masters); err != nil {
 		return fail(err)
+	}
+	for i, n := range r.nodes[masters:] {
+		master := r.nodes[i%masters]
+		err := n.followBy(ctx, master, func() error {
+			id, err := master.admin.Do(ctx, "CLUSTER", "MYID").Text()
+			return errors.Join(err, n.admin.ClusterReplicate(ctx, id).Err())
+		})
+		if err != nil {
+			return fail(err)
+		}
 	}
 	opt := &goredis.ClusterOptions{Password: r.nodes[0].base.Password}
 	var addrs []string
-	for _, n := range r.nodes {
+	for _, n := range r.nodes[:masters] {
 		addrs = append(addrs, n.base.Addr)
 	}
 	opt.Addrs = addrs
 	r.self.About.Addr = strings.Join(addrs, ",")
 	each := strings.Replace(r.nodes[0].self.About.Detail, "child process", "child processes", 1)
 	r.self.About.Detail = fmt.Sprintf("a cluster of %d masters; %s", masters, each)
+	if replicas > 0 {
+		r.self.About.Detail += "; each is followed by " + count(replicas, "replica")
+	}
 	r.useCluster(opt)
 	if err := r.connectAll(ctx); err != nil {
 		return fail(err)
@@ -53,12 +66,14 @@ func startCluster(ctx context.Context, masters int, one func() (*Store, error)) 
 	return r, nil
 }
 
-// meet makes a cluster of nodes that know nothing of each other.
-func meet(ctx context.Context, nodes []*Store) error {
+// meet makes a cluster of nodes that know nothing of each other. The first ones are given the slots.
+func meet(ctx context.Context, nodes []*Store, masters int) error {
 	for i, n := range nodes {
-		from, to := i*slots/len(nodes), (i+1)*slots/len(nodes)-1
-		if err := n.admin.ClusterAddSlotsRange(ctx, from, to).Err(); err != nil {
-			return fmt.Errorf("give slots to %s: %w", n.base.Addr, err)
+		if i < masters {
+			from, to := i*slots/masters, (i+1)*slots/masters-1
+			if err := n.admin.ClusterAddSlotsRange(ctx, from, to).Err(); err != nil {
+				return fmt.Errorf("give slots to %s: %w", n.base.Addr, err)
+			}
 		}
 		if err := n.admin.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			return fmt.Errorf("number %s: %w", n.base.Addr, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/stores"
@@ -54,7 +55,7 @@ func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
 // hasReplicas reports whether replicas follow the store, wherever it was started.
 func (r *Store) hasReplicas(ctx context.Context) bool {
 	if r.dial != nil {
-		return false
+		return slices.ContainsFunc(r.nodes, (*Store).Follows)
 	}
 	f, err := r.serverInfo(ctx)
 	return err == nil && f["role"] == "master" && f["connected_slaves"] != "" && f["connected_slaves"] != "0"

@@ -37,15 +37,19 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 		add(&sum, f)
 		sum.Commands -= r.leased.Load()
 	}
+	masters := int64(0)
 	for _, n := range r.nodes {
 		f, err := info(ctx, n.admin)
 		if err != nil {
 			return stores.Stats{}, err
 		}
 		add(&sum, f)
+		if f["role"] == "master" {
+			masters++
+		}
 	}
 	if r.self.Own == nil && len(r.nodes) > 0 {
-		sum.Commands -= r.asked.Add(1) * int64(len(r.nodes)-1)
+		sum.Commands -= r.asked.Add(1) * (masters - 1)
 	}
 	return sum, nil
 }

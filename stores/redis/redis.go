@@ -34,7 +34,7 @@ var driver = stores.Driver{
 		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --redis-image"},
 		{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
 		{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
-		{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports"},
+		{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each has a replica"},
 		{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
 		{Word: "process:maxmemory=8mb,policy=allkeys-lru", Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
 		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
@@ -97,9 +97,10 @@ func newStore(own server.Server, about stores.Info) *Store {
 // import of package stores/container.
 //
 // "process:replicas=1" is a server with a replica, "process:cluster=3" a Redis Cluster
-// of three masters, whose client is a [*goredis.ClusterClient]; "process:durable" and
-// "container:durable" flush each write to disk. auto takes the same words, and is then
-// never embedded. "cluster:URL" and "sentinel:URL" lead to servers that are running;
+// of three masters, whose client is a [*goredis.ClusterClient], and with ",replicas=1"
+// behind it one of six servers. "process:durable" and "container:durable" flush each
+// write to disk, and "process:maxmemory=8mb,policy=allkeys-lru" is a server with these
+// settings. auto takes the same words, and is then never embedded. "cluster:URL" and "sentinel:URL" lead to servers that are running;
 // further URLs stand behind commas.
 //
 // Errors are of one line, say how to go on, and hold no password.

@@ -52,6 +52,11 @@ func (r *Store) follow(ctx context.Context, master *Store) error {
 	if err != nil {
 		return err
 	}
+	return r.followBy(ctx, master, func() error { return r.admin.SlaveOf(ctx, host, port).Err() })
+}
+
+// followBy is follow by another command.
+func (r *Store) followBy(ctx context.Context, master *Store, begin func() error) error {
 	// The first copy begins at once instead of waiting for further replicas.
 	if err := master.admin.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err(); err != nil {
 		return fmt.Errorf("prepare the master: %w", err)
@@ -59,7 +64,7 @@ func (r *Store) follow(ctx context.Context, master *Store) error {
 	if err := r.admin.ConfigSet(ctx, "masterauth", master.base.Password).Err(); err != nil {
 		return fmt.Errorf("prepare the replica: %w", err)
 	}
-	if err := r.admin.SlaveOf(ctx, host, port).Err(); err != nil {
+	if err := begin(); err != nil {
 		return fmt.Errorf("follow the master: %w", err)
 	}
 	r.self.About.Detail += ", a replica of " + master.base.Addr

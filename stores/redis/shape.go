@@ -25,7 +25,7 @@ const noEviction = "noeviction"
 // shape is what a server that is started here consists of. The zero value is one
 // server that keeps nothing.
 type shape struct {
-	replicas int // that follow the server
+	replicas int // that follow the server, or each master
 	masters  int // of a cluster; 0 for none
 	durable  bool
 	// memory is the most that each server may take, in bytes or with a unit, and policy what it does then, both as Redis
@@ -70,9 +70,6 @@ func takeApart(spec string) (word string, s shape, err error) {
 			return word, s, err
 		}
 	}
-	if s.replicas > 0 && s.masters > 0 {
-		return word, s, fmt.Errorf("--redis %s:%s: a cluster is started without replicas: give replicas or cluster", word, list)
-	}
 	return word, s, nil
 }
 
@@ -103,7 +100,7 @@ func (s shape) open(ctx context.Context, o stores.Options, one func(stores.Optio
 	o = s.with(o)
 	switch {
 	case s.masters > 0:
-		return startCluster(ctx, s.masters, func() (*Store, error) { return one(o) })
+		return startCluster(ctx, s.masters, s.replicas, func() (*Store, error) { return one(o) })
 	case s.replicas > 0:
 		return startReplicated(ctx, s.replicas, o, one)
 	}

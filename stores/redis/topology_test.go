@@ -194,7 +194,7 @@ func TestShapesAreRefused(t *testing.T) {
 		"process:":                     "replicas=N, cluster=N, durable, or",
 		"process:lasting":              "replicas=N, cluster=N, durable, or",
 		"process:policy=allkeys-lru":   "maxmemory=N,policy=NAME",
-		"process:cluster=3,replicas=1": "replicas or cluster",
+		"process:cluster=3,replicas=9": "give replicas=1 to 5",
 		"container:cluster=3":          "as processes only",
 		"embedded:durable":             "embedded",
 		"cluster:host:1":               "give cluster:redis://host:port",

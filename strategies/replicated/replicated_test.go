@@ -3,6 +3,8 @@ package replicated
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -152,26 +154,71 @@ func TestWaitConfirms(t *testing.T) {
 	}
 }
 
-func TestWaitRefusesACluster(t *testing.T) {
+// TestWaitOnACluster kills the replica of the first master: charges that this master has
+// are short of one, and those that others have are not.
+func TestWaitOnACluster(t *testing.T) {
 	testenv.Long(t)
 	storetest.Redis(t) // or skip
-	cluster, err := redisstore.Open(t.Context(), "process:cluster=3", stores.Options{})
+	cluster, err := redisstore.Open(t.Context(), "process:cluster=3,replicas=1", stores.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cluster.Close() }()
-	c, err := cluster.Connect(t.Context(), storetest.Scope(t), stores.ConnOptions{Pool: 1})
+	defer func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	sel, err := redisWaitMeta.Select(quota.Options{"timeout": "1s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }()
-	sel, err := redisWaitMeta.Select(nil)
+	open := func(o stores.ConnOptions) (strategies.Strategy, *redis.ClusterClient, error) {
+		c, err := cluster.Connect(t.Context(), storetest.Scope(t), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		s, err := sel.Open(t.Context(), strategies.Env{
+			Clock: clock.Wall{}, Prefix: "p:", Instances: 1, Options: sel.Options,
+			Clients: map[string]any{string(strategies.NeedReplicated): c.Client()},
+		})
+		client, _ := c.Client().(*redis.ClusterClient)
+		return s, client, err
+	}
+	if _, _, err := open(stores.ConnOptions{Pool: 1, AutoPipeline: true}); err == nil || !strings.Contains(err.Error(), "--client plain") {
+		t.Errorf("with pipelines: %v", err)
+	}
+	s, client, err := open(stores.ConnOptions{Pool: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = sel.Open(t.Context(), strategies.Env{Options: sel.Options, Clients: map[string]any{string(strategies.NeedReplicated): c.Client()}})
-	if err == nil || !strings.Contains(err.Error(), "one server with replicas") {
-		t.Errorf("%v", err)
+	pids, err := cluster.Processes(t.Context())
+	if err != nil || len(pids) != 6 {
+		t.Fatalf("processes %v, %v, want three masters' and three replicas'", pids, err)
+	}
+	replica, err := os.FindProcess(pids[3])
+	if err == nil {
+		err = replica.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	shorts := map[bool]int{}
+	for i := range 24 {
+		subject := fmt.Sprint("s", i)
+		slot, err := client.ClusterKeySlot(t.Context(), s.(*redisWait).key(one, 0, quota.Subject(subject))).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofFirst := slot < 16384/3
+		admitted, err := take(t, s, subject)
+		if admitted == ofFirst || errors.Is(err, strategies.ErrPrescribed) != ofFirst {
+			t.Errorf("%s in slot %d: admitted %v, %v", subject, slot, admitted, err)
+		}
+		shorts[ofFirst]++
+	}
+	if shorts[true] == 0 || shorts[false] == 0 {
+		t.Errorf("short by master: %v", shorts)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -59,9 +60,12 @@ var redisWaitMeta = strategies.Meta{
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := c.redis.(*redis.ClusterClient); ok {
-			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so a cluster does " +
-				"not know which of its servers is meant")
+		if _, ok := c.redis.(*redis.AutoPipeliner); ok {
+			text, err := c.redis.Info(ctx, "cluster").Result()
+			if err != nil || strings.Contains(text, "cluster_enabled:1") {
+				return nil, errors.Join(errors.New("redis-wait on a cluster needs --client plain: WAIT names no key, and another "+
+					"client does not show which server has the charge"), err)
+			}
 		}
 		s := &redisWait{counter: c, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
 		c.call = s.runAndWait
@@ -81,11 +85,18 @@ type redisWait struct {
 var _ strategies.Meter = (*redisWait)(nil)
 
 // runAndWait runs a script, and WAIT right behind it on the same connection: WAIT is
-// about the writes of its own connection.
+// about the writes of its own connection. It names no key, so in a cluster the master that has the key is sent both.
 func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error) {
 	var answer, acked *redis.Cmd
+	master := s.redis
+	if c, ok := s.redis.(*redis.ClusterClient); ok {
+		var err error
+		if master, err = c.MasterForKey(ctx, key); err != nil {
+			return nil, err
+		}
+	}
 	send := func(run func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) error {
-		_, err := s.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		_, err := master.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			answer = run(ctx, pipe, []string{key}, args...)
 			acked = pipe.Do(ctx, "WAIT", s.replicas, s.timeout.Milliseconds())
 			return nil
