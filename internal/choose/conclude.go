@@ -70,7 +70,8 @@ func (c *chooser) conclude() {
 		case x.untested != nil:
 			c.res.NotTested = append(c.res.NotTested, *x.untested)
 		case x.crossing == nil:
-			c.res.NotTested = append(c.res.NotTested, results.Untested{Strategy: x.sel.String(), Reason: "the budget was up before it was measured" + longer})
+			reason := "the budget was up before it was measured" + longer
+			c.res.NotTested = append(c.res.NotTested, results.Untested{Strategy: x.sel.String(), Reason: reason})
 		default:
 			fit = append(fit, x)
 		}
