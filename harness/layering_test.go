@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/memredis", "internal/start"},
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/likely"},
-	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout", "results/schema/internal/generate"},
+	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout"},
 	{"internal/compare"},
 	{"internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
 	{"internal/settings", "internal/present/html"},

@@ -1,6 +1,6 @@
 // Package schema holds the JSON Schemas (2020-12) of what quotabench writes. They
 // are generated from the Go types of the records: after a change of these run
-// "go generate ./results/schema/...".
+// "make -C tools schemas".
 package schema
 
 import _ "embed"

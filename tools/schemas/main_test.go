@@ -14,12 +14,12 @@ func TestSchemasAreCurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join("..", "..", d.file))
+		got, err := os.ReadFile(filepath.Join(folder, d.file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s does not follow from the types: run go generate ./results/schema/...", d.file)
+			t.Errorf("%s does not follow from the types: run make -C tools schemas", d.file)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Command generate writes the JSON Schemas of records from their Go types: what
+// Command schemas writes the JSON Schemas of records from their Go types: what
 // is always written is required, and what a doc comment says is the description.
 package main
 
@@ -16,13 +16,12 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-//go:generate go run .
-
-// here is the import path of this directory, and records that of the types, which
-// is three levels up.
+// here is the import path of this directory, sources leads from it to the types, and folder to
+// where the schemas are.
 const (
-	records = "github.com/quotabench/quotabench/results"
-	here    = records + "/schema/internal/generate"
+	here    = "github.com/quotabench/quotabench/tools/schemas"
+	sources = "../../results"
+	folder  = sources + "/schema"
 )
 
 // document is one schema.
@@ -69,7 +68,7 @@ func main() {
 	for _, d := range documents {
 		b, err := d.generate()
 		if err == nil {
-			err = os.WriteFile(filepath.Join("..", "..", d.file), b, 0o644)
+			err = os.WriteFile(filepath.Join(folder, d.file), b, 0o644)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -82,11 +81,11 @@ func main() {
 // in this directory.
 func (d document) generate() ([]byte, error) {
 	r := jsonschema.Reflector{ExpandedStruct: true, Anonymous: true}
-	if err := r.AddGoComments(here, "../../..", jsonschema.WithFullComment()); err != nil {
-		return nil, fmt.Errorf("read the comments of %s: %w", records, err)
+	if err := r.AddGoComments(here, sources, jsonschema.WithFullComment()); err != nil {
+		return nil, fmt.Errorf("read the comments of %s: %w", sources, err)
 	}
 	if len(r.CommentMap) == 0 {
-		return nil, fmt.Errorf("no comments of %s: run in %s", records, here)
+		return nil, fmt.Errorf("no comments of %s: run in %s", sources, here)
 	}
 	for k, c := range r.CommentMap {
 		r.CommentMap[k] = strings.Join(strings.Fields(c), " ")
