@@ -4,7 +4,9 @@
 package figures
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,37 +18,39 @@ import (
 // Figure is one number of a strategy: of a round, and over all rounds.
 type Figure struct {
 	// Key names it in conditions, comparisons and lists of columns, e.g. "leak-pct".
-	Key string
+	Key string `json:"key"`
 	// Name heads its column. A line break is where a narrow table breaks it.
-	Name string
+	Name string `json:"name"`
 	// Over is a heading above the columns of several figures.
-	Over string
+	Over string `json:"over"`
 	// From is where a [results.Run] and a [results.Summary] have it, by the names of
 	// results.json, e.g. "leak.units". What begins with "latency." is in [results.Summary.Latency].
-	// It is empty if a function of the declaration computes it, and if a round alone has it.
-	From string
+	// It is empty if a function computes it, and if a round alone has it.
+	From string `json:"from"`
+	// RoundFrom is where a [results.Run] has it, if a summary does not.
+	RoundFrom string `json:"round_from"`
 	// Unit of its number.
-	Unit Unit
+	Unit Unit `json:"unit"`
 	// Noun is what it counts, e.g. "requests"; empty for units of the policy.
-	Noun string
+	Noun string `json:"noun"`
 	// Better says which direction is.
-	Better Direction
+	Better Direction `json:"better"`
 	// Counts says when it does.
-	Counts Condition
+	Counts Condition `json:"counts"`
 	// AtRate is set if it is of the open loop at the common rate, if there is one.
-	AtRate bool
+	AtRate bool `json:"at_rate"`
 	// Blank is set if 0 says that there is nothing to show.
-	Blank bool
+	Blank bool `json:"blank"`
 	// Missing says why a record may lack it.
-	Missing string
+	Missing string `json:"missing"`
 	// CSV names its column in runs.csv, with the unit; empty if it has none.
-	CSV string
+	CSV string `json:"csv"`
 	// Bench is its unit in Go's benchmark format; empty if it is not reported there.
-	Bench string
+	Bench string `json:"bench"`
 	// Doc is its definition in one line.
-	Doc string
+	Doc string `json:"doc"`
 
-	of   func(*results.Summary) (float64, error)
+	of   func(*results.Summary) (float64, bool)
 	run  func(*results.Run) (float64, bool)
 	text func(*results.Summary, *Notes) string
 }
@@ -78,6 +82,17 @@ const (
 // Condition under which a figure counts.
 type Condition int
 
+// conditions are the names that declarations have for them.
+var conditions = []string{"", "valid", "timed", "response"}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (c *Condition) UnmarshalText(name []byte) error {
+	if *c = Condition(slices.Index(conditions, string(name))); *c < Always {
+		return fmt.Errorf("no figure counts if it is %q", name)
+	}
+	return nil
+}
+
 // The conditions. A figure of an Always counts in every round.
 const (
 	Always   Condition = iota
@@ -90,11 +105,6 @@ var (
 	errUnmeasurable = errors.New("its timings are not measurable here")
 	errInvalid      = errors.New("no round is valid")
 )
-
-// All are the figures in their order: a group after the other.
-func All() []Figure {
-	return slices.Concat(Requests, Speed, Latency, Delay, Correctness, Cost, Settlement)
-}
 
 var byKey = sync.OnceValue(func() map[string]*Figure {
 	all, out := All(), map[string]*Figure{}
@@ -138,7 +148,11 @@ func (f *Figure) Value(s *results.Summary) (float64, error) {
 	case f.Counts >= Timed && !s.TimingsCount, f.Counts == Response && s.Response != nil && !s.ResponseCounts:
 		return 0, errUnmeasurable
 	case f.of != nil:
-		return f.of(s)
+		x, ok := f.of(s)
+		if !ok {
+			return 0, errors.New(f.Missing)
+		}
+		return x, nil
 	}
 	v, ok := f.in(s)
 	if !ok {
@@ -161,7 +175,7 @@ func (f *Figure) Round(r *results.Run) (float64, bool) {
 	if f.run != nil {
 		return f.run(r)
 	}
-	x, ok := read(r, f.From)
+	x, ok := read(r, cmp.Or(f.RoundFrom, f.From))
 	return x, ok && (x > 0 || !f.Blank)
 }
 

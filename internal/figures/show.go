@@ -30,11 +30,10 @@ func (f *Figure) Text(s *results.Summary, n *Notes) string {
 	case f.text != nil:
 		return f.text(s, n)
 	case f.of != nil:
-		x, err := f.of(s)
-		if err != nil {
-			return ""
+		if x, ok := f.of(s); ok {
+			return f.show(x, n)
 		}
-		return f.show(x, n)
+		return ""
 	}
 	v, ok := f.in(s)
 	if !ok {

@@ -81,13 +81,14 @@ func RunsCSV(f *results.File) ([]byte, error) {
 		}
 	}
 	columns := []column[*run]{word("kind", func(*run) string { return f.Kind })}
-	columns = slices.Concat(columns, setting, counted(figures.Requests), counted(figures.Speed), kept(of), counted(figures.Latency))
-	columns = slices.Concat(columns, counted(figures.Correctness), []column[*run]{guarantee}, counted(figures.Cost))
+	columns = slices.Concat(columns, setting, counted("requests"), counted("speed"), kept(of), counted("latency"))
+	columns = slices.Concat(columns, counted("correctness"), []column[*run]{guarantee}, counted("cost"))
 	return table(columns, rows)
 }
 
-// counted are the columns of figures that have one.
-func counted(group []figures.Figure) (out []column[*run]) {
+// counted are the columns of a group of figures that have one.
+func counted(name string) (out []column[*run]) {
+	group := figures.Group(name)
 	for i := range group {
 		if f := &group[i]; f.CSV != "" {
 			value := decimal(f.CSV, func(r *run) float64 { v, _ := f.Round(r); return v })

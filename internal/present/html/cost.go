@@ -11,7 +11,7 @@ import (
 
 // costTable is what a decision costs, as a mean of the run and as a probe counted it.
 func costTable(s *results.Summary) *table {
-	t := figureColumns("Cost per decision", "of", figures.CostTable...)
+	t := figureColumns("Cost per decision", "of", figures.Table("cost")...)
 	t.notes.Exact = true
 	add := func(name string, c *results.ProbeCost) {
 		if c != nil {

@@ -102,7 +102,7 @@ func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results
 	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: row.Group, Reason: row.Reason}
 	for _, t := range []*table{
 		decisionsTable(x), guaranteeTable(x), latencyTable(x), loadTable(x, s.simulated), ownTable(x), costTable(x),
-		figureRows("Processor time per decision, and keys", x, figures.ProcessTable...),
+		figureRows("Processor time per decision, and keys", x, figures.Table("process")...),
 		storedTable(x), settlementTable(x), optionsTable(f, x),
 	} {
 		if t != nil {
@@ -198,7 +198,7 @@ func loadTable(s *results.Summary, simulated bool) *table {
 			t.add("ratio to a bare client's INCR loop", interval(s.Ratio, format.Digits))
 		}
 	}
-	t.rows(s, figures.DelayTable...)
+	t.rows(s, figures.Table("delay")...)
 	return t.orNil()
 }
 
@@ -207,7 +207,7 @@ func settlementTable(s *results.Summary) *table {
 	if s.Settled == nil {
 		return nil
 	}
-	return figureRows("Settlement of admitted requests", s, figures.SettlementTable...)
+	return figureRows("Settlement of admitted requests", s, figures.Table("settlement")...)
 }
 
 // interval is a figure over rounds.

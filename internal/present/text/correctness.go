@@ -50,7 +50,7 @@ func correctnessColumns(narrow bool) (out []column) {
 	if narrow {
 		shapes["leaked-trials"] = layout.Column{Flexible: true, Minimum: 14}
 	}
-	keys := figures.CorrectnessTable
+	keys := figures.Table("correctness")
 	for i, c := range columns(keys...) {
 		shape := shapes[keys[i]]
 		shape.Title = c.Title
@@ -117,7 +117,7 @@ func rollingLines(page layout.Page, group []results.Summary) []string {
 	const note = "leak: certain..possible, of disjoint spans, all rounds together; " +
 		"a policy of tumbling windows allows 2.00 x limit around their ends"
 	return figureTable(page, "ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows",
-		group, columns(figures.RollingTable...), note)
+		group, columns(figures.Table("rolling")...), note)
 }
 
 // errorsCell is the share of requests that ended in an error of each kind; empty if

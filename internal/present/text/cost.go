@@ -23,7 +23,7 @@ func exactCostLines(page layout.Page, f results.File, group []results.Summary) [
 		{"admitted", func(p *results.Probe) *results.ProbeCost { return p.Admitted }},
 		{"rejected", func(p *results.Probe) *results.ProbeCost { return p.Rejected }},
 	} {
-		for _, c := range columns(figures.ExactCostTable...) {
+		for _, c := range columns(figures.Table("exact cost")...) {
 			cell := c.cell
 			c.Over, c.cell = k.name, func(s *results.Summary, n *figures.Notes) string {
 				if s.Cost.Probe == nil || k.of(s.Cost.Probe) == nil {
@@ -58,7 +58,7 @@ func sampledCostLines(page layout.Page, f results.File, group []results.Summary)
 	if f.Kind == results.Simulated {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}
-	return figureTable(page, title, group, columns(slices.Concat(figures.CostTable, figures.ProcessTable)...), note)
+	return figureTable(page, title, group, columns(slices.Concat(figures.Table("cost"), figures.Table("process"))...), note)
 }
 
 // others says that commands and processor time of further kinds of stores stand under

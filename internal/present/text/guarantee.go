@@ -74,7 +74,7 @@ func settlementLines(page layout.Page, group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Settled != nil }) {
 		return nil
 	}
-	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group, columns(figures.SettlementTable...),
+	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group, columns(figures.Table("settlement")...),
 		"refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+
 			keptOf(group, valid))
 }

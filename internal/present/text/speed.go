@@ -82,7 +82,7 @@ func plainOne(group []results.Summary) string {
 // delayLines renders how late requests of an open loop started, and whether
 // they piled up.
 func delayLines(page layout.Page, group []results.Summary) []string {
-	all := columns(figures.DelayTable...)
+	all := columns(figures.Table("delay")...)
 	all[len(all)-1].Left = true
 	note := "rounds kept: " + keptOf(group, (*results.Summary).AtRate)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
