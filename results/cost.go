@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 )
@@ -36,8 +37,18 @@ func medianCost(costs []Cost) Cost {
 	return c
 }
 
+// together is the sum of two parts of one type as [add] makes it, each of which may be absent.
+func together[T any](a, b *T) *T {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	sum := *a
+	add(&sum, b)
+	return &sum
+}
+
 // add adds the numbers of a part to those of a whole, fields of one name. A field that is
-// tagged parts:"max" becomes the largest one, and parts:"-" is left to others.
+// tagged parts:"max" becomes the largest one, and parts:"-" is left to others. What is set in one of them is set.
 func add(whole, part any) {
 	to, from := reflect.ValueOf(whole).Elem(), reflect.ValueOf(part).Elem()
 	for i := range to.NumField() {
@@ -46,6 +57,8 @@ func add(whole, part any) {
 		how := f.Tag.Get("parts")
 		switch {
 		case how == "-":
+		case x.Kind() == reflect.Bool:
+			x.SetBool(x.Bool() || y.Bool())
 		case x.CanInt() && how == "max":
 			x.SetInt(max(x.Int(), y.Int()))
 		case x.CanInt():

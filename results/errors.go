@@ -1,10 +1,6 @@
 package results
 
-import (
-	"cmp"
-
-	"github.com/quotabench/quotabench/quota"
-)
+import "github.com/quotabench/quotabench/quota"
 
 // ErrorKinds counts requests without a decision by what kept them from one.
 type ErrorKinds struct {
@@ -48,14 +44,4 @@ func (k ErrorKinds) OrNil() *ErrorKinds {
 		return nil
 	}
 	return &k
-}
-
-// plus is the sum of two records, each of which may be absent.
-func (k *ErrorKinds) plus(o *ErrorKinds) *ErrorKinds {
-	if k == nil || o == nil {
-		return cmp.Or(k, o)
-	}
-	sum := *k
-	sum.Add(*o)
-	return &sum
 }

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -29,7 +28,7 @@ func join(shards []*Run) (Run, error) {
 			out.ReferenceChange = r.ReferenceChange
 		}
 		out.Partial = out.Partial || r.Partial
-		out.Lateness = out.Lateness.worse(r.Lateness)
+		out.Lateness = together(out.Lateness, r.Lateness)
 	}
 	if slices.ContainsFunc(shards, func(r *Run) bool { return r.ReferencePerS == 0 }) {
 		out.ReferencePerS, out.ReferenceChange = 0, 0
@@ -162,29 +161,9 @@ func addLatencies(all []*Latency) (Latency, error) {
 		out, err = whole.Latency()
 	}
 	for _, l := range all {
-		out.Waited = out.Waited.worse(l.Waited)
+		out.Waited = together(out.Waited, l.Waited)
 	}
 	return out, err
-}
-
-// worse takes the larger share of each percentile.
-func (w *Waited) worse(o *Waited) *Waited {
-	if w == nil || o == nil {
-		return cmp.Or(w, o)
-	}
-	return &Waited{P90: max(w.P90, o.P90), P99: max(w.P99, o.P99), P999: max(w.P999, o.P999), P9999: max(w.P9999, o.P9999)}
-}
-
-// worse takes the larger lateness, and all backlogs together.
-func (l *Lateness) worse(o *Lateness) *Lateness {
-	if l == nil || o == nil {
-		return cmp.Or(l, o)
-	}
-	return &Lateness{
-		PacerP50: max(l.PacerP50, o.PacerP50), PacerP99: max(l.PacerP99, o.PacerP99), WorkerP50: max(l.WorkerP50, o.WorkerP50),
-		WorkerP99:   max(l.WorkerP99, o.WorkerP99),
-		BacklogHalf: l.BacklogHalf + o.BacklogHalf, BacklogEnd: l.BacklogEnd + o.BacklogEnd, Saturated: l.Saturated || o.Saturated,
-	}
 }
 
 // joinedCost is the cost per decision of all shards, and the first one's probe.

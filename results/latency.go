@@ -65,13 +65,13 @@ type Distribution struct {
 // Lateness of releases in open loop, in nanoseconds.
 type Lateness struct {
 	// PacerP50 is the median lateness of the pacer itself.
-	PacerP50 int64 `json:"pacer_p50"`
+	PacerP50 int64 `json:"pacer_p50" parts:"max"`
 	// PacerP99 is its 99th percentile.
-	PacerP99 int64 `json:"pacer_p99"`
+	PacerP99 int64 `json:"pacer_p99" parts:"max"`
 	// WorkerP50 is the median wait for a free worker.
-	WorkerP50 int64 `json:"worker_p50"`
+	WorkerP50 int64 `json:"worker_p50" parts:"max"`
 	// WorkerP99 is its 99th percentile.
-	WorkerP99 int64 `json:"worker_p99"`
+	WorkerP99 int64 `json:"worker_p99" parts:"max"`
 	// BacklogHalf counts requests released and not yet started, half way through
 	// the schedule.
 	BacklogHalf int64 `json:"backlog_half"`

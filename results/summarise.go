@@ -117,7 +117,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Admitted += r.Admitted
 		s.Rejected += r.Rejected
 		s.Errors += r.Errors
-		s.ErrorKinds = s.ErrorKinds.plus(r.ErrorKinds)
+		s.ErrorKinds = together(s.ErrorKinds, r.ErrorKinds)
 		s.Degraded += r.Degraded
 		s.FirstError = cmp.Or(s.FirstError, r.FirstError)
 		add(&l.Leak, &r.Leak)
@@ -139,12 +139,7 @@ func (s *Summary) correctness(runs []*Run) {
 			}
 			fr.NeverGiven = &total
 		}
-		if r.Rolling != nil {
-			if s.Rolling == nil {
-				s.Rolling = &Rolling{}
-			}
-			add(s.Rolling, r.Rolling)
-		}
+		s.Rolling = together(s.Rolling, r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.Guarantee, s.Record = mergeClauses(s.Guarantee, r.Guarantee), mergeClauses(s.Record, r.Record)
 		for _, f := range r.NotPromised {

@@ -48,13 +48,13 @@ type WaitingSlice struct {
 // that is not known.
 type Waited struct {
 	// P90 belongs to the 90th percentile.
-	P90 float64 `json:"p90"`
+	P90 float64 `json:"p90" parts:"max"`
 	// P99 belongs to the 99th percentile.
-	P99 float64 `json:"p99"`
+	P99 float64 `json:"p99" parts:"max"`
 	// P999 belongs to the 99.9th percentile.
-	P999 float64 `json:"p999"`
+	P999 float64 `json:"p999" parts:"max"`
 	// P9999 belongs to the 99.99th percentile.
-	P9999 float64 `json:"p9999"`
+	P9999 float64 `json:"p9999" parts:"max"`
 }
 
 // maxWaited is the share of such moments above which a round counts in

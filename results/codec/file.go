@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -231,76 +230,48 @@ func checkHistograms(r *results.Run) error {
 	return nil
 }
 
-// complete returns a copy whose lists and maps are empty rather than null, so
-// that readers in other languages need one case less, and whose absent stores
-// say so.
+// complete returns a copy whose lists and maps are empty rather than null, so that readers in
+// other languages need one case less, except for those that are absent then.
 func complete(f results.File) results.File {
-	f.Stores = orEmptyMap(f.Stores)
-	f.Skipped = orEmpty(f.Skipped)
-	f.Provenance.Versions = orEmptyMap(f.Provenance.Versions)
-	if f.Workload.Trace != nil {
-		t := *f.Workload.Trace
-		t.Damaged = orEmpty(t.Damaged)
-		f.Workload.Trace = &t
-	}
-	f.Runs = orEmpty(slices.Clone(f.Runs))
-	for i := range f.Runs {
-		completeRun(&f.Runs[i])
-	}
-	f.Summaries = slices.Clone(f.Summaries)
-	for i := range f.Summaries {
-		completeSummary(&f.Summaries[i])
-	}
-	return f
+	return completed(reflect.ValueOf(f)).Interface().(results.File)
 }
 
-func completeRun(r *results.Run) {
-	r.Options = orEmptyMap(r.Options)
-	r.Params.Workload = orEmptyMap(r.Params.Workload)
-	r.Guarantee = orEmpty(r.Guarantee)
-	r.Audit.Reasons = orEmpty(r.Audit.Reasons)
-	r.Drift = completeDrift(r.Drift)
-	if r.Paced != nil {
-		p := *r.Paced
-		completeRun(&p)
-		r.Paced = &p
+func completed(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(completed(v.Elem()))
+		}
+	case reflect.Slice:
+		if v.Len() > 0 && v.Type().Elem().Kind() == reflect.Struct {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			for i := range v.Len() {
+				out.Index(i).Set(completed(v.Index(i)))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(completedField(v.Type().Field(i), v.Field(i)))
+			}
+		}
 	}
+	return out
 }
 
-func completeSummary(s *results.Summary) {
-	s.Params.Workload = orEmptyMap(s.Params.Workload)
-	s.Guarantee = orEmpty(s.Guarantee)
-	s.Audit.Reasons = orEmpty(s.Audit.Reasons)
-	s.Occurrences = orEmptyMap(s.Occurrences)
-	s.Drift = completeDrift(s.Drift)
-	if s.Paced != nil {
-		p := *s.Paced
-		completeSummary(&p)
-		s.Paced = &p
+func completedField(f reflect.StructField, v reflect.Value) reflect.Value {
+	tag := f.Tag.Get("json")
+	always := tag != "-" && !strings.Contains(tag, ",omitempty")
+	switch {
+	case always && v.Kind() == reflect.Slice && v.IsNil():
+		return reflect.MakeSlice(v.Type(), 0, 0)
+	case always && v.Kind() == reflect.Map && v.IsNil():
+		return reflect.MakeMap(v.Type())
 	}
-}
-
-func completeDrift(d *results.Drift) *results.Drift {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Tiers = orEmpty(c.Tiers)
-	return &c
-}
-
-func orEmptyMap[V any](m map[string]V) map[string]V {
-	if m == nil {
-		return map[string]V{}
-	}
-	return m
-}
-
-func orEmpty[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
+	return completed(v)
 }
 
 // notFinite returns the JSON path of the first NaN or infinity in v, or "".
