@@ -9,6 +9,18 @@ func (t *Table) made(key string, k kind) (e *entry, ok bool) {
 	return e, ok
 }
 
+// of makes a command about a key of the kind from what it does with one that is there. Without
+// the key the command answers what is missing.
+func of(k kind, missing Reply, run func(t *Table, e *entry, args []string) Reply) func(*Table, []string) Reply {
+	return func(t *Table, args []string) Reply {
+		e, answer := t.present(args[1], k, missing)
+		if e == nil {
+			return answer
+		}
+		return run(t, e, args)
+	}
+}
+
 // present finds a key of the kind. If it is nil, the command answers what is missing, or that
 // the key is of another kind.
 func (t *Table) present(key string, k kind, missing Reply) (e *entry, answer Reply) {
@@ -21,22 +33,12 @@ func (t *Table) present(key string, k kind, missing Reply) (e *entry, answer Rep
 
 // length makes HLEN, SCARD and ZCARD.
 func length(k kind) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
-		e, answer := t.present(args[1], k, intReply(0))
-		if e == nil {
-			return answer
-		}
-		return intReply(int64(e.len()))
-	}
+	return of(k, intReply(0), func(_ *Table, e *entry, _ []string) Reply { return intReply(int64(e.len())) })
 }
 
 // removal makes HDEL, SREM and ZREM.
 func removal(k kind) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
-		e, answer := t.present(args[1], k, intReply(0))
-		if e == nil {
-			return answer
-		}
+	return of(k, intReply(0), func(t *Table, e *entry, args []string) Reply {
 		var n int64
 		for _, name := range args[2:] {
 			if e.delete(name) {
@@ -45,7 +47,7 @@ func removal(k kind) func(*Table, []string) Reply {
 		}
 		t.dropEmpty(e)
 		return intReply(n)
-	}
+	})
 }
 
 // len is the number of fields of a hash, or of members of a set.
@@ -88,11 +90,7 @@ func (e *entry) field(name string) (value, bool) {
 	return value{}, false
 }
 
-func hget(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindHash)
-	if !ok {
-		return wrongType
-	}
+func hget(_ *Table, e *entry, args []string) Reply {
 	v, ok := e.field(args[2])
 	if !ok {
 		return nilReply
@@ -171,21 +169,15 @@ func hincrby(t *Table, args []string) Reply {
 	return intReply(n)
 }
 
-func hgetall(t *Table, args []string) Reply {
-	e, out := t.present(args[1], kindHash, Reply{Kind: Array})
-	if e != nil {
-		for i, k := range e.fields.keys {
-			out.Array = append(out.Array, bulk(k), bulk(e.fields.vals[i].String()))
-		}
+func hgetall(_ *Table, e *entry, _ []string) Reply {
+	out := emptyArray
+	for i, k := range e.fields.keys {
+		out.Array = append(out.Array, bulk(k), bulk(e.fields.vals[i].String()))
 	}
 	return out
 }
 
-func hexists(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindHash)
-	if !ok {
-		return wrongType
-	}
+func hexists(_ *Table, e *entry, args []string) Reply {
 	_, has := e.field(args[2])
 	return boolReply(has)
 }
@@ -204,21 +196,14 @@ func sadd(t *Table, args []string) Reply {
 	return intReply(n)
 }
 
-func smembers(t *Table, args []string) Reply {
-	e, out := t.present(args[1], kindSet, Reply{Kind: Array})
-	if e != nil {
-		out.Array = make([]Reply, len(e.members.keys))
-		for i, m := range e.members.keys {
-			out.Array[i] = bulk(m)
-		}
+func smembers(_ *Table, e *entry, _ []string) Reply {
+	all := make([]Reply, len(e.members.keys))
+	for i, m := range e.members.keys {
+		all[i] = bulk(m)
 	}
-	return out
+	return Reply{Kind: Array, Array: all}
 }
 
-func sismember(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindSet)
-	if !ok {
-		return wrongType
-	}
-	return boolReply(e != nil && e.members.find(args[2]) >= 0)
+func sismember(_ *Table, e *entry, args []string) Reply {
+	return boolReply(e.members.find(args[2]) >= 0)
 }

@@ -5,16 +5,7 @@ import (
 	"strings"
 )
 
-func get(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindString)
-	switch {
-	case !ok:
-		return wrongType
-	case e == nil:
-		return nilReply
-	}
-	return bulk(e.text.String())
-}
+var get = of(kindString, nilReply, func(_ *Table, e *entry, _ []string) Reply { return bulk(e.text.String()) })
 
 func mget(t *Table, args []string) Reply {
 	out := make([]Reply, len(args)-1)

@@ -116,24 +116,23 @@ func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
 	return intReply(added)
 }
 
-func zscore(t *Table, args []string) Reply {
-	e, answer := t.present(args[1], kindZset, nilReply)
-	if e == nil {
-		return answer
-	}
+func zscore(_ *Table, e *entry, args []string) Reply {
 	if score, ok := e.sorted.scores[args[2]]; ok {
 		return bulk(scoreText(score))
 	}
 	return nilReply
 }
 
+// parseTwo reads both ends of a range, or both numbers of a limit.
+func parseTwo[T any](parse func(string) (T, bool), from, to string) (a, b T, ok bool) {
+	a, first := parse(from)
+	b, second := parse(to)
+	return a, b, first && second
+}
+
 // zrank makes ZRANK, or ZREVRANK if reverse is set.
 func zrank(reverse bool) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
-		e, answer := t.present(args[1], kindZset, nilReply)
-		if e == nil {
-			return answer
-		}
+	return of(kindZset, nilReply, func(_ *Table, e *entry, args []string) Reply {
 		score, ok := e.sorted.scores[args[2]]
 		if !ok {
 			return nilReply
@@ -143,13 +142,12 @@ func zrank(reverse bool) func(*Table, []string) Reply {
 			i = len(e.sorted.order) - 1 - i
 		}
 		return intReply(int64(i))
-	}
+	})
 }
 
 func zcount(t *Table, args []string) Reply {
-	low, ok1 := parseBound(args[2])
-	high, ok2 := parseBound(args[3])
-	if !ok1 || !ok2 {
+	low, high, ok := parseTwo(parseBound, args[2], args[3])
+	if !ok {
 		return badBound
 	}
 	e, answer := t.present(args[1], kindZset, intReply(0))
@@ -161,9 +159,8 @@ func zcount(t *Table, args []string) Reply {
 }
 
 func zremrangebyscore(t *Table, args []string) Reply {
-	low, ok1 := parseBound(args[2])
-	high, ok2 := parseBound(args[3])
-	if !ok1 || !ok2 {
+	low, high, ok := parseTwo(parseBound, args[2], args[3])
+	if !ok {
 		return badBound
 	}
 	e, answer := t.present(args[1], kindZset, intReply(0))
@@ -176,9 +173,8 @@ func zremrangebyscore(t *Table, args []string) Reply {
 }
 
 func zremrangebyrank(t *Table, args []string) Reply {
-	start, ok1 := parseInt(args[2])
-	stop, ok2 := parseInt(args[3])
-	if !ok1 || !ok2 {
+	start, stop, ok := parseTwo(parseInt, args[2], args[3])
+	if !ok {
 		return notInteger
 	}
 	e, answer := t.present(args[1], kindZset, intReply(0))
@@ -213,23 +209,15 @@ func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
 		if o.byScore && o.reverse {
 			from, to = to, from
 		}
-		var low, high bound
-		var start, stop int64
-		var ok1, ok2 bool
-		if o.byScore {
-			low, ok1 = parseBound(from)
-			high, ok2 = parseBound(to)
-			if !ok1 || !ok2 {
-				return badBound
-			}
-		} else {
-			start, ok1 = parseInt(from)
-			stop, ok2 = parseInt(to)
-			if !ok1 || !ok2 {
-				return notInteger
-			}
+		low, high, scores := parseTwo(parseBound, from, to)
+		start, stop, whole := parseTwo(parseInt, from, to)
+		switch {
+		case o.byScore && !scores:
+			return badBound
+		case !o.byScore && !whole:
+			return notInteger
 		}
-		e, answer := t.present(args[1], kindZset, Reply{Kind: Array})
+		e, answer := t.present(args[1], kindZset, emptyArray)
 		if e == nil {
 			return answer
 		}
@@ -259,10 +247,8 @@ func (o *rangeOptions) parse(t *Table, words []string, fixed bool) *Reply {
 		case w == "WITHSCORES":
 			o.withScores = true
 		case w == "LIMIT" && i+2 < len(words):
-			var ok1, ok2 bool
-			o.offset, ok1 = parseInt(words[i+1])
-			o.count, ok2 = parseInt(words[i+2])
-			if !ok1 || !ok2 {
+			var ok bool
+			if o.offset, o.count, ok = parseTwo(parseInt, words[i+1], words[i+2]); !ok {
 				return &notInteger
 			}
 			i += 2

@@ -39,6 +39,7 @@ func fault(s string) Reply  { return Reply{Kind: Err, Text: s} }
 
 var (
 	nilReply     = Reply{}
+	emptyArray   = Reply{Kind: Array}
 	okReply      = status("OK")
 	wrongType    = fault("WRONGTYPE Operation against a key holding the wrong kind of value")
 	notInteger   = fault("ERR value is not an integer or out of range")
