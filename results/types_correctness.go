@@ -1,11 +1,13 @@
 package results
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Leak is what was admitted over the limit. A trial is a window of one subject of
@@ -323,3 +325,87 @@ const (
 	DiscardsResponse = "response" // response times in open loop, if most rounds have it; service times stand
 	DiscardsNothing  = "note"
 )
+
+// InvalidError says that the correctness figures of a run do not count.
+type InvalidError struct {
+	// Label is the strategy as the command line takes it.
+	Label string
+	// Reason is the first finding that discards correctness.
+	Reason Reason
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("%s: the run is invalid: %s (%s)", e.Label, e.Reason.Detail, e.Reason.Code)
+}
+
+// Invalid returns an [*InvalidError] about the first run whose correctness figures
+// do not count, or nil.
+func Invalid(runs []Run) error {
+	for i := range runs {
+		if err := runs[i].Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Err is an [*InvalidError] if the correctness figures of the run, or of its
+// open loop at the common rate, do not count, and nil otherwise.
+func (r *Run) Err() error {
+	switch {
+	case r.Audit.Valid && r.Paced != nil:
+		return r.Paced.Err()
+	case r.Audit.Valid:
+		return nil
+	}
+	for _, reason := range r.Audit.Reasons {
+		if reason.Discards == DiscardsCorrectness {
+			return &InvalidError{Label: r.Params.Label, Reason: reason}
+		}
+	}
+	return &InvalidError{Label: r.Params.Label, Reason: Reason{Code: "unknown", Detail: "its audit gives no reason"}}
+}
+
+// ErrorKinds counts requests without a decision by what kept them from one.
+type ErrorKinds struct {
+	// Contention: others changed the same in the meantime.
+	Contention int64 `json:"contention"`
+	// TimeOuts: there was no answer in the time that was given.
+	TimeOuts int64 `json:"time_outs"`
+	// Store: the store was not there, or refused what any client may ask of it.
+	Store int64 `json:"store"`
+	// Other errors.
+	Other int64 `json:"other"`
+}
+
+// Of is the count of one kind.
+func (k *ErrorKinds) Of(kind quota.ErrorKind) *int64 {
+	switch kind {
+	case quota.ErrorContention:
+		return &k.Contention
+	case quota.ErrorTimeout:
+		return &k.TimeOuts
+	case quota.ErrorStore:
+		return &k.Store
+	}
+	return &k.Other
+}
+
+// Add counts those of o too.
+func (k *ErrorKinds) Add(o ErrorKinds) {
+	k.Contention += o.Contention
+	k.TimeOuts += o.TimeOuts
+	k.Store += o.Store
+	k.Other += o.Other
+}
+
+// Total counts all of them.
+func (k ErrorKinds) Total() int64 { return k.Contention + k.TimeOuts + k.Store + k.Other }
+
+// OrNil is nil if nothing was counted.
+func (k ErrorKinds) OrNil() *ErrorKinds {
+	if k.Total() == 0 {
+		return nil
+	}
+	return &k
+}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -75,4 +77,22 @@ func kindOf(b []byte) string {
 		}
 	}
 	return ""
+}
+
+// ChoiceJSON renders a choice. It fits [schema.Choice].
+func ChoiceJSON(c *results.Choice) ([]byte, error) {
+	b, err := indented(c)
+	if err == nil {
+		err = checkAgainst(compiled.choice, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// ComparisonJSON renders a comparison as indented JSON that ends in a newline.
+func ComparisonJSON(c *compare.Comparison) ([]byte, error) {
+	b, err := indented(c)
+	return b, format.Wrapf(err, "encode the comparison")
 }
