@@ -154,6 +154,32 @@ func TestSearchesFind(t *testing.T) {
 	}
 }
 
+// A window that begins with a request and lasts whole seconds rejects what comes after half of one.
+func TestSearchesFindWindowsTooLong(t *testing.T) {
+	const script = `local n = redis.call("INCR", KEYS[1]) if n == 1 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end return n`
+	m := strategies.FromFunc("whole seconds", []quota.Kind{quota.FirstRequest}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		seconds := (p.Window.RealLength() + time.Second - 1) / time.Second
+		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+			n, err := strategies.Redis(env).Eval(ctx, script, []string{key}, int64(seconds)).Int64()
+			return n <= p.Limit, err
+		}), nil
+	})
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cfg := range explore.Searches(sel, explore.Config{MaxStates: 400, Preemptions: -1, First: true}) {
+		res, err := explore.Run(t.Context(), sel, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Found(explore.FalseReject) != nil {
+			return
+		}
+	}
+	t.Error("no search finds a false reject")
+}
+
 // A bucket is exact for a limit of one, and not for rolling windows of two. Whoever names a policy is told.
 func TestSearchesOfAPolicy(t *testing.T) {
 	sel := choose(t, "gcra")
