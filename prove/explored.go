@@ -129,6 +129,6 @@ func timeline(f *results.Finding) (string, error) {
 		return "", nil
 	}
 	var b strings.Builder
-	err := text.Timeline(&b, layout.Page{Width: 80}, f)
+	err := text.Timeline(&b, layout.Page{Width: 100}, f)
 	return b.String(), err
 }

@@ -42,7 +42,7 @@ func TestSameSearchSameBytes(t *testing.T) {
 				runtime.GOMAXPROCS(1 + i%2)
 				r := run(t, name, cfg)
 				var b bytes.Buffer
-				if err := text.Search(&b, layout.Page{}, r); err != nil {
+				if err := text.Search(&b, layout.Page{}, r, ""); err != nil {
 					t.Fatal(err)
 				}
 				if err := json.NewEncoder(&b).Encode(r); err != nil {

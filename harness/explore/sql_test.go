@@ -241,7 +241,7 @@ func TestDeadlockIsAnOutcome(t *testing.T) {
 		t.Errorf("%d of %d schedules, %+v", h.Schedules, r.Runs, r.Findings)
 	}
 	var b bytes.Buffer
-	if err := text.Search(&b, layout.Page{}, r); err != nil || !strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
+	if err := text.Search(&b, layout.Page{}, r, ""); err != nil || !strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
 		t.Errorf("report: %v\n%s", err, b.String())
 	}
 }

@@ -58,7 +58,7 @@ func withheld(t *testing.T, sel strategies.Selection, cfg explore.Config) *explo
 		t.Errorf("claims: %s", r.Claim)
 	}
 	var b bytes.Buffer
-	if err := text.Search(&b, layout.Page{}, r); err != nil || !strings.Contains(b.String(), "NOTHING IS CLAIMED: ") {
+	if err := text.Search(&b, layout.Page{}, r, ""); err != nil || !strings.Contains(b.String(), "NOTHING IS CLAIMED: ") {
 		t.Errorf("report: %v\n%s", err, b.String())
 	}
 	return r

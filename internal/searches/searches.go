@@ -294,9 +294,8 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 		x.record.Searches = append(x.record.Searches, f.search)
 		news, again := x.news(f.search)
 		if again == "" || len(news.Findings) > 0 || news.Claim != "" {
-			err = tables.Search(&x.text, x.page, news)
-		}
-		if again != "" {
+			err = tables.Search(&x.text, x.page, news, again)
+		} else {
 			fmt.Fprintf(&x.text, "%s found again: %s (%s, limit %d, %s)\n", sel, again, f.search.Policy, f.search.Limit,
 				strings.Join(f.search.Scripts, "; "))
 		}

@@ -15,7 +15,7 @@ func Exploration(w io.Writer, page layout.Page, x *results.Exploration) error {
 		searched := map[string]bool{}
 		for i, s := range x.Searches {
 			searched[s.Strategy] = true
-			section(searchLines(page, s))
+			section(searchLines(page, s, ""))
 			if slices.ContainsFunc(x.Searches[i+1:], func(later *results.Search) bool { return later.Strategy == s.Strategy }) {
 				continue // replays follow the last of its searches
 			}
@@ -37,9 +37,9 @@ func Exploration(w io.Writer, page layout.Page, x *results.Exploration) error {
 }
 
 // Search writes what was searched, the timeline of every finding, and what
-// may be claimed of the rest.
-func Search(w io.Writer, page layout.Page, r *results.Search) error {
-	return write(w, func(section func([]string)) { section(searchLines(page, r)) })
+// may be claimed of the rest. again is what r lacks, since an earlier search found it too.
+func Search(w io.Writer, page layout.Page, r *results.Search, again string) error {
+	return write(w, func(section func([]string)) { section(searchLines(page, r, again)) })
 }
 
 // Timeline writes a finding as a table: a line per step, a column per actor

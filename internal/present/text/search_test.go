@@ -19,12 +19,26 @@ func TestSearchSaysThePolicy(t *testing.T) {
 			r.Findings = []results.Finding{{Property: "leak", Detail: "2 requests in use"}}
 		}
 		var b bytes.Buffer
-		if err := Search(&b, layout.Page{}, r); err != nil {
+		if err := Search(&b, layout.Page{}, r, ""); err != nil {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(b.String()), " ")
 		if got := strings.Contains(text, words); got != (finds && window != "") || !strings.Contains(text, strings.TrimSpace("with a limit of 1 request "+window)) {
 			t.Errorf("window %q:\n%s", window, &b)
+		}
+	}
+}
+
+// A search that finds nothing but what an earlier one found does not say that it found nothing.
+func TestSearchSaysWhatIsFoundAgain(t *testing.T) {
+	for again, want := range map[string]string{
+		"":                "mine: no violation found, within the bounds below.",
+		"leak in 6 steps": "mine: no other violation found, within the bounds below; found again: leak in 6 steps.",
+	} {
+		var b bytes.Buffer
+		err := Search(&b, layout.Page{}, &results.Search{Strategy: "mine", Claim: "none"}, again)
+		if line, _, _ := strings.Cut(b.String(), "\n"); err != nil || line != want {
+			t.Errorf("%q: %v: %s", again, err, line)
 		}
 	}
 }

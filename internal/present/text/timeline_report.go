@@ -50,9 +50,12 @@ func SearchFacts(r *results.Search) []string {
 	return append(out, waits(&r.ServerFacts)...)
 }
 
-// searchAnswer is what a search comes to, in one sentence.
-func searchAnswer(r *results.Search) string {
-	under := ""
+// searchAnswer is what a search comes to, in one sentence. again is what an earlier one found too.
+func searchAnswer(r *results.Search, again string) string {
+	under, other := "", ""
+	if again != "" {
+		other, again = "other ", "; found again: "+again
+	}
 	if len(r.Faults) > 0 {
 		under = " under faults"
 	}
@@ -66,15 +69,15 @@ func searchAnswer(r *results.Search) string {
 		if len(found) == 1 {
 			violations = "violation"
 		}
-		return fmt.Sprintf("%s: %s found%s: %s.", r.Strategy, violations, under, strings.Join(found, ", "))
+		return fmt.Sprintf("%s: %s found%s: %s%s.", r.Strategy, violations, under, strings.Join(found, ", "), again)
 	case r.Claim == "":
-		return fmt.Sprintf("%s: nothing found%s, and nothing is claimed.", r.Strategy, under)
+		return fmt.Sprintf("%s: nothing %sfound%s, and nothing is claimed%s.", r.Strategy, other, under, again)
 	}
-	return fmt.Sprintf("%s: no violation found%s, within the bounds below.", r.Strategy, under)
+	return fmt.Sprintf("%s: no %sviolation found%s, within the bounds below%s.", r.Strategy, other, under, again)
 }
 
-func searchLines(page layout.Page, r *results.Search) []string {
-	out := paragraphs(page, append([]string{searchAnswer(r)}, SearchFacts(r)...)...)
+func searchLines(page layout.Page, r *results.Search, again string) []string {
+	out := paragraphs(page, append([]string{searchAnswer(r, again)}, SearchFacts(r)...)...)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out = append(out, "")
