@@ -44,7 +44,7 @@ const (
 
 var meta = strategies.Meta{
 	Name:   "combine",
-	Doc:    "concurrent callers of one subject share one script call, which answers each by itself",
+	Doc:    "concurrent callers of one subject share one script call, which decides on each request",
 	Form:   strategies.Frontier,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
