@@ -22,7 +22,9 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/sweep"
 	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -39,6 +41,8 @@ type simSettings struct {
 	every         time.Duration
 	tracked       int
 	parallel      int
+	params        []string
+	swept         []results.Swept // what params say
 	cpu           bool
 	chose         bool // the preset, since nothing was said of a load
 }
@@ -79,6 +83,8 @@ func (s *simSettings) virtual() []settings.Setting {
 			Doc: "`share` of a subject's requests that reach its home region; the others reach any"},
 		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew),
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
+		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters,
+			Doc: "`NAME=VALUES` to sweep, as quotabench sweep does, without series; may be given twice, for all combinations"},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true,
 			Doc: "virtual time between two samples (default: a 288th of the duration)"},
 		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.tracked, 0, sim.MaxTracked), Computed: true,
@@ -249,7 +255,21 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	if err := c.CheckStream(info); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	return c, nil
+	return c, s.sweeps(&c)
+}
+
+// sweeps reads what varies.
+func (s *simSettings) sweeps(c *sim.Config) (err error) {
+	if len(s.params) == 0 {
+		return nil
+	}
+	if s.swept, err = sweep.ParseAll(s.params); err == nil {
+		_, err = sweep.Simulations(*c, s.swept)
+	}
+	if err != nil {
+		return s.Wrong("param", err)
+	}
+	return once(s.Settings, s.swept)
 }
 
 // moments reads what is given in virtual time.
@@ -340,6 +360,9 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	}
 	file := session.Simulated(cfg, report, skipped, x.Infos())
 	file.MaxBound = s.MaxBound
+	if s.swept != nil {
+		file.Sweep = &results.Sweep{Parameters: s.swept}
+	}
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: session.Provenance(x.Ctx)}
 	if err := x.WriteBundle(&b); err != nil {
 		return err
@@ -365,5 +388,13 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies in
 	keep := &session.Keeper{Dir: x.Dir, File: &partial, Progress: x.Progress}
 	cfg.SoFar = keep.SoFar
 	cfg.Isolate = isolates
-	return sim.Run(x.Ctx, *cfg)
+	if s.swept == nil {
+		return sim.Run(x.Ctx, *cfg)
+	}
+	partial.Sweep = &results.Sweep{Parameters: s.swept}
+	points, err := sweep.Simulations(*cfg, s.swept)
+	if err != nil {
+		return nil, err
+	}
+	return sweep.Simulate(x.Ctx, points)
 }

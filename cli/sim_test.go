@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -72,6 +75,9 @@ var simUsageErrors = [][]string{
 	{"sim", "--config", "missing.yaml"},
 	{"sim", "--config", "bad.yaml"},
 	{"sim", "--config", "rounds.yaml"},
+	{"sim", "--param", "pool=1,2"},
+	{"sim", "--param", "instances=1,2", "--instances", "2"},
+	{"sim", "--param", "instances=0"},
 }
 
 func TestSimUsageErrors(t *testing.T) {
@@ -118,6 +124,36 @@ func TestSimReport(t *testing.T) {
 	}
 	if !bytes.Equal(files[0], files[1]) {
 		t.Error("two simulations of one seed have other bytes")
+	}
+}
+
+// TestSimSweep: each value is simulated as it is by itself, also for longer than a measurement may last.
+func TestSimSweep(t *testing.T) {
+	testenv.Sequential(t)
+	newPlace(t, nil)
+	args := []string{"sim", "honest", "--workload", "steady", "--instances", "1", "--subjects", "10", "--rate", "0.01", "--duration", "48h"}
+	o := call(t.Context(), append(args, "--param", "limit=5,3", "--out", "out")...)
+	if o.code != ExitOK || !strings.Contains(o.stdout, "BASELINE  3  ") {
+		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	f := readResults(t)
+	if len(f.Runs) != 2 || f.Sweep == nil || f.Kind != results.Simulated {
+		t.Fatalf("%d runs, sweep %+v, %s", len(f.Runs), f.Sweep, f.Kind)
+	}
+	if files, err := filepath.Glob("out/s*"); err != nil || slices.ContainsFunc(files, func(n string) bool { return !strings.HasPrefix(n, "out/sweep-") }) {
+		t.Errorf("files %q, %v", files, err)
+	}
+	o = call(t.Context(), append(args, "--limit", "5", "--out", "alone")...)
+	alone, err := codec.Read("alone/results.json")
+	if o.code != ExitOK || err != nil {
+		t.Fatalf("exit %d: %s, %v", o.code, o.stderr, err)
+	}
+	if !maps.Equal(f.Runs[0].Params.Point, map[string]string{"limit": "5"}) {
+		t.Errorf("the first run is at %v", f.Runs[0].Params.Point)
+	}
+	f.Runs[0].Params.Point, f.Runs[0].Trace, alone.Runs[0].Trace = nil, "", "" // a trace has the samples of a series, too
+	if !reflect.DeepEqual(f.Runs[0], alone.Runs[0]) {
+		t.Errorf("in the sweep %+v\nand alone %+v", f.Runs[0], alone.Runs[0])
 	}
 }
 

@@ -178,10 +178,8 @@ func (s *sweepSettings) bounds() (low, high float64, search bool, err error) {
 // settle decides what follows from what varies: the loop, and what the parameters are in
 // the plan that all points begin with.
 func (s *sweepSettings) settle(params []results.Swept, search bool) error {
-	for _, p := range params {
-		if x := s.Lookup(p.Name); x != nil && s.Given(p.Name) {
-			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
-		}
+	if err := once(s.Settings, params); err != nil {
+		return err
 	}
 	swept := func(name string) *results.Swept {
 		if i := slices.IndexFunc(params, func(p results.Swept) bool { return p.Name == name }); i >= 0 {
@@ -212,6 +210,16 @@ func (s *sweepSettings) settle(params []results.Swept, search bool) error {
 			if n, ok := results.SweepNumber(v); ok && n >= 1 {
 				s.Instances = min(s.Instances, int(n))
 			}
+		}
+	}
+	return nil
+}
+
+// once reports a parameter that has a value already.
+func once(s *group.Settings, params []results.Swept) error {
+	for _, p := range params {
+		if x := s.Lookup(p.Name); x != nil && s.Given(p.Name) {
+			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
 		}
 	}
 	return nil

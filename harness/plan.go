@@ -74,6 +74,9 @@ type Plan struct {
 	// HistoryDir is where a long history is kept while the run lasts; "" is the
 	// system's folder for temporary files.
 	HistoryDir string
+	// Point holds the values of the parameters that a sweep varies, by name; nil outside
+	// of a sweep. It tells runs apart and changes nothing about them.
+	Point map[string]string
 	// Archive is an existing directory that keeps each run's history, as a file that
 	// [JudgeFile] judges again; "" keeps none.
 	Archive string
@@ -219,7 +222,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if own, err := quota.LookupPolicy(p.Policy.Name); err == nil && own.Limit != p.Policy.Limit {
 		params.PolicyLimit = own.Limit
 	}
-	params.Cold, params.Shard = p.Cold, p.Shard.String()
+	params.Cold, params.Shard, params.Point = p.Cold, p.Shard.String(), p.Point
 	if sel.Client != strategies.PlainClient {
 		params.Client = string(sel.Client)
 	}

@@ -50,9 +50,6 @@ type Config struct {
 	// taken back before Measure returns.
 	Cores Cores
 
-	// Point holds the values of the parameters that a sweep varies, by name; nil outside
-	// of a sweep. It tells runs apart and changes nothing about them.
-	Point map[string]string
 	// Live can be asked for figures while the measurement goes on; nil if nothing asks.
 	Live *Live
 	// Observer is told of progress; nil for none.

@@ -146,7 +146,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 		own.cfg, m = &cfg, &own
 	}
 	run = m.cfg.Blank(sel, round, stream, info)
-	run.Params.Pool, run.Params.Retries, run.Params.Point = m.cfg.Pool, m.cfg.ClientRetries, m.cfg.Point
+	run.Params.Pool, run.Params.Retries = m.cfg.Pool, m.cfg.ClientRetries
 	begun, err := m.runOne(ctx, sel, stream, info, &run)
 	if !begun && ctx.Err() != nil {
 		return run, false

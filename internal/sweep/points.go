@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -36,6 +37,26 @@ func Measure(ctx context.Context, points []measure.Config) (*measure.Report, err
 		add(out, r)
 	}
 	return out, nil
+}
+
+// Simulate simulates points, as [Simulations] makes them, one after the other. The report has no series and no traces.
+// What [sim.Run] says of ctx and of errors holds here too.
+func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
+	var out measure.Report
+	for _, c := range points {
+		if tell := c.SoFar; tell != nil {
+			c.SoFar = func(runs []results.Run) { tell(slices.Concat(out.Runs, runs)) }
+		}
+		r, err := sim.Run(ctx, c)
+		if r == nil {
+			return nil, err
+		}
+		add(&out, &measure.Report{Runs: r.Runs, Info: r.Info, Interrupted: r.Interrupted})
+		if r.Interrupted {
+			break
+		}
+	}
+	return &sim.Report{Runs: out.Runs, Info: out.Info, Interrupted: out.Interrupted}, results.Invalid(out.Runs)
 }
 
 // add adds the report of one point to that of all.
@@ -63,6 +84,28 @@ func add(r, more *measure.Report) {
 // A parameter is one of [Parameters], an option of the workload, or one of strategies:
 // NAME for all that have it, STRATEGY.NAME for one of them.
 func Points(base measure.Config, params []results.Swept) ([]measure.Config, error) {
+	return points(base, params, measured)
+}
+
+// Simulations are the simulations of all combinations of the parameters' values, as [Points] makes them. The pool,
+// client-retries and client, which no simulation has, are no parameters.
+func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err error) {
+	base.Every = -1 // series of one strategy could not be told apart
+	for _, p := range params {
+		if slices.Contains([]string{"pool", "client-retries", "client"}, p.Name) {
+			return nil, fmt.Errorf("%s: a simulation opens no connections", p.Name)
+		}
+	}
+	_, err = points(measure.Config{Plan: base.Plan}, params, func(c *measure.Config) error {
+		base.Plan = c.Plan
+		out = append(out, base)
+		return out[len(out)-1].Complete()
+	})
+	return out, err
+}
+
+// points are the combinations, each of which must fit.
+func points(base measure.Config, params []results.Swept, fits func(*measure.Config) error) ([]measure.Config, error) {
 	combinations := []map[string]string{{}}
 	for _, p := range params {
 		var next []map[string]string
@@ -80,7 +123,7 @@ func Points(base measure.Config, params []results.Swept) ([]measure.Config, erro
 	var out []measure.Config
 	runs := 0
 	for _, values := range combinations {
-		c, err := at(base, params, values)
+		c, err := at(base, params, values, fits)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +137,7 @@ func Points(base measure.Config, params []results.Swept) ([]measure.Config, erro
 }
 
 // at is base with these values.
-func at(base measure.Config, params []results.Swept, values map[string]string) (measure.Config, error) {
+func at(base measure.Config, params []results.Swept, values map[string]string, fits func(*measure.Config) error) (measure.Config, error) {
 	c := base
 	c.Point = values
 	for _, p := range params {
@@ -105,6 +148,14 @@ func at(base measure.Config, params []results.Swept, values map[string]string) (
 	if c.Workers < c.Instances {
 		return c, fmt.Errorf("%d instances have only %d workers%s: each needs one", c.Instances, c.Workers, where(params, values))
 	}
+	if err := fits(&c); err != nil {
+		return c, fmt.Errorf("%w%s", err, where(params, values))
+	}
+	return c, nil
+}
+
+// measured completes a point, and reports what a measurement cannot have.
+func measured(c *measure.Config) error {
 	err := c.Complete()
 	if err == nil {
 		var info workloads.Info
@@ -112,10 +163,7 @@ func at(base measure.Config, params []results.Swept, values map[string]string) (
 			_, err = c.CheckReplay(info, measure.MaxDuration)
 		}
 	}
-	if err != nil {
-		return c, fmt.Errorf("%w%s", err, where(params, values))
-	}
-	return c, nil
+	return err
 }
 
 // where names a combination of values.

@@ -77,7 +77,7 @@ func readFalseRejects(s *results.Summary) reading {
 
 func readThroughput(s *results.Summary) reading {
 	t := s.Throughput
-	return reading{value: t.Value, lo: t.Lo, hi: t.Hi, ok: t.Rounds > 0}
+	return reading{value: t.Value, lo: t.Lo, hi: t.Hi, ok: t.Value > 0} // which a simulation does not have
 }
 
 func readPoolWait(s *results.Summary) reading {

@@ -172,7 +172,7 @@ func (v *sweepView) rows(d *Decision, f *results.File, series []results.SweepSer
 }
 
 func throughput(s *results.Summary) string {
-	if !s.TimingsCount {
+	if !s.TimingsCount || s.Throughput.Value == 0 { // a simulation has none
 		return "-"
 	}
 	text := format.Count(int64(s.Throughput.Value + 0.5))
