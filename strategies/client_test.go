@@ -28,8 +28,8 @@ func TestParseClient(t *testing.T) {
 		{list: "a@", err: "unknown kind of client"},
 		{list: "exact@autopipeline", err: "strategy exact asks no Redis: it has no client of the kind autopipeline"},
 		{list: "tiers:note=a@b", want: "tiers:note=a@b"},
-		{list: "all@plain:sync=1s", err: "all"},
-		{list: "a*@autopipeline:sync=1s", err: "a*"},
+		{list: "all@plain:sync=1s", err: `strategy a: no option "sync"`},
+		{list: "t*@autopipeline:sync=1s,pool=2,a*@autopipeline", want: "tiers:pool=2,sync=1s a@autopipeline ab@autopipeline"},
 	} {
 		chosen, err := Parse(c.list)
 		got := strings.Trim(fmt.Sprint(chosen), "[]")

@@ -92,20 +92,22 @@ var sets = map[string]func() []*Meta{"all": All, coreSet: coreStrategies}
 const coreSet = "core"
 
 // IsSet reports whether a word of a list stands for several strategies: "core", "all" or
-// a pattern such as "pg-*", also with a kind of client behind it.
+// a pattern such as "pg-*", also with a kind of client or options behind it.
 func IsSet(word string) bool {
-	if strings.ContainsAny(word, ":=") { // a strategy with options
-		return false
-	}
+	word, _, _ = strings.Cut(word, ":")
 	word, _, _ = strings.Cut(word, clientMark)
 	_, ok := sets[word]
-	return ok || strings.Contains(word, "*")
+	return ok || strings.Contains(word, "*") && !strings.Contains(word, "=") // which an option has
 }
 
-// members are the strategies that a set stands for, sorted by name.
+// members are the strategies that a word stands for, sorted by name.
 func members(set string) ([]*Meta, error) {
 	if all, ok := sets[set]; ok {
 		return all(), nil
+	}
+	if !IsSet(set) {
+		m, err := Lookup(set)
+		return []*Meta{m}, err
 	}
 	var out []*Meta
 	for _, m := range All() {
@@ -126,8 +128,8 @@ func members(set string) ([]*Meta, error) {
 // Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job",
 // "core", "all" or "pg-*". After a strategy's colon, every following part that contains "=" is one
 // more of its options. A kind of client may follow its name, as in "lua-reserve@autopipeline";
-// after a set it is that of the strategies that ask a Redis. The same strategy may come twice with
-// different options or clients.
+// after a set it is that of the strategies that ask a Redis. All members of a set have the options behind it. The same
+// strategy may come twice with different options or clients.
 func Parse(list string) ([]Selection, error) {
 	var p parser
 	for part := range strings.SplitSeq(list, ",") {
@@ -144,8 +146,9 @@ func Parse(list string) ([]Selection, error) {
 // parser reads a list of strategies part by part.
 type parser struct {
 	out []Selection
-	// meta is the strategy that was named last, with its client and the options so far; nil for none.
-	meta   *Meta
+	// metas are the strategy, or the members of the set, that was named last, with its client and the options so far.
+	metas  []*Meta
+	name   string
 	given  quota.Options
 	client Client
 }
@@ -154,7 +157,7 @@ type parser struct {
 func (p *parser) add(part string) error {
 	name, opt, hasOpt := strings.Cut(part, ":")
 	if strings.Contains(name, "=") { // an option, whose value may contain a colon
-		if p.meta == nil {
+		if p.metas == nil {
 			return fmt.Errorf("option %q follows no strategy: write name:option=value", part)
 		}
 		return addOption(p.given, part)
@@ -163,16 +166,10 @@ func (p *parser) add(part string) error {
 		return err
 	}
 	var err error
-	if name, p.client, err = cutClient(name); err != nil {
+	if p.name, p.client, err = cutClient(name); err != nil {
 		return err
 	}
-	if IsSet(part) {
-		return p.addSet(name)
-	}
-	if strings.Contains(name, "*") {
-		return fmt.Errorf("%q: a pattern takes no options: name the strategy", part)
-	}
-	if p.meta, err = Lookup(name); err != nil {
+	if p.metas, err = members(p.name); err != nil {
 		return err
 	}
 	p.given = quota.Options{}
@@ -182,44 +179,27 @@ func (p *parser) add(part string) error {
 	return nil
 }
 
-// addSet selects the members of a set.
-func (p *parser) addSet(name string) error {
-	set, err := members(name)
-	if err != nil {
-		return err
-	}
-	asked := p.client
-	for _, m := range set {
-		p.meta, p.given = m, quota.Options{}
-		if p.client = asked; len(m.RedisNeeds()) == 0 {
-			p.client = ""
+// flush selects what was named last.
+func (p *parser) flush() error {
+	for _, m := range p.metas {
+		given := quota.Options{}
+		if p.name == coreSet {
+			maps.Copy(given, m.BriskOptions)
 		}
-		if name == coreSet {
-			maps.Copy(p.given, m.BriskOptions)
+		maps.Copy(given, p.given)
+		s, err := m.Select(given)
+		if err == nil && p.client != "" && (!IsSet(p.name) || len(m.RedisNeeds()) > 0) {
+			s, err = s.WithClient(p.client)
 		}
-		if err := p.flush(); err != nil {
+		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(p.out, func(o Selection) bool { return o.String() == s.String() }) {
+			return fmt.Errorf("strategy %s is given twice", s)
+		}
+		p.out = append(p.out, s)
 	}
-	return nil
-}
-
-// flush selects the strategy that was named last.
-func (p *parser) flush() error {
-	if p.meta == nil {
-		return nil
-	}
-	s, err := p.meta.Select(p.given)
-	if err == nil && p.client != "" {
-		s, err = s.WithClient(p.client)
-	}
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(p.out, func(o Selection) bool { return o.String() == s.String() }) {
-		return fmt.Errorf("strategy %s is given twice", s)
-	}
-	p.out, p.meta = append(p.out, s), nil
+	p.metas = nil
 	return nil
 }
 

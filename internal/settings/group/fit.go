@@ -21,7 +21,10 @@ func (s *Settings) fit(p *harness.Plan) {
 	usual := p.Policy
 	s.usual = usual
 	most := s.running(p, usual, p.Strategies)
-	named := func(word string) bool { return !strategies.IsSet(word) }
+	named := func(word string) bool {
+		name, _, _ := strings.Cut(word, ":")
+		return !strategies.IsSet(word) && !strings.Contains(name, "=") // which a further option has
+	}
 	if most > 0 && !slices.ContainsFunc(Items(s.Strategies), named) {
 		s.fitEach(p)
 		return
