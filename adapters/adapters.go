@@ -48,7 +48,7 @@ type making func(env strategies.Env, p *quota.Policy) (limiter, error)
 func library(m strategies.Meta, open making) {
 	m.Form, m.Counts, m.PerProcess = cmp.Or(m.Form, strategies.Library), quota.CountsNothing, len(m.Needs) == 0
 	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &instance{env: env, open: open, limiters: map[string]limiter{}}, nil
+		return &instance{env: env, open: open, limiters: map[limited]limiter{}}, nil
 	}
 	strategies.Register(m)
 }
@@ -68,7 +68,14 @@ type instance struct {
 	env      strategies.Env
 	open     making
 	mu       sync.Mutex
-	limiters map[string]limiter
+	limiters map[limited]limiter
+}
+
+// limited is what a limiter is made for.
+type limited struct {
+	policy string
+	limit  int64
+	window quota.Window
 }
 
 var _ strategies.Strategy = (*instance)(nil)
@@ -100,7 +107,7 @@ func (s *instance) Take(ctx context.Context, req quota.Request) (quota.Decision,
 // limiter is that of the policy. Opening one may ask a store, so no lock is held
 // meanwhile; of two that are made at once the first is kept.
 func (s *instance) limiter(p *quota.Policy) (limiter, error) {
-	key := fmt.Sprintf("%s/%d/%v", p.Name, p.Limit, p.Window)
+	key := limited{p.Name, p.Limit, p.Window}
 	s.mu.Lock()
 	l, ok := s.limiters[key]
 	s.mu.Unlock()
