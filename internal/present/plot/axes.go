@@ -197,7 +197,8 @@ func logTicks(name func(float64) string) plot.TickerFunc {
 
 // settingsAxis places values of a parameter: in proportion if they are numbers or
 // durations, logarithmically if they span a factor of 20 and more, and evenly in
-// the order given if they are neither, or if 0 is among numbers of such a span.
+// the order given if they are neither, if 0 is among numbers of such a span, or if
+// they are shares, of which those near 1 would crowd.
 func settingsAxis(a *plot.Axis, title string, values []string) (place map[string]float64) {
 	numbers := make([]float64, len(values))
 	even, smallest := false, math.Inf(1)
@@ -209,6 +210,7 @@ func settingsAxis(a *plot.Axis, title string, values []string) (place map[string
 		even = even || !ok || math.IsNaN(n) || math.IsInf(n, 0)
 	}
 	a.Label.Text = title
+	even = even || slices.Max(numbers) > 0.9 && slices.Max(numbers) < 1
 	if least := slices.Min(numbers); !even && slices.Max(numbers) >= 20*smallest {
 		even = least <= 0
 		if !even {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
+
 	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -107,5 +109,14 @@ func TestSweepSecondParameter(t *testing.T) {
 	}
 	if _, err := SweepOf(f, quantityOf("pool-wait")); !errors.Is(err, ErrNothingToPlot) {
 		t.Errorf("without figures: %v", err)
+	}
+}
+
+// TestSharesStandApart: 0.99 and 0.999 are as far from each other as 0.001 and 0.1.
+func TestSharesStandApart(t *testing.T) {
+	var axis plot.Axis
+	place := settingsAxis(&axis, "over-quota", []string{"0.001", "0.1", "0.99", "0.999"})
+	if place["0.999"]-place["0.99"] != place["0.1"]-place["0.001"] {
+		t.Errorf("shares are at %v", place)
 	}
 }
