@@ -55,7 +55,7 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 // of the same limit.
 func TestSetsHaveTheirOwnPolicies(t *testing.T) {
 	testenv.Sequential(t)
-	for _, args := range [][]string{tiny("--strategy", "*on*"), {"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
+	for _, args := range [][]string{tiny("--strategy", "*on*"), tiny("--strategy", "hon*:color=red,depth=2,month*"), {"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
 		newPlace(t, nil)
 		if o := call(t.Context(), args...); o.code != ExitOK {
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)

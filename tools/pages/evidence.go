@@ -17,6 +17,8 @@ type Evidence struct {
 	Runs []results.File
 	// Names are those of the records' folders, in the order of Runs.
 	Names []string
+	// Sweeps are records over values of parameters, in the order of their names. Their figures are in no table.
+	Sweeps []Sweep
 	// Explorations are records of searches.
 	Explorations []results.Exploration
 	// Others are pages in the same directory that were written by hand. Strategies'

@@ -1,6 +1,6 @@
 // Command pages writes the reference of strategies, docs/strategies: a page for each, and an
-// index. Rows of figures and schedules come from the records below results/baseline; none of
-// the figures is typed. make pages runs it:
+// index. Rows of figures, plots and schedules come from the records below results/baseline; none of
+// the figures is typed. Plots go to docs/images. make pages runs it:
 //
 //	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies]
 //
@@ -47,6 +47,14 @@ func write(records, out string) error {
 	if err != nil {
 		return err
 	}
+	for i := range evidence.Sweeps {
+		s := &evidence.Sweeps[i]
+		image, err := s.Plot.Plot.Render("svg")
+		if err != nil {
+			return err
+		}
+		all = append(all, Page{s.image(), image})
+	}
 	for _, p := range all {
 		if err := atomicfile.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
 			return err
@@ -68,7 +76,16 @@ func readEvidence(dir string) (*Evidence, error) {
 			if err != nil {
 				return err
 			}
-			e.Runs, e.Names = append(e.Runs, f), append(e.Names, filepath.Base(filepath.Dir(path)))
+			name := filepath.Base(filepath.Dir(path))
+			if f.Sweep == nil {
+				e.Runs, e.Names = append(e.Runs, f), append(e.Names, name)
+				return nil
+			}
+			s, err := newSweep(name, f)
+			if err != nil {
+				return err
+			}
+			e.Sweeps = append(e.Sweeps, s)
 		case render.ExplorationName:
 			x, err := codec.ReadExploration(path)
 			if err != nil {

@@ -111,7 +111,8 @@ func runs(b *bytes.Buffer, e *Evidence) {
 		f := &e.Runs[i]
 		cells := []string{e.name(i), f.Workload.Name, "", ""}
 		if all := f.Summarised(); len(all) > 0 {
-			cells = append(cells[:1], figure{f, e.name(i), &all[0]}.setting()...)
+			own := max(0, slices.IndexFunc(all, func(s results.Summary) bool { return s.Form != string(strategies.Library) }))
+			cells = append(cells[:1], figure{f, e.name(i), &all[own]}.setting()...)
 		}
 		if f.Kind == results.Simulated {
 			cells[3] += fmt.Sprintf("; simulated, seed %d", f.Seed)
@@ -143,6 +144,7 @@ func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, erro
 	}
 	list(&b, "Differences", false, rest)
 	quoted(&b, m, e)
+	sweeps(&b, m, e)
 	if err := explored(&b, m, e); err != nil {
 		return nil, err
 	}

@@ -16,20 +16,29 @@ import (
 // The committed records, and the pages that quote them.
 const (
 	baseline  = "../../results/baseline"
-	committed = "../../docs/strategies"
+	committed = "../../docs"
 )
 
 // TestPagesAreCurrent: the committed pages are those that this program writes from the
 // committed records.
 func TestPagesAreCurrent(t *testing.T) {
-	const refresh = "run make pages, and commit what it writes"
 	out := t.TempDir()
-	if err := os.CopyFS(out, os.DirFS(committed)); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"strategies", "images"} {
+		if err := os.CopyFS(filepath.Join(out, dir), os.DirFS(filepath.Join(committed, dir))); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := write(baseline, out); err != nil {
+	if err := write(baseline, filepath.Join(out, "strategies")); err != nil {
 		t.Fatalf("%v (make -C tools baseline makes the records anew)", err)
 	}
+	for _, dir := range []string{"strategies", "images"} {
+		t.Run(dir, func(t *testing.T) { current(t, filepath.Join(out, dir), filepath.Join(committed, dir)) })
+	}
+}
+
+// current compares files that were made with those that are committed.
+func current(t *testing.T, out, committed string) {
+	const refresh = "run make pages, and commit what it writes"
 	made, err := os.ReadDir(out)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +50,7 @@ func TestPagesAreCurrent(t *testing.T) {
 		}
 		got, err := os.ReadFile(filepath.Join(committed, f.Name()))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/strategies/%s is not what make pages writes (%v): %s", f.Name(), err, refresh)
+			t.Errorf("%s in %s is not what make pages writes (%v): %s", f.Name(), committed, err, refresh)
 		}
 		name := strings.TrimSuffix(f.Name(), ".md")
 		if _, err := strategies.Lookup(name); err != nil && Generated(want) && f.Name() != Index {

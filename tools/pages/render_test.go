@@ -47,6 +47,26 @@ func requireAll(t *testing.T, page string, wants ...string) {
 	}
 }
 
+// TestSweepsAreDrawn: a plot is on the pages of the strategies in it, and its figures are in no table.
+func TestSweepsAreDrawn(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[3])
+	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "period", Values: []string{"1s"}}}}
+	f.Runs[0].Params.Point = map[string]string{"period": "1s"}
+	if _, err := newSweep("nameless", f); err == nil {
+		t.Error("a sweep of which nothing is said has a page")
+	}
+	s, err := newSweep("sweep-period", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := f.Runs[0].Strategy
+	pages := rendered(t, &Evidence{Sweeps: []Sweep{s}}, meta(name), meta("other"))
+	requireAll(t, pages[name+".md"], "## Sweeps\n\n"+s.About, "![Leak against period](../images/sweep-period.svg)")
+	if strings.Contains(pages["other.md"], "sweep") || strings.Contains(pages[name+".md"], "## Measured") {
+		t.Errorf("a page has what it should not have:\n%s", pages["other.md"])
+	}
+}
+
 // TestPageQuotesItsEvidence plants figures and requires them back.
 func TestPageQuotesItsEvidence(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Sweep is a record of a sweep with its plot, which is on the pages of all strategies in it.
+type Sweep struct {
+	// Name is that of the record's folder.
+	Name string
+	File results.File
+	// About says what there is to see.
+	About string
+	Plot  render.Drawing
+}
+
+// swept says what is drawn of each sweep, by the name of its record, and what there is to see.
+var swept = map[string]struct{ quantity, about string }{
+	"sweep-period": {"leak", "Measured: two instances share the demand, 4.5 times the limit in a window of 10 s. Leak grows with the period, since an " +
+		"instance hears later what the other has admitted. It ends when each admits its whole limit before it hears anything."},
+	"sweep-period-sim": {"leak", "The same in virtual time, over 18 windows:"},
+	"sweep-instances": {"leak", "Measured: the demand is 18 times the limit. With a period of 1 s leak hardly grows from 4 instances on, since they divide " +
+		"what comes in a period. With a period as long as the window, each further instance adds a limit."},
+	"sweep-instances-sim": {"leak", "The same in virtual time, over 6 windows:"},
+	"sweep-over-quota": {"p99", "ADR-005 claims a p99 of 9 µs for `three-tier`, whose filter rejects without a store what is over quota. `lease` asks Redis " +
+		"about that, and spends blocks for all else."},
+}
+
+// newSweep draws a record.
+func newSweep(name string, f results.File) (s Sweep, err error) {
+	what, ok := swept[name]
+	if !ok {
+		return s, fmt.Errorf("%s is a sweep: say in tools/pages/plots.go what its plot shows", name)
+	}
+	kinds := slices.DeleteFunc(render.Plots(), func(k render.PlotKind) bool { return k.Name != "sweep" })
+	drawings, notes, err := render.Draw(&render.Bundle{File: &f}, kinds...)
+	if err != nil {
+		return s, err
+	}
+	i := slices.IndexFunc(drawings, func(d render.Drawing) bool { return d.Name == "sweep-"+what.quantity })
+	if i < 0 {
+		return s, fmt.Errorf("the sweep %s has no plot of %s: %s", name, what.quantity, strings.Join(notes, "; "))
+	}
+	return Sweep{Name: name, File: f, About: what.about, Plot: drawings[i]}, nil
+}
+
+// image is the file of the plot, seen from the pages.
+func (s *Sweep) image() string { return "../images/" + s.Name + ".svg" }
+
+// sweeps has the plots with the strategy in them.
+func sweeps(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
+	title := "## Sweeps\n\n"
+	for i := range e.Sweeps {
+		s := &e.Sweeps[i]
+		if !slices.ContainsFunc(s.File.Runs, func(r results.Run) bool { return r.Strategy == m.Name }) {
+			continue
+		}
+		fmt.Fprintf(b, "%s%s [%s](../../results/baseline/%s/report.txt)\n\n![%s](%s)\n\n", title, s.About, s.Name, s.Name, s.Plot.Plot.Title(), s.image())
+		title = ""
+	}
+}
