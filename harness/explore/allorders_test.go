@@ -32,10 +32,15 @@ type scorer struct {
 	score    int64
 	// box is where the score is instead; nil for nowhere else.
 	box box
+	// works is set if the last program is that of a job.
+	works bool
 }
 
 // opened are the instances of a run.
-type opened struct{ list []*scorer }
+type opened struct {
+	list  []*scorer
+	works bool // the instances have a job
+}
 
 func (s *scorer) Close(context.Context) error { return nil }
 
@@ -44,15 +49,33 @@ var lives = [...]time.Duration{0, 10 * time.Minute, 50 * time.Minute, 2 * time.H
 
 // Take implements [strategies.Strategy].
 func (s *scorer) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	got := int64(0)
-	for _, op := range s.programs[r.Units-1] {
-		var err error
-		if got, err = s.does(ctx, op, got); err != nil {
-			return quota.Decision{}, err
-		}
+	got, err := s.runs(ctx, s.programs[r.Units-1])
+	if err != nil {
+		return quota.Decision{}, err
 	}
 	n := uint64(s.change(func(score int64) int64 { return score })*31+got) ^ s.salt
 	return quota.Decision{Admitted: n*0x9E3779B97F4A7C15>>61 < 3, Tier: quota.TierRedis}, nil
+}
+
+// runs carries out a program.
+func (s *scorer) runs(ctx context.Context, program []plantedOp) (got int64, err error) {
+	for _, op := range program {
+		if got, err = s.does(ctx, op, got); err != nil {
+			break
+		}
+	}
+	return got, err
+}
+
+// Jobs implements [strategies.Jobber].
+func (s *scorer) Jobs() []strategies.Job {
+	if !s.works {
+		return nil
+	}
+	return []strategies.Job{{Name: "job", Every: time.Minute, Run: func(ctx context.Context) (bool, error) {
+		_, err := s.runs(ctx, s.programs[len(s.programs)-1])
+		return false, err
+	}}}
 }
 
 // change changes the score, wherever it is.
@@ -97,10 +120,10 @@ func (s *scorer) does(ctx context.Context, op plantedOp, got int64) (int64, erro
 	}
 }
 
-// score makes one: programs of so many commands, and a change of memory after each or now and then.
-func score(r *rand.Rand, clients, commands int, remembers bool, open func() box) (strategies.Selection, *opened) {
+// score makes one: so many programs of so many commands, and a change of memory after each or now and then.
+func score(r *rand.Rand, programs, commands int, remembers bool, open func() box) (strategies.Selection, *opened) {
 	s, of := scorer{salt: r.Uint64()}, &opened{} // which no instance reaches
-	for range clients {
+	for range programs {
 		var ops []plantedOp
 		for range commands {
 			ops = append(ops, plantedOp{[]int{0, 1, 1, 2, 3, 3, 8}[r.IntN(7)], r.IntN(12)})
@@ -115,6 +138,7 @@ func score(r *rand.Rand, clients, commands int, remembers bool, open func() box)
 		Kinds: []quota.Kind{quota.CalendarHour}, Reset: strategies.ResetsMissing, Needs: []strategies.Need{strategies.NeedRedis},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			one := s
+			one.works = of.works
 			if one.env = env; env.Instance == 0 {
 				of.list = of.list[:0]
 			}
@@ -280,21 +304,26 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	testenv.Sequential(t)
 	clock, lost := []quota.Fault{quota.FaultClock}, []quota.Fault{quota.FaultLostReply}
 	for name, c := range map[string]struct {
-		cfg       Config
-		commands  int
-		remembers bool
+		cfg              Config
+		commands         int
+		remembers, works bool
 	}{
-		"memory":  {Config{Clients: 2, Instances: 1, Limit: 2}, 2, true},
-		"three":   {Config{Clients: 3, Instances: 1, Limit: 4}, 1, true},
-		"answers": {Config{Clients: 3, Limit: 4}, 2, false},
-		"expiry":  {Config{Clients: 2, Limit: 2, Faults: clock}, 1, false},
-		"expires": {Config{Clients: 2, Instances: 1, Limit: 2, Passes: true}, 2, true},
-		"lost":    {Config{Clients: 2, Instances: 1, Limit: 2, Faults: lost}, 1, true},
+		"memory":  {Config{Clients: 2, Instances: 1, Limit: 2}, 2, true, false},
+		"three":   {Config{Clients: 3, Instances: 1, Limit: 4}, 1, true, false},
+		"answers": {Config{Clients: 3, Limit: 4}, 2, false, false},
+		"expiry":  {Config{Clients: 2, Limit: 2, Faults: clock}, 1, false, false},
+		"expires": {Config{Clients: 2, Instances: 1, Limit: 2, Passes: true}, 2, true, false},
+		"lost":    {Config{Clients: 2, Instances: 1, Limit: 2, Faults: lost}, 1, true, false},
+		"budgets": {Config{Clients: 2, Limit: 2, Faults: []quota.Fault{quota.FaultLostReply, quota.FaultOutage}}, 1, false, false},
+		"evicted": {Config{Clients: 2, Limit: 2, Faults: []quota.Fault{quota.FaultEviction}}, 2, false, false},
+		"job":     {Config{Clients: 1, Limit: 2}, 2, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedules, leaking := 0, 0
 			for seed := range testenv.Pick[uint64](6, 20) {
-				sel, of := score(rand.New(rand.NewPCG(seed, 28)), c.cfg.Clients, c.commands, c.remembers, nil) //nolint:gosec // has to repeat
+				r := rand.New(rand.NewPCG(seed, 28)) //nolint:gosec // has to repeat
+				sel, of := score(r, c.cfg.Clients+b2i(c.works), c.commands, c.remembers, nil)
+				of.works = c.works
 				c.cfg.Scripts = unlike(c.cfg.Clients)
 				n, leaks := sameAsAll(t, sel, of, c.cfg)
 				schedules, leaking = schedules+n, leaking+b2i(leaks)

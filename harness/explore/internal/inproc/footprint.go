@@ -131,9 +131,6 @@ func (w *Engine) footAfter(c engine.Choice) {
 	if c.Kind != engine.StepActor && c.Kind != engine.PromptJob {
 		*written |= footFaults
 	}
-	if c.Kind == engine.EvictKey {
-		f.store.Wrote(c.Key)
-	}
 	for _, x := range [...]struct {
 		so  bool
 		in  *uint64
