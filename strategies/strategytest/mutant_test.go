@@ -435,6 +435,30 @@ func TestWrongStrategiesFail(t *testing.T) {
 	}
 }
 
+// TestAtOnceOnOneProcessor: callers that ask at the same moment have two processors, also if the program uses one.
+func TestAtOnceOnOneProcessor(t *testing.T) {
+	testenv.Sequential(t)
+	if runtime.NumCPU() == 1 {
+		t.Skip("there is one processor")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var processors atomic.Int64
+	open := func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		var used sync.Map
+		return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
+			processors.Store(int64(runtime.GOMAXPROCS(0)))
+			n, _ := used.LoadOrStore(key, new(atomic.Int64))
+			return n.(*atomic.Int64).Add(1) <= p.Limit, nil
+		}), nil
+	}
+	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, open)
+	m.Needs, m.Guarantee = nil, []quota.Clause{quota.Exactly()}
+	r := observe(t, func(tb testing.TB) { checkAtOnce(tb, &m, Stores{}) })
+	if now := runtime.GOMAXPROCS(0); r.failed || r.skipped || processors.Load() != 2 || now != 1 {
+		t.Errorf("failed %v, skipped %v, with %d processors and %d after it:\n%s", r.failed, r.skipped, processors.Load(), now, r.log.String())
+	}
+}
+
 // TestPrescribedErrorsPass: an error that the source asks for is no failure.
 func TestPrescribedErrorsPass(t *testing.T) {
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
