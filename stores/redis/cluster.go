@@ -60,7 +60,7 @@ func startCluster(ctx context.Context, masters, replicas int, one func() (*Store
 		r.self.About.Detail += "; each is followed by " + count(replicas, "replica")
 	}
 	r.useCluster(opt)
-	if err := r.connectAll(ctx); err != nil {
+	if err := errors.Join(r.adopt(), r.connectAll(ctx)); err != nil {
 		return fail(err)
 	}
 	return r, nil

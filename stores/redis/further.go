@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/stores"
 )
@@ -54,8 +55,10 @@ func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
 
 // hasReplicas reports whether replicas follow the store, wherever it was started.
 func (r *Store) hasReplicas(ctx context.Context) bool {
-	if r.dial != nil {
-		return slices.ContainsFunc(r.nodes, (*Store).Follows)
+	if _, cluster := r.admin.(*goredis.ClusterClient); cluster {
+		text, err := r.admin.ClusterInfo(ctx).Result()
+		f := fields(text)
+		return err == nil && f["cluster_known_nodes"] != f["cluster_size"]
 	}
 	f, err := r.serverInfo(ctx)
 	return err == nil && f["role"] == "master" && f["connected_slaves"] != "" && f["connected_slaves"] != "0"
@@ -66,7 +69,7 @@ func replicaOf(ctx context.Context, main *Store, o stores.Options) (stores.Store
 	switch {
 	case main == nil:
 		return nil, errors.New("there is no redis that it could be a replica of")
-	case main.self.Own == nil || main.self.About.Kind != stores.KindProcess:
+	case main.self.Own == nil || main.dial != nil || main.self.About.Kind != stores.KindProcess:
 		return nil, errors.New("a replica is started for a Redis that was started as a process: use --redis process, " +
 			"or give the address of yours by --store redis.replica=redis://host:port")
 	case len(main.nodes) > 0:

@@ -25,36 +25,22 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 	if r.model != nil {
 		return stores.Stats{}, nil
 	}
-	if c, ok := r.admin.(*goredis.ClusterClient); ok && len(r.nodes) == 0 {
+	if c, ok := r.admin.(*goredis.ClusterClient); ok {
 		return r.clusterStats(ctx, c)
 	}
 	var sum stores.Stats
-	if r.self.Own != nil || len(r.nodes) == 0 {
-		f, err := info(ctx, r.admin)
-		if err != nil {
-			return stores.Stats{}, err
-		}
-		add(&sum, f)
-		sum.Commands -= r.leased.Load()
-	}
-	masters := int64(0)
-	for _, n := range r.nodes {
+	sum.Commands -= r.leased.Load()
+	for _, n := range append([]*Store{r}, r.nodes...) {
 		f, err := info(ctx, n.admin)
 		if err != nil {
 			return stores.Stats{}, err
 		}
 		add(&sum, f)
-		if f["role"] == "master" {
-			masters++
-		}
-	}
-	if r.self.Own == nil && len(r.nodes) > 0 {
-		sum.Commands -= r.asked.Add(1) * (masters - 1)
 	}
 	return sum, nil
 }
 
-// clusterStats are those of all servers of a cluster that was running already.
+// clusterStats are those of all servers of a cluster.
 func (r *Store) clusterStats(ctx context.Context, c *goredis.ClusterClient) (sum stores.Stats, err error) {
 	var one sync.Mutex // the servers are asked at the same time
 	var found []map[string]string

@@ -25,7 +25,7 @@ func TestLostRaceForThePort(t *testing.T) {
 		t.Fatal(err)
 	}
 	storecheck.LostRace(t, func(port int, o stores.Options) error {
-		_, err := start(t.Context(), bin, port, o)
+		_, err := start(t.Context(), bin, port, o, "")
 		return err
 	}, taken)
 }

@@ -35,6 +35,7 @@ var driver = stores.Driver{
 		{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
 		{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
 		{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each has a replica"},
+		{Word: "process:sentinel=3", Doc: "a redis-server with a replica, or more by ,replicas=N, and sentinels that let one take its place if it dies"},
 		{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
 		{Word: "process:maxmemory=8mb,policy=allkeys-lru", Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
 		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
@@ -67,8 +68,7 @@ type Store struct {
 	lent bool
 	// dial makes a client of what is not a single server; nil otherwise.
 	dial func(ClientOptions) goredis.UniversalClient
-	// nodes were started for this store, in addition to own: replicas of it, or the
-	// masters of a cluster.
+	// nodes were started for this store, in addition to own: replicas of it.
 	nodes []*Store
 	// moved is the address of the server that has taken this one's place; nil if none
 	// has. options are those that both were started with.
@@ -98,7 +98,8 @@ func newStore(own server.Server, about stores.Info) *Store {
 //
 // "process:replicas=1" is a server with a replica, "process:cluster=3" a Redis Cluster
 // of three masters, whose client is a [*goredis.ClusterClient], and with ",replicas=1"
-// behind it one of six servers. "process:durable" and "container:durable" flush each
+// behind it one of six servers. "process:sentinel=3" is a server with a replica and three
+// sentinels, whom clients ask for the master. "process:durable" and "container:durable" flush each
 // write to disk, and "process:maxmemory=8mb,policy=allkeys-lru" is a server with these
 // settings. auto takes the same words, and is then never embedded. "cluster:URL" and "sentinel:URL" lead to servers that are running;
 // further URLs stand behind commas.
@@ -207,7 +208,7 @@ func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) 
 }
 
 // Owned reports whether the server was started here, for this process alone.
-func (r *Store) Owned() bool { return r.self.Own != nil || r.model != nil || len(r.nodes) > 0 }
+func (r *Store) Owned() bool { return r.self.Own != nil || r.model != nil }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
 // with r. It is nil on a cluster, and on a store that [FromClient] made of another

@@ -96,3 +96,41 @@ func unusedPort(t *testing.T) int {
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }
+
+// TestStartedSentinels kills the master: clients follow the sentinels to the replica that
+// takes its place, which has what was written.
+func TestStartedSentinels(t *testing.T) {
+	testenv.Long(t)
+	s, ctx := started(t, "process:sentinel=3"), t.Context()
+	if !s.Owned() || stores.PlaceOf(s) != stores.StartedHere || strings.Count(s.Info().Addr, ",") != 2 || s.Info().Version == "" {
+		t.Errorf("%+v, owned %v", s.Info(), s.Owned())
+	}
+	if pids, err := s.Processes(ctx); err != nil || len(pids) != 5 {
+		t.Errorf("processes %v, %v, want those of a master, its replica and three sentinels", pids, err)
+	}
+	c := clientOf(t, s, stores.ConnOptions{Pool: 2})
+	if n, err := waited(t, c); n != 1 || err != nil {
+		t.Fatalf("WAIT: %d, %v", n, err)
+	}
+	before, err := s.Stats(ctx)
+	if err != nil || !before.Known {
+		t.Fatalf("stats %+v, %v", before, err)
+	}
+	master, err := os.FindProcess(s.PID())
+	if err == nil {
+		err = master.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	storecheck.Eventually(t, "the replica takes writes", func() bool { return c.Set(ctx, "after", 1, 0).Err() == nil })
+	if n, err := c.Get(ctx, "k").Int(); n != 7 || err != nil {
+		t.Errorf("the new master has %d, %v, want 7", n, err)
+	}
+	if after, err := s.Stats(ctx); err != nil || !stores.Restarted(before.Incarnation, after.Incarnation) {
+		t.Errorf("stats %+v after %+v, %v: the master is another one", after, before, err)
+	}
+	if pids, err := s.Processes(ctx); err != nil || len(pids) != 4 {
+		t.Errorf("processes %v, %v, want those that live", pids, err)
+	}
+}

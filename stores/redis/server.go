@@ -46,20 +46,25 @@ func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options
 	if cluster {
 		above = busOffset
 	}
-	return server.LaunchAbove(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+	return server.LaunchAbove(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, o, "") })
 }
 
-func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+// start starts a server on a port, or a sentinel if watch says what it is to do.
+func start(ctx context.Context, bin string, port int, o stores.Options, watch string) (*Store, error) {
 	home, err := server.NewHome(o.Dir, "redis", "nobody")
 	if err != nil {
 		return nil, err
 	}
 	password := passwordOf(o)
-	file, err := home.WriteSecret("redis.conf", config(password))
+	name, args := "redis.conf", arguments("127.0.0.1", port, o)
+	if watch != "" { // it writes to its file, which is in a folder that it owns
+		name, args = "data/redis.conf", append(args, "--sentinel")
+	}
+	file, err := home.WriteSecret(name, config(password)+watch)
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{file, "--dir", home.Data, "--daemonize", "no"}, arguments("127.0.0.1", port, o)...)
+	args = append([]string{file, "--dir", home.Data, "--daemonize", "no"}, args...)
 	cmd := exec.Command(bin, args...)
 	cmd.Dir, cmd.Env = home.Dir.Path, server.Env()
 	c, err := home.Start(cmd)

@@ -17,6 +17,7 @@ const (
 	maxReplicas = 5
 	minMasters  = 3 // Redis Cluster's own
 	maxMasters  = 9
+	maxWatchers = 9
 )
 
 // noEviction is Redis' name for a full memory that refuses writes.
@@ -27,14 +28,16 @@ const noEviction = "noeviction"
 type shape struct {
 	replicas int // that follow the server, or each master
 	masters  int // of a cluster; 0 for none
-	durable  bool
+	// sentinels that watch a master with replicas; 0 for none.
+	sentinels int
+	durable   bool
 	// memory is the most that each server may take, in bytes or with a unit, and policy what it does then, both as Redis
 	// has them; empty for its defaults.
 	memory, policy string
 }
 
 // several reports whether it takes more than one server.
-func (s shape) several() bool { return s.replicas > 0 || s.masters > 0 }
+func (s shape) several() bool { return s.replicas > 0 || s.masters > 0 || s.sentinels > 0 }
 
 // takeApart reads a spec such as "process:replicas=1": a word, and behind a colon
 // what is to be started.
@@ -57,6 +60,8 @@ func takeApart(spec string) (word string, s shape, err error) {
 			s.replicas, err = number(name, value, 1, maxReplicas)
 		case name == "cluster" && valued:
 			s.masters, err = number(name, value, minMasters, maxMasters)
+		case name == "sentinel" && valued:
+			s.sentinels, err = number(name, value, 1, maxWatchers)
 		case name == "durable" && !valued:
 			s.durable = true
 		case name == "maxmemory" && value != "":
@@ -64,11 +69,14 @@ func takeApart(spec string) (word string, s shape, err error) {
 		case name == "policy" && value != "" && s.memory != "":
 			s.policy = value
 		default:
-			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, durable, or maxmemory=N,policy=NAME", word, list)
+			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, or maxmemory=N,policy=NAME", word, list)
 		}
 		if err != nil {
 			return word, s, err
 		}
+	}
+	if s.masters > 0 && s.sentinels > 0 {
+		return word, s, fmt.Errorf("--redis %s:%s: a cluster needs no sentinels: give cluster or sentinel", word, list)
 	}
 	return word, s, nil
 }
@@ -101,6 +109,8 @@ func (s shape) open(ctx context.Context, o stores.Options, one func(stores.Optio
 	switch {
 	case s.masters > 0:
 		return startCluster(ctx, s.masters, s.replicas, func() (*Store, error) { return one(o) })
+	case s.sentinels > 0:
+		return startSentinels(ctx, s, o, one)
 	case s.replicas > 0:
 		return startReplicated(ctx, s.replicas, o, one)
 	}

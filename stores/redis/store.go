@@ -142,42 +142,37 @@ var _ stores.Placed = (*Store)(nil)
 // Place is where the server runs. What a URL or a client of the caller's leads to is
 // on this host by its address alone: a tunnel looks the same.
 func (r *Store) Place() stores.Place {
-	switch {
-	case r.model != nil:
+	if r.model != nil {
 		return stores.InProcess
-	case r.self.Own == nil && len(r.nodes) > 0:
-		return r.nodes[0].Place()
 	}
 	return r.common.Place()
 }
 
 // Processes are those of all servers that were started here.
-func (r *Store) Processes(ctx context.Context) ([]int, error) {
-	var all []int
-	err := r.each(func(s server.Server) error {
-		pids, err := s.Processes(ctx)
-		all = append(all, pids...)
-		return err
-	})
-	return all, err
-}
+func (r *Store) Processes(ctx context.Context) ([]int, error) { return r.servers().Processes(ctx) }
 
 // Confine lets servers that were started here run on some cores alone.
 func (r *Store) Confine(ctx context.Context, cores []int) error {
-	return r.each(func(s server.Server) error { return s.Confine(ctx, cores) })
+	return r.servers().Confine(ctx, cores)
 }
 
-// each calls f with each server that was started for the store.
-func (r *Store) each(f func(server.Server) error) error {
-	var errs []error
+// servers are those that were started for the store.
+func (r *Store) servers() (all server.Group) {
 	if r.self.Own != nil {
-		errs = append(errs, f(r.self.Own))
+		all = append(all, r.self.Own)
 	}
 	for _, n := range r.nodes {
-		errs = append(errs, n.each(f))
+		all = append(all, n.servers()...)
 	}
-	if errs == nil {
-		return server.ErrNotOurs
+	return all
+}
+
+// adopt makes the servers of the nodes the store's own, which asks them by a client of its own from now on.
+func (r *Store) adopt() error {
+	var errs []error
+	for _, n := range r.nodes {
+		errs = append(errs, n.admin.Close())
 	}
+	r.self.Own, r.nodes = r.servers(), nil
 	return errors.Join(errs...)
 }
