@@ -19,6 +19,7 @@ var driver = stores.Driver{
 	Choices: []stores.Choice{
 		{Word: "auto", Doc: "a process if etcd is installed, else none; the default"},
 		{Word: "process", Doc: "etcd of this machine, one member, started as a child and removed afterwards"},
+		{Word: "process:members=3", Doc: "a cluster of so many members, up to 7"},
 		{Word: "http://", Doc: "a cluster of yours by the URLs of its members, also https://; only keys under the run's prefix are touched"},
 	},
 	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
@@ -50,14 +51,15 @@ var _ stores.Keeper = (*Store)(nil)
 // common has the methods that stores of every kind share.
 type common = keep.Common
 
-// Open opens the etcd that spec names: "auto", "process" or URLs. auto is process
+// Open opens the etcd that spec names: "auto", "process", "process:members=3" or URLs. auto is process
 // if etcd is found on this machine, and otherwise an [stores.AbsentError].
 //
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	server.RemoveLeftovers(ctx, o.Dir)
+	members, started := server.StartedMembers(strings.Replace(spec, "auto", "process", 1))
 	switch {
-	case spec == "auto" || spec == "process":
+	case started:
 		bin, err := find()
 		if err != nil && spec == "auto" {
 			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
@@ -65,7 +67,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return openProcess(ctx, bin, o)
+		return openProcess(ctx, bin, members, o)
 	case strings.HasPrefix(spec, "http://"), strings.HasPrefix(spec, "https://"):
 		return openURL(ctx, spec)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/full/stores/etcd"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -140,5 +143,51 @@ func TestCloseEndsTheServer(t *testing.T) {
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, etcd.Open, map[string]string{"": "--etcd is empty", "embedded": "is none of", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1"})
+	storecheck.Refused(t, etcd.Open, map[string]string{"": "--etcd is empty", "embedded": "is none of", "process:members=2": "process:members=3", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1"})
+}
+
+// TestMembers ends the first member of a cluster: the others have what was written, and
+// take more.
+func TestMembers(t *testing.T) {
+	testenv.Long(t)
+	open(t) // skips if there is none
+	e, err := etcd.Open(t.Context(), "process:members=3", stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx := t.Context()
+	if i := e.Info(); strings.Count(i.Addr, ",") != 2 || i.Version == "" || stores.PlaceOf(e) != stores.StartedHere {
+		t.Errorf("%+v", i)
+	}
+	if pids, err := e.Processes(ctx); err != nil || len(pids) != 3 {
+		t.Errorf("processes %v (%v)", pids, err)
+	}
+	if s := stats(t, e); strings.Count(s.Incarnation, ",") != 2 {
+		t.Errorf("%+v, want the figures of three", s)
+	}
+	if _, err := e.Admin().Put(ctx, "k", "1"); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.FindProcess(e.PID())
+	if err == nil {
+		err = first.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	storecheck.Eventually(t, "the others take a write", func() bool {
+		_, err := e.Admin().Put(ctx, "k2", "1")
+		return err == nil
+	})
+	if r, err := e.Admin().Get(ctx, "k"); err != nil || r.Count != 1 {
+		t.Errorf("%+v (%v)", r, err)
+	}
+	if s := stats(t, e); strings.Count(s.Incarnation, ",") != 1 {
+		t.Errorf("%+v, want the figures of two", s)
+	}
 }

@@ -9,7 +9,7 @@ import (
 func (e *Store) Password() string { return e.password }
 
 // Arguments of a server that is a child of ours.
-func (e *Store) Arguments() []string { return e.self.Own.(*server.Child).Args() }
+func (e *Store) Arguments() []string { return e.self.Own.(server.Group)[0].(*server.Child).Args() }
 
 // Board is where the leases on a server are.
 func (e *Store) Board() keep.Board { return &board{Store: e} }

@@ -1,13 +1,13 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -29,59 +29,73 @@ func find() (string, error) {
 	if p, ok := server.Find("etcd"); ok {
 		return p, nil
 	}
-	install := server.Install("etcd-server", "etcd", "etcd", "etcd")
-	return "", errors.New("no etcd found on the PATH or in the usual folders: install it (" + install + "), " +
+	return "", errors.New("no etcd found on the PATH or in the usual folders: install it (" + install() + "), " +
 		"or use --etcd with a URL (" + urls + ")")
 }
 
-func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+func install() string { return server.Install("etcd-server", "etcd", "etcd", "etcd") }
+
+func openProcess(ctx context.Context, bin string, members int, o stores.Options) (*Store, error) {
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
 }
 
-func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	home, err := server.NewHome(o.Dir, "etcd", "nobody")
-	if err != nil {
-		return nil, err
-	}
-	name := filepath.Base(home.Dir.Path)
-	listen := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	cmd := exec.Command(bin, arguments(name, listen, o)...)
-	cmd.Dir, cmd.Env = home.Data, server.Env() // the peers' socket is made in Dir
-	c, err := home.Start(cmd)
-	if err != nil {
-		return nil, err
-	}
-	e := newStore(c, stores.Info{
-		Kind: stores.KindProcess, Detail: "one member, child process of " + bin + home.As,
-		Durability: "write-ahead log, fsync before each answer", Addr: strings.TrimPrefix(listen, "http://"),
-	})
-	e.endpoints = []string{listen}
-	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
-	open, err := e.client(stores.ConnOptions{})
-	if err == nil {
-		err = server.Await(ctx, c, taken, func(ctx context.Context) error { return isMember(ctx, open, name) })
-		if err == nil {
-			err = e.secure(ctx, open)
+// start starts the members of a cluster, the first of them on the port.
+func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
+	e := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "write-ahead log, fsync before each answer"})
+	name, folder := server.NewPassword(), ""
+	own, err := server.StartGroup(members, port, func(number, port int) (*server.Child, error) {
+		home, err := server.NewHome(o.Dir, "etcd", "nobody")
+		if err != nil {
+			return nil, err
 		}
-		err = errors.Join(err, open.Close())
-	}
-	if err == nil {
-		err = e.connect(ctx)
-	}
+		folder = cmp.Or(folder, home.Data)
+		e.endpoints = append(e.endpoints, "http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		e.self.About.Detail = format.Number(members, "member") + ", child process of " + bin + home.As
+		cmd := exec.Command(bin, arguments(name, number, members, o)...)
+		cmd.Args = append(cmd.Args, "--data-dir="+home.Data,
+			"--listen-client-urls="+e.endpoints[number], "--advertise-client-urls="+e.endpoints[number])
+		cmd.Dir, cmd.Env = folder, server.Env() // the peers' sockets are made in Dir
+		return home.Start(cmd)
+	})
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, err
+	}
+	e.self.Own, e.self.About.Addr = own, strings.ReplaceAll(strings.Join(e.endpoints, ","), "http://", "")
+	if err := e.ready(ctx, own, name); err != nil {
+		return nil, errors.Join(err, own.Close())
 	}
 	return e, nil
 }
 
-// arguments of a server started here. Its peers, of which it has none, would talk
-// to it over a socket that other users cannot reach.
-func arguments(name, listen string, o stores.Options) []string {
-	const peers = "unix://peers:0"
+// ready waits until each server answers, sets their password and connects to them.
+func (e *Store) ready(ctx context.Context, own server.Group, name string) error {
+	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
+	for i, s := range own {
+		one := Store{endpoints: e.endpoints[i : i+1]}
+		open, err := one.client(stores.ConnOptions{})
+		if err != nil {
+			return err
+		}
+		err = server.Await(ctx, s, taken, func(ctx context.Context) error { return isMember(ctx, open, name, len(own)) })
+		if err == nil && i == len(own)-1 {
+			err = e.secure(ctx, open)
+		}
+		if err = errors.Join(err, open.Close()); err != nil {
+			return err
+		}
+	}
+	return e.connect(ctx)
+}
+
+// arguments of a server started here. Its peers talk to it over a socket that other users cannot reach.
+func arguments(name string, number, members int, o stores.Options) []string {
+	var all []string
+	for i := range members {
+		all = append(all, fmt.Sprintf("%s-%d=unix://peers%d:0", name, i, i))
+	}
+	self, peers, _ := strings.Cut(all[number], "=")
 	args := []string{
-		"--name=" + name, "--data-dir=.",
-		"--listen-client-urls=" + listen, "--advertise-client-urls=" + listen,
-		"--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=" + name + "=" + peers,
+		"--name=" + self, "--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=" + strings.Join(all, ","),
 		"--logger=zap", "--log-level=error", "--bcrypt-cost=4",
 	}
 	for name, value := range o.Settings {
@@ -90,10 +104,10 @@ func arguments(name, listen string, o stores.Options) []string {
 	return args
 }
 
-// isMember asks whether the server is the member of that name and no other program's.
-func isMember(ctx context.Context, c *clientv3.Client, name string) error {
+// isMember asks whether the server is of the cluster of that name and no other program's.
+func isMember(ctx context.Context, c *clientv3.Client, name string, members int) error {
 	m, err := c.MemberList(ctx)
-	if err == nil && (len(m.Members) != 1 || m.Members[0].Name != name) {
+	if err == nil && (len(m.Members) != members || !strings.HasPrefix(m.Members[0].Name, name)) {
 		err = server.ErrPortTaken
 	}
 	return err

@@ -3,6 +3,7 @@ package etcd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,18 +12,38 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 )
 
 // maxMetrics bounds what is read of a server's metrics, in bytes.
 const maxMetrics = 4 << 20
 
-// Stats reads the metrics of the first member, which etcd serves next to its
-// API. Known is false if they are not to be had. Commands are calls.
-func (e *Store) Stats(ctx context.Context) (stores.Stats, error) {
+// Stats reads the metrics of the first member, or of all that answer of those that were
+// started here, which etcd serves next to its API. Known is false if they are not to be
+// had. Commands are calls.
+func (e *Store) Stats(ctx context.Context) (sum stores.Stats, err error) {
+	asked := e.endpoints
+	if !e.Owned() {
+		asked = asked[:1]
+	}
+	for _, endpoint := range asked {
+		s, serr := e.statsOf(ctx, endpoint)
+		err = errors.Join(err, serr)
+		sum.Known = sum.Known || s.Known
+		sum.Incarnation = format.Join(",", sum.Incarnation, s.Incarnation)
+		sum.Commands, sum.CPU, sum.Memory = sum.Commands+s.Commands, sum.CPU+s.CPU, sum.Memory+s.Memory
+	}
+	if sum.Known {
+		return sum, nil
+	}
+	return sum, err
+}
+
+func (e *Store) statsOf(ctx context.Context, endpoint string) (stores.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.endpoints[0]+"/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/metrics", nil)
 	if err != nil {
 		return stores.Stats{}, fmt.Errorf("ask etcd for its metrics: %w", err)
 	}

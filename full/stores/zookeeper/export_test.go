@@ -10,7 +10,7 @@ import (
 func (z *Store) Password() string { return z.password }
 
 // Arguments of a server that is a child of ours.
-func (z *Store) Arguments() []string { return z.self.Own.(*server.Child).Args() }
+func (z *Store) Arguments() []string { return z.self.Own.(server.Group)[0].(*server.Child).Args() }
 
 // NewParser is the parser of a connection.
 func NewParser() stores.Parser { return &parser{} }

@@ -14,7 +14,7 @@ func TestLostRaceForThePort(t *testing.T) {
 		t.Skip(err)
 	}
 	storecheck.LostRace(t, func(port int, o stores.Options) error {
-		_, err := start(t.Context(), bin, port, o)
+		_, err := start(t.Context(), bin, 1, port, o)
 		return err
 	})
 }

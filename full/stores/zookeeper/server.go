@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -51,54 +53,83 @@ func find() (string, error) {
 
 func install() string { return server.Install("zookeeper", "zookeeper", "zookeeper", "zookeeper") }
 
-func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+func openProcess(ctx context.Context, bin string, members int, o stores.Options) (*Store, error) {
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
 }
 
-func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	home, err := server.NewHome(o.Dir, "zookeeper", "nobody")
+// start starts the servers of an ensemble, the first of them on the port.
+func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
+	z := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "transaction log, fsync before each answer"})
+	z.user, z.password = super, server.NewPassword()
+	others, err := ensemble(members)
 	if err != nil {
 		return nil, err
 	}
-	file, err := home.WriteSecret("zoo.cfg", config(home.Data, port, o))
+	own, err := server.StartGroup(members, port, func(number, port int) (*server.Child, error) { return z.add(bin, number, port, others, o) })
 	if err != nil {
 		return nil, err
 	}
-	password := server.NewPassword()
-	cmd := exec.Command(bin, "start-foreground", file) // becomes Java
-	cmd.Dir = home.Data
-	cmd.Env = append(server.Env(), "ZOOCFGDIR="+home.Dir.Path, "ZOO_LOG_DIR="+home.Data, "JMXDISABLE=true",
-		"JVMFLAGS=-Xmx512m -Dzookeeper.DigestAuthenticationProvider.superDigest="+digest(super, password))
-	c, err := home.Start(cmd)
-	if err != nil {
-		return nil, err
-	}
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	z := newStore(c, stores.Info{
-		Kind: stores.KindProcess, Detail: "one server, child process of " + bin + home.As,
-		Durability: "transaction log, fsync before each answer", Addr: addr,
-	})
-	z.servers, z.user, z.password = []string{addr}, super, password
-	// The server may be built without anything that prints why it ended.
-	taken := func(string) bool {
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			_ = l.Close()
+	z.self.Own, z.self.About.Addr = own, strings.Join(z.servers, ",")
+	for i, s := range own {
+		one := *z
+		one.servers = z.servers[i : i+1]
+		// The server may be built without anything that prints why it ended.
+		taken := func(string) bool {
+			l, err := net.Listen("tcp", z.servers[i])
+			if err == nil {
+				_ = l.Close()
+			}
+			return err != nil
 		}
-		return err != nil
+		if err := server.Await(ctx, s, taken, one.reach); err != nil {
+			return nil, errors.Join(err, own.Close())
+		}
+		one.admin.Close()
 	}
-	if err := server.Await(ctx, c, taken, z.reach); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err := z.connect(ctx, dialTimeout); err != nil {
+		return nil, errors.Join(err, own.Close())
 	}
 	return z, nil
 }
 
+// ensemble are the lines by which several servers know each other.
+func ensemble(members int) (lines []string, err error) {
+	for i := 0; i < members && members > 1 && err == nil; i++ {
+		var port int
+		port, err = server.FreePort(1)
+		lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, port, port+1))
+	}
+	return append(lines, "initLimit=10", "syncLimit=5"), err
+}
+
+// add starts one server on a port.
+func (z *Store) add(bin string, number, port int, others []string, o stores.Options) (*server.Child, error) {
+	home, err := server.NewHome(o.Dir, "zookeeper", "nobody")
+	if err != nil {
+		return nil, err
+	}
+	file, err := home.WriteSecret("zoo.cfg", config(home.Data, port, others, o))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(home.Data, "myid"), []byte(strconv.Itoa(number+1)), 0o644); err != nil {
+		return nil, errors.Join(err, home.Dir.Remove())
+	}
+	cmd := exec.Command(bin, "start-foreground", file) // becomes Java
+	cmd.Dir = home.Data
+	cmd.Env = append(server.Env(), "ZOOCFGDIR="+home.Dir.Path, "ZOO_LOG_DIR="+home.Data, "JMXDISABLE=true",
+		"JVMFLAGS=-Xmx512m -Dzookeeper.DigestAuthenticationProvider.superDigest="+digest(super, z.password))
+	z.servers = append(z.servers, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	z.self.About.Detail = format.Number(number+1, "server") + ", child process of " + bin + home.As
+	return home.Start(cmd)
+}
+
 // config is the configuration of a server started here.
-func config(data string, port int, o stores.Options) string {
-	lines := []string{
+func config(data string, port int, others []string, o stores.Options) string {
+	lines := append([]string{
 		"tickTime=2000", "dataDir=" + data, "clientPort=" + strconv.Itoa(port), "clientPortAddress=127.0.0.1",
 		"admin.enableServer=false", "maxClientCnxns=0", "4lw.commands.whitelist=srvr",
-	}
+	}, others...)
 	for name, value := range o.Settings {
 		lines = append(lines, name+"="+value)
 	}

@@ -22,6 +22,7 @@ var driver = stores.Driver{
 	Choices: []stores.Choice{
 		{Word: "auto", Doc: "a process if ZooKeeper and Java are installed, else none; the default"},
 		{Word: "process", Doc: "ZooKeeper of this machine, one server, started as a child and removed afterwards"},
+		{Word: "process:members=3", Doc: "an ensemble of so many servers, up to 7"},
 		{Word: "zk://", Doc: "servers of yours by URL; only nodes of the run's are touched"},
 	},
 	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
@@ -51,15 +52,16 @@ var _ stores.Keeper = (*Store)(nil)
 // common has the methods that stores of every kind share.
 type common = keep.Common
 
-// Open opens the ZooKeeper that spec names: "auto", "process" or URLs. auto is
+// Open opens the ZooKeeper that spec names: "auto", "process", "process:members=3" or URLs. auto is
 // process if ZooKeeper is found on this machine, and otherwise an
 // [stores.AbsentError].
 //
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	server.RemoveLeftovers(ctx, o.Dir)
+	members, started := server.StartedMembers(strings.Replace(spec, "auto", "process", 1))
 	switch {
-	case spec == "auto" || spec == "process":
+	case started:
 		bin, err := find()
 		if err != nil && spec == "auto" {
 			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
@@ -67,7 +69,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return openProcess(ctx, bin, o)
+		return openProcess(ctx, bin, members, o)
 	case strings.HasPrefix(spec, "zk://"):
 		return openURL(ctx, spec)
 	}
@@ -205,6 +207,9 @@ func (z *Store) Stats(context.Context) (stores.Stats, error) {
 		return stores.Stats{}, nil
 	}
 	s := stores.Stats{Known: true, Incarnation: strconv.Itoa(z.PID())}
-	s.CPU, _ = server.CPUOfTree(z.PID())
+	for _, c := range z.self.Own.(server.Group) {
+		used, _ := server.CPUOfTree(c.PID())
+		s.CPU += used
+	}
 	return s, nil
 }

@@ -3,7 +3,9 @@ package zookeeper_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -91,11 +93,54 @@ func TestCloseEndsTheServer(t *testing.T) {
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--zookeeper is empty", "embedded": "is none of"})
+	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--zookeeper is empty", "embedded": "is none of", "process:members=2": "process:members=3"})
 }
 
 // TestUnreachable waits until the client gives up.
 func TestUnreachable(t *testing.T) {
 	testenv.Long(t)
 	storecheck.Refused(t, zookeeper.Open, map[string]string{"zk://127.0.0.1:1": "no zookeeper reached at 127.0.0.1:1"})
+}
+
+// TestMembers ends the first server of an ensemble: the others have what was written, and
+// take more.
+func TestMembers(t *testing.T) {
+	testenv.Long(t)
+	open(t) // skips if there is none
+	z, err := zookeeper.Open(t.Context(), "process:members=3", stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := z.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if i := z.Info(); strings.Count(i.Addr, ",") != 2 || i.Version == "" || stores.PlaceOf(z) != stores.StartedHere {
+		t.Errorf("%+v", i)
+	}
+	if pids, err := z.Processes(t.Context()); err != nil || len(pids) < 3 {
+		t.Errorf("processes %v (%v)", pids, err)
+	}
+	create := func(path string) error {
+		_, err := z.Admin().Create(path, nil, zk.FlagPersistent, zk.AuthACL(zk.PermAll))
+		return err
+	}
+	if err := create("/before"); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.FindProcess(z.PID())
+	if err == nil {
+		err = first.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	storecheck.Eventually(t, "the others take a write", func() bool {
+		err := create("/after")
+		return err == nil || errors.Is(err, zk.ErrNodeExists)
+	})
+	if there, _, err := z.Admin().Exists("/before"); err != nil || !there {
+		t.Errorf("what was written is there: %v (%v)", there, err)
+	}
 }

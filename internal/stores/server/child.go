@@ -164,7 +164,7 @@ func OnFreePorts(above int, start func(port int) error) error {
 	var err error
 	for range 5 {
 		var port int
-		if port, err = freePorts(above); err != nil {
+		if port, err = FreePort(above); err != nil {
 			return err
 		}
 		if err = start(port); !errors.Is(err, ErrPortTaken) {
@@ -177,7 +177,8 @@ func OnFreePorts(above int, start func(port int) error) error {
 // portAttempts bounds the search for two ports that are free.
 const portAttempts = 100
 
-func freePorts(above int) (int, error) {
+// FreePort finds a loopback port that is free, as is the one that is that much above it; 0 for none.
+func FreePort(above int) (int, error) {
 	for range portAttempts {
 		port, err := freePort("127.0.0.1:0")
 		if err != nil {

@@ -45,6 +45,16 @@ func ParseMembers(spec, passwordEnv string) (m Members, ok bool) {
 	return m, true
 }
 
+// StartedMembers is how many members "process" and "process:members=3" have. ok is false for other texts.
+func StartedMembers(spec string) (n int, ok bool) {
+	text, several := strings.CutPrefix(spec, "process:members=")
+	if !several {
+		return 1, spec == "process"
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 3 && n <= 7
+}
+
 // URLs are the servers as URLs without the login.
 func (m *Members) URLs() []string {
 	out := make([]string, len(m.Addrs))
