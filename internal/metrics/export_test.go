@@ -1,9 +1,8 @@
 package metrics
 
+import "slices"
+
 // All are the metrics that a measurement serves.
-func All() (out []Metric) {
-	for _, m := range measured() {
-		out = append(out, m.Metric)
-	}
-	return out
+func All() []Metric {
+	return slices.DeleteFunc(slices.Clone(declared()), func(m Metric) bool { return m.Help == "" })
 }

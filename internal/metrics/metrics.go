@@ -8,10 +8,13 @@ package metrics
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
@@ -27,15 +30,25 @@ type Metric struct {
 	Name string
 	// Type is "histogram", "gauge" or "counter".
 	Type string
-	// Help says what it is, in one line.
-	Help string
+	// Help says what it is in a measurement, in one line, and Virtual in a simulation; empty if that does
+	// not serve it.
+	Help, Virtual string
 }
 
-// metric is one with how it is read from figures.
-type metric[F any] struct {
-	Metric
-	sample func(w *writer, f *F)
-}
+// declarations are all metrics, in the order in which they are served.
+//
+//go:embed metrics.json
+var declarations []byte
+
+var declared = sync.OnceValue(func() (all []Metric) {
+	if err := json.Unmarshal(declarations, &all); err != nil {
+		panic("metrics.json: " + err.Error())
+	}
+	return all
+})
+
+// read are the metrics of one kind of figures, each with how it is read from them.
+type read[F any] map[string]func(w *writer, f *F)
 
 // Source renders all metrics as they are at the moment, in Prometheus' text format,
 // version 0.0.4.
@@ -54,56 +67,43 @@ func Simulated(live *sim.Live) Source {
 
 // Text renders the figures of a measurement.
 func Text(all []measure.LiveFigures) []byte {
-	return text(measured(), all, func(f *measure.LiveFigures) []string { return []string{"strategy", f.Strategy, "loop", f.Loop} })
+	labels := func(f *measure.LiveFigures) []string { return []string{"strategy", f.Strategy, "loop", f.Loop} }
+	return text(measured, func(m *Metric) string { return m.Help }, all, labels)
 }
 
-func text[F any](metrics []metric[F], all []F, labels func(*F) []string) []byte {
+func text[F any](metrics read[F], help func(*Metric) string, all []F, labels func(*F) []string) []byte {
 	var w writer
-	for _, m := range metrics {
-		fmt.Fprintf(&w.b, "# HELP %s %s\n# TYPE %s %s\n", m.Name, m.Help, m.Name, m.Type)
+	for _, m := range declared() {
+		said := help(&m)
+		if said == "" {
+			continue
+		}
+		fmt.Fprintf(&w.b, "# HELP %s %s\n# TYPE %s %s\n", m.Name, said, m.Name, m.Type)
 		w.name = m.Name
 		for i := range all {
 			w.labels = labels(&all[i])
-			m.sample(&w, &all[i])
+			metrics[m.Name](&w, &all[i])
 		}
 	}
 	return w.b.Bytes()
 }
 
-// measured are the metrics that a measurement serves, in their order. A simulation serves those
-// of them that virtual time has, and quotabench_virtual_seconds.
-func measured() []metric[measure.LiveFigures] {
-	return []metric[measure.LiveFigures]{
-		{Metric{"quota_check_duration_us", "histogram", "Service time of decisions in microseconds, by the layer that " +
-			"decided; the last few of each worker are not counted yet."}, durations},
-		{Metric{"quota_cache_hit_rate", "gauge", "Share of all decisions that were made at the layer, 0 to 1."}, hitRates},
-		{Metric{"quota_throughput_checks_per_sec", "gauge", "Decisions per second in the run under way, or the last one."}, throughput},
-		{Metric{"quota_bloom_false_positive_rate", "gauge", "Share of the filter's hits that were wrong in the run under " +
-			"way so far, or in the last one, 0 to 1; absent where there is no filter."}, falsePositives},
-		{Metric{"quota_enforcement_violations", "counter",
-			"Units that were certainly admitted over the limit, of all runs that were judged."}, violations},
-		{Metric{"quota_sync_lag_seconds", "gauge",
-			"How long background work took to bring the layer up to date after the last run; of the layer queue, " +
-				"the longest that a charge waited in it so far in the run under way, or in the last one."}, lag},
-		{Metric{"quota_drift_percentage", "gauge", "Worst counter of the layer at rest in the last run, " +
-			"against what callers were told, in percent of the limit. In mid-run no counter is read."}, drift},
-		{Metric{"quota_cache_unavailable", "counter", "Decisions without the store and requests that failed for lack of " +
-			"it, of all runs that were judged."}, unavailable},
-		{Metric{"quota_fallback_count", "counter", "Decisions that one layer left to the next."}, fallbacks},
-		{Metric{"quotabench_certain_leak_units", "gauge",
-			"Units that are certainly over the limit by the answers so far, in the run under way or the last one: " +
-				"at least these. Absent where only the history can tell: where units are given back, the limit changes, " +
-				"or a window is not the same for all subjects."}, certainLeak},
-		{Metric{"quotabench_certain_false_rejects", "gauge",
-			"Requests that were certainly rejected wrongly by the answers so far, in the run under way or the last one: " +
-				"at least these. Absent where the certain leak is."}, certainFalseRejects},
-		{Metric{"quotabench_sync_period_seconds", "gauge", "Longest time so far between two rounds of a background job, " +
-			"in the run under way or the last one; absent without periodic jobs."}, syncPeriod},
-		{Metric{"quotabench_round", "gauge", "Round that is under way, or the last one."}, round},
-		{Metric{"quotabench_running", "gauge", "1 while the strategy is measured, else 0."}, func(w *writer, f *measure.LiveFigures) {
-			w.is(f.Running)
-		}},
-	}
+// measured are the metrics that a measurement serves.
+var measured = read[measure.LiveFigures]{
+	"quota_check_duration_us":          func(w *writer, f *measure.LiveFigures) { w.latencies(f.Latencies) },
+	"quota_cache_hit_rate":             func(w *writer, f *measure.LiveFigures) { w.hitRates(f.Latencies) },
+	"quota_throughput_checks_per_sec":  func(w *writer, f *measure.LiveFigures) { w.put("", f.PerS) },
+	"quota_bloom_false_positive_rate":  func(w *writer, f *measure.LiveFigures) { w.falsePositives(meter(f)) },
+	"quota_enforcement_violations":     violations,
+	"quota_sync_lag_seconds":           lag,
+	"quota_drift_percentage":           drift,
+	"quota_cache_unavailable":          unavailable,
+	"quota_fallback_count":             func(w *writer, f *measure.LiveFigures) { w.fallbacks(f.Latencies) },
+	"quotabench_certain_leak_units":    certainLeak,
+	"quotabench_certain_false_rejects": certainFalseRejects,
+	"quotabench_sync_period_seconds":   syncPeriod,
+	"quotabench_round":                 func(w *writer, f *measure.LiveFigures) { w.put("", float64(f.Round)) },
+	"quotabench_running":               func(w *writer, f *measure.LiveFigures) { w.is(f.Running) },
 }
 
 // writer writes samples of one metric.
@@ -136,8 +136,6 @@ func (w *writer) is(so bool) {
 	}
 	w.put("", v)
 }
-
-func durations(w *writer, f *measure.LiveFigures) { w.latencies(f.Latencies) }
 
 func (w *writer) latencies(all []harness.LiveLatency) {
 	for i := range all {
@@ -186,16 +184,12 @@ func layers(latencies []harness.LiveLatency) (out []layer, all int64) {
 	return out, all
 }
 
-func hitRates(w *writer, f *measure.LiveFigures) { w.hitRates(f.Latencies) }
-
 func (w *writer) hitRates(latencies []harness.LiveLatency) {
 	all, total := layers(latencies)
 	for _, l := range all {
 		w.put("", float64(l.n)/float64(max(total, 1)), "layer", cmp.Or(l.name, "none"))
 	}
 }
-
-func fallbacks(w *writer, f *measure.LiveFigures) { w.fallbacks(f.Latencies) }
 
 // fallbacks: what was decided at a layer was left to it by all layers before.
 func (w *writer) fallbacks(latencies []harness.LiveLatency) {
@@ -206,20 +200,12 @@ func (w *writer) fallbacks(latencies []harness.LiveLatency) {
 	}
 }
 
-func throughput(w *writer, f *measure.LiveFigures) { w.put("", f.PerS) }
-
-func round(w *writer, f *measure.LiveFigures) { w.put("", float64(f.Round)) }
-
 // last is the last run that was judged; nil if there is none.
 func last(f *measure.LiveFigures) *results.Run {
 	if n := len(f.Judged); n > 0 {
 		return &f.Judged[n-1]
 	}
 	return nil
-}
-
-func falsePositives(w *writer, f *measure.LiveFigures) {
-	w.falsePositives(meter(f))
 }
 
 // meter has the strategy's own figures of the run under way, or of the last one.
