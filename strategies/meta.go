@@ -157,6 +157,9 @@ type Meta struct {
 	// PerProcess is set if each instance counts for itself, in its own memory:
 	// then several together admit several limits.
 	PerProcess bool
+	// SharesMemory is set if callers of one instance meet in its memory, e.g. in a count, a
+	// queue or a lock. A search with all callers on one instance then follows that with one on each.
+	SharesMemory bool
 	// Control is set if the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option

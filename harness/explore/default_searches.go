@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,17 +92,20 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // asked for. A library without a store is searched on one instance: that several admit
 // several limits is no news.
 //
+// If callers of one instance meet in its memory ([strategies.Meta.SharesMemory]), the second
+// search is cfg with all callers on one instance ([Config.Placed]).
+//
 // Each search claims what it claims for its own policy and limit. Those that the strategy does not
 // serve are left out.
 func Searches(sel strategies.Selection, cfg Config) []Config {
 	library, given := sel.Form == strategies.Library, cfg.Policy.Name != ""
 	if !library && !given || OnPostgres(sel) {
-		return []Config{cfg}
+		return cfg.Placed(sel)
 	}
 	if library && cfg.Instances == 0 && (sel.PerProcess || len(sel.Needs) == 0) {
 		cfg.Instances = 1
 	}
-	out := []Config{cfg}
+	out := cfg.Placed(sel)
 	add := func(c Config) {
 		if _, err := c.complete(sel); err == nil && !slices.ContainsFunc(c.Scripts, func(s Script) bool {
 			return slices.ContainsFunc(s, func(a Action) bool { return a.Units > 1 && !sel.ServesUnits(&c.Policy, a.Units) })
@@ -139,6 +143,19 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 		}
 	}
 	return out
+}
+
+// Placed is the search itself, with as many instances as were chosen, or one for each client.
+// If none were chosen and callers of one instance meet in its memory, a search with all callers
+// on one instance follows. Three of them, if no number was chosen: one is under way, one waits
+// for it, and one finds what they have left.
+func (c Config) Placed(sel strategies.Selection) []Config {
+	if !sel.SharesMemory || c.Instances > 0 || c.Clients == 1 || len(c.Skew) > 1 {
+		return []Config{c}
+	}
+	one := c
+	one.Clients, one.Instances = cmp.Or(c.Clients, 3), 1
+	return []Config{c, one}
 }
 
 // chosen are the properties that a search looks for.

@@ -3,6 +3,7 @@ package explore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -317,5 +318,38 @@ func TestSearchesFit(t *testing.T) {
 	m.Form = strategies.Reference
 	if n := len(select1(m)); n != 1 {
 		t.Errorf("%d searches of a strategy that is no library", n)
+	}
+	m.SharesMemory = true
+	if all := select1(m); len(all) != 2 || all[0].Instances != 0 || all[1].Clients != 3 || all[1].Instances != 1 {
+		t.Errorf("searches of a strategy whose callers meet in memory: %+v", all)
+	}
+}
+
+// TestPlaced: callers that meet in memory are searched on one instance, unless it was said how many there are.
+func TestPlaced(t *testing.T) {
+	sel := strategies.Selection{Meta: &strategies.Meta{SharesMemory: true}}
+	for _, c := range []struct {
+		cfg     explore.Config
+		clients []int // of each search
+	}{
+		{explore.Config{}, []int{0, 3}},
+		{explore.Config{Clients: 4, Skew: []time.Duration{time.Second}}, []int{4, 4}},
+		{explore.Config{Clients: 2, Instances: 2}, []int{2}},
+		{explore.Config{Clients: 1}, []int{1}},
+		{explore.Config{Skew: []time.Duration{0, time.Second}}, []int{0}},
+	} {
+		var clients []int
+		for i, placed := range c.cfg.Placed(sel) {
+			clients = append(clients, placed.Clients)
+			if want := c.cfg.Instances + i; placed.Instances != want {
+				t.Errorf("%+v: search %d has %d instances, want %d", c.cfg, i, placed.Instances, want)
+			}
+		}
+		if !slices.Equal(clients, c.clients) {
+			t.Errorf("%+v: searches of %v clients, want %v", c.cfg, clients, c.clients)
+		}
+		if n := len(c.cfg.Placed(strategies.Selection{Meta: &strategies.Meta{}})); n != 1 {
+			t.Errorf("%+v: %d searches of a strategy that shares nothing", c.cfg, n)
+		}
 	}
 }

@@ -125,19 +125,22 @@ type asking struct {
 	cfg explore.Config
 }
 
-// plan lists the searches of the chosen strategies: one for each if anything but a policy is said
-// about what is to happen in it, and those of [explore.Searches] otherwise.
+// plan lists the searches of the chosen strategies: those of [explore.Config.Placed] if anything
+// except a policy is said about what is to happen in them, and those of [explore.Searches] otherwise.
 func (s *Options) plan(chosen []strategies.Selection, cfg explore.Config) (out []asking) {
 	said := s.Full
 	for _, name := range []string{"limit", "instances", "clients", "script", "used", "skew", "faults", "times", "jobs"} {
 		said = said || s.Given(name)
 	}
 	for _, sel := range chosen {
-		if said {
-			out = append(out, asking{sel, cfg})
-			continue
+		searches := []explore.Config{cfg}
+		switch {
+		case !said:
+			searches = explore.Searches(sel, cfg)
+		case !s.Full:
+			searches = cfg.Placed(sel)
 		}
-		for _, c := range explore.Searches(sel, cfg) {
+		for _, c := range searches {
 			out = append(out, asking{sel, c})
 		}
 	}

@@ -48,7 +48,7 @@ var meta = strategies.Meta{
 	Form:   strategies.Frontier,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
-	Counts: quota.CountsAdmitted,
+	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{{
 		Name: "lost", Default: lostError, Values: []string{lostError, lostAgain},
 		Doc: "if a batch gets no reply: an error for all of its callers (error), or it is sent again with the same number, by " +

@@ -50,7 +50,7 @@ var meta = strategies.Meta{
 	Form:   strategies.Frontier,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
-	Counts: quota.CountsAdmitted,
+	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
 		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000", Doc: "most `units` of a block; 1: every request asks Redis"},
 		{

@@ -55,7 +55,7 @@ var meta = strategies.Meta{
 	Form:   strategies.Frontier,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
-	Counts: quota.CountsAdmitted,
+	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
 		{Name: "period", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` from one push to the next; 0s: every request asks Redis"},
 		{

@@ -19,7 +19,7 @@ var appLockMeta = strategies.Meta{
 	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
+	Counts:    quota.CountsAdmitted, SharesMemory: true,
 	Guarantee: []quota.Clause{{
 		// A SET whose caller has given up waiting can still land, after the next
 		// holder's GET: lost replies, repeats and outages are not tolerated.

@@ -56,7 +56,7 @@ func init() {
 // a bound: a check that missed can erase any number of charges.
 func meta(m strategies.Meta) strategies.Meta {
 	m.Source = "ADR-005"
-	m.Form = strategies.Documented
+	m.Form, m.SharesMemory = strategies.Documented, true
 	m.Needs = []strategies.Need{strategies.NeedRedis, strategies.NeedSource}
 	m.NeedsToo = func(o quota.Options) []strategies.Need {
 		if o["source"] == fromReplica {

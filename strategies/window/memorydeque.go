@@ -18,8 +18,8 @@ var dequeMeta = strategies.Meta{
 	// so the next one may begin with less than its limit.
 	Reset:      strategies.ResetsMissing,
 	Counts:     quota.CountsAdmitted,
-	PerProcess: true,
-	Record:     []quota.Clause{perProcess().From("ProjectEPU: attempts within a rolling window, each process for itself")},
+	PerProcess: true, SharesMemory: true,
+	Record: []quota.Clause{perProcess().From("ProjectEPU: attempts within a rolling window, each process for itself")},
 	Guarantee: []quota.Clause{
 		perProcess(everyFault[1:]...), // a crash forgets what was admitted
 		{

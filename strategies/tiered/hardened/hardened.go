@@ -46,7 +46,7 @@ func init() {
 		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 		Kinds:     family.Windowed,
 		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
+		Counts:    quota.CountsAdmitted, SharesMemory: true,
 		Options: []quota.Option{
 			{
 				Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000",
