@@ -171,6 +171,9 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 			*none = -1 // which a search takes for none, and 0 for its default
 		}
 	}
+	if !s.Given("clients") {
+		cfg.Clients = 0 // as many as suit the search
+	}
 	cfg.Isolate = isolates
 	if !s.Full && !s.Given("timeout") {
 		cfg.Timeout = searchTime

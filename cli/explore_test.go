@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -223,6 +224,27 @@ func TestExploreParallel(t *testing.T) {
 		if o.stdout != first || strings.Index(o.stdout, "liar") > strings.Index(o.stdout, "honest") {
 			t.Errorf("--parallel %s prints\n%s\n, 1 prints\n%s", parallel, o.stdout, first)
 		}
+	}
+}
+
+// Callers that meet in memory are searched on one instance, too, unless it was said how many there are.
+func TestExploreOnOneInstance(t *testing.T) {
+	newPlace(t, nil)
+	for _, c := range []struct{ args, want string }{
+		{"", "2 on 2, 3 on 1"}, {"--faults crash", "2 on 2, 3 on 1"}, {"--clients 4 --asks 0", "4 on 4, 4 on 1"}, {"--instances 2", "2 on 2"},
+	} {
+		args := append([]string{"explore", "monthly", "--json", "--exit-zero", "--max-states", "50"}, strings.Fields(c.args)...)
+		o := call(t.Context(), args...)
+		var got []string
+		for _, s := range requireExploration(t, []byte(o.stdout)).Searches {
+			got = append(got, fmt.Sprintf("%d on %d", s.Clients, s.Instances))
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %v, want %s; %s", c.args, got, c.want, o.stderr)
+		}
+	}
+	if o := call(t.Context(), "explore", "monthly", "--json", "--full"); len(requireExploration(t, []byte(o.stdout)).Censuses) != 1 {
+		t.Errorf("--full: %s%s", o.stdout, o.stderr)
 	}
 }
 
