@@ -3,6 +3,7 @@ package localsync
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -417,8 +419,8 @@ func TestClose(t *testing.T) {
 }
 
 // TestExplore: instances leak, and break no clause, in any order of commands and rounds and if a
-// caller's command fails. Only a crash, and flush=kong, lose units. Searches let no command of a
-// job fail: see TestFates.
+// command of a caller or of a push fails. Only a crash, flush=kong, and with lost=drop a push that
+// does not reach Redis, lose units.
 func TestExplore(t *testing.T) {
 	testenv.Sequential(t)
 	search := func(options string, c explore.Config) *explore.Result {
@@ -443,12 +445,25 @@ func TestExplore(t *testing.T) {
 	}{
 		{"", 2, 2, quota.FaultLostReply, ""}, {"", 1, 2, quota.FaultOutage, ""}, {"", 2, 1, quota.FaultCrash, explore.Drift},
 		{":lost=drop,cold=zero", 2, 1, quota.FaultLostReply, ""}, {":flush=kong", 1, 1, quota.FaultLostReply, explore.Drift},
+		{"", 1, 2, quota.FaultRetry, ""}, {":lost=drop", 1, 1, quota.FaultOutage, explore.Drift},
 	} {
 		r := search(c.options, explore.Config{
 			Instances: c.instances, Limit: 2, Faults: []quota.Fault{c.fault}, JobRounds: c.rounds, Properties: counts, Asks: -1,
 		})
 		if c.want == "" && (len(r.Findings) > 0 || r.Capped != "") || c.want != "" && r.Found(c.want) == nil {
 			t.Errorf("%s with %s: %+v %s", c.options, c.fault, r.Findings, r.Capped)
+		}
+	}
+	for lost, leaks := range map[string]bool{"again": false, "drop": true} {
+		r := search(":lost="+lost, explore.Config{
+			Instances: 1, Limit: 1, Faults: []quota.Fault{quota.FaultLostReply}, Properties: []explore.Property{explore.Leak},
+		})
+		f := r.Found(explore.Leak)
+		if (f != nil) != leaks || r.Capped != "" {
+			t.Errorf("one instance that may lose the reply to a push, lost=%s: %+v %s", lost, f, r.Capped)
+		}
+		if f != nil && !slices.ContainsFunc(f.Steps, func(s results.Step) bool { return s.Event == results.EventLostReply && s.Role == results.RoleJob }) {
+			t.Errorf("no push has lost its reply: %+v", f.Steps)
 		}
 	}
 	leak := explore.Config{Properties: []explore.Property{explore.Leak}}

@@ -44,16 +44,16 @@ type injection struct {
 	kind  ChoiceKind
 	fault quota.Fault
 	event results.StepEvent
-	// at is where its client must be; Done for a step of no client.
+	// at is where its client or job must be; Done for a step of neither.
 	at Place
-	// able reports whether it can befall a client that is there; nil for every one.
+	// able reports whether it can befall one that is there; nil for every one.
 	able func(*Actor) bool
 }
 
 // injections are all of them, in the order in which they are tried. A fault is a row here, one
 // of [Faults], a case in the Step of each engine, and a name in packages quota and results.
 var injections = [...]injection{
-	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering},
+	{CrashCall, quota.FaultCrash, results.EventCrash, Answering, func(a *Actor) bool { return a.Client != nil }},
 	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering},
 	{RetryReply, quota.FaultRetry, results.EventRetry, Answering, func(a *Actor) bool { return a.Repeats }},
 	{FailBefore, quota.FaultOutage, results.EventOutage, Asking, func(a *Actor) bool { return a.Fails }},
