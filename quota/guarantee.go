@@ -52,6 +52,9 @@ type Params struct {
 	SyncPeriod time.Duration
 	// Skew is the largest difference between two instances' clocks.
 	Skew time.Duration
+	// Pause is for how long calls or rounds of jobs were held up at most, as a process is that
+	// stands still. Only a search knows; elsewhere it is 0.
+	Pause time.Duration
 	// Policy in force, with the limit in force. It is shared and must not be changed.
 	Policy *Policy
 	// Options of the strategy, complete.

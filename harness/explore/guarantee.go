@@ -48,7 +48,7 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	v := t.Judge()
 	params := promise.Params(t.Policy, &v)
 	params.Limit = t.HighestLimit()
-	params.Instances, params.SyncPeriod = int64(s.cfg.Instances), look.SyncPeriod
+	params.Instances, params.SyncPeriod, params.Pause = int64(s.cfg.Instances), look.SyncPeriod, s.Run.Paused
 	params.Options, params.Skew = s.sel.Options, promise.MaxSkew(s.cfg.Skew, s.cfg.Instances)
 	own, happened := &v, look.Faults
 	if t.Changed() {

@@ -1,7 +1,9 @@
 package lease
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/testenv"
@@ -46,5 +48,53 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("%s on %d instances, faults %v: %+v, ended by %q", c.scripts, c.instances, c.faults, r.Findings, r.Capped)
 		}
 		t.Logf("%s on %d instances, faults %v: %d states", c.scripts, c.instances, c.faults, r.States)
+	}
+}
+
+// TestSearchedPause: if blocks are freed at their deadline, what was spent of one is admitted again
+// after a pause of the margin or longer, and after no shorter one, as the guarantee says. A job that
+// settles too late breaks it without a pause.
+func TestSearchedPause(t *testing.T) {
+	testenv.Sequential(t)
+	const margin = 900 * time.Millisecond
+	for _, c := range []struct {
+		options     string
+		late        bool // the job settles blocks at their deadline
+		leaks, lies bool
+		states      int
+	}{
+		{"expired=free", false, true, false, 35_000}, {"expired=spent", false, false, false, 10_000}, {"expired=free", true, true, true, 7_000},
+	} {
+		sel, err := strategies.Parse("lease:ttl=1s,margin=900ms," + c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta := *sel[0].Meta
+		sel[0].Meta, meta.Open = &meta, func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			s, err := open(ctx, env)
+			if l, ok := s.(*lease); ok && c.late {
+				l.every = l.ttl
+			}
+			return s, err
+		}
+		scripts, err := explore.ParseScripts("take,take;take=3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := explore.Run(t.Context(), sel[0], explore.Config{
+			Scripts: scripts, Instances: 2, Limit: 4, Times: 2, JobRounds: -1, Asks: -1, MaxStates: c.states,
+			Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak, explore.Guarantee},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leak, lie := r.Found(explore.Leak), r.Found(explore.Guarantee)
+		if (leak != nil) != c.leaks || (lie != nil) != c.lies {
+			t.Errorf("%s, late %t: leak %+v, broken guarantee %+v", c.options, c.late, leak, lie)
+		}
+		if leak != nil && (leak.Paused < margin) != c.late {
+			t.Errorf("%s, late %t: a leak after a pause of %v", c.options, c.late, leak.Paused)
+		}
+		t.Logf("%s, late %t: %d states, leak %t, broken guarantee %t", c.options, c.late, r.States, leak != nil, lie != nil)
 	}
 }

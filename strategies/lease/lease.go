@@ -86,10 +86,13 @@ var meta = strategies.Meta{
 			},
 		},
 		{
-			// No parameter of a bound tells how long a process stood still.
-			Property: quota.PropertyLeak, Formula: "L while pause + skew < margin",
+			// What was spent is told to Redis within the margin, unless the process ends or Redis is gone.
+			Property:  quota.PropertyLeak,
+			Tolerates: []quota.Fault{quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
+			Formula:   "L while pause + skew < margin; down=open: any",
 			Bound: func(p quota.Params) int64 {
-				if p.Options["expired"] == expiredFree && p.Skew >= p.Options.Duration("margin") {
+				late := p.Options["expired"] == expiredFree && p.Pause+p.Skew >= p.Options.Duration("margin")
+				if late || p.Options["down"] == downOpen {
 					return p.Offered
 				}
 				return 0
