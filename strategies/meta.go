@@ -97,6 +97,8 @@ type Notes struct {
 	How []string
 	// Deviations are what differs from the source, one each.
 	Deviations []string
+	// Trouble has the lines of a table in Markdown: what goes wrong, and what becomes of units.
+	Trouble []string
 	// Use and Avoid say when the strategy is the right choice, and when it is not.
 	Use, Avoid string
 }

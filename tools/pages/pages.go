@@ -143,6 +143,9 @@ func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, erro
 		rest = slices.Insert(rest, 0, fmt.Sprintf("All of [%s](%s.md#differences).", other, other))
 	}
 	list(&b, "Differences", false, rest)
+	if len(m.Notes.Trouble) > 0 {
+		fmt.Fprintf(&b, "## Trouble\n\n%s\n\n", strings.Join(m.Notes.Trouble, "\n"))
+	}
 	quoted(&b, m, e)
 	sweeps(&b, m, e)
 	if err := explored(&b, m, e); err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // readNotes reads the notes of strategies from Markdown, a heading "# NAME" each. Below it
-// are "## How" and "## Deviations" with a list, and "## Use" and "## Avoid" with a line. As
-// the text is part of a program, it panics if a line is anything else.
+// are "## How" and "## Deviations" with a list, "## Trouble" with a table, and "## Use" and "## Avoid"
+// with a line. As the text is part of a program, it panics if a line is anything else.
 func readNotes(markdown string) map[string]strategies.Notes {
 	all := map[string]strategies.Notes{}
 	name, part := "", ""
@@ -32,6 +32,8 @@ func readNotes(markdown string) map[string]strategies.Notes {
 			n.How = append(n.How, item)
 		case part == "Deviations" && isItem:
 			n.Deviations = append(n.Deviations, item)
+		case part == "Trouble" && strings.HasPrefix(line, "|"):
+			n.Trouble = append(n.Trouble, line)
 		case part == "Use" && n.Use == "":
 			n.Use = line
 		case part == "Avoid" && n.Avoid == "":

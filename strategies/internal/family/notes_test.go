@@ -8,10 +8,10 @@ import (
 )
 
 func TestReadNotes(t *testing.T) {
-	got := readNotes("# one\n\n## How\n\n- It reads.\n- It writes.\n\n## Use\n\nUse it alone.\n\n# two\n\n## Deviations\n\n- Keys are shorter.\n\n## Avoid\n\nNot with two.\n")
+	got := readNotes("# one\n\n## How\n\n- It reads.\n- It writes.\n\n## Use\n\nUse it alone.\n\n# two\n\n## Deviations\n\n- Keys are shorter.\n\n## Trouble\n\n|what|\n|---|\n\n## Avoid\n\nNot with two.\n")
 	want := map[string]strategies.Notes{
 		"one": {How: []string{"It reads.", "It writes."}, Use: "Use it alone."},
-		"two": {Deviations: []string{"Keys are shorter."}, Avoid: "Not with two."},
+		"two": {Deviations: []string{"Keys are shorter."}, Trouble: []string{"|what|", "|---|"}, Avoid: "Not with two."},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
