@@ -2,6 +2,7 @@ package lease
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ type account struct {
 // is none.
 type block struct {
 	number, left int64
+	size         int64     // what was left at first
 	limit        int64     // under which it was drawn
 	rest         int64     // units that Redis had left after the draw
 	sent         time.Time // when the request for it was sent
@@ -35,6 +37,27 @@ type holding struct {
 	busy bool
 	// turn is that of the caller who draws a block, for which others wait; nil if nobody does.
 	turn quota.Event
+	// next was drawn ahead, and wanted is set until the job has done so. old was spent before
+	// the block, and is settled with the next draw of the job.
+	next, old block
+	wanted    bool
+}
+
+// stale reports whether the time of a block is over.
+func (h *holding) stale(now time.Time, valid time.Duration) bool {
+	return slices.ContainsFunc([]block{h.old, h.block, h.next}, func(b block) bool { return b.number > 0 && now.Sub(b.sent) >= valid })
+}
+
+// debt of one of its blocks.
+func (h *holding) debt(b block) debt {
+	return debt{key: h.key, number: b.number, unused: b.left, ends: h.ends}
+}
+
+// owes notes a block that is settled later, if it is one.
+func (s *lease) owes(d debt) {
+	if d.number > 0 {
+		s.owed = append(s.owed, d)
+	}
 }
 
 // plan is what a request does: it was spent from a block, waits for a turn, or asks Redis.
@@ -67,10 +90,21 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 		*h = holding{window: span.Index, ends: span.End}
 	}
 	p := plan{h: h, window: span.Index, ends: span.End}
+	fits := func() bool {
+		return h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid
+	}
+	if h.next.number > 0 && !fits() {
+		s.owes(h.debt(h.old))
+		h.old, h.block, h.next = h.block, h.next, block{}
+	}
 	switch {
-	case h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid:
+	case fits():
 		h.left -= req.Units
 		h.busy = true
+		if !h.wanted && !h.scarce && h.next.number == 0 && float64(h.left) < s.prefetch*float64(h.size) {
+			h.wanted = true
+			s.wake(jobPrefetch)
+		}
 		p.spent, p.remaining = true, h.left+h.rest
 	case h.turn != nil && !waited:
 		p.turn = h.turn
@@ -90,8 +124,8 @@ func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := p.h
-	if err != nil && p.old.number > 0 {
-		s.owed = append(s.owed, debt{key: p.key, number: p.old.number, unused: p.old.left, ends: p.ends})
+	if err != nil {
+		s.owes(debt{key: p.key, number: p.old.number, unused: p.old.left, ends: p.ends})
 	}
 	if err == nil && h.window == p.window {
 		h.scarce = s.part(r.left) < least
@@ -100,11 +134,16 @@ func (s *lease) answered(p plan, limit int64, r reply, err error) {
 		return
 	}
 	if r.number > 0 {
-		h.block = block{number: r.number, left: r.units, limit: limit, rest: r.left, sent: p.sent}
+		h.block = r.block(limit, p.sent)
 		h.key, h.scarce = p.key, false
 	}
 	h.turn.Set()
 	h.turn = nil
+}
+
+// block is the new one.
+func (r reply) block(limit int64, sent time.Time) block {
+	return block{number: r.number, left: r.units, size: r.units, limit: limit, rest: r.left, sent: sent}
 }
 
 // part is the largest block that may be drawn if so many units are left.
@@ -117,7 +156,7 @@ func (s *lease) holds(a account, window int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.held[a]; h != nil && h.window == window {
-		return h.left
+		return h.old.left + h.left + h.next.left
 	}
 	return 0
 }

@@ -15,26 +15,29 @@ import (
 // admit more together, also if callers end in the middle of a draw; and nobody waits for ever.
 func TestSchedules(t *testing.T) {
 	testenv.Sequential(t)
-	sel, err := strategies.Parse("lease")
-	if err != nil {
-		t.Fatal(err)
-	}
 	always := []explore.Property{explore.Leak, explore.Guarantee, explore.Stuck, explore.TTL, explore.Negative}
 	counts := append(always[:len(always):len(always)], explore.Drift, explore.Stranded)
 	for _, c := range []struct {
+		options   string
 		scripts   string
 		instances int
 		limit     int64
 		faults    []quota.Fault
 		wanted    []explore.Property
 	}{
-		{"take,take;take=2,take", 1, 5, nil, counts},
-		{"take,take;take", 2, 4, nil, counts},
-		{"take;take", 1, 5, []quota.Fault{quota.FaultCrash}, always},
-		{"take;take", 1, 5, []quota.Fault{quota.FaultLostReply, quota.FaultOutage}, always},
-		{"take,take;take", 2, 4, []quota.Fault{quota.FaultRetry}, always},
+		{"", "take,take;take=2,take", 1, 5, nil, counts},
+		{"", "take,take;take", 2, 4, nil, counts},
+		{"", "take;take", 1, 5, []quota.Fault{quota.FaultCrash}, always},
+		{"", "take;take", 1, 5, []quota.Fault{quota.FaultLostReply, quota.FaultOutage}, always},
+		{"", "take,take;take", 2, 4, []quota.Fault{quota.FaultRetry}, always},
+		{":prefetch=1", "take,take;take", 1, 4, nil, counts},
+		{":prefetch=1", "take,take;take", 1, 4, []quota.Fault{quota.FaultLostReply, quota.FaultOutage}, always},
 	} {
 		scripts, err := explore.ParseScripts(c.scripts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sel, err := strategies.Parse("lease" + c.options)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,11 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// jobGiveBack names the job.
-const jobGiveBack = "give-back"
+// The names of jobs.
+const (
+	jobGiveBack = "give-back"
+	jobPrefetch = "prefetch"
+)
 
 // debt is a block that Redis has to be told about, with the units that were not spent.
 type debt struct {
@@ -22,7 +25,44 @@ type debt struct {
 
 // Jobs implements [strategies.Jobber].
 func (s *lease) Jobs() []strategies.Job {
-	return []strategies.Job{{Name: jobGiveBack, Every: s.every, Run: s.giveBack}}
+	jobs := []strategies.Job{{Name: jobGiveBack, Every: s.every, Run: s.giveBack}}
+	if s.prefetch > 0 {
+		jobs = append(jobs, strategies.Job{Name: jobPrefetch, Run: s.fetch})
+	}
+	return jobs
+}
+
+// fetch draws the blocks that are wanted, in the order of their keys.
+func (s *lease) fetch(ctx context.Context) (changed bool, err error) {
+	s.mu.Lock()
+	var wanted []*holding
+	was := map[*holding]holding{}
+	for _, h := range s.held {
+		if h.wanted = h.wanted && h.turn == nil && h.number > 0; h.wanted {
+			wanted, was[h] = append(wanted, h), *h
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(wanted, func(a, b *holding) int { return cmp.Compare(was[a].key, was[b].key) })
+	for _, h := range wanted {
+		of, sent, r := was[h], s.clock.Now(), reply{}
+		if err == nil {
+			r, err = s.run(ctx, of.key, charge{limit: of.limit, block: s.block}, of.debt(of.old))
+		}
+		changed = changed || r.number > 0
+		s.mu.Lock()
+		if h.window == of.window {
+			h.wanted, h.old = false, block{}
+			if err == nil {
+				h.next, h.scarce = r.block(of.limit, sent), r.number == 0
+			}
+		}
+		if err != nil {
+			s.owes(of.debt(of.old))
+		}
+		s.mu.Unlock()
+	}
+	return changed, err
 }
 
 // giveBack settles blocks that nobody has spent from since the last round, and those whose
@@ -42,13 +82,16 @@ func (s *lease) idle(all bool) (debts []debt, busy bool) {
 	debts, s.owed = s.owed, nil
 	for a, h := range s.held {
 		switch over := !now.Before(h.ends); {
-		case h.turn != nil:
+		case h.turn != nil || h.wanted && !all:
 			continue
-		case !all && !over && h.busy && (h.number == 0 || now.Sub(h.sent) < s.valid):
+		case !all && !over && h.busy && !h.stale(now, s.valid):
 			h.busy, busy = false, true
 			continue
-		case h.number > 0 && !over:
-			debts = append(debts, debt{key: h.key, number: h.number, unused: h.left, ends: h.ends})
+		}
+		for _, b := range []block{h.old, h.block, h.next} {
+			if b.number > 0 {
+				debts = append(debts, h.debt(b))
+			}
 		}
 		delete(s.held, a)
 	}

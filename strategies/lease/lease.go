@@ -60,6 +60,10 @@ var meta = strategies.Meta{
 		{Name: "ttl", Type: "duration", Default: "10s", Min: "10ms", Doc: "`time` from a draw to the deadline of its block"},
 		{Name: "margin", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` before the deadline at which spending ends; less than ttl"},
 		{
+			Name: "prefetch", Type: "float", Default: "0", Min: "0", Max: "1",
+			Doc: "`share` of a block below which a job draws the next one; 0: never",
+		},
+		{
 			Name: "expired", Default: "spent", Values: []string{"spent", expiredFree},
 			Doc: "a block that nobody has settled by its deadline stays counted (spent), or all of its units are free (free)",
 		},
@@ -92,7 +96,7 @@ var meta = strategies.Meta{
 			Formula:   "L while pause + skew < margin; down=open: any",
 			Bound: func(p quota.Params) int64 {
 				late := p.Options["expired"] == expiredFree && p.Pause+p.Skew >= p.Options.Duration("margin")
-				if late || p.Options["down"] == downOpen {
+				if late || family.FailsOpen(p.Options) {
 					return p.Offered
 				}
 				return 0
@@ -118,6 +122,8 @@ type lease struct {
 	instances int64
 	block     int64
 	share     float64
+	prefetch  float64
+	wake      func(job string)
 	ttl       time.Duration
 	// valid is how long a block is spent, from the moment at which the request for it was sent.
 	valid, every time.Duration
@@ -149,6 +155,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		peers: strategies.SharedValue(env.Shared, "lease.peers", newPeers),
 		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
 		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, open: family.FailsOpen(o),
+		prefetch: o.Float("prefetch"), wake: env.Wake,
 		held: map[account]*holding{},
 	}
 	if s.free { // a block is settled within the margin

@@ -1,7 +1,7 @@
 -- Settles a block, and charges a request with a new block for its instance.
 --   KEYS[1]  a window's hash: "used" are the units of requests and blocks, "last" is the number
 --            of the last block, and "NUMBER:INSTANCE" is an open block: its units and its deadline
---   ARGV[1]  units asked for; 0 only settles
+--   ARGV[1]  units asked for; 0 only settles, and draws a block
 --   ARGV[2]  limit in units
 --   ARGV[3]  most units of a block, the request's included; 0 for none
 --   ARGV[4]  share of what is left that a block may be
@@ -38,10 +38,11 @@ end
 
 local stored = redis.call('HGET', key, 'used')
 local left = limit - tonumber(stored or 0)
-if units == 0 or units > left then
+local most = tonumber(ARGV[3])
+if units > left or units + most == 0 then
   return {0, left, 0, 0}
 end
-local extra = math.min(tonumber(ARGV[3]), math.floor(left * tonumber(ARGV[4]) / tonumber(ARGV[5]))) - units
+local extra = math.min(most, math.floor(left * tonumber(ARGV[4]) / tonumber(ARGV[5]))) - units
 local number = 0
 if extra > 0 then
   number = redis.call('HINCRBY', key, 'last', 1)

@@ -36,6 +36,7 @@ type bed struct {
 	shared *strategies.Shared
 	now    time.Time
 	opened int
+	woken  []string // jobs
 	// commands counts scripts that were sent.
 	commands int
 	// fail is what a script gives instead of an answer; after it took effect if late is set.
@@ -129,7 +130,7 @@ func (b *bed) open(options string, instances int) *lease {
 	}
 	s, err := sel[0].Open(b.Context(), strategies.Env{
 		Clock: b, Clients: map[string]any{"redis": b.client}, Shared: b.shared, Rand: rand.New(rand.NewPCG(1, uint64(b.opened))),
-		Instance: b.opened, Instances: instances, Options: sel[0].Options,
+		Instance: b.opened, Instances: instances, Options: sel[0].Options, Wake: func(job string) { b.woken = append(b.woken, job) },
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -573,3 +574,107 @@ func TestMarginBelowTTL(t *testing.T) {
 		t.Error("a margin of the whole ttl is taken")
 	}
 }
+
+// TestPrefetch: with a job that draws the next block before the current one is spent, no request but
+// the first asks Redis; what is drawn ahead is given back, and nothing of it is lost if Redis fails.
+func TestPrefetch(t *testing.T) {
+	for _, c := range []struct {
+		prefetch string
+		asked    int // of 100 requests, how many asked Redis themselves
+		wakes    int
+	}{{"0", 10, 0}, {"0.5", 1, 10}, {"1", 1, 10}} {
+		b := newBed(t)
+		s, p := b.open("block=10,prefetch="+c.prefetch, 1), limitOf(1000)
+		asked, wakes := 0, 0
+		for range 100 {
+			if d := b.take(s, p, 1); !d.Admitted || d.Tier == quota.TierRedis {
+				asked++
+			}
+			if len(b.woken) > 0 {
+				b.fetch(s)
+				wakes++
+			}
+		}
+		if asked != c.asked || wakes != c.wakes || len(s.Jobs()) != 1+min(c.wakes, 1) {
+			t.Errorf("prefetch=%s: %d requests asked Redis, want %d; the job was woken %d times, want %d", c.prefetch, asked, c.asked, wakes, c.wakes)
+		}
+		if fields := b.client.HLen(t.Context(), s.key("s", p, b.label(p))).Val(); fields > 2+3 {
+			t.Errorf("prefetch=%s: %d fields in Redis: blocks that were spent are not settled", c.prefetch, fields)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.want("used after Close, prefetch="+c.prefetch, b.used(), 100)
+	}
+}
+
+// TestPrefetchFails: a draw ahead that fails, or that finds too little, leaves the block as it is.
+func TestPrefetchFails(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := newBed(t)
+		s, p := b.open("block=10,prefetch=0.5", 1), limitOf(1000)
+		b.takes(s, p, 6)
+		b.fail, b.late = errors.New("gone"), late
+		if _, err := s.fetch(t.Context()); err == nil {
+			t.Error("an error of Redis is not told")
+		}
+		b.fail, b.woken = nil, nil
+		b.takes(s, p, 1)
+		b.fetch(s)
+		b.want("admitted after that", b.takes(s, p, 20), 20)
+		b.fetch(s)
+		for range 2 {
+			b.pass(10 * time.Second)
+			b.round(s)
+		}
+		want := int64(27)
+		if late {
+			want += 10 // a block of which nobody heard
+		}
+		b.want("used in the end", b.used(), want)
+	}
+	b := newBed(t)
+	s, p := b.open("block=10,prefetch=1", 2), limitOf(20)
+	b.takes(s, p, 2)
+	b.takes(b.open("block=1", 2), p, 10)
+	b.fetch(s)
+	b.want("admitted when nothing could be drawn", b.takes(s, p, 8), 8)
+	b.want("times the job was woken for nothing", int64(len(b.woken)), 0)
+}
+
+// TestPrefetchIsCounted: Redis counts what callers have, also if it frees blocks at their deadline, which
+// is before the last one of a subject is spent.
+func TestPrefetchIsCounted(t *testing.T) {
+	for _, prefetch := range []string{"0", "0.5", "1"} {
+		b := newBed(t)
+		s, other, p := b.open("block=20,expired=free,prefetch="+prefetch, 1), b.open("block=1,expired=free", 1), limitOf(1000)
+		b.takes(s, p, 1)
+		for n := range int64(80) {
+			b.takes(s, p, 1)
+			b.takes(other, p, 1)
+			if len(b.woken) > 0 {
+				b.fetch(s)
+			}
+			b.round(s)
+			if r, err := s.Used(t.Context(), "s", p); err != nil || r[0].Units != 2*n+3 {
+				t.Fatalf("prefetch=%s: after %v Redis counts %+v, and callers have %d; %v", prefetch, time.Duration(n)*500*time.Millisecond, r, 2*n+3, err)
+			}
+			b.pass(500 * time.Millisecond)
+		}
+	}
+}
+
+// fetch runs the job that draws blocks.
+func (b *bed) fetch(s *lease) {
+	b.Helper()
+	if len(b.woken) == 0 {
+		b.Error("the job was not woken")
+	}
+	b.woken = nil
+	if _, err := s.fetch(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// label is that of the present window.
+func (b *bed) label(p *quota.Policy) string { return p.Window.Label(p.Window.At(b.now).Index) }
