@@ -24,12 +24,13 @@ func changesItsOwn(t *testing.T, sel strategies.Selection, p quota.Policy) bool 
 			if err := w.Begin(); err != nil {
 				return false, err
 			}
-			before := w.remembersOwn(w.instances[0])
+			before, _ := w.hash(w.instances[0], w.shared)
 			for next := w.Enabled(nil, false); len(next) > 0; next = w.Enabled(nil, false) {
 				if err := w.Step(next[random.IntN(len(next))]); err != nil {
 					return false, err
 				}
-				changed = changed || w.remembersOwn(w.instances[0]) != before
+				now, _ := w.hash(w.instances[0], w.shared)
+				changed = changed || now != before
 			}
 		}
 		return changed, w.End()
