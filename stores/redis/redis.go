@@ -35,7 +35,7 @@ var driver = stores.Driver{
 		{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
 		{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
 		{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each has a replica"},
-		{Word: "process:sentinel=3", Doc: "a redis-server with a replica, or more by ,replicas=N, and sentinels that let one take its place if it dies"},
+		{Word: "process:sentinel=3", Doc: "a redis-server with a replica, or ,replicas=N, and sentinels that let one take its place if it dies"},
 		{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
 		{Word: "process:maxmemory=8mb,policy=allkeys-lru", Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
 		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},

@@ -69,7 +69,8 @@ func takeApart(spec string) (word string, s shape, err error) {
 		case name == "policy" && value != "" && s.memory != "":
 			s.policy = value
 		default:
-			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, or maxmemory=N,policy=NAME", word, list)
+			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, or maxmemory=N,policy=NAME",
+				word, list)
 		}
 		if err != nil {
 			return word, s, err

@@ -26,7 +26,7 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 	fmt.Fprint(b, "## Explored\n\n")
 	heading(b, []string{"scripts", "limit", "faults", "states", "violations (steps)"})
 	for _, s := range searches {
-		line(b, []string{cell("`" + strings.Join(s.Scripts, "; ") + "`"), format.Count(s.Limit), faults(s), states(s), found(s)})
+		line(b, []string{callers(s), format.Count(s.Limit), faults(s), states(s), found(s)})
 	}
 	fmt.Fprintln(b)
 	of, f := shortest(searches)
@@ -43,6 +43,15 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 	}
 	fmt.Fprintf(b, "```\n\nRepeat it: `quotabench explore --replay %s`\n\n", f.Token)
 	return nil
+}
+
+// callers are what they do, and on how many instances if they share one.
+func callers(s *results.Search) string {
+	scripts := cell("`" + strings.Join(s.Scripts, "; ") + "`")
+	if s.Instances < s.Clients {
+		return fmt.Sprintf("%s: %d clients, %s", scripts, s.Clients, format.Number(int64(s.Instances), "instance"))
+	}
+	return scripts
 }
 
 // states that a search saw.

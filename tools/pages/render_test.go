@@ -79,7 +79,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "ADR-RM-3: always", Certain: 3, Verdict: results.Broken}}
 	x := results.NewExploration()
 	x.Searches = append(x.Searches, &results.Search{
-		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Scripts: []string{"take"}, Claim: "stranded: no violation found",
+		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Instances: 2, Scripts: []string{"take"}, Claim: "stranded: no violation found",
 		Findings: []results.Finding{
 			{Property: "drift", Faults: []quota.Fault{quota.FaultCrash}, Token: "long", Steps: make([]results.Step, 2)},
 			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 8)},
