@@ -331,7 +331,7 @@ type compared struct {
 
 // hash implements [hasher].
 func (c *compared) hash(d *engine.Digest, s strategies.Strategy, of view) []unsafe.Pointer {
-	text, hidden := c.twin.write(s, of)
+	text, hidden := c.write(s, of)
 	var hash engine.Digest
 	if got := c.memory.hash(&hash, s, of); !maps.Equal(setOf(got), setOf(hidden)) {
 		c.t.Fatalf("%v are hidden, and %v in a twin\n%s", got, hidden, text)
