@@ -115,6 +115,9 @@ type visitor func(events []oracle.Event)
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
 	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch,
 		Changes: f.LimitChanges, Brief: f.Cells == nil}
+	if f.Plan.Second != nil {
+		cfg.Below = secondFrom
+	}
 	f.Counts.record(run)
 	run.Partial = f.Partial
 	if err := f.Counts.FirstError; err != nil {
@@ -151,6 +154,9 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		return v, err
 	}
 	j.guarantee(own, rolling)
+	if err := j.second(); err != nil {
+		return v, err
+	}
 	j.audit()
 	if err := goOn(); err != nil {
 		return v, err

@@ -33,6 +33,12 @@ type Plan struct {
 	// Shard is the part of the load that this process has; the zero value is all of it.
 	Shard workloads.Shard
 
+	// Second is another quota that each request is charged to as well, that of one of so
+	// many Routes; nil for none. Which one follows from the seed and the request's position.
+	Second *quota.Policy
+	Routes int
+	routes []quota.Subject
+
 	// Workers call the strategy at the same time; in open loop they are the most
 	// requests in service at once.
 	Workers int
@@ -129,7 +135,7 @@ func (p *Plan) Complete(maxWorkers int) error {
 	if err := cmp.Or(p.CheckPolicy(), p.checkLimitChanges()); err != nil {
 		return err
 	}
-	return p.checkSizes()
+	return cmp.Or(p.completeSecond(), p.checkSizes())
 }
 
 // For is the plan for one of its strategies, under the policy that this one has.
@@ -172,6 +178,14 @@ func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWi
 	own := p.For(s).Policy
 	if err := s.ServesPolicy(&own); err != nil {
 		return err
+	}
+	if p.Second != nil {
+		if !s.TwoQuotas {
+			return errors.New("it charges a request to one quota, and these requests have two")
+		}
+		if err := s.ServesPolicy(p.Second); err != nil {
+			return err
+		}
 	}
 	if p.Workload.GivesBack && !s.GivesBack {
 		return fmt.Errorf("it cannot take units back, which the workload %s asks for", p.Workload.Name)
@@ -228,6 +242,9 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	}
 	if p.DecisionTimeout != DefaultDecisionTimeout {
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
+	}
+	if p.Second != nil {
+		params.Second = fmt.Sprintf("%d routes: %s", p.Routes, p.Second.String())
 	}
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())

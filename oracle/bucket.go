@@ -52,7 +52,7 @@ func (j *judge) bucket() {
 	failed := false
 	for _, e := range j.takes {
 		total += e.Units
-		failed = failed || e.Outcome == Failed
+		failed = failed || !e.answered()
 		if e.admitted() {
 			b.w.Admitted += e.Units
 		}

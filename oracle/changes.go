@@ -101,6 +101,9 @@ func (o *offer) begin(initial, limit int64) {
 }
 
 func (o *offer) add(e *Event, lowest int64) {
+	if e.Outcome == Elsewhere {
+		return
+	}
 	granted := min(e.Units, max(0, lowest-o.granted))
 	o.granted += granted
 	o.over += e.Units - granted

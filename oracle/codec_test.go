@@ -26,7 +26,7 @@ var encodings = []struct {
 	{"no kind that there is", Event{Kind: 77, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3, TakeCall: 11, TakeReply: 11}, "b1 4d 00 00 00 01 00 00"},
 	{"no outcome that there is", Event{Outcome: 99, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3}, "fc 00 63 00 00"},
 	{"short of units", Event{Outcome: Short, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3}, "f0 00 04 00 00"},
-	{"the first of each that there is not", Event{Kind: kinds, Outcome: outcomes, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3, TakeCall: 11, TakeReply: 11}, "f4 04 05 00 00 00 00"},
+	{"the first of each that there is not", Event{Kind: kinds, Outcome: outcomes, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3, TakeCall: 11, TakeReply: 11}, "f8 04 06 00 00 00 00"},
 }
 
 func unhex(t *testing.T, s string) []byte {

@@ -44,6 +44,10 @@ const (
 	// event stands next to that of the request, which has the units granted, and is
 	// no request of its own. Call and reply are the request's.
 	Short
+	// Elsewhere is a rejection by another quota that the request is charged to as well. It
+	// holds no unit of this one, and says nothing of its room. A counter that contains it
+	// was charged for nothing.
+	Elsewhere
 
 	outcomes
 )
@@ -79,7 +83,7 @@ func (e *Event) wellFormed() bool {
 
 func (e *Event) admitted() bool { return e.Kind == Take && e.Outcome == Admitted }
 
-func (e *Event) answered() bool { return e.Outcome != Failed }
+func (e *Event) answered() bool { return e.Outcome != Failed && e.Outcome != Elsewhere }
 
 func (e *Event) rejected() bool {
 	return e.Kind == Take && (e.Outcome == Rejected || e.Outcome == RejectedDegraded || e.short())

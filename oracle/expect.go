@@ -204,7 +204,7 @@ func (x *expecting) add(e *Event, named bool) bool {
 		if x.attempts || !over { // open whether attempts are counted in full
 			u.Hi += e.Units
 		}
-	case x.attempts:
+	case x.attempts && e.Outcome != Elsewhere:
 		if e.Outcome == RejectedDegraded { // open whether the store counted it
 			u.Hi += e.Units
 			x.want.Surplus.Hi += e.Units

@@ -46,7 +46,7 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 			if attempts || !over { // open whether attempts are counted in full
 				x.failed(e)
 			}
-		case attempts:
+		case attempts && e.Outcome != Elsewhere:
 			x.put(e.Call, e.Reply, e.Units, over)
 		case !over: // may be counted for a moment, until it is taken back
 			x.put(e.Call, e.Reply, e.Units, false)

@@ -155,6 +155,9 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 		if failed = err; failed != nil {
 			return false
 		}
+		if !cfg.about(events) {
+			return true
+		}
 		j.subject(events)
 		for _, see := range visit {
 			if failed = see(events); failed != nil {

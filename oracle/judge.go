@@ -89,6 +89,9 @@ type judge struct {
 }
 
 func (j *judge) subject(events []Event) {
+	if !j.cfg.about(events) {
+		return
+	}
 	first := len(j.out.Windows)
 	j.id = events[0].Subject
 	j.initial = j.cfg.initial(j.id)
@@ -154,6 +157,8 @@ func (j *judge) count(e *Event) {
 	case e.rejected():
 		j.out.Rejected.add(e.Units)
 		j.rejected += e.Units
+	case e.Outcome == Elsewhere:
+		j.out.Rejected.add(e.Units)
 	default:
 		j.out.Failed.add(e.Units)
 	}

@@ -25,7 +25,7 @@ func (j *judge) rolling() {
 	j.answered.reset(0)
 	// What was asked for and what was answered differ by failed requests alone.
 	answered, steps := &j.asked, 2*len(j.takes)+2
-	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return e.Outcome == Failed }) {
+	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return !e.answered() }) {
 		answered = &j.answered
 		answered.expect(steps)
 		answered.mustStay(0, 0, j.initial, length)
@@ -37,7 +37,7 @@ func (j *judge) rolling() {
 	for _, e := range j.takes {
 		total += e.Units
 		j.asked.mustStay(e.Call, e.Reply, e.Units, length)
-		if e.Outcome != Failed && answered != &j.asked {
+		if e.answered() && answered != &j.asked {
 			answered.mustStay(e.Call, e.Reply, e.Units, length)
 		}
 		if e.admitted() {

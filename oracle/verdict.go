@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -26,6 +27,15 @@ type Config struct {
 	// Brief leaves the verdict's Windows empty: they take 96 bytes for each
 	// subject-window, which for a long history is more than all the rest.
 	Brief bool
+	// From and Below bound the numbers of the subjects that are judged; others are left
+	// out, such as those of another policy. A Below of 0 is no bound.
+	From, Below uint32
+}
+
+// about reports whether the subject of these events is judged.
+func (c *Config) about(events []Event) bool {
+	n := events[0].Subject
+	return n >= c.From && (c.Below == 0 || n < c.Below)
 }
 
 // amount is a number of requests and the sum of their units.
@@ -110,6 +120,21 @@ type Verdict struct {
 
 	// unexplained is set if no order was found that explains every rejection.
 	unexplained bool
+}
+
+// With is the verdict with the leak and the false rejects of another quota of the same requests
+// added to its own. A request that is over both limits counts twice.
+func (v Verdict) With(o *Verdict) Verdict {
+	v.LeakUnits, v.LeakPossible = v.LeakUnits+o.LeakUnits, v.LeakPossible+o.LeakPossible
+	v.LeakWorst, v.LeakPossibleWorst = max(v.LeakWorst, o.LeakWorst), max(v.LeakPossibleWorst, o.LeakPossibleWorst)
+	v.LeakedRequests, v.LeakSubjects = v.LeakedRequests+o.LeakedRequests, v.LeakSubjects+o.LeakSubjects
+	v.Crossings, v.LeakWindows = v.Crossings+o.Crossings, v.LeakWindows+o.LeakWindows
+	v.CrossingLeaks = slices.Concat(v.CrossingLeaks, o.CrossingLeaks)
+	v.OverOffered, v.NeverGiven = v.OverOffered+o.OverOffered, v.NeverGiven+o.NeverGiven
+	v.FalseRejects, v.FalseRejectsPossible = v.FalseRejects+o.FalseRejects, v.FalseRejectsPossible+o.FalseRejectsPossible
+	v.FalseRejectUnits += o.FalseRejectUnits
+	v.FalseRejectUnitsPossible += o.FalseRejectUnitsPossible
+	return v
 }
 
 // touched are the windows that requests touched: how many subject-windows, and of the

@@ -38,6 +38,12 @@ type Request struct {
 	// of a pre-signed URL. What is neither committed nor refunded by then never will
 	// be, and no caller holds its units any more. 0 is unlimited.
 	Life time.Duration
+	// Second is another quota that the same request is charged to, such as that of a route
+	// next to that of a user. Its Policy is nil if there is none, and shared otherwise.
+	Second struct {
+		Subject Subject
+		Policy  *Policy
+	}
 }
 
 // Decision is a strategy's answer.
@@ -46,6 +52,9 @@ type Decision struct {
 	// Degraded is set if the decision was made without the store that should
 	// have made it: failing open or failing closed.
 	Degraded bool
+	// BySecond is set if a request was rejected by its second quota, and its first one
+	// had room.
+	BySecond bool
 	// Granted is how many units an admitted request gets, if that is fewer than it
 	// asked for; 0 is all of them.
 	Granted int64

@@ -379,6 +379,9 @@ type Params struct {
 	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
 	// the limit from then on. Limit is the one at the start.
 	LimitChanges []string `json:"limit_changes,omitempty"`
+	// Second is the second quota that each request was charged to, e.g. "10 routes: 100
+	// requests per fixed 1m"; absent if there was none.
+	Second string `json:"second_quota,omitempty"`
 	// Shard is the part of the load, e.g. "2/4", if others had the other parts, on
 	// subjects of their own.
 	Shard string `json:"shard,omitempty"`

@@ -155,6 +155,8 @@ type Meta struct {
 	// GivesBack is set if instances implement [Refunder]: then units can be
 	// returned. It says beforehand what an assertion says of an open instance.
 	GivesBack bool
+	// TwoQuotas is set if instances heed [quota.Request].Second.
+	TwoQuotas bool
 	Counts    quota.Counting
 	// PerProcess is set if each instance counts for itself, in its own memory:
 	// then several together admit several limits.

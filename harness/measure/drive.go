@@ -43,6 +43,7 @@ type drive struct {
 
 	rec     *recorder
 	history *oracle.History
+	plan    *harness.Plan // nil while warming up, which has one quota
 	// abandoned is set if the judgement goes on by itself, and closes the history.
 	abandoned bool
 	online    bool // keep the oracle's online counters

@@ -36,7 +36,7 @@ func (o *overTime) visit(events []oracle.Event) {
 		switch e.Outcome {
 		case oracle.Admitted:
 			o.out.Admitted[k]++
-		case oracle.Rejected, oracle.RejectedDegraded:
+		case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
 			o.out.Rejected[k]++
 		case oracle.Failed:
 			o.out.Errors[k]++

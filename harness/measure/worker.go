@@ -116,6 +116,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	if op.Fate != workloads.FateNone {
 		req.Settles, req.Life = true, d.life
 	}
+	d.plan.ChargeSecond(&req, i)
 	w, c, mark, call := k.enter(s, op.Units)
 	limit := d.limit.Load() // after the clock was read: what is in force now was so then, or later
 	req.Policy = limit.policy
@@ -134,22 +135,27 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 
 	k.t.last = reply
 	out, tier = k.told(&dec, err)
+	own := out // of the first quota
+	if dec.BySecond && !dec.Admitted {
+		own = oracle.Elsewhere
+	}
 	if d.online {
 		if reply >= w.end {
 			d.crossed(s, w, reply)
 		}
-		k.count(c, out, op.Units, granted, begun{mark, limit})
+		k.count(c, own, op.Units, granted, begun{mark, limit})
 	}
 	if d.history != nil {
 		e := oracle.Event{
 			Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
-			Kind: oracle.Take, Outcome: out, Tier: tier, Instance: k.instance,
+			Kind: oracle.Take, Outcome: own, Tier: tier, Instance: k.instance,
 		}
 		if out == oracle.Admitted && granted < op.Units {
 			k.short(e, granted)
 		} else {
 			d.history.Append(k.id, e)
 		}
+		d.plan.RecordSecond(d.history, k.id, e, i)
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
 		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: c, takeCall: call - d.epoch, takeReply: reply - d.epoch})
@@ -222,7 +228,7 @@ func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted int64, 
 		if granted < units {
 			c.Reject(units-granted, b.mark, k.d.heldAgainst(b.limit))
 		}
-	case oracle.Failed:
+	case oracle.Failed, oracle.Elsewhere:
 		c.Fail(units)
 	default:
 		c.Reject(units, b.mark, k.d.heldAgainst(b.limit))

@@ -27,6 +27,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	if op.Fate != workloads.FateNone {
 		req.Settles, req.Life = true, d.cfg.Life
 	}
+	d.cfg.ChargeSecond(&req, w.index)
 	answered := false
 	answer := func(dec quota.Decision, err error) {
 		d.answer(w, op, asking{s, call, index, instance, began}, dec, err)
@@ -73,9 +74,12 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 	d.lastEnd = max(d.lastEnd, reply)
 
 	out, tier := d.outcome(dec, err)
+	d.record(out, tier, reply-w.intended, reply-t.call)
+	if dec.BySecond && !dec.Admitted {
+		out = oracle.Elsewhere
+	}
 	d.truth.at(reply, d.windowAt)
 	d.truth.end(t, op.Units, granted, reply, out)
-	d.record(out, tier, reply-w.intended, reply-t.call)
 	e := oracle.Event{
 		Call: t.call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(t.instance),
@@ -87,6 +91,7 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 		e.Units, op.Units, op.Actual = granted, granted, min(op.Actual, granted)
 	}
 	d.history.Append(0, e)
+	d.cfg.RecordSecond(d.history, 0, e, w.index)
 	if d.live != nil && (d.counts.Admitted+d.counts.Rejected+d.counts.Errors.Total())%liveEvery == 0 {
 		d.cfg.Live.show(d, d.state(reply), false)
 	}

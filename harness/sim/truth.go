@@ -209,6 +209,8 @@ func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
 	case oracle.Failed:
 		s.loose += units
 		s.cell.Fail(units)
+	case oracle.Elsewhere:
+		s.cell.Fail(units)
 	default:
 		if s.cell.Reject(units, a.mark, t.heldAgainst(a)) && t.apart() {
 			t.falseRejects++

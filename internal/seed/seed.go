@@ -62,6 +62,8 @@ const (
 	PointOrder
 	// Schedules draws the steps of schedules that are run at random.
 	Schedules
+	// Holders are those of the second quota that each request is charged to.
+	Holders
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"strconv"
 	"time"
@@ -34,7 +35,11 @@ var fixedMeta = strategies.Meta{
 	Options: []quota.Option{{
 		Name: "multi", Type: "bool", Default: "true",
 		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
+	}, {
+		Name: "both", Default: "after", Values: []string{"after", together},
+		Doc: "two quotas: after each other, as in the record, or both or neither",
 	}},
+	TwoQuotas: true,
 	Record: []quota.Clause{
 		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
 	},
@@ -51,15 +56,26 @@ var fixedMeta = strategies.Meta{
 		// has admitted so far.
 		family.RoomForSingleUnits,
 	},
-	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
 		s.pipeline = strategies.Redis(env).Pipeline
 		if env.Options.Bool("multi") {
 			s.pipeline = strategies.Redis(env).TxPipeline
 		}
+		if s.together = env.Options["both"] == together; s.together {
+			return s, family.Load(ctx, s.redis, bothScript)
+		}
 		return s, nil
 	},
 }
+
+//go:embed both.lua
+var bothSource string
+
+var bothScript = redis.NewScript(bothSource)
+
+// together charges a request to both of its quotas or to neither.
+const together = "together"
 
 var (
 	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
@@ -81,6 +97,7 @@ type fixedWindow struct {
 	clock    quota.Clock
 	prefix   string
 	fallback *deques
+	together bool
 }
 
 var (
@@ -90,6 +107,62 @@ var (
 
 // Take implements [strategies.Strategy].
 func (s *fixedWindow) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	second := req
+	second.Subject, second.Policy = req.Second.Subject, req.Second.Policy
+	switch {
+	case second.Policy == nil:
+		return s.one(ctx, req)
+	case s.together:
+		return s.both(ctx, req, second)
+	}
+	d, err := s.one(ctx, req)
+	if err != nil || !d.Admitted {
+		return d, err
+	}
+	return afterwards(d, func() (quota.Decision, error) { return s.one(ctx, second) })
+}
+
+// afterwards asks the second quota about a request that the first one admitted.
+func afterwards(first quota.Decision, second func() (quota.Decision, error)) (quota.Decision, error) {
+	d, err := second()
+	d.Degraded, d.BySecond = d.Degraded || first.Degraded, err == nil && !d.Admitted
+	return d, err
+}
+
+// both charges a request to both of its quotas, or to neither. Without Redis, the process asks
+// its deques one after the other.
+func (s *fixedWindow) both(ctx context.Context, req, second quota.Request) (quota.Decision, error) {
+	now := s.clock.Now()
+	var keys []string
+	var ends []time.Time
+	args := []any{req.Units}
+	for _, r := range []quota.Request{req, second} {
+		span := numbered(r.Policy.Window).At(now)
+		keys, ends = append(keys, s.key(r.Subject, r.Policy, span.Index)), append(ends, span.End)
+		args = append(args, r.Policy.Limit, int64(timeToLive(r.Policy.Window)/time.Second))
+	}
+	res, err := family.Numbers(bothScript.Run(ctx, s.redis, keys, args...), 2)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil || strategies.IsCrossSlot(err):
+		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
+	default:
+		d := s.fallback.take(req)
+		d.Degraded = true
+		if !d.Admitted {
+			return d, nil
+		}
+		return afterwards(d, func() (quota.Decision, error) { return s.fallback.take(second), nil })
+	}
+	d := quota.Decision{Tier: quota.TierRedis, Admitted: res[0] == 0, BySecond: res[0] == 2, Remaining: max(0, req.Policy.Limit-res[1])}
+	if !d.Admitted {
+		d.RetryAfter = ends[res[0]-1].Sub(now)
+	}
+	return d, nil
+}
+
+// one asks one quota.
+func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	p, now := req.Policy, s.clock.Now()
 	span := numbered(p.Window).At(now)
 	key := s.key(req.Subject, p, span.Index)

@@ -24,6 +24,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	}
 	entry("policy", format.Join(" · ", Policy(s), workload))
 	entry("asked for", streamText(p))
+	entry("each request also", p.Second)
 	entry("outages", outagesText(p.Outages))
 	entry("limit", limitsText(p))
 	loop := "closed loop"

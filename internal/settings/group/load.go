@@ -27,6 +27,8 @@ type load struct {
 	Requests int64
 	Duration time.Duration
 	Shard    string
+	Routes   int
+	Route    string // the policy
 }
 
 // Load says how many requests are issued, and how.
@@ -68,13 +70,18 @@ func (s *Settings) Load() []settings.Setting {
 	}
 }
 
-// Shared is the part of a load that several processes share.
+// Shared is the part of a load that several processes share, and the second quota of each request.
 func (s *Settings) Shared() []settings.Setting {
-	return []settings.Setting{{Name: "shard", Title: settings.Load, Value: settings.Named(&s.Shard, "a part and how many there "+
-		"are, e.g. 2/4"), Computed: true,
-		Complete: settings.Words("1/2", "2/2"),
-		Doc: "take this `part` of a load that several processes share, e.g. 2/4, with subjects of its own; " +
-			"quotabench merge joins the results"}}
+	return []settings.Setting{
+		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies,
+			Doc: "charge each request to the quota of one of --routes as well, of this `policy`"},
+		{Name: "routes", Title: settings.Load, Value: settings.Whole(&s.Routes, 1, harness.MaxRoutes), Doc: "`routes` of --route-policy"},
+		{Name: "shard", Title: settings.Load, Value: settings.Named(&s.Shard, "a part and how many there "+
+			"are, e.g. 2/4"), Computed: true,
+			Complete: settings.Words("1/2", "2/2"),
+			Doc: "take this `part` of a load that several processes share, e.g. 2/4, with subjects of its own; " +
+				"quotabench merge joins the results"},
+	}
 }
 
 // rateValue is a rate, or an earlier record whose rate is used again.

@@ -36,6 +36,13 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 			return p, s.Wrong("shard", err)
 		}
 	}
+	if s.Route != "" {
+		second, err := LookupPolicy(s.Route)
+		if err != nil {
+			return p, s.Wrong("route-policy", err)
+		}
+		p.Second, p.Routes = &second, s.Routes
+	}
 	if p.Workload, err = workloads.Lookup(s.Workload); err != nil {
 		return p, s.Wrong("workload", err)
 	}

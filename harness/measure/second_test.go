@@ -1,0 +1,44 @@
+package measure
+
+import (
+	"context"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// oneAfterTheOther asks the first quota and then the second one, which admits 7 units too many.
+type oneAfterTheOther struct{ *planted }
+
+func (o oneAfterTheOther) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	d, err := o.planted.Take(ctx, r)
+	if err != nil || !d.Admitted || r.Second.Policy == nil {
+		return d, err
+	}
+	r.Subject, r.Policy = r.Second.Subject, r.Second.Policy
+	d, err = o.planted.Take(ctx, r)
+	d.BySecond = !d.Admitted
+	return d, err
+}
+
+// What the second quota leaks, and what the first one is charged for nothing, come back as planted.
+func TestPlantedSecondQuota(t *testing.T) {
+	p := &planted{leak: 7}
+	r := measureOne(t, p, "steady", func(c *Config) {
+		c.Policy.Limit, c.Requests, c.Routes = 100_000, 1_000, 1
+		c.Second = &quota.Policy{Name: "route", Limit: 300, Unit: "links", Window: c.Policy.Window}
+		c.Stream.Set("subjects", 1)
+		c.Stream.Set("over-quota", 0)
+		m := c.Strategies[0].Meta
+		m.TwoQuotas = true
+		m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return oneAfterTheOther{p}, nil }
+	})
+	requireValid(t, r)
+	if r.Admitted != 307 || r.Rejected != 693 || r.Leak.Units != 7 || r.Leak.Trials != 1 || r.FalseRejects.Possible != 0 || r.Drift.Units != 693 {
+		t.Errorf("admitted %d, rejected %d, leak %+v, false rejects %+v, drift %+v", r.Admitted, r.Rejected, r.Leak, r.FalseRejects, r.Drift)
+	}
+	if r.Params.Second != "1 routes: 300 links per calendar month" {
+		t.Error(r.Params.Second)
+	}
+}

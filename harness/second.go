@@ -1,0 +1,102 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// secondFrom is the number in a history of the first holder of a second quota.
+const secondFrom = 1 << 31
+
+// completeSecond names the holders of the second quota, and reports what does not go with it.
+func (p *Plan) completeSecond() error {
+	switch {
+	case p.Second == nil:
+		return nil
+	case p.Routes < 1 || p.Routes > MaxRoutes:
+		return fmt.Errorf("%d routes: give 1 to %d", p.Routes, MaxRoutes)
+	case p.Second.Limit < 1 || p.Second.Limit > quota.MaxLimit:
+		return fmt.Errorf("a limit of %d of a route: give 1 to %d", p.Second.Limit, int64(quota.MaxLimit))
+	case p.Second.Name == p.Policy.Name:
+		return fmt.Errorf("%s is the policy of subjects and of routes: give routes another one", p.Second.Name)
+	case p.Workload.GivesBack || p.Stream.Speed > 0:
+		return errors.New("requests of two quotas are not given back and not replayed by recorded time: give another workload, or no second quota")
+	case p.Archive != "" || p.Shard.Of > 1:
+		return errors.New("a run with two quotas is neither kept as a history nor shared by several processes: leave that, or the second quota, out")
+	}
+	p.routes = make([]quota.Subject, p.Routes)
+	for i := range p.routes {
+		p.routes[i] = quota.Subject(fmt.Sprintf("route-%d", i))
+	}
+	return nil
+}
+
+// route is the number of the second quota's holder in request i.
+func (p *Plan) route(i int64) uint32 {
+	return uint32(seed.Below(seed.At(seed.Stream(p.Seed, seed.Holders), uint64(i)), uint64(len(p.routes))))
+}
+
+// ChargeSecond has request i charged to the second quota as well, if the plan has one.
+func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
+	if p != nil && p.Second != nil {
+		req.Second.Subject, req.Second.Policy = p.routes[p.route(i)], p.Second
+	}
+}
+
+// RecordSecond records what request i was told about its second quota, if it was asked about
+// it. e is the event of the first one.
+func (p *Plan) RecordSecond(h *oracle.History, worker int, e oracle.Event, i int64) {
+	switch {
+	case p == nil || p.Second == nil || e.Outcome == oracle.Rejected || e.Outcome == oracle.RejectedDegraded:
+		return
+	case e.Outcome == oracle.Elsewhere:
+		e.Outcome = oracle.Rejected
+	}
+	e.Subject = secondFrom + p.route(i)
+	h.Append(worker, e)
+}
+
+// second judges the second quota by itself, and adds what it finds to the run: leak and false
+// rejects are those of both, the clauses are held against each, and a note tells them apart.
+func (j *judgement) second() error {
+	p := j.Plan.Second
+	if p == nil {
+		return nil
+	}
+	f := *j.Facts
+	f.Policy, f.Initial, f.LimitChanges = p, nil, nil
+	cfg := oracle.Config{Window: p.Window, Limit: p.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom}
+	v, err := f.History.Judge(cfg)
+	if err != nil {
+		return fmt.Errorf("judge the history of the second quota: %w", err)
+	}
+	run := results.Run{ElapsedNS: j.run.ElapsedNS}
+	o := judgement{Facts: &f, run: &run, cfg: cfg, verdict: &v}
+	own, err := o.ownClocks()
+	if err != nil {
+		return err
+	}
+	o.guarantee(own, nil)
+	correctness(&run, &v, p)
+	first, second := j.run.Leak, run.Leak
+	both := j.verdict.With(&v)
+	correctness(j.run, &both, j.Policy)
+	if n := float64(both.Crossings); n > 0 {
+		j.run.Leak.PctOfLimit = (first.PctOfLimit*float64(first.Trials) + second.PctOfLimit*float64(second.Trials)) / n
+	}
+	for _, c := range run.Guarantee {
+		c.Formula += " of a route"
+		j.run.Guarantee = append(j.run.Guarantee, c)
+	}
+	of := func(v *oracle.Verdict, p *quota.Policy) string {
+		return fmt.Sprintf("of %s, the leak is %s, and false rejects are %d", p.Name, format.Units(v.LeakUnits, p.Unit), v.FalseRejects)
+	}
+	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; of the routes, "+of(&v, p))
+	return nil
+}

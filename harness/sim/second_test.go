@@ -1,0 +1,128 @@
+package sim_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// routed is a simulation of requests of one user and one route, one after the other: the user may have 100 an hour, and
+// the route 30.
+func routed(t *testing.T, list string, requests int64) sim.Config {
+	t.Helper()
+	cfg := config(t, list, "100 requests per fixed 1h", "steady")
+	second, err := quota.LookupPolicy("30 requests per fixed 2h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Second, cfg.Routes, cfg.Workers, cfg.Requests = &second, 1, 1, requests
+	cfg.Stream.Set("subjects", 1)
+	cfg.Stream.Set("over-quota", 0)
+	return cfg
+}
+
+// One after the other, the user pays for what the route rejects; together, for nothing.
+func TestTwoQuotas(t *testing.T) {
+	testenv.Sequential(t)
+	cfg := routed(t, "fixed-window,fixed-window:both=together", 90)
+	for i, want := range []int64{60, 0} {
+		r := run(t, cfg).Runs[i]
+		valid(t, &r)
+		if r.Admitted != 30 || r.Rejected != 60 || r.Leak.Units != 0 || r.FalseRejects.Possible != 0 || r.Drift.Units != want {
+			t.Errorf("%s: %d admitted, %d rejected, leak %d, %d false rejects, charged for nothing %d, want 30, 60, 0, 0 and %d",
+				r.Params.Label, r.Admitted, r.Rejected, r.Leak.Units, r.FalseRejects.Possible, r.Drift.Units, want)
+		}
+		for _, c := range r.Guarantee {
+			if c.Verdict == results.Broken {
+				t.Errorf("%s: %s is broken", r.Params.Label, c.Formula)
+			}
+		}
+	}
+}
+
+// Units that were charged for nothing are missing later: the user is rejected though 70 of 100 units are free.
+func TestChargedForNothingIsRejectedLater(t *testing.T) {
+	testenv.Sequential(t)
+	cfg := routed(t, "fixed-window,fixed-window:both=together", 190)
+	for i, want := range []int64{90, 0} {
+		r := run(t, cfg).Runs[i]
+		valid(t, &r)
+		if r.Admitted != 30 || r.FalseRejects.Count != want || r.Leak.Units != 0 {
+			t.Errorf("%s: %d admitted, %d false rejects, leak %d, want 30, %d and 0", r.Params.Label, r.Admitted, r.FalseRejects.Count, r.Leak.Units, want)
+		}
+	}
+}
+
+// userOnly forgets the route.
+type userOnly struct{ strategies.Strategy }
+
+func (s userOnly) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	req.Second.Policy = nil
+	return s.Strategy.Take(ctx, req)
+}
+
+// The leak of a route's limit is found, and told apart.
+func TestLeakOfTheSecondQuota(t *testing.T) {
+	testenv.Sequential(t)
+	cfg := routed(t, "fixed-window", 90)
+	m := *cfg.Strategies[0].Meta
+	open := m.Open
+	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		s, err := open(ctx, env)
+		return userOnly{s}, err
+	}
+	cfg.Strategies[0].Meta = &m
+	r := run(t, cfg).Runs[0]
+	valid(t, &r)
+	if r.Admitted != 90 || r.Leak.Units != 60 || r.Leak.WorstUnits != 60 || r.Leak.PctOfLimit != 200 {
+		t.Errorf("%d admitted, leak %+v, want 90 and 60 of one route", r.Admitted, r.Leak)
+	}
+	broken := ""
+	for _, c := range r.Guarantee {
+		if c.Verdict == results.Broken {
+			broken += c.Formula + ";"
+		}
+	}
+	if broken != "L of a route;L + instances x L of a route;" {
+		t.Errorf("broken: %q", broken)
+	}
+	for _, reason := range r.Audit.Reasons {
+		if reason.Code == "second-quota" {
+			if !strings.Contains(reason.Detail, "of the routes, of 30-requests-per-fixed-2h, the leak is 60 requests, and false rejects are 0") {
+				t.Error(reason.Detail)
+			}
+			return
+		}
+	}
+	t.Error("no note tells the quotas apart")
+}
+
+// A strategy that knows one quota takes no part, and what cannot be judged is refused.
+func TestSecondQuotaIsRefused(t *testing.T) {
+	cfg := routed(t, "memory-deque,fixed-window", 9)
+	if err := cfg.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	_, skipped := cfg.Split()
+	if why := skipped["memory-deque"]; len(skipped) != 1 || !strings.Contains(why, "these requests have two") {
+		t.Error(skipped)
+	}
+	for what, change := range map[string]func(*sim.Config){
+		"routes":     func(c *sim.Config) { c.Routes = 0 },
+		"the policy": func(c *sim.Config) { c.Second = &c.Policy },
+		"kept as":    func(c *sim.Config) { c.Archive = t.TempDir() },
+		"given back": func(c *sim.Config) { c.Workload = config(t, "fixed-window", "agent-api", "uploads").Workload },
+	} {
+		c := routed(t, "fixed-window", 9)
+		change(&c)
+		if err := c.Complete(); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
