@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -244,7 +245,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}
 	if p.Second != nil {
-		params.Second = fmt.Sprintf("%d routes: %s", p.Routes, p.Second.String())
+		params.Second = format.Number(p.Routes, "route") + ": " + p.Second.String()
 	}
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -26,7 +27,7 @@ func (o oneAfterTheOther) Take(ctx context.Context, r quota.Request) (quota.Deci
 func TestPlantedSecondQuota(t *testing.T) {
 	p := &planted{leak: 7}
 	r := measureOne(t, p, "steady", func(c *Config) {
-		c.Policy.Limit, c.Requests, c.Routes = 100_000, 1_000, 1
+		c.Policy.Limit, c.Requests, c.Routes, c.Load = 100_000, 1_000, 1, harness.Closed()
 		c.Second = &quota.Policy{Name: "route", Limit: 300, Unit: "links", Window: c.Policy.Window}
 		c.Stream.Set("subjects", 1)
 		c.Stream.Set("over-quota", 0)
@@ -38,7 +39,7 @@ func TestPlantedSecondQuota(t *testing.T) {
 	if r.Admitted != 307 || r.Rejected != 693 || r.Leak.Units != 7 || r.Leak.Trials != 1 || r.FalseRejects.Possible != 0 || r.Drift.Units != 693 {
 		t.Errorf("admitted %d, rejected %d, leak %+v, false rejects %+v, drift %+v", r.Admitted, r.Rejected, r.Leak, r.FalseRejects, r.Drift)
 	}
-	if r.Params.Second != "1 routes: 300 links per calendar month" {
+	if r.Params.Second != "1 route: 300 links per calendar month" {
 		t.Error(r.Params.Second)
 	}
 }
