@@ -26,9 +26,11 @@ func (p *Plan) completeSecond() error {
 	case p.Second.Name == p.Policy.Name:
 		return fmt.Errorf("%s is the policy of subjects and of routes: give routes another one", p.Second.Name)
 	case p.Workload.GivesBack || p.Stream.Speed > 0:
-		return errors.New("requests of two quotas are not given back and not replayed by recorded time: give another workload, or no second quota")
+		return errors.New("requests of two quotas are not given back and not replayed by recorded time: " +
+			"give another workload, or no second quota")
 	case p.Archive != "" || p.Shard.Of > 1:
-		return errors.New("a run with two quotas is neither kept as a history nor shared by several processes: leave that, or the second quota, out")
+		return errors.New("a run with two quotas is neither kept as a history nor shared by several processes: " +
+			"leave that, or the second quota, out")
 	}
 	p.routes = make([]quota.Subject, p.Routes)
 	for i := range p.routes {

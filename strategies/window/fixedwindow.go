@@ -37,7 +37,7 @@ var fixedMeta = strategies.Meta{
 		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
 	}, {
 		Name: "both", Default: "after", Values: []string{"after", together},
-		Doc: "two quotas: after each other, as in the record, or both or neither",
+		Doc: "two quotas: in turn, as recorded, or both or neither",
 	}},
 	TwoQuotas: true,
 	Record: []quota.Clause{
