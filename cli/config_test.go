@@ -61,6 +61,7 @@ var roundTrips = [][]string{
 	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--max-bound", "12.5%", "--against", "./other", "--format", "markdown"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
+	{"--route-policy", "60 calls per fixed 1m", "--routes", "3"},
 	{"--nginx", "process", "--haproxy", "process", "--service", "http://h:8080/check?user={subject}#: x"},
 	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},
 }
