@@ -220,7 +220,9 @@ func (m *machine) fill(name string, list **lua.LTable, s []string) {
 		(*list).RawSetInt(i, lua.LNil)
 	}
 	for i, x := range s {
-		(*list).RawSetInt(i+1, lua.LString(x))
+		if (*list).RawGetInt(i+1) != lua.LValue(lua.LString(x)) { // most calls are about one key
+			(*list).RawSetInt(i+1, lua.LString(x))
+		}
 	}
 }
 

@@ -77,25 +77,23 @@ func (t *Table) flush() {
 const flushed = "flushed"
 
 // load compiles a script once.
-func (t *Table) load(source string) (*script, string, error) {
-	sha := SHA1(source)
-	if s := t.scripts[sha]; s != nil {
-		if !t.loaded(s) {
-			t.enter(s, sha)
+func (t *Table) load(source string) (*script, error) {
+	s := t.sources[source]
+	if s == nil {
+		proto, err := compile(source)
+		if err != nil {
+			return nil, err
 		}
-		return s, sha, nil
+		if t.machine == nil {
+			t.machine = newMachine(t.fromScript, func(library string) { t.lacks(libraryPrefix + t.machine.missing(library)) })
+		}
+		s = &script{machine: t.machine.lua.NewFunctionFromProto(proto), sha: SHA1(source)}
+		t.sources[source], t.scripts[s.sha] = s, s
 	}
-	proto, err := compile(source)
-	if err != nil {
-		return nil, sha, err
+	if !t.loaded(s) {
+		t.enter(s)
 	}
-	if t.machine == nil {
-		t.machine = newMachine(t.fromScript, func(library string) { t.lacks(libraryPrefix + t.machine.missing(library)) })
-	}
-	s := &script{machine: t.machine.lua.NewFunctionFromProto(proto), sha: sha}
-	t.scripts[sha] = s
-	t.enter(s, sha)
-	return s, sha, nil
+	return s, nil
 }
 
 // compile compiles a script for a [machine].
@@ -114,13 +112,13 @@ func compile(source string) (*lua.FunctionProto, error) {
 }
 
 // enter marks a script as loaded.
-func (t *Table) enter(s *script, sha string) {
+func (t *Table) enter(s *script) {
 	if t.trace != nil {
 		t.trace.Loaded = true
 	}
 	s.loadedIn = t.runs
 	if t.kept {
-		t.fresh = append(t.fresh, sha)
+		t.fresh = append(t.fresh, s.sha)
 	}
 }
 
@@ -135,11 +133,11 @@ func scriptCommand(t *Table, args []string) Reply {
 		if len(args) != 3 {
 			return wrongArity("script|load")
 		}
-		_, sha, err := t.load(args[2])
+		s, err := t.load(args[2])
 		if err != nil {
 			return compileError(err)
 		}
-		return bulk(sha)
+		return bulk(s.sha)
 	case "exists":
 		if len(args) < 3 {
 			return wrongArity("script|exists")
@@ -161,7 +159,7 @@ func eval(t *Table, args []string) Reply {
 	if bad != nil {
 		return *bad
 	}
-	s, _, err := t.load(args[1])
+	s, err := t.load(args[1])
 	if err != nil {
 		return compileError(err)
 	}

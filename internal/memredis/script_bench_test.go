@@ -7,14 +7,14 @@ import "testing"
 func BenchmarkScript(b *testing.B) {
 	t := New()
 	defer t.Close()
-	_, sha, err := t.load(`
+	s, err := t.load(`
 local used = tonumber(redis.call('GET', KEYS[1]) or 0)
 if used + tonumber(ARGV[1]) > tonumber(ARGV[2]) then return {0, used} end
 return {1, redis.call('INCRBY', KEYS[1], ARGV[1])}`)
 	if err != nil {
 		b.Fatal(err)
 	}
-	args := []string{"evalsha", sha, "1", "n", "1", "1099511627776"}
+	args := []string{"evalsha", s.sha, "1", "n", "1", "1099511627776"}
 	b.ReportAllocs()
 	for b.Loop() {
 		if r := t.Do(args); r.Kind != Array {

@@ -18,6 +18,7 @@ type Table struct {
 
 	machine *machine           // nil before the first script
 	scripts map[string]*script // compiled, by digest
+	sources map[string]*script // the same by their text, since a digest takes as long as a short script
 	// kept is set once Reset unloads scripts, runs counts those Resets, and fresh are
 	// what was loaded since the last of them.
 	kept    bool
@@ -46,7 +47,7 @@ var _ Redis = (*Table)(nil)
 
 // New makes an empty table whose clock stands at 1970.
 func New() *Table {
-	return &Table{keys: map[string]*entry{}, scripts: map[string]*script{}, runs: 1}
+	return &Table{keys: map[string]*entry{}, scripts: map[string]*script{}, sources: map[string]*script{}, runs: 1}
 }
 
 // Close releases the Lua state.
