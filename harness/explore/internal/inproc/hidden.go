@@ -44,22 +44,20 @@ func function(m *memory, p unsafe.Pointer) {
 		return
 	}
 	code := *(*uintptr)(p)
-	if m.d.Num(uint64(code)); hasVariables(code) {
+	has, known := m.variables[code]
+	if !known {
+		has = hasVariables(code)
+		m.variables[code] = has
+	}
+	if m.d.Num(uint64(code)); has {
 		m.hides(p)
 	}
 }
 
-// variables says of the code of functions whether it may have some.
-var variables sync.Map
-
+// hasVariables says of the code of a function whether it may have some.
 func hasVariables(code uintptr) bool {
-	has, ok := variables.Load(code)
-	if !ok {
-		f := runtime.FuncForPC(code)
-		has = f == nil || mayCapture(f.Name()) && !stacks.Catalogued(f)
-		variables.Store(code, has)
-	}
-	return has.(bool)
+	f := runtime.FuncForPC(code)
+	return f == nil || mayCapture(f.Name()) && !stacks.Catalogued(f)
 }
 
 // mayCapture tells by the name of a function. Methods of what the surroundings gave keep nothing of a strategy's.

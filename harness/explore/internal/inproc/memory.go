@@ -47,6 +47,8 @@ type memory struct {
 	caller bool
 	root   unsafe.Pointer   // the instance, if it is a pointer
 	hidden []unsafe.Pointer // what the hash has come to
+	// variables are what was found out about functions, by their code.
+	variables map[uintptr]bool
 }
 
 var (
@@ -67,7 +69,7 @@ var givenPackage = reflect.TypeFor[sched.Scheduler]().PkgPath()
 // hash implements [hasher]. A memory serves any number of instances, one after the other.
 func (m *memory) hash(d *engine.Digest, s strategies.Strategy, of view) (hidden []unsafe.Pointer) {
 	if m.plans == nil {
-		m.plans = map[reflect.Type]*plan{}
+		m.plans, m.variables = map[reflect.Type]*plan{}, map[uintptr]bool{}
 	}
 	m.seen.forget(0)
 	m.hidden = m.hidden[:0]
