@@ -10,10 +10,11 @@ import (
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
 	s := &w.snapshot
-	*s = engine.Snapshot{Now: w.s.Now(), Actors: s.Actors[:0], Forgot: s.Forgot[:0], SyncPeriod: w.synced}
+	s.Now, s.Forgot, s.SyncPeriod, s.PeriodicJobs = w.s.Now(), s.Forgot[:0], w.synced, false
 	s.Wakes, _ = w.s.NextDeadline()
-	for _, m := range w.actors {
-		s.Actors = append(s.Actors, w.actor(m))
+	s.Actors = slices.Grow(s.Actors[:0], len(w.actors))[:len(w.actors)]
+	for i, m := range w.actors {
+		w.actor(m, &s.Actors[i])
 		s.PeriodicJobs = s.PeriodicJobs || m.client == nil && m.Job().Every() > 0
 	}
 	for _, in := range w.instances {
@@ -24,13 +25,14 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 	return s
 }
 
-func (w *Engine) actor(m *member) engine.Actor {
-	a := engine.Actor{ID: m.ID, Instance: m.in.index, Members: m.in.members, Lives: m.in.lives, Text: m.Actor}
+// actor fills in what a snapshot says of an actor.
+func (w *Engine) actor(m *member, a *engine.Actor) {
+	*a = engine.Actor{ID: m.ID, Instance: m.in.index, Members: m.in.members, Lives: m.in.lives, Text: m.Actor}
 	if m.client != nil {
 		a.Client = &m.client.Client
 	}
 	if m.Done() {
-		return a
+		return
 	}
 	kind := m.Kind()
 	a.Ready = m.Ready()
@@ -50,7 +52,6 @@ func (w *Engine) actor(m *member) engine.Actor {
 	default:
 		a.At, a.Fails = engine.Asking, m.Op().Store()
 	}
-	return a
 }
 
 // Crashable implements [engine.Engine]. The end of an instance is more than that of one call

@@ -52,6 +52,7 @@ type Engine struct {
 	sampled bool
 
 	s          *sched.Scheduler
+	clock      quota.Clock // of s, ahead of nobody
 	workers    sched.Workers
 	memory     hasher
 	scratch    engine.Digest           // that it folds an instance into
@@ -169,6 +170,7 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	w.Connect(w)
 	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
 	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers, Beat: setup.Beat})
+	w.clock = w.s.Clock(0)
 	for i := range setup.Instances {
 		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: seed.NewSource(w.setup.Seed, seed.Instance, 0, uint64(i))}
 		in.begin = in.source.State()
@@ -267,7 +269,7 @@ func (w *Engine) open(in *instance) error {
 		}
 	}
 	env := strategies.Env{
-		Clock: in.clock, TrueClock: w.s.Clock(0), Rand: in.rand,
+		Clock: in.clock, TrueClock: w.clock, Rand: in.rand,
 		Clients: w.named, Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
 		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.wake,
 	}
@@ -351,7 +353,7 @@ func (w *Engine) sharesMemory() bool {
 // perform is a client's body.
 func (w *Engine) perform(ctx context.Context, c *client) {
 	c.Perform(ctx, func() bool {
-		pause := w.s.Clock(0).NewEvent()
+		pause := w.clock.NewEvent()
 		pause.Set()
 		return pause.Wait(ctx) == nil
 	})

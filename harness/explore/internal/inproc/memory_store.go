@@ -23,6 +23,7 @@ type memoryStore struct {
 	buf     []memredis.Key
 	listed  []storedKey
 	names   []string
+	dialed  atomic.Bool // since the pool was looked at
 	// inside is set while the client carries out what came by its hooks.
 	inside atomic.Bool
 }
@@ -40,6 +41,7 @@ func (t *memoryStore) watch(w *Engine) {
 
 func (t *memoryStore) watched(w *Engine) *redis.Client {
 	rdb := memredis.Watched(t.redis, mostConnections, func(first bool) error {
+		t.dialed.Store(true)
 		if !t.inside.Load() || first && !w.known && w.s.OnOwn() {
 			return w.Witness.Past()
 		}
@@ -58,7 +60,7 @@ func (t *memoryStore) prefix() string { return "" }
 const mostConnections = 512
 
 func (t *memoryStore) reset(s *sched.Scheduler) error {
-	if t.rdb.PoolStats().TotalConns > mostConnections/2 {
+	if t.dialed.Swap(false) && t.rdb.PoolStats().TotalConns > mostConnections/2 {
 		_ = t.rdb.Close() // nobody waits for what it has to say
 		t.rdb = t.connect()
 	}
