@@ -59,8 +59,28 @@ func FoldReply(d *Digest, cmd redis.Cmder, err error) {
 		d.Text(c.Val())
 	case *redis.BoolCmd:
 		d.Bool(c.Val())
+	case *redis.Cmd:
+		d.any(c.Args())
+		d.any(c.Val())
 	default:
 		d.Text(cmd.String())
+	}
+}
+
+// any folds an argument or a reply of any kind in.
+func (d *Digest) any(v any) {
+	switch v := v.(type) {
+	case string:
+		d.Text(v)
+	case int64:
+		d.Text(strconv.FormatInt(v, 10))
+	case []any:
+		d.Num(uint64(len(v)))
+		for _, x := range v {
+			d.any(x)
+		}
+	default:
+		d.Text(fmt.Sprint(v))
 	}
 }
 
