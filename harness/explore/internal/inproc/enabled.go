@@ -10,7 +10,8 @@ import (
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
 	s := &w.snapshot
-	s.Now, s.Forgot, s.SyncPeriod, s.PeriodicJobs = w.s.Now(), s.Forgot[:0], w.synced, false
+	s.Now, s.Forgot = w.s.Now(), s.Forgot[:0]
+	s.SyncPeriod, s.PeriodicJobs = w.synced, false
 	s.Wakes, _ = w.s.NextDeadline()
 	s.Actors = slices.Grow(s.Actors[:0], len(w.actors))[:len(w.actors)]
 	for i, m := range w.actors {
