@@ -27,7 +27,7 @@ func routed(t *testing.T, list string, requests int64) sim.Config {
 	return cfg
 }
 
-// One after the other, the user pays for what the route rejects; together, for nothing.
+// One after the other, the user is charged for requests that the route rejects. Together, nobody is.
 func TestTwoQuotas(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := routed(t, "fixed-window,fixed-window:both=together", 90)
