@@ -217,3 +217,24 @@ func TestSections(t *testing.T) {
 		}
 	}
 }
+
+// TestRoutesNeedAPolicy: routes without a quota of their own are refused where they were given, and a printed
+// configuration has none.
+func TestRoutesNeedAPolicy(t *testing.T) {
+	newPlace(t, map[string]string{"routes.yaml": "strategy: honest\nroutes: 3\n"})
+	for _, command := range []string{"run", "sim"} {
+		for want, args := range map[string][]string{
+			"--routes: requests have no second quota":              {command, "honest", "--routes", "3"},
+			"routes.yaml:2: routes: requests have no second quota": {command, "--config", "routes.yaml"},
+		} {
+			o := call(t.Context(), args...)
+			requireUsageError(t, o)
+			if !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+				t.Errorf("%q: %s, want %s", args, o.stderr, want)
+			}
+		}
+		if o := call(t.Context(), command, "honest", "--print-config"); !strings.Contains(o.stdout, "\nroutes: null\n") {
+			t.Errorf("%s: %s", command, o.stdout)
+		}
+	}
+}

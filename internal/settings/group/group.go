@@ -49,7 +49,7 @@ func New(c Command) *Settings {
 	s.Strategies = []string{"core"}
 	s.Policy = "agent-api"
 	s.Instances = 2
-	s.Seed, s.Routes = 1, 10
+	s.Seed = 1
 	s.Workload, s.options = "hot-key", map[string]*string{}
 	s.Arrivals, s.Cores = "poisson", measure.Cores{Mode: measure.CoresAuto}
 	s.Clients = []string{string(strategies.PlainClient)}

@@ -31,6 +31,9 @@ type load struct {
 	Route    string // the policy
 }
 
+// defaultRoutes is how many routes have a second quota if nothing else is said.
+const defaultRoutes = 10
+
 // Load says how many requests are issued, and how.
 func (s *Settings) Load() []settings.Setting {
 	loops, workers, longest := []string{string(harness.Both), string(workloads.Closed), string(workloads.Open)}, measure.MaxWorkers,
@@ -75,7 +78,8 @@ func (s *Settings) Shared() []settings.Setting {
 	return []settings.Setting{
 		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies,
 			Doc: "charge each request to the quota of one of --routes as well, of this `policy`"},
-		{Name: "routes", Title: settings.Load, Value: settings.Whole(&s.Routes, 1, harness.MaxRoutes), Doc: "`routes` of --route-policy"},
+		{Name: "routes", Title: settings.Load, Value: settings.Whole(&s.Routes, 1, harness.MaxRoutes), Computed: true,
+			Doc: fmt.Sprintf("`routes` of --route-policy (default %d)", defaultRoutes)},
 		{Name: "shard", Title: settings.Load, Value: settings.Named(&s.Shard, "a part and how many there "+
 			"are, e.g. 2/4"), Computed: true,
 			Complete: settings.Words("1/2", "2/2"),

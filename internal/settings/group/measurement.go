@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,12 +37,15 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 			return p, s.Wrong("shard", err)
 		}
 	}
-	if s.Route != "" {
+	switch {
+	case s.Route != "":
 		second, err := LookupPolicy(s.Route)
 		if err != nil {
 			return p, s.Wrong("route-policy", err)
 		}
-		p.Second, p.Routes = &second, s.Routes
+		p.Second, p.Routes = &second, cmp.Or(s.Routes, defaultRoutes)
+	case s.Given("routes"):
+		return p, s.Wrong("routes", errors.New("requests have no second quota: give its policy by --route-policy as well"))
 	}
 	if p.Workload, err = workloads.Lookup(s.Workload); err != nil {
 		return p, s.Wrong("workload", err)
