@@ -14,10 +14,10 @@ import (
 
 // routed is a simulation of requests of one user and one route, one after the other: the user may have 100 an hour, and
 // the route 30.
-func routed(t *testing.T, list string, requests int64) sim.Config {
+func routed(t *testing.T, list, kind string, requests int64) sim.Config {
 	t.Helper()
-	cfg := config(t, list, "100 requests per fixed 1h", "steady")
-	second, err := quota.LookupPolicy("30 requests per fixed 2h")
+	cfg := config(t, list, "100 requests per "+kind+" 1h", "steady")
+	second, err := quota.LookupPolicy("30 requests per " + kind + " 2h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,11 +27,14 @@ func routed(t *testing.T, list string, requests int64) sim.Config {
 	return cfg
 }
 
+// inTurnAndTogether are the strategies that serve two quotas, each with both ways to charge them.
+const inTurnAndTogether = "fixed-window,fixed-window:both=together,sliding-log,sliding-log:both=together"
+
 // One after the other, the user is charged for requests that the route rejects. Together, nobody is.
 func TestTwoQuotas(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := routed(t, "fixed-window,fixed-window:both=together", 90)
-	for i, want := range []int64{60, 0} {
+	cfg := routed(t, inTurnAndTogether, "rolling", 90)
+	for i, want := range []int64{60, 0, 60, 0} {
 		r := run(t, cfg).Runs[i]
 		valid(t, &r)
 		if r.Admitted != 30 || r.Rejected != 60 || r.Leak.Units != 0 || r.FalseRejects.Possible != 0 || r.Drift.Units != want {
@@ -49,8 +52,8 @@ func TestTwoQuotas(t *testing.T) {
 // Units that were charged for nothing are missing later: the user is rejected though 70 of 100 units are free.
 func TestChargedForNothingIsRejectedLater(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := routed(t, "fixed-window,fixed-window:both=together", 190)
-	for i, want := range []int64{90, 0} {
+	cfg := routed(t, inTurnAndTogether, "rolling", 190)
+	for i, want := range []int64{90, 0, 90, 0} {
 		r := run(t, cfg).Runs[i]
 		valid(t, &r)
 		if r.Admitted != 30 || r.FalseRejects.Count != want || r.Leak.Units != 0 {
@@ -70,7 +73,7 @@ func (s userOnly) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 // The leak of a route's limit is found, and told apart.
 func TestLeakOfTheSecondQuota(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := routed(t, "fixed-window", 90)
+	cfg := routed(t, "fixed-window", "fixed", 90)
 	m := *cfg.Strategies[0].Meta
 	open := m.Open
 	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
@@ -105,7 +108,7 @@ func TestLeakOfTheSecondQuota(t *testing.T) {
 
 // A strategy that knows one quota takes no part, and what cannot be judged is refused.
 func TestSecondQuotaIsRefused(t *testing.T) {
-	cfg := routed(t, "memory-deque,fixed-window", 9)
+	cfg := routed(t, "memory-deque,fixed-window", "fixed", 9)
 	if err := cfg.Complete(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +122,7 @@ func TestSecondQuotaIsRefused(t *testing.T) {
 		"kept as":    func(c *sim.Config) { c.Archive = t.TempDir() },
 		"given back": func(c *sim.Config) { c.Workload = config(t, "fixed-window", "agent-api", "uploads").Workload },
 	} {
-		c := routed(t, "fixed-window", 9)
+		c := routed(t, "fixed-window", "fixed", 9)
 		change(&c)
 		if err := c.Complete(); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

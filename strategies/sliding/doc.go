@@ -65,14 +65,14 @@ func (b *base) key(s quota.Subject, p *quota.Policy) string {
 // Close implements [strategies.Strategy]. There is nothing to release.
 func (*base) Close(context.Context) error { return nil }
 
-// answer runs a script that answers three numbers: whether the request is admitted,
+// answer runs a script that answers three numbers: whether the request is admitted, or -1 if its second quota rejects it,
 // how many units remain, and for how many microseconds a rejected caller should wait.
 func (b *base) answer(ctx context.Context, s *redis.Script, keys []string, args ...any) (quota.Decision, error) {
 	res, err := family.Numbers(s.Run(ctx, b.redis, keys, args...), 3)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 	}
-	d := quota.Decision{Admitted: res[0] == 1, Tier: quota.TierRedis, Remaining: max(0, res[1])}
+	d := quota.Decision{Admitted: res[0] == 1, BySecond: res[0] == -1, Tier: quota.TierRedis, Remaining: max(0, res[1])}
 	if !d.Admitted {
 		d.RetryAfter = time.Duration(res[2]) * time.Microsecond
 	}

@@ -3,6 +3,7 @@ package sliding
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -41,6 +42,8 @@ var logMeta = strategies.Meta{
 		return family.CostsAtMost(mostEntries, p, fmt.Sprintf("; at most %d are logged", mostEntries))
 	},
 	GivesBack: true,
+	TwoQuotas: true,
+	Options:   []quota.Option{family.Both},
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		{Property: quota.PropertyLeak, Clock: byRedis,
@@ -51,13 +54,16 @@ var logMeta = strategies.Meta{
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		b, err := openBase(ctx, env, logScript, logUsedScript, logFillScript)
-		return &slidingLog{b}, err
+		return &slidingLog{b, family.Together(env.Options)}, err
 	},
 }
 
 // slidingLog keeps a log per subject. Entries carry the request's number, so that a
 // repeated command changes nothing, and neither does a repeated refund.
-type slidingLog struct{ base }
+type slidingLog struct {
+	base
+	together bool
+}
 
 var (
 	_ strategies.Refunder    = (*slidingLog)(nil)
@@ -70,13 +76,21 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if req.Units > mostEntries {
 		return quota.Decision{}, fmt.Errorf("a request of %d units: at most %d are logged", req.Units, mostEntries)
 	}
-	p := req.Policy
-	d, err := s.answer(ctx, logScript, []string{s.key(req.Subject, p)},
-		micros(p.Window.RealLength()), p.Limit, req.Units, req.ID, lifetime(p.Window.RealLength()))
+	d, err := family.Charge(req, s.together, func(reqs ...quota.Request) (quota.Decision, error) { return s.enter(ctx, reqs) })
 	if d.Admitted {
 		d.Reservation = quota.Reservation{Request: req}
 	}
 	return d, err
+}
+
+// enter charges a request to each of the quotas or to none.
+func (s *slidingLog) enter(ctx context.Context, reqs []quota.Request) (quota.Decision, error) {
+	keys, args := make([]string, len(reqs)), []any{reqs[0].Units, reqs[0].ID}
+	for i, r := range reqs {
+		length := r.Policy.Window.RealLength()
+		keys[i], args = s.key(r.Subject, r.Policy), append(args, micros(length), r.Policy.Limit, lifetime(length))
+	}
+	return s.answer(ctx, logScript, keys, args...)
 }
 
 // Refund implements [strategies.Refunder].
@@ -88,7 +102,10 @@ func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
 	for i := range entries {
 		entries[i] = strconv.FormatUint(r.Request.ID, 10) + ":" + strconv.Itoa(i+1)
 	}
-	err := s.redis.ZRem(ctx, s.key(r.Request.Subject, r.Request.Policy), entries...).Err()
+	var err error
+	for _, q := range family.Quotas(r.Request) {
+		err = errors.Join(err, s.redis.ZRem(ctx, s.key(q.Subject, q.Policy), entries...).Err())
+	}
 	return family.Wrapf(err, "refunding %d units", r.Request.Units)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // The first quota is charged for what the second rejects, unless both are charged together; each that rejects says so.
 func TestBoth(t *testing.T) {
-	for both, want := range map[string]int64{"after": 3, together: 1} {
+	for both, want := range map[string]int64{"after": 3, "together": 1} {
 		t.Run(both, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, env strategies.Env, _ *dial) {
 				env.Options["both"] = both

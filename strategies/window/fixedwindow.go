@@ -35,10 +35,7 @@ var fixedMeta = strategies.Meta{
 	Options: []quota.Option{{
 		Name: "multi", Type: "bool", Default: "true",
 		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
-	}, {
-		Name: "both", Default: "after", Values: []string{"after", together},
-		Doc: "two quotas: in turn, as recorded, or both or neither",
-	}},
+	}, family.Both},
 	TwoQuotas: true,
 	Record: []quota.Clause{
 		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
@@ -62,7 +59,7 @@ var fixedMeta = strategies.Meta{
 		if env.Options.Bool("multi") {
 			s.pipeline = strategies.Redis(env).TxPipeline
 		}
-		if s.together = env.Options["both"] == together; s.together {
+		if s.together = family.Together(env.Options); s.together {
 			return s, family.Load(ctx, s.redis, bothScript)
 		}
 		return s, nil
@@ -73,9 +70,6 @@ var fixedMeta = strategies.Meta{
 var bothSource string
 
 var bothScript = redis.NewScript(bothSource)
-
-// together charges a request to both of its quotas or to neither.
-const together = "together"
 
 var (
 	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
@@ -107,36 +101,22 @@ var (
 
 // Take implements [strategies.Strategy].
 func (s *fixedWindow) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	second := req
-	second.Subject, second.Policy = req.Second.Subject, req.Second.Policy
-	switch {
-	case second.Policy == nil:
-		return s.one(ctx, req)
-	case s.together:
-		return s.both(ctx, req, second)
-	}
-	d, err := s.one(ctx, req)
-	if err != nil || !d.Admitted {
-		return d, err
-	}
-	return afterwards(d, func() (quota.Decision, error) { return s.one(ctx, second) })
-}
-
-// afterwards asks the second quota about a request that the first one admitted.
-func afterwards(first quota.Decision, second func() (quota.Decision, error)) (quota.Decision, error) {
-	d, err := second()
-	d.Degraded, d.BySecond = d.Degraded || first.Degraded, err == nil && !d.Admitted
-	return d, err
+	return family.Charge(req, s.together, func(reqs ...quota.Request) (quota.Decision, error) {
+		if len(reqs) > 1 {
+			return s.both(ctx, reqs)
+		}
+		return s.one(ctx, reqs[0])
+	})
 }
 
 // both charges a request to both of its quotas, or to neither. Without Redis, the process asks
 // its deques one after the other.
-func (s *fixedWindow) both(ctx context.Context, req, second quota.Request) (quota.Decision, error) {
+func (s *fixedWindow) both(ctx context.Context, reqs []quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()
 	var keys []string
 	var ends []time.Time
-	args := []any{req.Units}
-	for _, r := range []quota.Request{req, second} {
+	args := []any{reqs[0].Units}
+	for _, r := range reqs {
 		span := numbered(r.Policy.Window).At(now)
 		keys, ends = append(keys, s.key(r.Subject, r.Policy, span.Index)), append(ends, span.End)
 		args = append(args, r.Policy.Limit, int64(timeToLive(r.Policy.Window)/time.Second))
@@ -147,14 +127,9 @@ func (s *fixedWindow) both(ctx context.Context, req, second quota.Request) (quot
 	case ctx.Err() != nil || strategies.IsCrossSlot(err):
 		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 	default:
-		d := s.fallback.take(req)
-		d.Degraded = true
-		if !d.Admitted {
-			return d, nil
-		}
-		return afterwards(d, func() (quota.Decision, error) { return s.fallback.take(second), nil })
+		return family.Charge(reqs[0], false, func(r ...quota.Request) (quota.Decision, error) { return s.alone(r[0]), nil })
 	}
-	d := quota.Decision{Tier: quota.TierRedis, Admitted: res[0] == 0, BySecond: res[0] == 2, Remaining: max(0, req.Policy.Limit-res[1])}
+	d := quota.Decision{Tier: quota.TierRedis, Admitted: res[0] == 0, BySecond: res[0] == 2, Remaining: max(0, reqs[0].Policy.Limit-res[1])}
 	if !d.Admitted {
 		d.RetryAfter = ends[res[0]-1].Sub(now)
 	}
@@ -174,15 +149,20 @@ func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decisio
 		if ctx.Err() != nil { // no caller waits for a decision any more
 			return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 		}
-		d := s.fallback.take(req)
-		d.Degraded = true
-		return d, nil
+		return s.alone(req), nil
 	}
 	d := quota.Decision{Tier: quota.TierRedis, Admitted: count.Val() <= p.Limit, Remaining: max(0, p.Limit-count.Val())}
 	if !d.Admitted {
 		d.RetryAfter = span.End.Sub(now)
 	}
 	return d, nil
+}
+
+// alone is the decision of the process by itself.
+func (s *fixedWindow) alone(req quota.Request) quota.Decision {
+	d := s.fallback.take(req)
+	d.Degraded = true
+	return d
 }
 
 // increment uses the record's INCR wherever it says the same as INCRBY.
