@@ -65,7 +65,7 @@ func TestParamsOfClauses(t *testing.T) {
 	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(p quota.Params) int64 { got = p; return 0 }}}
 	judged(t, f)
 	want := quota.Params{
-		Limit: 10, MaxCost: 3, InFlight: 3, Offered: 9, Instances: 2, SyncPeriod: 5 * time.Second, Policy: f.Policy, Options: quota.Options{"a": "b"},
+		Limit: 10, MaxCost: 3, InFlight: 3, Offered: 9, Instances: 2, SyncPeriod: 5 * time.Second, Unsynced: 8, Policy: f.Policy, Options: quota.Options{"a": "b"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -19,11 +19,15 @@ type Job struct {
 
 	clock quota.Clock
 
-	mu      sync.Mutex
-	last    time.Time // end of the last successful round, or the beginning
-	longest time.Duration
-	failed  int64
-	err     error
+	mu sync.Mutex
+	// since is the moment from which on work may be left: the start of the last successful
+	// round, or of the first that failed before it, as what that had on its way was all that
+	// the next one took; at first the beginning. missed is the start of the first round that
+	// has failed since.
+	since, missed time.Time
+	longest       time.Duration
+	failed        int64
+	err           error
 }
 
 // ownJobs are the jobs that an instance runs: singletons belong to the first.
@@ -56,36 +60,48 @@ func jobsOf(in strategies.Strategy, instance int, clock quota.Clock) []*Job {
 func (j *Job) Begin() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.last, j.longest = j.clock.Now(), 0
+	j.since, j.missed, j.longest = j.clock.Now(), time.Time{}, 0
 }
 
 func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)) (changed bool, err error) {
+	began := j.clock.Now()
 	changed, err = guard.Ask(ctx, 0, "the job "+j.Name, run)
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if !j.missed.IsZero() {
+		began = j.missed
+	}
 	if err != nil {
 		j.failed++
+		j.missed = began
 		if j.err == nil {
 			j.err = err
 		}
 		return changed, err
 	}
-	if now := j.clock.Now(); j.Every > 0 && !j.last.IsZero() {
-		j.longest = max(j.longest, now.Sub(j.last))
-		j.last = now
+	if j.Every > 0 && !j.since.IsZero() {
+		j.longest = max(j.longest, j.clock.Now().Sub(j.since))
+		j.since, j.missed = began, time.Time{}
 	}
 	return changed, nil
 }
 
-// AchievedPeriod is the longest time between two successful rounds of any
-// periodic job, or from the beginning to its first; 0 if none succeeded.
+// AchievedPeriod is the longest time from the start of a successful round of any periodic
+// job, or from the beginning, to the end of the next one, or until now; 0 if none succeeded.
 func (s *Session) AchievedPeriod() (d time.Duration) {
+	var open time.Duration
 	for _, j := range s.Jobs {
 		j.mu.Lock()
 		d = max(d, j.longest)
+		if j.Every > 0 && !j.since.IsZero() {
+			open = max(open, j.clock.Now().Sub(j.since))
+		}
 		j.mu.Unlock()
 	}
-	return d
+	if d == 0 {
+		return 0
+	}
+	return max(d, open)
 }
 
 // FailedRounds is how many rounds of jobs ended in an error, and the first one.

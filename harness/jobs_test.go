@@ -26,12 +26,16 @@ type worked struct {
 
 func (w *worked) Jobs() []strategies.Job { return w.jobs }
 
-// TestAchievedPeriod is the longest time to or between successful rounds. A round
-// that fails does not count as one, and neither do jobs without a period.
+// TestAchievedPeriod is the longest time from the start of a successful round to the end of the next one, or until now.
+// A round that fails does not count as one, and neither do jobs without a period.
 func TestAchievedPeriod(t *testing.T) {
 	clock := &handClock{now: time.Unix(1000, 0)}
 	var fails error
-	run := func(context.Context) (bool, error) { return true, fails }
+	var takes time.Duration
+	run := func(context.Context) (bool, error) {
+		clock.now = clock.now.Add(takes)
+		return true, fails
+	}
 	w := &worked{jobs: []strategies.Job{{Name: "sync", Every: time.Second, Run: run}, {Name: "queue", Run: run}}}
 	s := &Session{Jobs: jobsOf(w, 0, clock)}
 	for _, j := range s.Jobs {
@@ -57,7 +61,17 @@ func TestAchievedPeriod(t *testing.T) {
 	round(0, 2*time.Second, nil, 10*time.Second)
 	round(0, 6*time.Second, planted, 10*time.Second)
 	round(0, 6*time.Second, nil, 12*time.Second)
-	if n, first := s.FailedRounds(); n != 2 || !errors.Is(first, planted) {
+	takes = time.Second
+	round(0, 5*time.Second, nil, 12*time.Second)
+	round(0, 12*time.Second, nil, 14*time.Second) // from the start of the one before to its end
+	round(0, time.Second, planted, 14*time.Second)
+	round(0, 4*time.Second, nil, 14*time.Second)
+	round(0, 10*time.Second, nil, 17*time.Second) // what came after the start of the failed one was not in the one after it
+	clock.now = clock.now.Add(17 * time.Second)
+	if got := s.AchievedPeriod(); got != 18*time.Second {
+		t.Errorf("18 s after the start of the last round: achieved %v", got)
+	}
+	if n, first := s.FailedRounds(); n != 3 || !errors.Is(first, planted) {
 		t.Errorf("%d failed rounds, the first %v", n, first)
 	}
 }

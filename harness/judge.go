@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -114,7 +115,7 @@ type visitor func(events []oracle.Event)
 // judge is what [Judge] does. It asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
 	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch,
-		Changes: f.LimitChanges, Brief: f.Cells == nil}
+		Changes: f.LimitChanges, Brief: f.Cells == nil, Span: 2 * f.SyncPeriod}
 	if f.Plan.Second != nil {
 		cfg.Below = secondFrom
 	}
@@ -285,6 +286,7 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 		for events, err := range j.History.Subjects() {
 			out = append(out[:0], events...)
 			promise.ByOwnClocks(out, j.Skews)
+			slices.SortStableFunc(out, func(a, b oracle.Event) int { return cmp.Compare(a.Call, b.Call) })
 			if !yield(out, err) {
 				return
 			}

@@ -158,6 +158,16 @@ func TestOwnClocks(t *testing.T) {
 	}
 }
 
+// TestOwnClocksAreInOrder: by the clock of instance 0 its requests came before those of instance 1, in another window.
+func TestOwnClocksAreInOrder(t *testing.T) {
+	f := planted(t, second, takes(0, 1100*ms, 5, oracle.Admitted), by(1, takes(0, 1100*ms+15, 10, oracle.Admitted)), takes(0, 1100*ms+200, 5, oracle.Admitted))
+	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultClock)}
+	f.Instances, f.Skews = 2, []time.Duration{-time.Second}
+	if r, v := judged(t, f); v.LeakUnits != 10 || len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 {
+		t.Errorf("leak %d, guarantee %+v, want 10 units by the true clock and none by their own", v.LeakUnits, r.Guarantee)
+	}
+}
+
 // TestOwnClocksOfReplies: the moments of replies and of takes that are given back
 // are moved like those of calls.
 func TestOwnClocksOfReplies(t *testing.T) {

@@ -73,7 +73,7 @@ func (j *judgement) second() error {
 	}
 	f := *j.Facts
 	f.Policy, f.Initial, f.LimitChanges = p, nil, nil
-	cfg := oracle.Config{Window: p.Window, Limit: p.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom}
+	cfg := oracle.Config{Window: p.Window, Limit: p.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom, Span: j.cfg.Span}
 	v, err := f.History.Judge(cfg)
 	if err != nil {
 		return fmt.Errorf("judge the history of the second quota: %w", err)

@@ -120,6 +120,9 @@ func (j *judge) subject(events []Event) {
 		return
 	}
 	j.inFlight()
+	if j.cfg.Span > 0 {
+		j.inSpan()
+	}
 	if len(j.cfg.Changes) > 0 {
 		j.envelope()
 	}
@@ -183,6 +186,30 @@ func (j *judge) inFlight() {
 			done++
 		}
 		j.out.MaxInFlight = max(j.out.MaxInFlight, int64(begun-done))
+	}
+}
+
+// inSpan finds the most units within a length of time.
+func (j *judge) inSpan() {
+	j.latest = j.latest[:0]
+	longest := int64(0)
+	for _, e := range j.takes {
+		longest = max(longest, e.Reply-e.Call)
+		if e.admitted() {
+			j.latest = append(j.latest, answer{e.Reply, e.Units})
+		}
+	}
+	slices.SortFunc(j.latest, func(a, b answer) int { return cmp.Compare(a.reply, b.reply) })
+	units, gone := int64(0), 0
+	for _, e := range j.takes {
+		if !e.admitted() {
+			continue
+		}
+		units += e.Units
+		for ; j.latest[gone].reply < e.Call-int64(j.cfg.Span)-longest; gone++ {
+			units -= j.latest[gone].units
+		}
+		j.out.MaxSpan = max(j.out.MaxSpan, units)
 	}
 }
 

@@ -30,6 +30,8 @@ type Config struct {
 	// From and Below bound the numbers of the subjects that are judged; others are left
 	// out, such as those of another policy. A Below of 0 is no bound.
 	From, Below uint32
+	// Span is the length of time of the verdict's MaxSpan; 0 leaves that out.
+	Span time.Duration
 }
 
 // about reports whether the subject of these events is judged.
@@ -111,6 +113,9 @@ type Verdict struct {
 	// of the largest request, MaxOffered the most units asked of one subject in
 	// one window.
 	MaxInFlight, MaxCost, MaxOffered int64
+	// MaxSpan is the most units that one subject's requests were admitted that overlap any
+	// length of time of [Config].Span and its longest request.
+	MaxSpan int64
 
 	// Touched says which windows requests touched.
 	Touched touched

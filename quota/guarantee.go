@@ -48,8 +48,13 @@ type Params struct {
 	Instances int64
 	// Offered is the largest number of units asked of one subject in one window.
 	Offered int64
-	// SyncPeriod is the longest time between two successful rounds of a job.
+	// SyncPeriod is the longest time from the start of a successful round of a job to the end
+	// of the next one.
 	SyncPeriod time.Duration
+	// Unsynced is the most units that one subject was admitted within two SyncPeriods and the
+	// longest of its requests: instances that tell a store what they admitted, and hear what
+	// others did, in each round know of all others. 0 is not known.
+	Unsynced int64
 	// Skew is the largest difference between two instances' clocks.
 	Skew time.Duration
 	// Pause is for how long calls or rounds of jobs were held up at most, as a process is that

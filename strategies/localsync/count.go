@@ -30,6 +30,8 @@ type count struct {
 	begun bool
 	// blind is set while Redis has never said the base.
 	blind bool
+	// over is set if the window is over by Redis' clock: others hear nothing more of it, so nothing more is admitted.
+	over bool
 	// asked is set by requests, until the next round of the job.
 	asked bool
 	// waits is how many callers ask Redis for the base.
@@ -63,8 +65,8 @@ func (s *localSync) decide(a account, req *quota.Request, label string, ends, no
 		return quota.Decision{}, c
 	}
 	c.asked = true
-	d := quota.Decision{Tier: quota.TierProcess, Degraded: c.blind}
-	if c.used()+req.Units <= req.Policy.Limit {
+	d := quota.Decision{Tier: quota.TierProcess, Degraded: c.blind || c.over}
+	if !c.over && c.used()+req.Units <= req.Policy.Limit {
 		c.since += req.Units
 		d.Admitted = true
 		s.most.Most(c.sent + c.since)
@@ -133,7 +135,7 @@ func (m *memory) land(p push, used int64, late bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.c.sent = 0
-	if !late {
+	if p.c.over = p.c.over || late; !late {
 		p.c.base, p.c.blind = used, false
 	}
 }

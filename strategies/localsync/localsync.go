@@ -74,7 +74,7 @@ var meta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
-			Formula: "L x instances; cold=zero: + L; kong: any; period=0s: L",
+			Formula: "L x instances, and L + what 2 periods admit; cold=zero: L + L x instances; kong: any; period=0s: L",
 			Bound: func(p quota.Params) int64 {
 				others := p.Instances - 1
 				if p.Options["cold"] == coldZero {
@@ -97,8 +97,10 @@ var meta = strategies.Meta{
 	Open: open,
 }
 
-// bound is that of a leak if so many instances know nothing of each other. An instance that
-// forgets what it has admitted admits that again, any number of times.
+// bound is that of a leak if so many instances know nothing of each other. If all have asked Redis
+// before they decide, they know of all but what was admitted since the round before the last: a
+// push has what came until its round began, and its reply serves until that of the next round. An
+// instance that forgets what it has admitted admits that again, any number of times.
 func bound(p quota.Params, others int64, forgets bool) int64 {
 	switch period, err := time.ParseDuration(p.Options["period"]); {
 	case err == nil && period == 0:
@@ -106,7 +108,11 @@ func bound(p quota.Params, others int64, forgets bool) int64 {
 	case forgets || p.Options["flush"] == flushKong:
 		return p.Offered
 	}
-	return others * p.Limit
+	most := others * p.Limit
+	if others < p.Instances && p.Unsynced > 0 {
+		most = min(most, p.Unsynced)
+	}
+	return most
 }
 
 func init() { family.Register(notes, meta) }

@@ -1,6 +1,7 @@
 package localsync
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -8,30 +9,44 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // simulate has instances share one subject's limit of 1,090 in a window of a minute, at 50
 // requests per second that come at even distances.
 func simulate(t *testing.T, strategy string, instances int, outages ...harness.Outage) results.Run {
 	t.Helper()
+	r := simulated(t, strategy, func(c *sim.Config) { c.Instances, c.Outages = instances, outages })
+	kept(t, &r)
+	return r
+}
+
+// simulated is that with something changed.
+func simulated(t *testing.T, strategy string, change func(*sim.Config)) results.Run {
+	t.Helper()
 	plan, err := harness.NewPlan(strategy, "1090 requests per fixed 1m", "steady")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Seed, plan.Load, plan.Arrivals, plan.Duration, plan.Outages = 1, harness.OpenAt(50), "constant", 55*time.Second, outages
-	plan.Instances = instances
+	plan.Seed, plan.Load, plan.Arrivals, plan.Duration = 1, harness.OpenAt(50), "constant", 55*time.Second
 	plan.Stream.Set("subjects", 1)
-	report, err := sim.Run(t.Context(), sim.Config{Plan: plan})
+	c := sim.Config{Plan: plan}
+	change(&c)
+	report, err := sim.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Runs[0]
+	return report.Runs[0]
+}
+
+// kept requires that no clause is broken.
+func kept(t *testing.T, r *results.Run) {
+	t.Helper()
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Broken {
-			t.Errorf("%s on %d instances breaks %+v", strategy, instances, c)
+			t.Errorf("%s on %d instances breaks %+v", r.Params.Label, r.Params.Instances, c)
 		}
 	}
-	return r
 }
 
 // figure is a measure of the strategy's own.
@@ -95,5 +110,66 @@ func TestOutage(t *testing.T) {
 		if len(r.Drift.Tiers) != 2 {
 			t.Errorf("lost=%s: %+v", lost, r.Drift)
 		}
+	}
+}
+
+// TestBound: the leak is at most what the run admitted in two periods, which itself is near to that.
+func TestBound(t *testing.T) {
+	for _, period := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second} {
+		for _, instances := range []int64{2, 4, 16} {
+			r := simulate(t, fmt.Sprintf("local-sync:period=%v", period), int(instances))
+			// 50 requests a second, and as many as come within a round trip and at either end.
+			bound, most := r.Guarantee[0].Bound, min(int64(100*period.Seconds())+3, 1090*(instances-1))
+			t.Logf("period %v, %d instances: leak %d, bound %d", period, instances, r.Leak.Units, bound)
+			if bound > most || bound < most-3 || r.Leak.Units == 0 {
+				t.Errorf("period %v, %d instances: the leak is %d and its bound %d, want about %d", period, instances, r.Leak.Units, bound, most)
+			}
+		}
+	}
+}
+
+// forgetful tells Redis of every second period alone.
+type forgetful struct {
+	*localSync
+	rounds int
+}
+
+func (f *forgetful) Jobs() []strategies.Job {
+	return []strategies.Job{{Name: jobSync, Every: f.period, Run: func(ctx context.Context) (bool, error) {
+		if f.rounds++; f.rounds%2 == 0 {
+			f.forget()
+		}
+		return f.sync(ctx)
+	}}}
+}
+
+// TestForgetfulIsFound: it leaks less than the limit, and more than what comes in two periods.
+func TestForgetfulIsFound(t *testing.T) {
+	m := *lookup(t, "local-sync")
+	open := m.Open
+	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		s, err := open(ctx, env)
+		return &forgetful{localSync: s.(*localSync)}, err
+	}
+	r := simulated(t, "local-sync", func(c *sim.Config) { c.Instances, c.Strategies[0].Meta = 2, &m })
+	broken := 0
+	for _, c := range r.Guarantee {
+		if c.Verdict == results.Broken {
+			broken++
+		}
+	}
+	if c := r.Guarantee[0]; c.Verdict != results.Broken || broken != 1 || c.Certain >= 1090 {
+		t.Errorf("%+v", r.Guarantee)
+	}
+}
+
+// TestBehindRedis: an instance whose window is over by Redis' clock hears nothing more of others, and admits nothing more.
+func TestBehindRedis(t *testing.T) {
+	r := simulated(t, "local-sync:period=200ms", func(c *sim.Config) {
+		c.Instances, c.Topology.Skew = 2, []time.Duration{-40 * time.Second, -40*time.Second + 1}
+	})
+	kept(t, &r)
+	if r.Degraded < 1000 {
+		t.Errorf("%d degraded decisions", r.Degraded)
 	}
 }
