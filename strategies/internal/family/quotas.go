@@ -5,7 +5,7 @@ import "github.com/quotabench/quotabench/quota"
 // Both is the option that says how a request is charged to two quotas.
 var Both = quota.Option{
 	Name: "both", Default: "after", Values: []string{"after", together},
-	Doc: "two quotas: in turn, or both or neither",
+	Doc: "if the second quota rejects, the first has paid (after) or not (together)",
 }
 
 const together = "together"
