@@ -74,7 +74,7 @@ var meta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
-			Formula: "L x instances, and L + what 2 periods admit; cold=zero: L + L x instances; kong: any; period=0s: L",
+			Formula: "L + 2 periods to L x instances; zero: + L; kong: any; 0s: L",
 			Bound: func(p quota.Params) int64 {
 				others := p.Instances - 1
 				if p.Options["cold"] == coldZero {
