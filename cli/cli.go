@@ -41,17 +41,21 @@ func fail(code int, err error) error { return exit.With(code, err) }
 func usagef(format string, args ...any) error { return exit.Usagef(format, args...) }
 
 // commands by what they are for, in the order of the help text.
-var commands = []struct {
+func commands() []commandGroup {
+	return []commandGroup{
+		{"run", "Try strategies out", []func() *cobra.Command{chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand}},
+		{"read", "Use what was recorded", []func() *cobra.Command{
+			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
+		}},
+		{"setup", "Find your way", []func() *cobra.Command{
+			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
+		}},
+	}
+}
+
+type commandGroup struct {
 	id, title string
 	commands  []func() *cobra.Command
-}{
-	{"run", "Try strategies out", []func() *cobra.Command{chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand}},
-	{"read", "Use what was recorded", []func() *cobra.Command{
-		reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
-	}},
-	{"setup", "Find your way", []func() *cobra.Command{
-		initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
-	}},
 }
 
 // Main runs the command line and returns the exit code.
@@ -121,7 +125,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	})
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
 	var groups []settings.CommandGroup
-	for _, g := range commands {
+	for _, g := range commands() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		group := settings.CommandGroup{Title: g.title}
 		for _, command := range g.commands {

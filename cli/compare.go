@@ -207,17 +207,21 @@ const summaryVariable = "GITHUB_STEP_SUMMARY"
 
 // jobSummary appends the table to the summary of the job, if there is one.
 func jobSummary(c *compare.Comparison) error {
-	path := os.Getenv(summaryVariable)
-	if path == "" {
-		return nil
-	}
 	var b bytes.Buffer
 	if err := tables.ComparisonMarkdown(&b, c); err != nil {
 		return err
 	}
+	return summaryOfJob(b.Bytes())
+}
+
+func summaryOfJob(page []byte) error {
+	path := os.Getenv(summaryVariable)
+	if path == "" {
+		return nil
+	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
-		_, err = f.Write(append(b.Bytes(), '\n'))
+		_, err = f.Write(append(page, '\n'))
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {

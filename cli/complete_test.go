@@ -47,7 +47,7 @@ func TestCompletion(t *testing.T) {
 		streams = append(streams, m.Name)
 	}
 	all := []string{"completion"}
-	for _, g := range commands {
+	for _, g := range commands() {
 		for _, command := range g.commands {
 			all = append(all, command().Name())
 		}

@@ -41,7 +41,7 @@ func (s *Summary) poolWaits(runs []*Run) {
 		means = append(means, float64(total)/float64(r.Issued))
 	}
 	if means != nil {
-		s.PoolWait = &PoolWaitSummary{MeanNS: overRounds(means), WaitedPct: Percent(waited, taken)}
+		s.PoolWait = &PoolWaitSummary{MeanNS: OverRounds(means), WaitedPct: Percent(waited, taken)}
 	}
 }
 

@@ -26,10 +26,10 @@ type Figure struct {
 // fewest whose extremes do: 1 - 2/2^6 = 0.969.
 const targetCoverage = 0.95
 
-// overRounds is the median of one value per round. Its interval makes no assumption
+// OverRounds is the median of one value per round. Its interval makes no assumption
 // about how rounds are distributed, and none is computed within a round: those
 // miss the spread between rounds, which is the larger part.
-func overRounds(values []float64) Figure {
+func OverRounds(values []float64) Figure {
 	n := len(values)
 	if n == 0 {
 		return Figure{}

@@ -45,17 +45,17 @@ func TestOrderStatistics(t *testing.T) {
 func TestOverRounds(t *testing.T) {
 	in := []float64{10, 3, 7, 1, 9, 2, 8, 4, 6, 5}
 	keep := slices.Clone(in)
-	got := overRounds(in)
+	got := OverRounds(in)
 	if got.Value != 5.5 || got.Lo != 2 || got.Hi != 9 || got.Rounds != 10 || math.Abs(got.Coverage-0.9785) > 1e-4 {
 		t.Errorf("ten rounds: %+v", got)
 	}
 	if !slices.Equal(in, keep) {
 		t.Error("the caller's values were reordered")
 	}
-	if got := overRounds([]float64{4, 1, 3}); got != (Figure{Value: 3, Lo: 1, Hi: 4, Rounds: 3}) {
+	if got := OverRounds([]float64{4, 1, 3}); got != (Figure{Value: 3, Lo: 1, Hi: 4, Rounds: 3}) {
 		t.Errorf("three rounds: %+v", got)
 	}
-	if got := overRounds(nil); got != (Figure{}) {
+	if got := OverRounds(nil); got != (Figure{}) {
 		t.Errorf("no rounds: %+v", got)
 	}
 }

@@ -276,7 +276,7 @@ func (s *Summary) meter(runs []*Run) {
 	}
 	for i := range s.Meter {
 		m := &s.Meter[i]
-		m.Value = overRounds(values[m.Name])
+		m.Value = OverRounds(values[m.Name])
 		if m.Kind != "" {
 			continue
 		}

@@ -228,7 +228,7 @@ func percentiles(rounds []*Latency) Percentiles {
 			for i, l := range rounds {
 				values[i] = float64(value(l))
 			}
-			out.Figure, out.Status = overRounds(values), PerRound
+			out.Figure, out.Status = OverRounds(values), PerRound
 		default:
 			out.Figure, out.Status = all.figure(q), Pooled
 		}

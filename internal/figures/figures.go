@@ -167,7 +167,7 @@ func (f *Figure) Value(s *results.Summary) (float64, error) {
 	case results.Figure:
 		return x.Value, nil
 	}
-	return number(v), nil
+	return Numeric(v), nil
 }
 
 // Round is the figure of one round, if the round has it.
@@ -186,11 +186,11 @@ func (f *Figure) Part(of any) (float64, bool) {
 }
 
 func read(of any, path string) (float64, bool) {
-	v, ok := at(reflect.ValueOf(of), path)
+	v, ok := At(reflect.ValueOf(of), path)
 	if !ok {
 		return 0, false
 	}
-	return number(v), true
+	return Numeric(v), true
 }
 
 // UnitOf is what a round's number counts, in the policy's own unit if it counts those.
@@ -217,13 +217,13 @@ func (f *Figure) Percentile(s *results.Summary) results.Percentile {
 // in finds the figure in a summary, of which the right loop has been taken.
 func (f *Figure) in(s *results.Summary) (reflect.Value, bool) {
 	if rest, ok := strings.CutPrefix(f.From, "latency."); ok {
-		return at(reflect.ValueOf(s.Latency()), rest)
+		return At(reflect.ValueOf(s.Latency()), rest)
 	}
-	return at(reflect.ValueOf(s), f.From)
+	return At(reflect.ValueOf(s), f.From)
 }
 
-// at follows a path of JSON names. It finds nothing if a part is absent.
-func at(v reflect.Value, path string) (reflect.Value, bool) {
+// At follows a path of JSON names. It finds nothing if a part is absent.
+func At(v reflect.Value, path string) (reflect.Value, bool) {
 	for name := range strings.SplitSeq(path, ".") {
 		if v = reflect.Indirect(v); path == "" || !v.IsValid() || v.Kind() != reflect.Struct {
 			return v, false
@@ -258,7 +258,7 @@ func field(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
-func number(v reflect.Value) float64 {
+func Numeric(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():
 		return float64(v.Int())

@@ -51,7 +51,7 @@ func (f *Figure) Text(s *results.Summary, n *Notes) string {
 		}
 		return ""
 	}
-	if x := number(v); x != 0 || !f.Blank {
+	if x := Numeric(v); x != 0 || !f.Blank {
 		return f.show(x, n)
 	}
 	return ""

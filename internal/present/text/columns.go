@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
@@ -91,6 +92,7 @@ var tones = map[string]layout.Tone{
 	answer.Fails.Verdict(): layout.Bad, answer.Unusable.Verdict(): layout.Bad, answer.Baseline.Verdict(): layout.Faint,
 	strings.ToUpper(results.Broken): layout.Bad, results.Undecided: layout.Caution, "invalid": layout.Bad,
 	string(compare.Worse): layout.Bad, string(compare.Better): layout.Good,
+	string(claims.Holds): layout.Good, string(claims.HoldsOnlyIf): layout.Caution, string(claims.Refuted): layout.Bad,
 	string(compare.Inconclusive): layout.Caution, string(compare.Discarded): layout.Caution,
 }
 

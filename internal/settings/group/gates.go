@@ -66,8 +66,8 @@ func (s *Settings) Formats() []settings.Setting {
 	formats := ComparisonFormats()
 	all := strings.Join(formats, ", ")
 	return []settings.Setting{{Name: "format", Title: settings.Gates, Value: settings.Text(&s.Format, formats...),
-		Computed: s.command != Compare,
-		Doc: by(s, "how to show what --against found: "+all+" (default "+formats[0]+")", texts{Compare: "how to show it: " + all}) +
+		Computed: s.command != Compare && s.command != Claims,
+		Doc: by(s, "how to show what --against found: "+all+" (default "+formats[0]+")", texts{Compare: "how to show it: " + all, Claims: "how to show it: " + all}) +
 			"; github also writes the job's summary"}}
 }
 

@@ -24,6 +24,7 @@ const (
 	Explore Command = "explore"
 	Choose  Command = "choose"
 	Compare Command = "compare"
+	Claims  Command = "claims"
 )
 
 // Settings are the values of all groups. Those of groups that a command does not take keep
@@ -59,7 +60,7 @@ func New(c Command) *Settings {
 		s.Workers = 50
 	case Explore:
 		s.Strategies, s.Policy, s.Instances = nil, "", 0
-	case Compare:
+	case Compare, Claims:
 		s.Format = ComparisonFormats()[0]
 	case Choose:
 		s.Strategies = []string{"all"}

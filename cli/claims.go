@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/html"
+	tables "github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/results/render"
+)
+
+// claimsSettings are all that a pass over claims can be told.
+type claimsSettings struct {
+	*group.Settings
+	ids, records []string
+	quick, full  bool
+	from         string
+}
+
+func claimsCommand() *cobra.Command {
+	s := &claimsSettings{Settings: group.New(group.Claims)}
+	cmd := &cobra.Command{
+		Use:   "claims [file...]",
+		Short: "Say which promises of a design record hold",
+		Long: "Measures, simulates and searches what a claims file asks for, each run once, and judges each\n" +
+			"claim: it holds, it is refuted, it holds only under a condition, or it is undecided. Without a\n" +
+			"file it judges those of the five design records whose strategies are built in. Exits with 1 if\n" +
+			"a claim that is a gate does not hold.",
+		Example: "  quotabench claims --quick\n" +
+			"  quotabench claims --record ADR-005 --full --out claims\n" +
+			"  quotabench claims our-record.yaml --format github",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			defer session.OutlivePipes()()
+			return s.judge(cmd, args)
+		},
+	}
+	s.Register(cmd, []settings.Setting{
+		{Name: "id", Value: settings.List(&s.ids), Complete: cobra.NoFileCompletions, Doc: "judge the `claims` with these ids alone, e.g. T1,T8"},
+		{Name: "record", Value: settings.List(&s.records), Complete: cobra.NoFileCompletions,
+			Doc: "judge those of these design `records` alone, e.g. ADR-005"},
+		{Name: "quick", Value: settings.Bool(&s.quick), Doc: "short runs: a first answer (default)"},
+		{Name: "full", Value: settings.Bool(&s.full), Doc: "long runs: an answer to decide from"},
+		{Name: "from", Value: settings.Text(&s.from), Doc: "judge again from the records in this `directory`, and run nothing"},
+	}, s.Formats(), s.Output())
+	return cmd
+}
+
+// files are those that are named, or those of the design records.
+func (s *claimsSettings) files(paths []string) (files []*claims.File, err error) {
+	if len(paths) == 0 {
+		if files, err = claims.Builtin(); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range paths {
+		b, err := settings.ReadBounded(path)
+		if err != nil {
+			return nil, err
+		}
+		f, err := claims.Parse(path, b)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return claims.Select(files, group.Items(s.ids), group.Items(s.records))
+}
+
+func (s *claimsSettings) judge(cmd *cobra.Command, paths []string) error {
+	if s.quick && s.full {
+		return usagef("--quick and --full exclude each other: give one")
+	}
+	files, err := session.Before(cmd.Context(), func() ([]*claims.File, error) { return s.files(paths) })
+	if err != nil {
+		return fail(ExitUsage, err)
+	}
+	p := &claims.Pass{Files: files, Full: s.full, Dir: s.from, Read: readEvidence}
+	if s.from == "" {
+		dir, err := s.directory()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = dir.Release() }()
+		p.Dir = dir.Path
+		s.runs(cmd, p)
+	}
+	r, err := p.Judge(cmd.Context())
+	if err != nil {
+		return fail(ExitUsage, err)
+	}
+	if err := s.show(cmd, p, r); err != nil {
+		return fail(ExitFailed, err)
+	}
+	return failedClaims(cmd.ErrOrStderr(), r)
+}
+
+func (s *claimsSettings) directory() (*session.Dir, error) {
+	path, err := session.FreeDir(s.Settings)
+	if err != nil {
+		return nil, err
+	}
+	return session.MakeDir(s.Settings, path)
+}
+
+// readEvidence is the record that a run of a claim left.
+func readEvidence(dir string) *claims.Record {
+	side, err := readSide(dir)
+	if err != nil {
+		return &claims.Record{Why: err.Error()}
+	}
+	return &claims.Record{File: side.File, Series: side.Series, Exploration: side.Exploration}
+}
+
+// runs makes the commands of claims run in this process, and tells of each.
+func (s *claimsSettings) runs(cmd *cobra.Command, p *claims.Pass) {
+	began := time.Now()
+	p.Begin = func(n, of int, args []string) {
+		if s.Quiet {
+			return
+		}
+		left := ""
+		if n > 0 {
+			left = fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(n) * time.Duration(of-n)).Round(time.Second))
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d%s] %s\n", n+1, of, left, strings.Join(args, " "))
+	}
+	p.Run = func(ctx context.Context, args []string) (int, string) {
+		var messages bytes.Buffer
+		code := execute(ctx, args, io.Discard, &messages)
+		return code, messages.String()
+	}
+}
+
+// show writes the report in all forms, and the one that was asked for to standard output.
+func (s *claimsSettings) show(cmd *cobra.Command, p *claims.Pass, r *claims.Report) error {
+	var record, page, text, markdown bytes.Buffer
+	if err := errors.Join(encodeJSON(&record, r), html.WriteClaims(&page, r), tables.Claims(&text, layout.Page{}, r),
+		tables.ClaimsMarkdown(&markdown, r)); err != nil {
+		return err
+	}
+	if s.from == "" {
+		for name, b := range map[string][]byte{"claims.json": record.Bytes(), "claims.html": page.Bytes(), "claims.txt": text.Bytes()} {
+			if err := os.WriteFile(filepath.Join(p.Dir, name), b, 0o644); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "\nwritten to %s: claims.json, claims.html and claims.txt, and a directory for each run\n", p.Dir)
+	}
+	laid, out := terminal.Page(cmd)
+	switch {
+	case s.JSON || s.Format == render.JSON:
+		_, err := out.Write(record.Bytes())
+		return err
+	case s.Format == render.Markdown:
+		_, err := out.Write(markdown.Bytes())
+		return err
+	case s.Format == render.GitHub:
+		return errors.Join(tables.ClaimsAnnotations(out, r), summaryOfJob(markdown.Bytes()))
+	}
+	return tables.Claims(out, laid, r)
+}
+
+// failedClaims is the exit code of a pass, and a line for each gate that failed.
+func failedClaims(stderr io.Writer, r *claims.Report) error {
+	n := 0
+	for i := range r.Claims {
+		if j := &r.Claims[i]; j.Fails() {
+			n++
+			fmt.Fprintf(stderr, "gate: %s %s: %s\n", j.Record, j.ID, j.Verdict)
+		}
+	}
+	switch {
+	case r.Interrupted:
+		return fail(ExitInterrupted, errors.New("interrupted: claims whose runs are missing are undecided"))
+	case n > 0:
+		return fail(ExitGate, fmt.Errorf("%s not hold", format.Plural(int64(n), "claim that is a gate does", "claims that are gates do")))
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+// Package claims judges what a design record promises: each promise is a condition on figures
+// of runs, simulations and searches that claims share.
+package claims
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/quotabench/quotabench/internal/format"
+)
+
+// File is one claims file: what one design record promises.
+type File struct {
+	// Record is the name of the design record, e.g. "ADR-008".
+	Record string `yaml:"record"`
+	// Title says in a few words what it is about.
+	Title string `yaml:"title"`
+	// Runs are command lines by their names, which claims share.
+	Runs map[string]Run `yaml:"runs"`
+	// Claims in the order of reports.
+	Claims []Claim `yaml:"claims"`
+
+	path string
+	ast  *ast.File
+}
+
+// Run is a command that leaves a record.
+type Run struct {
+	// Command is what follows "quotabench": run, sim, explore or sweep with its arguments.
+	Command string `yaml:"command"`
+	// Quick is added to it for a quick pass, and Full for a full one.
+	Quick string `yaml:"quick"`
+	Full  string `yaml:"full"`
+
+	args []string
+}
+
+// UnmarshalYAML also takes a command alone.
+func (r *Run) UnmarshalYAML(b []byte) error {
+	type whole Run
+	if err := yaml.Unmarshal(b, &r.Command); err == nil {
+		return nil
+	}
+	return yaml.UnmarshalWithOptions(b, (*whole)(r), yaml.Strict())
+}
+
+// Claim is one promise.
+type Claim struct {
+	// ID names it, e.g. "T1".
+	ID string `yaml:"id"`
+	// Source is where the record says so.
+	Source string `yaml:"source"`
+	// Says is the promise in a sentence.
+	Says string `yaml:"says"`
+	// Promised is the record's figure.
+	Promised string `yaml:"promised"`
+	// Holds is the condition under which the promise is kept.
+	Holds string `yaml:"holds"`
+	// Each is a sweep. The condition is then judged at each of its points, as "x".
+	Each string `yaml:"each"`
+	// Needs has to hold, or the claim is undecided: what it is about did not happen.
+	Needs string `yaml:"needs"`
+	// Shows is the figure of ours; empty for the left side of the first comparison of Holds.
+	Shows string `yaml:"shows"`
+	// Form is the same as a count or as a ratio, which does not depend on the machine.
+	Form string `yaml:"form"`
+	// Tolerance is by how much of the limit of a comparison, in percent, a figure is called close to it.
+	Tolerance float64 `yaml:"tolerance"`
+	// Gate makes the command fail unless it holds.
+	Gate bool `yaml:"gate"`
+	// Unmeasurable says why it cannot be measured here; Holds is empty then.
+	Unmeasurable string `yaml:"unmeasurable"`
+
+	holds, needs, shows, form *Expression
+}
+
+// tolerance of a claim that gives none.
+const tolerance = 10
+
+//go:embed records/*.yaml
+var records embed.FS
+
+// Builtin are the claims of the design records whose strategies this program has.
+func Builtin() (out []*File, err error) {
+	names, err := fs.Glob(records, "records/*.yaml")
+	for _, name := range names {
+		b, err := records.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := Parse(name, b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, err
+}
+
+// Parse reads a claims file. An error names the path, the line and what to do.
+func Parse(path string, b []byte) (*File, error) {
+	f := &File{path: path}
+	err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(f)
+	if err == nil {
+		f.ast, err = parser.ParseBytes(b, 0)
+	}
+	if err != nil {
+		var e yaml.Error
+		if errors.As(err, &e) && e.GetToken() != nil {
+			return nil, fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
+		}
+		return nil, fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))
+	}
+	return f, f.check()
+}
+
+// wrong is an error at a place of the file.
+func (f *File) wrong(at string, err error) error {
+	line := 1
+	if p, bad := yaml.PathString(at); bad == nil {
+		if n, bad := p.FilterFile(f.ast); bad == nil && n.GetToken() != nil {
+			line = n.GetToken().Position.Line
+		}
+	}
+	return fmt.Errorf("%s:%d: %w", f.path, line, err)
+}
+
+func (f *File) check() error {
+	if f.Record == "" {
+		return f.wrong("$", errors.New("name the design record: record: NAME"))
+	}
+	for name, r := range f.Runs {
+		at := "$.runs." + name
+		var err error
+		if r.args, err = split(r.Command); err == nil && (len(r.args) == 0 || !slices.Contains(commands, r.args[0])) {
+			err = fmt.Errorf("the command %q leaves no record: begin with one of %s", r.Command, strings.Join(commands, ", "))
+		}
+		if err == nil && slices.ContainsFunc(r.args, func(a string) bool { return a == "--out" || strings.HasPrefix(a, "--out=") }) {
+			err = errors.New("leave out --out: claims chooses the directory")
+		}
+		if err != nil {
+			return f.wrong(at, err)
+		}
+		f.Runs[name] = r
+	}
+	seen := map[string]bool{}
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		at := fmt.Sprintf("$.claims[%d]", i)
+		switch {
+		case c.ID == "" || c.Says == "":
+			return f.wrong(at, errors.New("a claim needs an id and what it says: id: T1 and says: ..."))
+		case seen[c.ID]:
+			return f.wrong(at+".id", fmt.Errorf("%s is there twice", c.ID))
+		case (c.Holds == "") == (c.Unmeasurable == ""):
+			return f.wrong(at, fmt.Errorf("%s needs either holds: or unmeasurable:", c.ID))
+		}
+		seen[c.ID] = true
+		if err := f.parse(c, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commands leave a record.
+var commands = []string{"run", "sim", "explore", "sweep"}
+
+// parse reads the expressions of a claim.
+func (f *File) parse(c *Claim, at string) error {
+	names := slices.Sorted(maps.Keys(f.Runs))
+	if c.Each != "" && (f.Runs[c.Each].args == nil || !swept(f.Runs[c.Each].args)) {
+		return f.wrong(at+".each", fmt.Errorf("%s is no sweep, or a simulation of several values, among the runs", c.Each))
+	}
+	for _, e := range []struct {
+		name, text string
+		to         **Expression
+	}{{"holds", c.Holds, &c.holds}, {"needs", c.Needs, &c.needs}, {"shows", c.Shows, &c.shows}, {"form", c.Form, &c.form}} {
+		if e.text == "" {
+			continue
+		}
+		x, err := parse(strings.TrimSpace(e.text), names)
+		if err != nil {
+			return f.wrong(at+"."+e.name, err)
+		}
+		*e.to = x
+	}
+	return nil
+}
+
+func swept(args []string) bool {
+	return args[0] == "sweep" || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--param") })
+}
+
+// runs that a claim needs.
+func (c *Claim) runs() (names []string) {
+	for _, x := range []*Expression{c.holds, c.needs, c.shows, c.form} {
+		if x != nil {
+			names = append(names, x.runs...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// split is a command line as a shell would take it apart, without anything but quotes.
+func split(line string) (args []string, err error) {
+	var word strings.Builder
+	var quote rune
+	in := false
+	for _, c := range line {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote, in = c, true
+		case c == ' ' || c == '\n' || c == '\t':
+			if in {
+				args = append(args, word.String())
+			}
+			word.Reset()
+			in = false
+		default:
+			word.WriteRune(c)
+			in = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("%q: a quote is not closed", line)
+	}
+	if in {
+		args = append(args, word.String())
+	}
+	return args, nil
+}

@@ -1,0 +1,235 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// Verdict on a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds       Verdict = "holds"
+	Refuted     Verdict = "refuted"
+	HoldsOnlyIf Verdict = "holds only if"
+	Undecided   Verdict = "undecided"
+	NotHere     Verdict = "not measurable here"
+)
+
+// Verdicts in the order of reports.
+var Verdicts = []Verdict{Holds, HoldsOnlyIf, Refuted, Undecided, NotHere}
+
+// Judgement is a claim with its verdict.
+type Judgement struct {
+	// Record is the design record.
+	Record string `json:"record"`
+	// ID of the claim.
+	ID string `json:"id"`
+	// Says is the claim.
+	Says string `json:"says"`
+	// Source is where the record says so.
+	Source string `json:"source,omitempty"`
+	// Verdict is one of the five.
+	Verdict Verdict `json:"verdict" jsonschema:"enum=holds,enum=refuted,enum=holds only if,enum=undecided,enum=not measurable here"`
+	// Close is set if the figure is so close to the limit of the condition that another pass may decide otherwise.
+	Close bool `json:"close,omitempty"`
+	// Why it is undecided or cannot be measured, or the condition under which it holds.
+	Why string `json:"why,omitempty"`
+	// Promised is the record's figure.
+	Promised string `json:"promised,omitempty"`
+	// Measured is ours.
+	Measured string `json:"measured,omitempty"`
+	// Form is the figure in a form that does not depend on the machine.
+	Form string `json:"form,omitempty"`
+	// Condition that has to hold.
+	Condition string `json:"condition,omitempty"`
+	// Commands repeat what is behind the verdict.
+	Commands []string `json:"commands,omitempty"`
+	// Directories have the records of these commands, below that of the report.
+	Directories []string `json:"directories,omitempty"`
+	// Gate is set if the command fails unless the claim holds.
+	Gate bool `json:"gate,omitempty"`
+}
+
+// Fails reports whether a gate has failed.
+func (j *Judgement) Fails() bool { return j.Gate && j.Verdict != Holds }
+
+// Judge decides one claim by the records of its runs.
+func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
+	j := Judgement{
+		Record: f.Record, ID: c.ID, Says: c.Says, Source: c.Source, Promised: c.Promised, Condition: c.Holds, Gate: c.Gate,
+		Verdict: NotHere, Why: c.Unmeasurable,
+	}
+	if c.Unmeasurable != "" {
+		return j, nil
+	}
+	e := evaluation{records: records}
+	if c.needs != nil {
+		t, err := e.truth(c.needs.node)
+		if err != nil || !t.Yes {
+			j.Verdict, j.Why = Undecided, "what it is about did not happen ("+c.Needs+")"
+			if t.Why != "" {
+				j.Why = t.Why
+			}
+			return j, f.about(c, err)
+		}
+	}
+	var err error
+	if c.Each != "" {
+		err = j.each(c, records)
+	} else {
+		err = j.once(c, &evaluation{records: records})
+	}
+	return j, f.about(c, err)
+}
+
+// about is an error of a claim, at its place in the file.
+func (f *File) about(c *Claim, err error) error {
+	if err == nil {
+		return nil
+	}
+	i := slices.IndexFunc(f.Claims, func(o Claim) bool { return o.ID == c.ID })
+	return f.wrong(fmt.Sprintf("$.claims[%d].holds", i), fmt.Errorf("%s: %w", c.ID, err))
+}
+
+// once decides a condition that is no sweep's.
+func (j *Judgement) once(c *Claim, e *evaluation) error {
+	t, err := e.truth(c.holds.node)
+	if err != nil {
+		return err
+	}
+	j.Verdict = verdict(t)
+	j.Why = t.Why
+	j.Close = e.first.isClose(c)
+	if j.Measured, err = e.shown(c.shows); err != nil {
+		return err
+	}
+	if c.form != nil {
+		j.Form, err = e.shown(c.form)
+	}
+	return err
+}
+
+func verdict(t Truth) Verdict {
+	switch {
+	case t.Yes:
+		return Holds
+	case t.No:
+		return Refuted
+	}
+	return Undecided
+}
+
+// shown is the text of an expression, or of the left side of the first comparison.
+func (e *evaluation) shown(x *Expression) (string, error) {
+	var v any
+	switch {
+	case x != nil:
+		var err error
+		if v, err = e.value(x.node); err != nil {
+			return "", err
+		}
+	case e.first != nil:
+		v = e.first.left
+	}
+	switch n := v.(type) {
+	case Number:
+		return n.Text(), nil
+	case string:
+		return n, nil
+	case Truth:
+		return string(verdict(n)), nil
+	}
+	return "", nil
+}
+
+// isClose reports whether the first comparison may turn out otherwise: of a figure that is not counted, and within
+// the tolerance of its limit.
+func (k *comparison) isClose(c *Claim) bool {
+	if k == nil {
+		return false
+	}
+	x, ok := k.left.(Number)
+	y, both := k.right.(Number)
+	by := c.Tolerance
+	if by == 0 {
+		by = tolerance
+	}
+	return ok && both && (x.rounds != nil || y.rounds != nil) && math.Abs(x.Value-y.Value) <= by/100*math.Abs(y.Value)
+}
+
+// each decides the condition at each point of a sweep.
+func (j *Judgement) each(c *Claim, records map[string]*Record) error {
+	sweep := records[c.Each]
+	if sweep.Why != "" || sweep.File == nil || sweep.File.Sweep == nil {
+		j.Verdict, j.Why = Undecided, sweep.Why
+		return nil
+	}
+	p := sweep.File.Sweep.Parameters[0]
+	by := map[Verdict][]string{}
+	var measured []string
+	why := ""
+	for _, value := range p.Values {
+		here := *sweep
+		here.point = value
+		at := evaluation{records: with(records, c.Each, &here), point: value}
+		if x, ok := results.SweepNumber(value); ok {
+			at.point = exactly(x)
+		}
+		t, err := at.truth(c.holds.node)
+		if err != nil {
+			return err
+		}
+		if why == "" {
+			why = t.Why
+		}
+		j.Close = j.Close || at.first.isClose(c)
+		by[verdict(t)] = append(by[verdict(t)], value)
+		text, err := at.shown(c.shows)
+		if err != nil {
+			return err
+		}
+		if text != "" {
+			measured = append(measured, text+" at "+value)
+		}
+	}
+	j.Measured = strings.Join(measured, "; ")
+	j.overall(p.Name, by, why)
+	return nil
+}
+
+// overall is the verdict over all values of a parameter.
+func (j *Judgement) overall(name string, by map[Verdict][]string, why string) {
+	of := func(v Verdict) string { return name + " = " + strings.Join(by[v], ", ") }
+	switch {
+	case by[Undecided] != nil && by[Holds] == nil:
+		j.Verdict, j.Why = Undecided, of(Undecided)+": "+why
+	case by[Holds] == nil:
+		j.Verdict = Refuted
+	case by[Refuted] == nil && by[Undecided] == nil:
+		j.Verdict = Holds
+	default:
+		j.Verdict, j.Why = HoldsOnlyIf, of(Holds)
+		if by[Refuted] != nil {
+			j.Why += "; not with " + of(Refuted)
+		}
+		if by[Undecided] != nil {
+			j.Why += "; undecided with " + of(Undecided)
+		}
+	}
+}
+
+func with(records map[string]*Record, name string, r *Record) map[string]*Record {
+	out := map[string]*Record{name: r}
+	for n, old := range records {
+		if n != name {
+			out[n] = old
+		}
+	}
+	return out
+}

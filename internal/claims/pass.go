@@ -1,0 +1,191 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Pass is one judging of claims.
+type Pass struct {
+	Files []*File
+	// Full makes longer runs.
+	Full bool
+	// Dir has a directory for the record of each run.
+	Dir string
+	// Run executes a command line, whose record goes to the directory that it names, and returns its exit code and
+	// what it wrote to standard error. It is nil if the records are there.
+	Run func(ctx context.Context, args []string) (code int, messages string)
+	// Read is the record in a directory.
+	Read func(dir string) *Record
+	// Begin is told of each run before it starts.
+	Begin func(n, of int, args []string)
+
+	done map[string]*Record // by directory
+}
+
+// Select keeps the claims with the ids and of the design records that are named. Nothing named is everything.
+func Select(files []*File, ids, records []string) ([]*File, error) {
+	var out []*File
+	var names, known []string
+	for _, f := range files {
+		names = append(names, f.Record)
+		kept := *f
+		kept.Claims = nil
+		for i := range f.Claims {
+			known = append(known, f.Claims[i].ID)
+			if len(ids) == 0 || slices.Contains(ids, f.Claims[i].ID) {
+				kept.Claims = append(kept.Claims, f.Claims[i])
+			}
+		}
+		if len(kept.Claims) > 0 && (len(records) == 0 || slices.Contains(records, f.Record)) {
+			out = append(out, &kept)
+		}
+	}
+	for _, r := range records {
+		if !slices.Contains(names, r) {
+			return nil, quota.Unknown("design record", r, names, "")
+		}
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return nil, quota.Unknown("claim", id, known, "")
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no claim is of these design records: name a claim of theirs, or leave out --record")
+	}
+	return out, nil
+}
+
+// job is one command line, which claims share.
+type job struct {
+	dir  string
+	args []string
+}
+
+// job of a run.
+func (p *Pass) job(f *File, name string) job {
+	r := f.Runs[name]
+	more := r.Quick
+	if p.Full {
+		more = r.Full
+	}
+	extra, _ := split(more) // which the file's check has split
+	return job{name, slices.Concat(r.args, extra)}
+}
+
+// plan gives each command line that is needed a directory: the name of its first run.
+func (p *Pass) plan() (jobs []job, dirs map[string]string, asked int) {
+	dirs = map[string]string{}
+	taken := map[string]bool{}
+	for _, f := range p.Files {
+		for i := range f.Claims {
+			names := f.Claims[i].runs()
+			asked += len(names)
+			for _, name := range names {
+				j := p.job(f, name)
+				line := strings.Join(j.args, "\x00")
+				if dirs[line] != "" {
+					continue
+				}
+				for n := 2; taken[j.dir]; n++ {
+					j.dir = fmt.Sprintf("%s-%d", name, n)
+				}
+				taken[j.dir], dirs[line] = true, j.dir
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs, dirs, asked
+}
+
+// Report is what a pass found.
+type Report struct {
+	// Schema is the version of this form.
+	Schema int `json:"schema"`
+	// Full is set if it was a full pass.
+	Full bool `json:"full"`
+	// Runs that were made, and how often claims asked for one.
+	Runs  int `json:"runs"`
+	Asked int `json:"asked"`
+	// Claims with their verdicts, in the order of the files.
+	Claims []Judgement `json:"claims"`
+	// Interrupted is set if not all runs were made.
+	Interrupted bool `json:"interrupted"`
+}
+
+// Schema is the version of the form of a [Report].
+const Schema = 1
+
+// Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need it undecided.
+// What an interrupted pass has measured is judged.
+func (p *Pass) Judge(ctx context.Context) (*Report, error) {
+	jobs, dirs, asked := p.plan()
+	r := &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: []Judgement{}}
+	p.done = map[string]*Record{}
+	for i, j := range jobs {
+		p.done[j.dir] = p.record(ctx, i, len(jobs), j)
+	}
+	r.Interrupted = ctx.Err() != nil
+	for _, f := range p.Files {
+		for i := range f.Claims {
+			c := &f.Claims[i]
+			records := map[string]*Record{}
+			var used []job
+			for _, name := range c.runs() {
+				j := p.job(f, name)
+				j.dir = dirs[strings.Join(j.args, "\x00")]
+				records[name] = p.done[j.dir]
+				used = append(used, j)
+			}
+			judged, err := f.Judge(c, records)
+			if err != nil {
+				return r, err
+			}
+			for _, j := range used {
+				judged.Commands = append(judged.Commands, commandLine(j.args))
+				judged.Directories = append(judged.Directories, j.dir)
+			}
+			r.Claims = append(r.Claims, judged)
+		}
+	}
+	return r, nil
+}
+
+// record of a run that is made now, or was made before.
+func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
+	dir := filepath.Join(p.Dir, j.dir)
+	if p.Run != nil {
+		if ctx.Err() != nil {
+			return &Record{Why: "the pass was interrupted before its run"}
+		}
+		p.Begin(n, of, j.args)
+		code, messages := p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
+		if code == exit.Usage {
+			return &Record{Why: commandLine(j.args) + ": " + format.OneLine(messages)}
+		}
+	}
+	r := p.Read(dir)
+	if r.File != nil {
+		r.File.Summaries = results.Summarise(r.File.Runs) // which know their rounds
+	}
+	return r
+}
+
+// commandLine repeats a run.
+func commandLine(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = format.Quoted(a)
+	}
+	return "quotabench " + strings.Join(words, " ")
+}

@@ -1,0 +1,410 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Record is what a run left, or why it left nothing.
+type Record struct {
+	// File is that of runs; nil if there is none.
+	File *results.File
+	// Series are how simulations developed.
+	Series []results.Series
+	// Exploration is what searches found; nil if there were none.
+	Exploration *results.Exploration
+	// Why there is no record; empty if there is one.
+	Why string
+	// point is the value of the swept parameter at which expressions are looked at; empty for all.
+	point string
+}
+
+// object is a part of a record.
+type object struct {
+	reflect.Value
+	of *Record
+}
+
+// row is everything of one strategy: the summary of a run, or a search. Its labels in the order of the record.
+func (r *Record) rows() (labels []string, rows []any) {
+	add := func(label string, v any) {
+		labels, rows = append(labels, label), append(rows, object{reflect.ValueOf(v), r})
+	}
+	if f := r.File; f != nil {
+		all := f.Summarised()
+		for i := range all {
+			s := &all[i]
+			switch {
+			case f.Sweep == nil:
+				add(s.Label, s)
+			case r.point == "" || s.Params.Point[f.Sweep.Parameters[0].Name] == r.point:
+				add(f.Sweep.Unswept(s.Label), s)
+			}
+		}
+	}
+	if x := r.Exploration; x != nil {
+		for _, s := range x.Searches {
+			add(s.Strategy, s)
+		}
+	}
+	return labels, rows
+}
+
+// row is that of a label; an empty one stands for the only strategy. Several points of a sweep are a list.
+func (r *Record) row(label string) any {
+	if r.Why != "" {
+		return missing{r.Why}
+	}
+	labels, rows := r.rows()
+	var out []any
+	for i, l := range labels {
+		if l == label || label == "" && l == labels[0] {
+			out = append(out, rows[i])
+		}
+	}
+	switch {
+	case label == "" && len(slices.Compact(slices.Sorted(slices.Values(labels)))) > 1:
+		return absent("the run has several strategies: write NAME[\"%s\"]", labels[0])
+	case len(out) == 1:
+		return out[0]
+	case len(out) > 1:
+		return out
+	}
+	var skipped []results.Skipped
+	if r.File != nil {
+		skipped = r.File.Skipped
+	} else if r.Exploration != nil {
+		skipped = r.Exploration.Skipped
+		for _, f := range r.Exploration.Failed {
+			skipped = append(skipped, results.Skipped{Strategy: f.Strategy, Reason: f.Error})
+		}
+	}
+	for _, s := range skipped {
+		if s.Strategy == label || label == "" {
+			return absent("%s took no part: %s", s.Strategy, s.Reason)
+		}
+	}
+	return absent("%s is not in the record, which has %s", label, strings.Join(labels, ", "))
+}
+
+// sel is the field of a value, by the name that it has in the files, or a figure. A list gives that of each element.
+func sel(v any, name string) (any, error) {
+	switch x := v.(type) {
+	case missing:
+		return x, nil
+	case *Record:
+		return sel(x.row(""), name)
+	case []any:
+		out := make([]any, len(x))
+		for i := range x {
+			var err error
+			if out[i], err = sel(x[i], name); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case object:
+		return x.sel(name)
+	}
+	return nil, fmt.Errorf("a number has no %s", name)
+}
+
+func (o object) sel(name string) (any, error) {
+	switch x := o.Interface().(type) {
+	case *results.Summary:
+		if f := figures.Lookup(strings.ReplaceAll(name, "_", "-")); f != nil {
+			return o.figure(x, f), nil
+		}
+		switch name {
+		case "runs":
+			return o.runs(x), nil
+		case "series":
+			return o.series(x.Label), nil
+		}
+	case *results.Search:
+		if p := results.Property(strings.ReplaceAll(name, "_", "-")); p == Steps || slices.Contains(properties(), p) {
+			return found(x, p), nil
+		}
+	case results.Series:
+		if i := slices.Index(x.Counters, name); i >= 0 {
+			var out []any
+			for _, s := range x.Samples {
+				out = append(out, object{reflect.ValueOf(s.Counters[i]), o.of})
+			}
+			return out, nil
+		}
+	}
+	at, ok := figures.At(o.Value, name)
+	if !ok {
+		return absent("the record has no %s here", name), nil
+	}
+	if whole, partly := o.possible(name); partly {
+		return whole, nil
+	}
+	return o.of.wrap(at, name)
+}
+
+// figure is one of the registry. What has an upper end of its own has it here, too.
+func (o object) figure(s *results.Summary, f *figures.Figure) any {
+	v, err := f.Value(s)
+	if err != nil {
+		return missing{err.Error()}
+	}
+	out := Number{Lo: v, Hi: v, Value: v, Unit: f.Unit}
+	if path, last, ok := cutLast(f.From); ok {
+		if parent, ok := figures.At(reflect.ValueOf(s), path); ok {
+			if n, partly := (object{parent, o.of}).possible(last); partly {
+				n.Unit = f.Unit
+				return n
+			}
+		}
+	}
+	if f.Counts < figures.Timed || o.of.File.Kind == results.Simulated {
+		return out
+	}
+	if f.AtRate {
+		s = s.AtRate()
+	}
+	rounds := map[int]float64{}
+	for i := range o.of.File.Runs {
+		r := &o.of.File.Runs[i]
+		if r.Key() != s.Key && r.Paced != nil {
+			r = r.Paced
+		}
+		if x, ok := f.Round(r); ok && r.Key() == s.Key && s.Keeps(r.Repetition) {
+			rounds[r.Repetition] = x
+		}
+	}
+	return timing(rounds, f.Unit, o.of)
+}
+
+func cutLast(path string) (before, last string, ok bool) {
+	i := strings.LastIndex(path, ".")
+	return path[:max(i, 0)], path[i+1:], i > 0
+}
+
+// possible is a count of which only its ends are known: what is certain and what is possible. Other figures of the
+// same part are then known from below alone.
+func (o object) possible(name string) (Number, bool) {
+	whole, ok := figures.At(o.Value, "possible")
+	if !ok || name == "possible" || whole.Kind() != reflect.Int64 {
+		return Number{}, false
+	}
+	certain, ok := figures.At(o.Value, "units")
+	if count, counted := figures.At(o.Value, "count"); counted {
+		certain, ok = count, true
+	}
+	at, here := figures.At(o.Value, name)
+	if !ok || !here || whole.Int() <= certain.Int() || !at.CanInt() && !at.CanFloat() {
+		return Number{}, false
+	}
+	if n := figures.Numeric(at); at != certain {
+		return between(n, math.Inf(1)), true
+	}
+	return between(float64(certain.Int()), float64(whole.Int())), true
+}
+
+func (o object) runs(s *results.Summary) any {
+	var out []any
+	for i := range o.of.File.Runs {
+		if r := &o.of.File.Runs[i]; r.Key() == s.Key {
+			out = append(out, object{reflect.ValueOf(r), o.of})
+		}
+	}
+	return out
+}
+
+func (o object) series(label string) any {
+	for i := range o.of.Series {
+		if o.of.Series[i].Strategy == label {
+			return object{reflect.ValueOf(o.of.Series[i]), o.of}
+		}
+	}
+	return absent("%s has no series: only a simulation has one", label)
+}
+
+// Steps of the shortest schedule that a search found.
+const Steps results.Property = "steps"
+
+func properties() []results.Property {
+	return explore.Properties()
+}
+
+// found is what a search says of a property: 0 if no schedule breaks it, else the units of the one that was found,
+// or 1. A schedule that was not tried may break it by more.
+func found(s *results.Search, p results.Property) any {
+	if len(s.Withheld) > 0 {
+		return missing{s.Withheld[0].Detail}
+	}
+	least := between(0, math.Inf(1))
+	for i := range s.Findings {
+		f := &s.Findings[i]
+		switch {
+		case p == Steps && (i == 0 || float64(len(f.Steps)) < least.Hi):
+			least = exactly(float64(len(f.Steps)))
+		case p == f.Property:
+			return between(float64(max(1, format.Magnitude(f.Units))), math.Inf(1))
+		}
+	}
+	switch {
+	case p == Steps && len(s.Findings) > 0:
+		return least
+	case p == Steps:
+		return absent("the search found no schedule")
+	case !slices.Contains(s.Properties, p):
+		return absent("the search did not look for %s", p)
+	case s.Capped != "":
+		return absent("the search did not end (%s), and found none so far", s.Capped)
+	}
+	return exactly(0)
+}
+
+// wrap is a value of a record as expressions take it.
+func (r *Record) wrap(v reflect.Value, name string) (any, error) {
+	v = reflect.Indirect(v)
+	if !v.IsValid() {
+		return absent("the record has no %s here", name), nil
+	}
+	switch x := v.Interface().(type) {
+	case results.Percentile:
+		if !x.Shown() {
+			return absent("%s cannot be told: %s", name, x.Status), nil
+		}
+		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, Unit: figures.Nanoseconds}, nil
+	case results.Figure:
+		if x.Rounds == 0 {
+			return absent("no round has %s", name), nil
+		}
+		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value}, nil
+	}
+	switch {
+	case v.CanInt() || v.CanFloat():
+		n := exactly(figures.Numeric(v))
+		switch {
+		case strings.HasSuffix(name, "_ns"):
+			n.Unit = figures.Nanoseconds
+		case strings.HasPrefix(name, "pct_"):
+			n.Unit = figures.Percent
+		}
+		return n, nil
+	case v.Kind() == reflect.Bool:
+		return truth(v.Bool()), nil
+	case v.Kind() == reflect.String:
+		return v.String(), nil
+	case v.Kind() == reflect.Slice:
+		out := make([]any, v.Len())
+		for i := range out {
+			var err error
+			if out[i], err = r.wrap(v.Index(i), name); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return object{v, r}, nil
+}
+
+var errNoKeys = errors.New("[ ] takes the label of a strategy, or texts by which one element of a list is told from the others")
+
+// index is the strategy with a label, or the element of a list in which some field is equal to each of the texts.
+func index(v any, keys []string) (any, error) {
+	switch x := v.(type) {
+	case missing:
+		return x, nil
+	case *Record:
+		if len(keys) != 1 {
+			return nil, errNoKeys
+		}
+		return x.row(keys[0]), nil
+	case object:
+		if at := x.MapIndex(reflect.ValueOf(keys[0])); x.Kind() == reflect.Map && at.IsValid() {
+			return x.of.wrap(at, keys[0])
+		}
+	case []any:
+		return element(x, keys)
+	}
+	return nil, errNoKeys
+}
+
+func element(list []any, keys []string) (any, error) {
+	lists := len(list) > 0
+	for _, x := range list {
+		if o, ok := x.(object); ok && o.Kind() == reflect.Struct && o.has(keys) {
+			return o, nil
+		}
+		_, nested := x.([]any)
+		lists = lists && nested
+	}
+	if !lists {
+		return absent("the record has no %s here", strings.Join(keys, ", ")), nil
+	}
+	out := make([]any, len(list))
+	for i, x := range list {
+		out[i], _ = element(x.([]any), keys)
+	}
+	return out, nil
+}
+
+func (o object) has(keys []string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool {
+		for i := range o.NumField() {
+			if f := o.Field(i); f.Kind() == reflect.String && f.String() == key {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// known are all names that a path may have: those of the files, of figures and of properties.
+var known = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{"runs": true, "series": true, string(Steps): true}
+	for _, k := range figures.Keys() {
+		names[strings.ReplaceAll(k, "-", "_")] = true
+	}
+	for _, p := range properties() {
+		names[strings.ReplaceAll(string(p), "-", "_")] = true
+	}
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for _, f := range reflect.VisibleFields(t) {
+			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
+				names[tag] = true
+			}
+			walk(f.Type)
+		}
+	}
+	for _, v := range []any{results.Summary{}, results.Run{}, results.Search{}, results.Series{}} {
+		walk(reflect.TypeOf(v))
+	}
+	return names
+})
+
+// unknownName is the error about a name that no record has.
+func unknownName(name string) error {
+	var all []string
+	for n := range known() {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return quota.Unknown("figure", name, all, "see docs/metrics.md and results/schema")
+}

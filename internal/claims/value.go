@@ -1,0 +1,299 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Number is what is known of a quantity: it lies between Lo and Hi.
+type Number struct {
+	Lo, Hi float64
+	// Value is the estimate that is shown.
+	Value float64
+	Unit  figures.Unit
+	// rounds has the value of each round of the record that it is of; nil if it is no timing.
+	rounds map[int]float64
+	record *Record
+}
+
+func exactly(x float64) Number { return Number{Lo: x, Hi: x, Value: x} }
+
+// between is a number of which only its bounds are known.
+func between(lo, hi float64) Number { return Number{Lo: lo, Hi: hi, Value: lo} }
+
+// Text is the number with what is known of it.
+func (n Number) Text() string {
+	if n.Lo == n.Hi || math.IsInf(n.Lo, 0) {
+		return n.show(n.Value)
+	}
+	if math.IsInf(n.Hi, 0) {
+		return "at least " + n.show(n.Lo)
+	}
+	return fmt.Sprintf("%s (%s to %s)", n.show(n.Value), n.show(n.Lo), n.show(n.Hi))
+}
+
+func (n Number) show(x float64) string {
+	switch n.Unit {
+	case figures.Nanoseconds:
+		return format.NS(x)
+	case figures.Percent:
+		return format.Pct(x) + " %"
+	case figures.PerSecond:
+		return digits(x) + "/s"
+	}
+	return digits(x)
+}
+
+func digits(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return format.Count(int64(x))
+	}
+	return format.TrimZeros(strconv.FormatFloat(x, 'f', max(0, 3-int(math.Floor(math.Log10(math.Abs(x))))), 64))
+}
+
+// Truth is whether something holds, as far as is known.
+type Truth struct {
+	Yes, No bool // neither, if it is undecided
+	// Why it is undecided.
+	Why string
+}
+
+func truth(yes bool) Truth { return Truth{Yes: yes, No: !yes} }
+
+// missing is the value of what a record lacks. Whatever is computed from it is missing, too.
+type missing struct{ why string }
+
+func absent(format string, args ...any) missing { return missing{fmt.Sprintf(format, args...)} }
+
+var errNotComparable = errors.New("numbers are compared with numbers, and texts with texts")
+
+// compare is a op b.
+func compare(op string, a, b any) (Truth, error) {
+	for _, x := range []any{a, b} {
+		if m, ok := x.(missing); ok {
+			return Truth{Why: m.why}, nil
+		}
+	}
+	if x, ok := a.(string); ok {
+		y, same := b.(string)
+		switch {
+		case same && op == "==":
+			return truth(x == y), nil
+		case same && op == "!=":
+			return truth(x != y), nil
+		}
+		return Truth{}, errNotComparable
+	}
+	x, isNumber := a.(Number)
+	y, areNumbers := b.(Number)
+	if !isNumber || !areNumbers {
+		return Truth{}, errNotComparable
+	}
+	switch op {
+	case "<", "<=":
+		return order(x, y, op == "<="), nil
+	case ">", ">=":
+		return order(y, x, op == ">="), nil
+	}
+	t := truth(true)
+	switch {
+	case x.Hi < y.Lo || y.Hi < x.Lo:
+		t = truth(false)
+	case x.Lo != x.Hi || y.Lo != y.Hi:
+		t = Truth{Why: overlap(x, y)}
+	case x.Lo != y.Lo:
+		t = truth(false)
+	}
+	if op == "!=" {
+		t.Yes, t.No = t.No, t.Yes
+	}
+	return t, nil
+}
+
+// order is x < y, or x <= y.
+func order(x, y Number, orEqual bool) Truth {
+	switch {
+	case x.Hi < y.Lo || orEqual && x.Hi == y.Lo:
+		return truth(true)
+	case x.Lo > y.Hi || !orEqual && x.Lo == y.Hi:
+		return truth(false)
+	}
+	return Truth{Why: overlap(x, y)}
+}
+
+func overlap(x, y Number) string {
+	return fmt.Sprintf("what is known of one side, %s, leaves open on which side of %s it is", x.Text(), y.Text())
+}
+
+// join is a && b, or a || b.
+func join(and bool, a, b Truth) Truth {
+	if !and {
+		return negate(join(true, negate(a), negate(b)))
+	}
+	switch {
+	case a.No || b.No:
+		return truth(false)
+	case a.Yes && b.Yes:
+		return truth(true)
+	case a.Yes:
+		return b
+	}
+	return a
+}
+
+func negate(t Truth) Truth { return Truth{Yes: t.No, No: t.Yes, Why: t.Why} }
+
+// compute is a op b for numbers. The ratio of two timings is that of their rounds.
+func compute(op string, a, b any) (any, error) {
+	for _, x := range []any{a, b} {
+		if m, ok := x.(missing); ok {
+			return m, nil
+		}
+	}
+	x, ok := a.(Number)
+	y, both := b.(Number)
+	if !ok || !both {
+		return nil, errors.New("arithmetic takes numbers only")
+	}
+	switch op {
+	case "+":
+		return x.with(y, op, x.Lo+y.Lo, x.Hi+y.Hi, x.Value+y.Value), nil
+	case "-":
+		return x.with(y, op, x.Lo-y.Hi, x.Hi-y.Lo, x.Value-y.Value), nil
+	case "*":
+		lo, hi := ends(x.Lo*y.Lo, x.Lo*y.Hi, x.Hi*y.Lo, x.Hi*y.Hi)
+		return x.with(y, op, lo, hi, x.Value*y.Value), nil
+	}
+	if y.Lo <= 0 && y.Hi >= 0 {
+		return absent("it would be divided by %s", y.Text()), nil
+	}
+	if x.rounds != nil && y.rounds != nil {
+		return x.perRound(y), nil
+	}
+	lo, hi := ends(x.Lo/y.Lo, x.Lo/y.Hi, x.Hi/y.Lo, x.Hi/y.Hi)
+	return x.with(y, op, lo, hi, x.Value/y.Value), nil
+}
+
+func ends(all ...float64) (lo, hi float64) {
+	for _, x := range all {
+		if math.IsNaN(x) { // 0 times what has no bound
+			return math.Inf(-1), math.Inf(1)
+		}
+	}
+	return slices.Min(all), slices.Max(all)
+}
+
+// with is the result of an operation, in the unit that it has.
+func (n Number) with(by Number, op string, lo, hi, value float64) Number {
+	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit}
+	switch {
+	case op == "/" && plain(by.Unit), by.Unit == n.Unit && op != "*" && op != "/":
+	case op == "*" && plain(n.Unit):
+		out.Unit = by.Unit
+	case op != "*" || !plain(by.Unit):
+		out.Unit = ""
+	}
+	return out
+}
+
+func plain(u figures.Unit) bool { return u == "" || u == figures.Count || u == figures.Ratio }
+
+// perRound is the ratio of two timings, which the same rounds of one record show.
+func (n Number) perRound(by Number) any {
+	if n.record != by.record {
+		return absent("timings of two runs cannot be divided: name both strategies in one run")
+	}
+	ratios := map[int]float64{}
+	for round, x := range n.rounds {
+		if y := by.rounds[round]; y > 0 {
+			ratios[round] = x / y
+		}
+	}
+	return timing(ratios, figures.Ratio, n.record)
+}
+
+// fewestRounds is how many rounds a timing takes before it decides anything.
+const fewestRounds = 3
+
+// timing is a number from its value in each round: the median, and its
+// confidence interval, or the extremes of few rounds.
+func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
+	if len(rounds) < fewestRounds {
+		return absent("%s of timings that count, and fewer than %d say nothing of how much they vary",
+			format.Plural(int64(len(rounds)), "round", "rounds"), fewestRounds)
+	}
+	f := results.OverRounds(slices.Collect(maps.Values(rounds)))
+	return Number{Lo: f.Lo, Hi: f.Hi, Value: f.Value, Unit: unit, rounds: rounds, record: of}
+}
+
+// reduce is a function of all numbers of a list.
+func reduce(name string, list []any) (any, error) {
+	f, ok := reductions[name]
+	if !ok {
+		return nil, quota.Unknown("function", name, functions(), "")
+	}
+	var all []Number
+	for _, x := range list {
+		switch v := x.(type) {
+		case missing:
+			return v, nil
+		case Number:
+			all = append(all, v)
+		default:
+			return nil, fmt.Errorf("%s takes numbers, or a list of them", name)
+		}
+	}
+	if len(all) == 0 {
+		return absent("there is nothing to take %s of", name), nil
+	}
+	column := func(of func(Number) float64) float64 {
+		values := make([]float64, len(all))
+		for i, n := range all {
+			values[i] = of(n)
+		}
+		return f(values)
+	}
+	return Number{
+		Lo: column(func(n Number) float64 { return n.Lo }), Hi: column(func(n Number) float64 { return n.Hi }),
+		Value: column(func(n Number) float64 { return n.Value }), Unit: all[0].Unit,
+	}, nil
+}
+
+// reductions rise with each of their numbers, so that the ends of an interval give its ends.
+var reductions = map[string]func([]float64) float64{
+	"max":   slices.Max[[]float64],
+	"min":   slices.Min[[]float64],
+	"first": func(x []float64) float64 { return x[0] },
+	"last":  func(x []float64) float64 { return x[len(x)-1] },
+	"sum": func(x []float64) (s float64) {
+		for _, v := range x {
+			s += v
+		}
+		return s
+	},
+	"median": func(x []float64) float64 {
+		x = slices.Sorted(slices.Values(x))
+		return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+	},
+}
+
+// share is the share that a part is of a whole, with the interval of a binomial proportion (Wilson, 95 %).
+func share(part, whole Number) any {
+	k, n := part.Value, whole.Value
+	if n <= 0 {
+		return absent("the share of nothing is not defined")
+	}
+	const z = 1.96
+	p, centre := k/n, (k+z*z/2)/(n+z*z)
+	half := z * math.Sqrt(p*(1-p)*n+z*z/4) / (n + z*z)
+	return Number{Lo: max(0, 100*(centre-half)), Hi: min(100, 100*(centre+half)), Value: 100 * p, Unit: figures.Percent}
+}

@@ -1,0 +1,115 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+)
+
+// Claims writes the verdicts as a table for each design record, and below it what stands behind each.
+func Claims(w io.Writer, page layout.Page, r *claims.Report) error {
+	var lines []string
+	for _, group := range ofRecord(r.Claims) {
+		g := layout.Grid{Columns: []layout.Column{
+			{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
+			{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
+			{Title: "the record says", Left: true, Flexible: true, Minimum: 10}, {Title: "measured here", Left: true, Flexible: true, Minimum: 16},
+		}}
+		for i := range group {
+			j := &group[i]
+			g.Add(j.ID, claimVerdict(j), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
+		}
+		lines = append(append(lines, page.Title(strings.ToUpper(group[0].Record))...), page.Table(&g)...)
+		lines = append(lines, "")
+		for i := range group {
+			if j := &group[i]; j.Why != "" {
+				lines = append(lines, page.Paragraph(layout.Pad(j.ID, 4)+" ", format.Plain(string(j.Verdict)+": "+j.Why))...)
+			}
+		}
+		lines = append(lines, "")
+	}
+	lines = append(lines, page.Wrap(claimsSummary(r))...)
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+func claimVerdict(j *claims.Judgement) string {
+	if j.Close {
+		return string(j.Verdict) + ", close"
+	}
+	return string(j.Verdict)
+}
+
+// ofRecord are the claims of one design record after the other.
+func ofRecord(all []claims.Judgement) (out [][]claims.Judgement) {
+	for i, j := range all {
+		if i == 0 || j.Record != all[i-1].Record {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], j)
+	}
+	return out
+}
+
+// claimsSummary counts the verdicts, and the runs behind them.
+func claimsSummary(r *claims.Report) string {
+	var counts []string
+	for _, v := range claims.Verdicts {
+		n := 0
+		for i := range r.Claims {
+			if r.Claims[i].Verdict == v {
+				n++
+			}
+		}
+		if n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.", format.Plural(int64(len(r.Claims)), "claim", "claims"),
+		strings.Join(counts, ", "), format.Plural(int64(r.Runs), "run", "runs"), format.Plural(int64(r.Asked), "time", "times"))
+	if r.Interrupted {
+		text += " The pass was interrupted."
+	}
+	return text
+}
+
+// ClaimsMarkdown writes the same as a page in Markdown, with the commands that repeat each.
+func ClaimsMarkdown(w io.Writer, r *claims.Report) error {
+	out := bufio.NewWriter(w)
+	for _, group := range ofRecord(r.Claims) {
+		fmt.Fprintf(out, "## %s\n\n| claim | verdict | what it says | the record says | measured here |\n|---|---|---|---|---|\n",
+			markdown(group[0].Record))
+		for i := range group {
+			j := &group[i]
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", markdown(j.ID), markdown(claimVerdict(j)), markdown(j.Says), markdown(j.Promised),
+				markdown(format.Join("; ", j.Measured, j.Form, j.Why)))
+		}
+		fmt.Fprintln(out)
+		for i := range group {
+			if j := &group[i]; j.Condition != "" {
+				fmt.Fprintf(out, "- %s: `%s`, from `%s`\n", markdown(j.ID), j.Condition, strings.Join(j.Commands, "`, `"))
+			}
+		}
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintln(out, markdown(claimsSummary(r)))
+	return out.Flush()
+}
+
+// ClaimsAnnotations writes the workflow commands of GitHub Actions: an error for each gate that fails.
+func ClaimsAnnotations(w io.Writer, r *claims.Report) error {
+	out := bufio.NewWriter(w)
+	for i := range r.Claims {
+		if j := &r.Claims[i]; j.Fails() {
+			fmt.Fprintf(out, "::error title=quotabench::%s\n",
+				annotation(format.Join("; ", fmt.Sprintf("%s %s: %s", j.Record, j.ID, claimVerdict(j)), j.Measured, j.Why)))
+		}
+	}
+	fmt.Fprintf(out, "::notice title=quotabench::%s\n", annotation(claimsSummary(r)))
+	return out.Flush()
+}
