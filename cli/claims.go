@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/html"
@@ -64,7 +65,7 @@ func claimsCommand() *cobra.Command {
 // files are those that are named, or those of the design records.
 func (s *claimsSettings) files(paths []string) (files []*claims.File, err error) {
 	if len(paths) == 0 {
-		if files, err = claims.Builtin(); err != nil {
+		if files, err = claims.Builtin(explore.Properties()); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +74,7 @@ func (s *claimsSettings) files(paths []string) (files []*claims.File, err error)
 		if err != nil {
 			return nil, err
 		}
-		f, err := claims.Parse(path, b)
+		f, err := claims.Parse(path, b, explore.Properties())
 		if err != nil {
 			return nil, err
 		}

@@ -9,8 +9,10 @@ import (
 	"go/token"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 )
 
 // Expression is a formula over the records of runs. It has the form of one of Go:
@@ -32,8 +34,8 @@ var units = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6
 // point is the name of the value at which a sweep is looked at.
 const point = "x"
 
-// parse reads an expression, whose runs are among those that are declared.
-func parse(text string, runs []string) (*Expression, error) {
+// parse reads an expression, whose runs are among those that are declared. Searches have the properties.
+func parse(text string, runs []string, properties []results.Property) (*Expression, error) {
 	node, err := parser.ParseExpr(text)
 	if err != nil {
 		var list scanner.ErrorList
@@ -43,7 +45,7 @@ func parse(text string, runs []string) (*Expression, error) {
 		return nil, fmt.Errorf("%q is no expression: %w", text, err)
 	}
 	x := &Expression{text: text, node: node}
-	if err := x.check(node, runs); err != nil {
+	if err := x.check(node, runs, properties); err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
 	return x, nil
@@ -53,7 +55,7 @@ func parse(text string, runs []string) (*Expression, error) {
 func (x *Expression) String() string { return x.text }
 
 // check refuses what no record could answer.
-func (x *Expression) check(node ast.Expr, runs []string) error {
+func (x *Expression) check(node ast.Expr, runs []string, properties []results.Property) error {
 	parts := []ast.Expr{}
 	switch n := node.(type) {
 	case *ast.BasicLit:
@@ -73,8 +75,8 @@ func (x *Expression) check(node ast.Expr, runs []string) error {
 		}
 		parts = append(parts, n.X, n.Y)
 	case *ast.SelectorExpr:
-		if !known()[n.Sel.Name] {
-			return unknownName(n.Sel.Name)
+		if name := n.Sel.Name; !known()[name] && !slices.Contains(properties, results.Property(strings.ReplaceAll(name, "_", "-"))) {
+			return unknownName(name, properties)
 		}
 		parts = append(parts, n.X)
 	case *ast.IndexExpr:
@@ -91,7 +93,7 @@ func (x *Expression) check(node ast.Expr, runs []string) error {
 		return errors.New("it takes figures, numbers, texts, + - * /, comparisons, && || ! and functions")
 	}
 	for _, p := range parts {
-		if err := x.check(p, runs); err != nil {
+		if err := x.check(p, runs, properties); err != nil {
 			return err
 		}
 	}

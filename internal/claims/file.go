@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
 )
 
 // File is one claims file: what one design record promises.
@@ -30,8 +31,9 @@ type File struct {
 	// Claims in the order of reports.
 	Claims []Claim `yaml:"claims"`
 
-	path string
-	ast  *ast.File
+	path       string
+	ast        *ast.File
+	properties []results.Property
 }
 
 // Run is a command that leaves a record.
@@ -91,14 +93,14 @@ const tolerance = 10
 var records embed.FS
 
 // Builtin are the claims of the design records whose strategies this program has.
-func Builtin() (out []*File, err error) {
+func Builtin(properties []results.Property) (out []*File, err error) {
 	names, err := fs.Glob(records, "records/*.yaml")
 	for _, name := range names {
 		b, err := records.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		f, err := Parse(name, b)
+		f, err := Parse(name, b, properties)
 		if err != nil {
 			return nil, err
 		}
@@ -107,9 +109,9 @@ func Builtin() (out []*File, err error) {
 	return out, err
 }
 
-// Parse reads a claims file. An error names the path, the line and what to do.
-func Parse(path string, b []byte) (*File, error) {
-	f := &File{path: path}
+// Parse reads a claims file. Searches can have the properties. An error names the path, the line and what to do.
+func Parse(path string, b []byte, properties []results.Property) (*File, error) {
+	f := &File{path: path, properties: properties}
 	err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(f)
 	if err == nil {
 		f.ast, err = parser.ParseBytes(b, 0)
@@ -189,7 +191,7 @@ func (f *File) parse(c *Claim, at string) error {
 		if e.text == "" {
 			continue
 		}
-		x, err := parse(strings.TrimSpace(e.text), names)
+		x, err := parse(strings.TrimSpace(e.text), names, f.properties)
 		if err != nil {
 			return f.wrong(at+"."+e.name, err)
 		}

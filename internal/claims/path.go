@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
@@ -133,8 +132,8 @@ func (o object) sel(name string) (any, error) {
 			return o.series(x.Label), nil
 		}
 	case *results.Search:
-		if p := results.Property(strings.ReplaceAll(name, "_", "-")); p == Steps || slices.Contains(properties(), p) {
-			return found(x, p), nil
+		if _, field := figures.At(o.Value, name); !field {
+			return found(x, results.Property(strings.ReplaceAll(name, "_", "-"))), nil
 		}
 	case results.Series:
 		if i := slices.Index(x.Counters, name); i >= 0 {
@@ -236,10 +235,6 @@ func (o object) series(label string) any {
 
 // Steps of the shortest schedule that a search found.
 const Steps results.Property = "steps"
-
-func properties() []results.Property {
-	return explore.Properties()
-}
 
 // found is what a search says of a property: 0 if no schedule breaks it, else the units of the one that was found,
 // or 1. A schedule that was not tried may break it by more.
@@ -367,14 +362,11 @@ func (o object) has(keys []string) bool {
 	})
 }
 
-// known are all names that a path may have: those of the files, of figures and of properties.
+// known are all names that a path may have, except for properties of searches: those of the files and of figures.
 var known = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{"runs": true, "series": true, string(Steps): true}
 	for _, k := range figures.Keys() {
 		names[strings.ReplaceAll(k, "-", "_")] = true
-	}
-	for _, p := range properties() {
-		names[strings.ReplaceAll(string(p), "-", "_")] = true
 	}
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
@@ -400,8 +392,8 @@ var known = sync.OnceValue(func() map[string]bool {
 })
 
 // unknownName is the error about a name that no record has.
-func unknownName(name string) error {
-	var all []string
+func unknownName(name string, properties []results.Property) error {
+	all := format.Strings(properties)
 	for n := range known() {
 		all = append(all, n)
 	}
