@@ -1,0 +1,229 @@
+package claims
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+var noted = []results.Property{"leak", "false-reject"}
+
+// planted is a record of two strategies in n rounds of 1,000 and 4,000 decisions per second, give or take the round.
+func planted(n int) *Record {
+	f := &results.File{Kind: results.Measured, Skipped: []results.Skipped{{Strategy: "gone", Reason: "no server"}}}
+	for round := range n {
+		for i, label := range []string{"slow", "fast"} {
+			r := results.Run{Strategy: label, Repetition: round, Issued: 100, Admitted: 60, Rejected: 40}
+			r.Params.Label, r.Params.Loop = label, results.ClosedLoop
+			r.ThroughputPerS = float64(1000+3000*i) * (1 + float64(round)/100)
+			r.ElapsedNS = 1
+			r.Audit = results.Audit{Valid: true, TimingsValid: true}
+			r.Leak = results.Leak{Units: int64(5 * i), Possible: int64(7 * i), WorstUnits: int64(3 * i)}
+			r.Meter = []results.Measure{{Name: "retries", Unit: "retries", Value: 200}}
+			f.Runs = append(f.Runs, r)
+		}
+	}
+	f.Summaries = results.Summarise(f.Runs)
+	return &Record{File: f}
+}
+
+// decide is the verdict on a condition, and why.
+func decide(t *testing.T, condition string, records map[string]*Record) Judgement {
+	t.Helper()
+	f, err := Parse("planted.yaml", []byte("record: R\nruns: {a: run a, b: run b, s: explore s, sweep: sweep a}\n"+
+		"claims: [{id: X, says: something, holds: '"+condition+"'}]"), noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := f.Judge(&f.Claims[0], records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestConditions(t *testing.T) {
+	complete := &results.Search{Strategy: "x", Properties: noted}
+	leaks := &results.Search{Strategy: "y", Properties: noted, Findings: []results.Finding{{Property: "leak", Units: 2, Steps: make([]results.Step, 4)}}}
+	capped := &results.Search{Strategy: "z", Properties: noted, Capped: "20,000 states"}
+	records := map[string]*Record{
+		"a": planted(6), "b": planted(6),
+		"s": {Exploration: &results.Exploration{Searches: []*results.Search{complete, leaks, capped}}},
+	}
+	for condition, want := range map[string]Verdict{
+		`a["slow"].issued == 600`: Holds,
+		`a["slow"].issued > 600`:  Refuted,
+		// The leak is known to be between 30 and 42 units.
+		`a["fast"].leak <= 42`: Holds,
+		`a["fast"].leak > 42`:  Refuted,
+		`a["fast"].leak > 35`:  Undecided,
+		`a["fast"].leak < 30`:  Refuted,
+		// Of the worst window only the certain part is known.
+		`a["fast"].leak_worst <= 3`: Undecided,
+		`a["fast"].leak_worst < 3`:  Refuted,
+		`a["slow"].leak == 0`:       Holds,
+		// Rounds of one run are paired: the ratio is 4 in each, although both vary by 5 %.
+		`a["fast"].throughput / a["slow"].throughput >= 3.999`: Holds,
+		`a["fast"].throughput / a["slow"].throughput > 4.001`:  Refuted,
+		`a["fast"].throughput >= 4100`:                         Undecided,
+		`a["fast"].throughput / b["slow"].throughput >= 1`:     Undecided,
+		`a["slow"].meter["retries"].per_decision == 2`:         Holds,
+		`max(a["slow"].runs.issued) == 100`:                    Holds,
+		`share(a["slow"].admitted, a["slow"].issued) > 55`:     Holds,
+		`share(a["slow"].admitted, a["slow"].issued) > 59`:     Undecided,
+		`a["gone"].leak == 0`:                                  Undecided,
+		`a["slow"].leak == 0 || a["gone"].leak == 0`:           Holds,
+		`a["fast"].leak == 0 && a["gone"].leak == 0`:           Refuted,
+		`!(a["gone"].leak == 0)`:                               Undecided,
+		`s["x"].leak == 0`:                                     Holds,
+		`s["y"].leak == 0`:                                     Refuted,
+		`s["y"].leak <= 2`:                                     Undecided, // another schedule may leak more
+		`s["y"].steps == 4`:                                    Holds,
+		`s["z"].leak == 0`:                                     Undecided,
+		`10*us + 5*ns == 10005`:                                Holds,
+		`-2 * 3 < 0 - 5`:                                       Holds,
+	} {
+		if j := decide(t, condition, records); j.Verdict != want || (want == Undecided) != (j.Why != "") {
+			t.Errorf("%s: %s (%s), want %s", condition, j.Verdict, j.Why, want)
+		}
+	}
+}
+
+// Two rounds say nothing about how much a timing varies, and a figure next to its limit is called close.
+func TestTimings(t *testing.T) {
+	if j := decide(t, `a["slow"].throughput > 1`, map[string]*Record{"a": planted(2)}); j.Verdict != Undecided {
+		t.Errorf("two rounds: %s", j.Verdict)
+	}
+	for condition, want := range map[string]bool{
+		`a["slow"].throughput > 950`: true, `a["slow"].throughput > 500`: false, `a["slow"].issued >= 600`: false,
+	} {
+		if j := decide(t, condition, map[string]*Record{"a": planted(6)}); j.Close != want || j.Verdict != Holds {
+			t.Errorf("%s: %s, close %v", condition, j.Verdict, j.Close)
+		}
+	}
+}
+
+func TestSweepGivesTheCondition(t *testing.T) {
+	f := planted(3)
+	f.File.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "share", Values: []string{"0", "0.5", "1"}}}}
+	var runs []results.Run
+	for i, value := range f.File.Sweep.Parameters[0].Values {
+		for _, r := range f.File.Runs {
+			r.Params.Point, r.Issued = map[string]string{"share": value}, int64(i)
+			runs = append(runs, r)
+		}
+	}
+	f.File.Runs, f.File.Summaries = runs, results.Summarise(runs)
+	for condition, want := range map[string]string{
+		`sweep["slow"].issued >= 3`:             "holds only if: share = 0.5, 1; not with share = 0",
+		`sweep["slow"].issued >= 0`:             "holds: ",
+		`sweep["slow"].issued > 6`:              "refuted: ",
+		`sweep["slow"].issued >= 3 && x > 0.7`:  "holds only if: share = 1; not with share = 0, 0.5",
+		`sweep["gone"].issued >= 3`:             "undecided: share = 0, 0.5, 1: gone took no part: no server",
+		`sweep["slow"].meter["no"].value > 100`: "undecided: share = 0, 0.5, 1: the record has no no here",
+	} {
+		file, err := Parse("planted.yaml", []byte("record: R\nruns: {sweep: sweep a}\nclaims: [{id: X, says: it, each: sweep, holds: '"+condition+"'}]"), noted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := file.Judge(&file.Claims[0], map[string]*Record{"sweep": f})
+		if got := fmt.Sprintf("%s: %s", j.Verdict, j.Why); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", condition, got, err, want)
+		}
+	}
+}
+
+// What is wrong with a file is said with its line.
+func TestFilesInError(t *testing.T) {
+	for text, want := range map[string]string{
+		"record: R\nclaims:\n- id: X\n  says: it\n  holds: a.leak == 0":                              `:5: "a.leak == 0": unknown run "a"`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.lek == 0":             `:6: "a.lek == 0": unknown figure "lek": did you mean leak?`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.leak =< 0":            `:6: "a.leak =< 0" is no expression: column 8`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: mode(a.leak) == 0":      `:6: "mode(a.leak) == 0": unknown function "mode"`,
+		"record: R\nruns:\n  a: compare x y":                                                         `:3: the command "compare x y" leaves no record`,
+		"record: R\nruns:\n  a: run x --out y":                                                       `:3: leave out --out`,
+		"record: R\nruns:\n  a: run 'x":                                                              `:3: "run 'x": a quote is not closed`,
+		"record: R\nclaims:\n- id: X\n  says: it":                                                    `:3: X needs either holds: or unmeasurable:`,
+		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                     `:6: unknown field "hold"`,
+		"claims: []":                                                                                 `:1: name the design record`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no sweep`,
+	} {
+		if _, err := Parse("f.yaml", []byte(text), noted); err == nil || !strings.Contains(err.Error(), "f.yaml"+want) {
+			t.Errorf("%s\ngives: %v\nwant:  f.yaml%s", text, err, want)
+		}
+	}
+}
+
+// Claims share a run that both need, a run that fails leaves them undecided, and a full pass has its own arguments.
+func TestRunsAreShared(t *testing.T) {
+	parsed := func(record string) *File {
+		f, err := Parse(record, []byte("record: "+record+`
+runs:
+  a: {command: run slow, quick: --rounds 3, full: --rounds 9}
+  b: run bad
+claims:
+- {id: `+record+`1, says: it, holds: 'a["slow"].leak == 0'}
+- {id: `+record+`2, says: it, holds: 'a["slow"].leak > 0', gate: true}
+- {id: `+record+`3, says: it, holds: 'b.leak == 0', needs: 'a["slow"].issued > 0', gate: true}
+- {id: `+record+`4, says: it, holds: 'a["slow"].leak == 0', needs: 'a["slow"].issued > 1000'}
+- {id: `+record+`5, says: it, unmeasurable: a price}
+`), noted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	var made []string
+	p := &Pass{
+		Files: []*File{parsed("A"), parsed("B")}, Dir: "d", Begin: func(int, int, []string) {},
+		Run: func(_ context.Context, args []string) (int, string) {
+			made = append(made, strings.Join(args, " "))
+			return map[bool]int{true: 2}[args[1] == "bad"], "unknown strategy"
+		},
+		Read: func(string) *Record { return planted(3) },
+	}
+	r, err := p.Judge(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"run slow --rounds 3 --out d/a", "run bad --out d/b"}; !slices.Equal(made, want) {
+		t.Errorf("it made %q, want %q", made, want)
+	}
+	var got []string
+	for i := range r.Claims {
+		j := &r.Claims[i]
+		got = append(got, fmt.Sprint(j.ID, " ", j.Verdict, " ", j.Fails()))
+	}
+	want := []string{"A1 holds false", "A2 refuted true", "A3 undecided true", "A4 undecided false", "A5 not measurable here false"}
+	if !slices.Equal(got[:5], want) || r.Runs != 2 || r.Asked != 10 {
+		t.Errorf("%d runs for %d: %q, want %q", r.Runs, r.Asked, got[:5], want)
+	}
+	p.Full, made = true, nil
+	if _, err := p.Judge(t.Context()); err != nil || !strings.Contains(made[0], "--rounds 9") {
+		t.Errorf("a full pass made %q, %v", made, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err = p.Judge(ctx); err != nil || !r.Interrupted || r.Claims[0].Verdict != Undecided {
+		t.Errorf("an interrupted pass: %+v, %v", r.Claims[0], err)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	f, err := Parse("f", []byte("record: R\nclaims: [{id: X1, says: it, unmeasurable: no}, {id: X2, says: it, unmeasurable: no}]"), noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Select([]*File{f}, []string{"X2"}, nil); err != nil || len(got) != 1 || got[0].Claims[0].ID != "X2" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, bad := range [][2][]string{{{"X3"}, nil}, {nil, {"Q"}}} {
+		if _, err := Select([]*File{f}, bad[0], bad[1]); err == nil {
+			t.Errorf("%v is not refused", bad)
+		}
+	}
+}
