@@ -101,12 +101,12 @@ func (s *claimsSettings) judge(cmd *cobra.Command, paths []string) error {
 		p.Dir = dir.Path
 		s.runs(cmd, p)
 	}
-	r, err := p.Judge(cmd.Context())
-	if err != nil {
-		return fail(ExitUsage, err)
-	}
+	r, wrong := p.Judge(cmd.Context())
 	if err := s.show(cmd, p, r); err != nil {
 		return fail(ExitFailed, err)
+	}
+	if wrong != nil {
+		return fail(ExitUsage, wrong)
 	}
 	return failedClaims(cmd.ErrOrStderr(), r)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 
 func initCommand() *cobra.Command {
 	var clone string
+	var claimsOnly bool
 	cmd := &cobra.Command{
 		Use:   "init directory",
 		Short: "Write a Go module with a limiter to replace by yours, its test and its CI",
@@ -22,6 +24,14 @@ func initCommand() *cobra.Command {
 			"  quotabench init ../limits --replace .   # with quotabench from this clone",
 		Args: needs(1, 1, "init needs one directory, and got %d: give a new one, e.g. quotabench init limits"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if claimsOnly {
+				if err := start.WriteClaims(args[0]); err != nil {
+					return usagef("%w: name another directory", err)
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "written to %s: %s\nnext: quotabench claims %s\n", args[0], start.Claims,
+					format.Quoted(filepath.Join(args[0], start.Claims)))
+				return err
+			}
 			from, err := start.From(clone, args[0])
 			if err != nil {
 				return usagef("%w", err)
@@ -35,7 +45,11 @@ func initCommand() *cobra.Command {
 			return err
 		},
 	}
-	settings.New(cmd, []settings.Setting{{Name: "replace", Value: settings.Named(&clone, "a directory"),
-		Doc: "take quotabench from the clone in this `directory`, not from a published version"}})
+	settings.New(cmd, []settings.Setting{
+		{Name: "replace", Value: settings.Named(&clone, "a directory"),
+			Doc: "take quotabench from the clone in this `directory`, not from a published version"},
+		{Name: "claims", Value: settings.Bool(&claimsOnly),
+			Doc: "write only claims.yaml, with five promises of a design record for quotabench claims; the directory may hold a module"},
+	})
 	return cmd
 }

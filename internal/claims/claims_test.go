@@ -46,13 +46,23 @@ func decide(t *testing.T, condition string, records map[string]*Record) Judgemen
 	return j
 }
 
+func named(label string, of *results.Search) *results.Search {
+	s := *of
+	s.Strategy = label
+	return &s
+}
+
 func TestConditions(t *testing.T) {
 	complete := &results.Search{Strategy: "x", Properties: noted}
 	leaks := &results.Search{Strategy: "y", Properties: noted, Findings: []results.Finding{{Property: "leak", Units: 2, Steps: make([]results.Step, 4)}}}
 	capped := &results.Search{Strategy: "z", Properties: noted, Capped: "20,000 states"}
 	records := map[string]*Record{
 		"a": planted(6), "b": planted(6),
-		"s": {Exploration: &results.Exploration{Searches: []*results.Search{complete, leaks, capped}}},
+		"s": {Exploration: &results.Exploration{Searches: []*results.Search{
+			complete, leaks, capped, // and two searches of each of these
+			named("both", complete), named("both", leaks), named("partly", complete), named("partly", capped), named("clean", complete), named("clean", complete),
+			named("found", capped), named("found", leaks),
+		}}},
 	}
 	for condition, want := range map[string]Verdict{
 		`a["slow"].issued == 600`: Holds,
@@ -84,6 +94,11 @@ func TestConditions(t *testing.T) {
 		`s["y"].leak <= 2`:                                     Undecided, // another schedule may leak more
 		`s["y"].steps == 4`:                                    Holds,
 		`s["z"].leak == 0`:                                     Undecided,
+		`s["both"].leak == 0`:                                  Refuted,
+		`s["both"].steps == 4`:                                 Holds,
+		`s["found"].leak > 0`:                                  Holds,
+		`s["partly"].leak == 0`:                                Undecided,
+		`s["clean"].leak == 0`:                                 Holds,
 		`10*us + 5*ns == 10005`:                                Holds,
 		`-2 * 3 < 0 - 5`:                                       Holds,
 	} {
@@ -140,16 +155,16 @@ func TestSweepGivesTheCondition(t *testing.T) {
 // What is wrong with a file is said with its line.
 func TestFilesInError(t *testing.T) {
 	for text, want := range map[string]string{
-		"record: R\nclaims:\n- id: X\n  says: it\n  holds: a.leak == 0":                              `:5: "a.leak == 0": unknown run "a"`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.lek == 0":             `:6: "a.lek == 0": unknown figure "lek": did you mean leak?`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.leak =< 0":            `:6: "a.leak =< 0" is no expression: column 8`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: mode(a.leak) == 0":      `:6: "mode(a.leak) == 0": unknown function "mode"`,
-		"record: R\nruns:\n  a: compare x y":                                                         `:3: the command "compare x y" leaves no record`,
-		"record: R\nruns:\n  a: run x --out y":                                                       `:3: leave out --out`,
-		"record: R\nruns:\n  a: run 'x":                                                              `:3: "run 'x": a quote is not closed`,
-		"record: R\nclaims:\n- id: X\n  says: it":                                                    `:3: X needs either holds: or unmeasurable:`,
-		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                     `:6: unknown field "hold"`,
-		"claims: []":                                                                                 `:1: name the design record`,
+		"record: R\nclaims:\n- id: X\n  says: it\n  holds: a.leak == 0":                         `:5: "a.leak == 0": unknown run "a"`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.lek == 0":        `:6: "a.lek == 0": unknown figure "lek": did you mean leak?`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.leak =< 0":       `:6: "a.leak =< 0" is no expression: column 8`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: mode(a.leak) == 0": `:6: "mode(a.leak) == 0": unknown function "mode"`,
+		"record: R\nruns:\n  a: compare x y":                                                    `:3: the command "compare x y" leaves no record`,
+		"record: R\nruns:\n  a: run x --out y":                                                  `:3: leave out --out`,
+		"record: R\nruns:\n  a: run 'x":                                                         `:3: "run 'x": a quote is not closed`,
+		"record: R\nclaims:\n- id: X\n  says: it":                                               `:3: X needs either holds: or unmeasurable:`,
+		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                `:6: unknown field "hold"`,
+		"claims: []": `:1: name the design record`,
 		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no sweep`,
 	} {
 		if _, err := Parse("f.yaml", []byte(text), noted); err == nil || !strings.Contains(err.Error(), "f.yaml"+want) {

@@ -127,7 +127,7 @@ type Report struct {
 const Schema = 1
 
 // Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need it undecided.
-// What an interrupted pass has measured is judged.
+// What an interrupted pass has measured is judged. An error is about conditions that cannot be read; the rest is judged.
 func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	jobs, dirs, asked := p.plan()
 	r := &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: []Judgement{}}
@@ -136,6 +136,7 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 		p.done[j.dir] = p.record(ctx, i, len(jobs), j)
 	}
 	r.Interrupted = ctx.Err() != nil
+	var wrong error
 	for _, f := range p.Files {
 		for i := range f.Claims {
 			c := &f.Claims[i]
@@ -149,7 +150,8 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 			}
 			judged, err := f.Judge(c, records)
 			if err != nil {
-				return r, err
+				judged.Verdict, judged.Why = Undecided, err.Error()
+				wrong = errors.Join(wrong, err)
 			}
 			for _, j := range used {
 				judged.Commands = append(judged.Commands, commandLine(j.args))
@@ -158,7 +160,7 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 			r.Claims = append(r.Claims, judged)
 		}
 	}
-	return r, nil
+	return r, wrong
 }
 
 // record of a run that is made now, or was made before.

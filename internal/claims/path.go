@@ -112,11 +112,37 @@ func sel(v any, name string) (any, error) {
 				return nil, err
 			}
 		}
+		if len(x) > 0 && isSearch(x[0]) {
+			return overSearches(out, name), nil
+		}
 		return out, nil
 	case object:
 		return x.sel(name)
 	}
 	return nil, fmt.Errorf("a number has no %s", name)
+}
+
+func isSearch(v any) bool {
+	o, ok := v.(object)
+	if !ok {
+		return false
+	}
+	_, ok = o.Interface().(*results.Search)
+	return ok
+}
+
+// overSearches is what all searches of a strategy found together: the shortest schedule, the most units, or none if all say so.
+func overSearches(list []any, name string) any {
+	var out any
+	for _, v := range list {
+		n, told := v.(Number)
+		switch old, found := out.(Number); {
+		case !told && found && old.Hi > 0, told && n.Hi == 0 && out != nil: // what was found stands, and what is not known, too
+		case !told, !found || old.Hi == 0, name == string(Steps) && n.Lo < old.Lo, name != string(Steps) && n.Lo > old.Lo:
+			out = v
+		}
+	}
+	return out
 }
 
 func (o object) sel(name string) (any, error) {

@@ -60,16 +60,33 @@ func Write(dir string, from Source) (names []string, err error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		var text bytes.Buffer
-		if err := template.Must(template.ParseFS(files, path)).Execute(&text, from); err != nil {
-			return err
-		}
-		name := filepath.FromSlash(strings.TrimSuffix(strings.TrimPrefix(path, "files/"), ".tmpl"))
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			return err
-		}
+		name, err := write(dir, path, from)
 		names = append(names, name)
-		return os.WriteFile(filepath.Join(dir, name), text.Bytes(), 0o644)
+		return err
 	})
 	return names, err
+}
+
+// Claims is the name of the file of [WriteClaims].
+const Claims = "claims.yaml"
+
+// WriteClaims makes a claims file alone, in a directory that may be that of a module. It replaces none.
+func WriteClaims(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, Claims)); err == nil {
+		return fmt.Errorf("%s already holds %s", dir, Claims)
+	}
+	_, err := write(dir, "files/"+Claims+".tmpl", Source{})
+	return err
+}
+
+func write(dir, path string, from Source) (name string, err error) {
+	var text bytes.Buffer
+	if err := template.Must(template.ParseFS(files, path)).Execute(&text, from); err != nil {
+		return "", err
+	}
+	name = filepath.FromSlash(strings.TrimSuffix(strings.TrimPrefix(path, "files/"), ".tmpl"))
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+		return "", err
+	}
+	return name, os.WriteFile(filepath.Join(dir, name), text.Bytes(), 0o644)
 }
