@@ -1,12 +1,18 @@
 package claims
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -239,6 +245,53 @@ func TestSelect(t *testing.T) {
 	for _, bad := range [][2][]string{{{"X3"}, nil}, {nil, {"Q"}}} {
 		if _, err := Select([]*File{f}, bad[0], bad[1]); err == nil {
 			t.Errorf("%v is not refused", bad)
+		}
+	}
+}
+
+// The published schema and the reader take the same files: those of the design records, and each field of the types.
+func TestSchemaAgreesWithTheReader(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../results/schema/claims.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{
+		"each field": "record: R\ntitle: T\nruns: {a: {command: sweep x, quick: q, full: f}}\nclaims: [{id: X, source: s, says: it, promised: p, " +
+			"holds: a.leak == 0, each: a, needs: a.leak == 0, shows: a.leak, form: a.leak, tolerance: 3, gate: true}, {id: Y, says: it, unmeasurable: no}]",
+		"!a field that nobody knows": "record: R\nclaims: [{id: X, says: it, unmeasurable: no, hold: x}]",
+		"!a command without record":  "record: R\nruns: {a: compare x}\nclaims: []",
+		"!nothing to judge":          "record: R\nclaims: [{id: X, says: it}]",
+	}
+	names, err := records.ReadDir("records")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		b, err := records.ReadFile("records/" + n.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[n.Name()] = string(b)
+	}
+	for name, text := range texts {
+		var v any
+		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := strings.HasPrefix(name, "!")
+		if err := schema.Validate(in); (err != nil) != bad {
+			t.Errorf("%s: the schema says %v", name, err)
+		}
+		if _, err := Parse(name, []byte(text), explore.Properties()); (err != nil) != bad {
+			t.Errorf("%s: the reader says %v", name, err)
 		}
 	}
 }
