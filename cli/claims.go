@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/html"
@@ -25,6 +26,9 @@ import (
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results/render"
 )
+
+// claimsName is the name of the files of a report, before the dot.
+const claimsName = "claims"
 
 // claimsSettings are all that a pass over claims can be told.
 type claimsSettings struct {
@@ -116,6 +120,9 @@ func (s *claimsSettings) directory() (*session.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := os.Lstat(filepath.Join(path, claimsName+".json")); err == nil {
+		return nil, s.Wrong("out", fmt.Errorf("%s already holds %s.json: name another directory, or judge it again with --from", path, claimsName))
+	}
 	return session.MakeDir(s.Settings, path)
 }
 
@@ -156,8 +163,8 @@ func (s *claimsSettings) show(cmd *cobra.Command, p *claims.Pass, r *claims.Repo
 		return err
 	}
 	if s.from == "" {
-		for name, b := range map[string][]byte{"claims.json": record.Bytes(), "claims.html": page.Bytes(), "claims.txt": text.Bytes()} {
-			if err := os.WriteFile(filepath.Join(p.Dir, name), b, 0o644); err != nil {
+		for ext, b := range map[string][]byte{".json": record.Bytes(), ".html": page.Bytes(), ".txt": text.Bytes()} {
+			if err := atomicfile.Write(filepath.Join(p.Dir, claimsName+ext), b); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const promises = `record: Ours
+runs:
+  both: sim honest liar --instances 1 --policy "10 requests per fixed 1m" --workload steady --rate 10 --subjects 2 --requests 2000
+  gone: sim nobody
+claims:
+- {id: C1, says: The limit holds., promised: no leak, holds: 'both["honest"].leak == 0', needs: 'both["honest"].rejected > 0', gate: true}
+- {id: C2, says: The other limit holds., holds: 'both["liar"].leak == 0', gate: true}
+- {id: C3, says: It is there., holds: 'gone.leak == 0'}
+- {id: C4, says: It is cheap., unmeasurable: a price is no figure}
+`
+
+func TestClaims(t *testing.T) {
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "claims.yaml"), filepath.Join(dir, "out")
+	if err := os.WriteFile(file, []byte(promises), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	summary := filepath.Join(dir, "summary")
+	t.Setenv(summaryVariable, summary)
+	o := call(context.Background(), "claims", file, "--out", out)
+	if o.code != ExitGate {
+		t.Fatalf("exit %d\n%s", o.code, o.transcript())
+	}
+	for _, want := range []string{"C1     holds", "C2     refuted", "C3     undecided", "C4     not measurable here", "a price is no figure",
+		"quotabench sim nobody: quotabench: --strategy: unknown strategy", "gate: Ours C2: refuted", "4 claims: 1 holds, 1 refuted, 1 undecided, 1 not measurable here. 2 runs"} {
+		if !strings.Contains(strings.Join(strings.Fields(o.transcript()), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("it does not say %q:\n%s", want, o.transcript())
+		}
+	}
+	for _, name := range []string{"claims.json", "claims.html", "claims.txt", "both/results.json"} {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	// The same verdicts come from the records, without a run; those of one claim alone, too.
+	again := call(context.Background(), "claims", file, "--from", out, "--id", "C1", "--format", "github")
+	if page, err := os.ReadFile(summary); again.code != ExitOK || err != nil || !strings.Contains(string(page), "| C1 | holds |") {
+		t.Errorf("exit %d, %v\n%s\n%s", again.code, err, again.transcript(), page)
+	}
+	for args, want := range map[string]string{
+		"--id C9 " + file:               "unknown claim \"C9\"",
+		"--record Theirs " + file:       "unknown design record \"Theirs\"",
+		"--quick --full " + file:        "exclude each other",
+		"--out " + out + " " + file:     "already holds",
+		filepath.Join(dir, "none.yaml"): "none.yaml",
+	} {
+		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage || !strings.Contains(o.transcript(), want) {
+			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
+		}
+	}
+}
