@@ -349,7 +349,13 @@ func index(v any, keys []string) (any, error) {
 		}
 		return x.row(keys[0]), nil
 	case object:
-		if at := x.MapIndex(reflect.ValueOf(keys[0])); x.Kind() == reflect.Map && at.IsValid() {
+		if _, ok := x.Interface().(results.Series); ok {
+			return x.sel(keys[0])
+		}
+		if x.Kind() != reflect.Map {
+			return nil, errNoKeys
+		}
+		if at := x.MapIndex(reflect.ValueOf(keys[0])); at.IsValid() {
 			return x.of.wrap(at, keys[0])
 		}
 	case []any:

@@ -46,7 +46,7 @@ func (n Number) show(x float64) string {
 	case figures.Nanoseconds:
 		return format.NS(x)
 	case figures.Percent:
-		return format.Pct(x) + " %"
+		return format.Pct(x)
 	case figures.PerSecond:
 		return digits(x) + "/s"
 	}
@@ -295,5 +295,9 @@ func share(part, whole Number) any {
 	const z = 1.96
 	p, centre := k/n, (k+z*z/2)/(n+z*z)
 	half := z * math.Sqrt(p*(1-p)*n+z*z/4) / (n + z*z)
-	return Number{Lo: max(0, 100*(centre-half)), Hi: min(100, 100*(centre+half)), Value: 100 * p, Unit: figures.Percent}
+	out := Number{Lo: max(0, 100*(centre-half)), Hi: min(100, 100*(centre+half)), Value: 100 * p, Unit: figures.Percent}
+	if k == 0 { // not the next number above it
+		out.Lo = 0
+	}
+	return out
 }
