@@ -70,6 +70,9 @@ func TestConditions(t *testing.T) {
 			named("found", capped), named("found", leaks),
 		}}},
 	}
+	records["a"].Series = []results.Series{{Strategy: "slow", Counters: []string{"model", "redis"}, Samples: []results.Sample{
+		{Counters: []results.Counter{{Worst: -9}, {Worst: -7}}}, {Counters: []results.Counter{{Worst: 0}, {Worst: 0}}},
+	}}}
 	for condition, want := range map[string]Verdict{
 		`a["slow"].issued == 600`: Holds,
 		`a["slow"].issued > 600`:  Refuted,
@@ -91,6 +94,9 @@ func TestConditions(t *testing.T) {
 		`max(a["slow"].runs.issued) == 100`:                    Holds,
 		`share(a["slow"].admitted, a["slow"].issued) > 55`:     Holds,
 		`share(a["slow"].admitted, a["slow"].issued) > 59`:     Undecided,
+		`share(a["slow"].errors, a["slow"].issued) > 0`:        Undecided, // none of 600 is not few for certain
+		`min(a["slow"].series["redis"].worst) == -7`:           Holds,
+		`min(a["slow"].series["sql"].worst) == -7`:             Undecided,
 		`a["gone"].leak == 0`:                                  Undecided,
 		`a["slow"].leak == 0 || a["gone"].leak == 0`:           Holds,
 		`a["fast"].leak == 0 && a["gone"].leak == 0`:           Refuted,
@@ -111,6 +117,9 @@ func TestConditions(t *testing.T) {
 		if j := decide(t, condition, records); j.Verdict != want || (want == Undecided) != (j.Why != "") {
 			t.Errorf("%s: %s (%s), want %s", condition, j.Verdict, j.Why, want)
 		}
+	}
+	if j := decide(t, `share(a["slow"].errors, a["slow"].issued) < 1`, records); j.Measured != "0 % (0 % to 0.64 %)" {
+		t.Errorf("a share is shown as %q", j.Measured)
 	}
 }
 
