@@ -34,7 +34,9 @@ func planted(n int) *Record {
 		}
 	}
 	f.Summaries = results.Summarise(f.Runs)
-	return &Record{File: f}
+	worst := func(n int64) results.Sample { return results.Sample{Counters: []results.Counter{{Worst: n}}} }
+	series := results.Series{Strategy: "fast", Counters: []string{"redis"}, Samples: []results.Sample{worst(-2), worst(7)}}
+	return &Record{File: f, Series: []results.Series{series}}
 }
 
 // decide is the verdict on a condition, and why.
@@ -85,6 +87,10 @@ func TestConditions(t *testing.T) {
 		`a["fast"].leak_worst <= 3`: Undecided,
 		`a["fast"].leak_worst < 3`:  Refuted,
 		`a["slow"].leak == 0`:       Holds,
+		// What else the record says beside a figure, and a counter by its name.
+		`a["fast"].leak.possible == 42`:          Holds,
+		`max(a["fast"].series.redis.worst) == 7`: Holds,
+		`a["fast"].series.other.worst == 0`:      Undecided,
 		// Rounds of one run are paired: the ratio is 4 in each, although both vary by 5 %.
 		`a["fast"].throughput / a["slow"].throughput >= 3.999`: Holds,
 		`a["fast"].throughput / a["slow"].throughput > 4.001`:  Refuted,
@@ -240,6 +246,18 @@ claims:
 	cancel()
 	if r, err = p.Judge(ctx); err != nil || !r.Interrupted || r.Claims[0].Verdict != Undecided {
 		t.Errorf("an interrupted pass: %+v, %v", r.Claims[0], err)
+	}
+}
+
+// A part of a record that is neither a map nor a list takes no [ ].
+func TestIndexOfAPart(t *testing.T) {
+	text := `{record: R, runs: {a: run a}, claims: [{id: X, says: it, holds: 'a["slow"].params["label"].workers > 0'}]}`
+	f, err := Parse("f", []byte(text), noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Judge(&f.Claims[0], map[string]*Record{"a": planted(1)}); err == nil {
+		t.Error("it is not refused")
 	}
 }
 

@@ -75,7 +75,9 @@ func (x *Expression) check(node ast.Expr, runs []string, properties []results.Pr
 		}
 		parts = append(parts, n.X, n.Y)
 	case *ast.SelectorExpr:
-		if name := n.Sel.Name; !known()[name] && !slices.Contains(properties, results.Property(strings.ReplaceAll(name, "_", "-"))) {
+		name := n.Sel.Name
+		property := results.Property(strings.ReplaceAll(name, "_", "-"))
+		if !known()[name] && !ofSeries(n.X) && !slices.Contains(properties, property) {
 			return unknownName(name, properties)
 		}
 		parts = append(parts, n.X)
@@ -98,6 +100,12 @@ func (x *Expression) check(node ast.Expr, runs []string, properties []results.Pr
 		}
 	}
 	return nil
+}
+
+// ofSeries reports whether what follows may be a counter of the strategy's, whose name no file form knows.
+func ofSeries(node ast.Expr) bool {
+	s, ok := node.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == "series"
 }
 
 var operators = []token.Token{

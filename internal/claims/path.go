@@ -118,6 +118,10 @@ func sel(v any, name string) (any, error) {
 		return out, nil
 	case object:
 		return x.sel(name)
+	case Number:
+		if x.part.IsValid() {
+			return x.part.sel(name)
+		}
 	}
 	return nil, fmt.Errorf("a number has no %s", name)
 }
@@ -149,7 +153,14 @@ func (o object) sel(name string) (any, error) {
 	switch x := o.Interface().(type) {
 	case *results.Summary:
 		if f := figures.Lookup(strings.ReplaceAll(name, "_", "-")); f != nil {
-			return o.figure(x, f), nil
+			v := o.figure(x, f)
+			if n, ok := v.(Number); ok {
+				if at, ok := figures.At(o.Value, name); ok {
+					n.part = object{at, o.of}
+				}
+				return n, nil
+			}
+			return v, nil
 		}
 		switch name {
 		case "runs":
@@ -430,5 +441,5 @@ func unknownName(name string, properties []results.Property) error {
 		all = append(all, n)
 	}
 	slices.Sort(all)
-	return quota.Unknown("figure", name, all, "see docs/metrics.md and results/schema")
+	return quota.Unknown("figure", name, all, "; see docs/metrics.md and results/schema")
 }

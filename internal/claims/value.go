@@ -23,6 +23,8 @@ type Number struct {
 	// rounds has the value of each round of the record that it is of; nil if it is no timing.
 	rounds map[int]float64
 	record *Record
+	// part of the record with the figure's name, which has more of it, e.g. leak.over_quota_units.
+	part object
 }
 
 func exactly(x float64) Number { return Number{Lo: x, Hi: x, Value: x} }
