@@ -324,7 +324,7 @@ func (r *Record) wrap(v reflect.Value, name string) (any, error) {
 	case v.CanInt() || v.CanFloat():
 		n := exactly(figures.Numeric(v))
 		switch {
-		case strings.HasSuffix(name, "_ns"):
+		case strings.HasSuffix(name, "_ns"), slices.Contains([]string{"p50", "p90", "p99"}, name):
 			n.Unit = figures.Nanoseconds
 		case strings.HasPrefix(name, "pct_"):
 			n.Unit = figures.Percent
