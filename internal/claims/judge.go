@@ -148,6 +148,15 @@ func (e *evaluation) shown(x *Expression) (string, error) {
 	return "", nil
 }
 
+// add appends what an expression shows at a value.
+func (e *evaluation) add(list []string, x *Expression, value string) ([]string, error) {
+	text, err := e.shown(x)
+	if text != "" {
+		list = append(list, text+" at "+value)
+	}
+	return list, err
+}
+
 // isClose reports whether the first comparison may turn out otherwise: of a figure that is not counted, and within
 // the tolerance of its limit.
 func (k *comparison) isClose(c *Claim) bool {
@@ -172,7 +181,7 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 	}
 	p := sweep.File.Sweep.Parameters[0]
 	by := map[Verdict][]string{}
-	var measured []string
+	var measured, forms []string
 	why := ""
 	for _, value := range p.Values {
 		here := *sweep
@@ -190,15 +199,14 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 		}
 		j.Close = j.Close || at.first.isClose(c)
 		by[verdict(t)] = append(by[verdict(t)], value)
-		text, err := at.shown(c.shows)
+		if measured, err = at.add(measured, c.shows, value); err == nil && c.form != nil {
+			forms, err = at.add(forms, c.form, value)
+		}
 		if err != nil {
 			return err
 		}
-		if text != "" {
-			measured = append(measured, text+" at "+value)
-		}
 	}
-	j.Measured = strings.Join(measured, "; ")
+	j.Measured, j.Form = strings.Join(measured, "; "), strings.Join(forms, "; ")
 	j.overall(p.Name, by, why)
 	return nil
 }

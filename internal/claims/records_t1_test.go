@@ -23,3 +23,22 @@ func TestUnitsAndCounters(t *testing.T) {
 		}
 	}
 }
+
+// The form of a sweep's claim is shown at each value, as the figure is.
+func TestFormOfASweep(t *testing.T) {
+	r := planted(3)
+	r.File.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "share", Values: []string{"0.5"}}}}
+	for i := range r.File.Runs {
+		r.File.Runs[i].Params.Point = map[string]string{"share": "0.5"}
+	}
+	r.File.Summaries = results.Summarise(r.File.Runs)
+	f, err := Parse("planted.yaml", []byte("record: R\nruns: {s: sweep a}\nclaims: [{id: X, says: it, each: s, "+
+		"holds: 's[\"slow\"].issued == 300', form: 's[\"slow\"].rejected / s[\"slow\"].issued'}]"), noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := f.Judge(&f.Claims[0], map[string]*Record{"s": r})
+	if err != nil || j.Verdict != Holds || j.Measured != "300 at 0.5" || j.Form != "0.4 at 0.5" {
+		t.Errorf("%v: %+v", err, j)
+	}
+}
