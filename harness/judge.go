@@ -144,6 +144,13 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		return v, fmt.Errorf("judge the history: %w", err)
 	}
 	j.verdict = &v
+	for _, o := range j.Outages {
+		run.Outages = append(run.Outages, results.Span{
+			Store: o.Store, FromNS: o.From, ToNS: o.To,
+			Admitted: o.answers[oracle.Admitted], Errors: o.answers[oracle.Failed],
+			Rejected: o.answers[oracle.Rejected] + o.answers[oracle.RejectedDegraded] + o.answers[oracle.Elsewhere],
+		})
+	}
 	correctness(run, &v, f.Policy)
 	run.Drift = drift.result()
 	rolling, err := j.rolling()
@@ -220,6 +227,11 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 			continue
 		}
 		asked += e.Units
+		for k := range j.Outages {
+			if o := &j.Outages[k]; e.Call >= o.From && e.Reply <= o.To {
+				o.answers[e.Outcome]++
+			}
+		}
 		if e.Outcome == oracle.Failed && j.explained(e) {
 			j.planned++
 		}

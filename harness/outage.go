@@ -109,6 +109,8 @@ func (o Outage) Within(length time.Duration) (from, to time.Duration) {
 type Span struct {
 	Store    string
 	From, To int64
+	// answers to takes that began and ended in it, by their outcome.
+	answers [oracle.Elsewhere + 1]int64
 }
 
 // explains reports whether the error of a take may be the outage's doing. grace

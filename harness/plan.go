@@ -188,8 +188,8 @@ func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWi
 			return err
 		}
 	}
-	if p.Workload.GivesBack && !s.GivesBack {
-		return fmt.Errorf("it cannot take units back, which the workload %s asks for", p.Workload.Name)
+	if hold, err := time.ParseDuration(p.Stream.Options["hold"]); p.Workload.GivesBack && !s.GivesBack && (err != nil || hold != 0) {
+		return fmt.Errorf("it cannot take units back, which the workload %s asks for unless --hold is 0", p.Workload.Name)
 	}
 	if s.Reset == strategies.ResetsNever && crossesWindows {
 		return fmt.Errorf("it has no reset, and this run crosses %s windows", own.Window.Kind)

@@ -62,7 +62,7 @@ func (r *Run) emptied(shards int) Run {
 	p.RatePerS, out.ThroughputPerS, out.ElapsedNS = 0, 0, 0
 	out.Reference, out.ReferencePerS, out.ReferenceChange = nil, 0, 0
 	out.Placement, out.Waiting, out.Lateness = nil, nil, nil
-	out.OverTime, out.Trace = nil, ""
+	out.OverTime, out.Outages, out.Trace = nil, nil, ""
 	return out
 }
 
@@ -84,7 +84,8 @@ func (r *Run) judged(shards []*Run) {
 		r.Leak.MedianUnits = max(r.Leak.MedianUnits, x.Leak.MedianUnits)
 	}
 	if x := all.Settled; x != nil {
-		r.Settlement = &Settlement{Commits: x.Commits, Refunds: x.Refunds, Abandoned: x.Abandoned, Errors: x.Errors, OverrunUnits: x.OverrunUnits}
+		r.Settlement = &Settlement{Commits: x.Commits, Refunds: x.Refunds, Abandoned: x.Abandoned, Errors: x.Errors, OverrunUnits: x.OverrunUnits,
+			ChargedForNothing: x.ChargedForNothing}
 	}
 }
 

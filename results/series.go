@@ -45,6 +45,11 @@ type Span struct {
 	FromNS int64 `json:"from_ns"`
 	// ToNS is when it came back.
 	ToNS int64 `json:"to_ns"`
+	// Admitted, Rejected and Errors are what became of requests that were made and answered
+	// in between; 0 in a series.
+	Admitted int64 `json:"admitted,omitempty"`
+	Rejected int64 `json:"rejected,omitempty"`
+	Errors   int64 `json:"errors,omitempty"`
 }
 
 // Sample is one moment of a series.

@@ -16,6 +16,9 @@ type Stored struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// BytesPerSubject is Bytes by Subjects; 0 if they are unknown.
 	BytesPerSubject float64 `json:"bytes_per_subject,omitempty"`
+	// Extended is how often the time to live of a key was made longer, or taken away; absent
+	// unless a simulation counted it.
+	Extended *int64 `json:"ttl_extended,omitempty"`
 	// OverTime are entries at a quarter, half and three quarters of the round; absent
 	// if they were not counted.
 	OverTime []StoredAt `json:"over_time,omitempty"`

@@ -202,6 +202,8 @@ type SettlementSummary struct {
 	Errors int64 `json:"errors"`
 	// OverrunUnits is what commits used beyond their reservations.
 	OverrunUnits int64 `json:"overrun_units,omitempty"`
+	// ChargedForNothing are units of failed work that a strategy without refunds keeps.
+	ChargedForNothing int64 `json:"charged_for_nothing_units,omitempty"`
 	// Service is the time from the start of a commit or refund to its answer.
 	Service Percentiles `json:"service_ns"`
 }

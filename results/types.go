@@ -230,6 +230,8 @@ type Run struct {
 	// Degraded decisions were made without their store; they are among the
 	// admitted and the rejected.
 	Degraded int64 `json:"degraded"`
+	// Outages that were planned, as they happened; absent if shards were joined.
+	Outages []Span `json:"outages,omitempty"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
 

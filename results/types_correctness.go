@@ -182,6 +182,8 @@ type Settlement struct {
 	Errors int64 `json:"errors"`
 	// OverrunUnits is what commits used beyond their reservations. It is no leak.
 	OverrunUnits int64 `json:"overrun_units,omitempty"`
+	// ChargedForNothing are units of failed work that a strategy without refunds keeps.
+	ChargedForNothing int64 `json:"charged_for_nothing_units,omitempty"`
 	// Service is the time from the start of a commit or refund to its answer.
 	Service Latency `json:"service_ns"`
 }

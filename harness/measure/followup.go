@@ -62,7 +62,7 @@ func (a *agenda) next() (due int64, ok bool) {
 }
 
 // settlement counts what became of admitted requests.
-type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
+type settlement struct{ commits, refunds, abandoned, failed, chargedForNothing atomic.Int64 }
 
 // plan notes what the caller will do about a request that was granted so many units. f says how
 // it was answered. Who was granted fewer than it asked for uses no more than those.
@@ -127,6 +127,11 @@ func (k *worker) settle(f followUp) {
 		return
 	}
 	committing := f.fate == workloads.FateCommit
+	refunder, canRefund := k.strategy.(strategies.Refunder)
+	if !committing && !canRefund {
+		k.d.settled.chargedForNothing.Add(f.units)
+		return
+	}
 	committer, canCommit := k.strategy.(strategies.Committer)
 	if over := f.actual - f.units; k.d.online && committing && canCommit && over > 0 {
 		f.cell.Overrun(over)
@@ -139,7 +144,7 @@ func (k *worker) settle(f followUp) {
 	var err error
 	switch {
 	case !committing:
-		err = k.strategy.(strategies.Refunder).Refund(k.Context(), f.reservation)
+		err = refunder.Refund(k.Context(), f.reservation)
 	case canCommit:
 		err = committer.Commit(k.Context(), f.reservation, f.actual)
 	}

@@ -218,6 +218,7 @@ func (p *pass) settlement() error {
 	n := &p.d.settled
 	p.run.Settlement = &results.Settlement{
 		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Service: l,
+		ChargedForNothing: n.chargedForNothing.Load(),
 	}
 	return nil
 }

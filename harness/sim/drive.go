@@ -35,6 +35,7 @@ type drive struct {
 	issued                                    int64
 	counts                                    harness.Counts
 	commits, refunds, abandoned, settleErrors int64
+	chargedForNothing                         int64
 
 	tiers                      []quota.Tier
 	hits                       []int64 // decisions by tier

@@ -166,7 +166,8 @@ func (p *pass) latencies() error {
 		if err != nil {
 			return err
 		}
-		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Service: l}
+		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Service: l,
+			ChargedForNothing: d.chargedForNothing}
 	}
 	return nil
 }

@@ -46,9 +46,12 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 			return
 		}
 	}
-	if canRefund {
+	switch {
+	case canRefund:
 		d.refunds++
 		d.event(op.Subject, oracle.Refund, held, t, func() error { return refunder.Refund(ctx, r) })
+	case op.Fate == workloads.FateFail:
+		d.chargedForNothing += held
 	}
 }
 

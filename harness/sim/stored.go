@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -57,6 +58,16 @@ func (p *pass) keep(ctx context.Context) error {
 		return err
 	}
 	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), u.Keys, u.Bytes, p.overTime())}
+	if extended := int64(0); len(p.st.tables) > 0 {
+		for _, r := range p.st.tables {
+			t, ok := r.(*memredis.Table)
+			if !ok {
+				return nil // miniredis does not count it
+			}
+			extended += t.Extended
+		}
+		p.run.Stored[0].Extended = &extended
+	}
 	return nil
 }
 

@@ -269,6 +269,18 @@ func functions() []string {
 	return names
 }
 
+// flat appends a value, or each of a list and of the lists in it.
+func flat(args []any, v any) []any {
+	list, ok := v.([]any)
+	if !ok {
+		return append(args, v)
+	}
+	for _, x := range list {
+		args = flat(args, x)
+	}
+	return args
+}
+
 func (e *evaluation) call(n *ast.CallExpr) (any, error) {
 	name := n.Fun.(*ast.Ident).Name
 	var args []any
@@ -277,11 +289,7 @@ func (e *evaluation) call(n *ast.CallExpr) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if list, ok := v.([]any); ok {
-			args = append(args, list...)
-			continue
-		}
-		args = append(args, v)
+		args = flat(args, v)
 	}
 	switch name {
 	case "count":

@@ -34,8 +34,10 @@ type Table struct {
 	Replicas int64
 	// Expired, if not nil, is told of every key that time removes.
 	Expired func(key string)
-	unknown string
-	trace   *Trace // nil for none
+	// Extended counts the times that a key's time to live was made longer, or taken away.
+	Extended int64
+	unknown  string
+	trace    *Trace // nil for none
 
 	// Watch has WATCH carried out. Without it, a table lacks the command: what a connection
 	// watches is in no [Trace] and in no [Table.Copy].

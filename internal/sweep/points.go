@@ -84,7 +84,7 @@ func add(r, more *measure.Report) {
 // A parameter is one of [Parameters], an option of the workload, or one of strategies:
 // NAME for all that have it, STRATEGY.NAME for one of them.
 func Points(base measure.Config, params []results.Swept) ([]measure.Config, error) {
-	return points(base, params, measured)
+	return points(base, params, nil, measured)
 }
 
 // Simulations are the simulations of all combinations of the parameters' values, as [Points] makes them. The pool,
@@ -96,16 +96,42 @@ func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err
 			return nil, fmt.Errorf("%s: a simulation opens no connections", p.Name)
 		}
 	}
-	_, err = points(measure.Config{Plan: base.Plan}, params, func(c *measure.Config) error {
-		base.Plan = c.Plan
-		out = append(out, base)
+	_, err = points(measure.Config{Plan: base.Plan}, params, simulated, func(c *measure.Config) error {
+		s := base
+		s.Plan = c.Plan
+		for _, p := range params {
+			if f := simulated[p.Name]; f != nil {
+				if err := f(&s, c.Point[p.Name]); err != nil {
+					return err
+				}
+			}
+		}
+		out = append(out, s)
 		return out[len(out)-1].Complete()
 	})
 	return out, err
 }
 
-// points are the combinations, each of which must fit.
-func points(base measure.Config, params []results.Swept, fits func(*measure.Config) error) ([]measure.Config, error) {
+type simulations map[string]func(c *sim.Config, v string) error
+
+// simulated are the parameters that only a simulation has: by how much the clock of the first instance is ahead, and
+// when virtual time begins.
+var simulated = simulations{
+	"skew": func(c *sim.Config, v string) error {
+		d, err := time.ParseDuration(v)
+		c.Topology.Skew = []time.Duration{d}
+		return err
+	},
+	"start": func(c *sim.Config, v string) (err error) {
+		c.Start, err = time.Parse(time.RFC3339, v)
+		return err
+	},
+}
+
+// points are the combinations, each of which must fit. Parameters that are set apart are left to that.
+func points(base measure.Config, params []results.Swept, apart simulations, fits func(*measure.Config) error) (
+	[]measure.Config, error,
+) {
 	combinations := []map[string]string{{}}
 	for _, p := range params {
 		var next []map[string]string
@@ -123,7 +149,7 @@ func points(base measure.Config, params []results.Swept, fits func(*measure.Conf
 	var out []measure.Config
 	runs := 0
 	for _, values := range combinations {
-		c, err := at(base, params, values, fits)
+		c, err := at(base, params, values, apart, fits)
 		if err != nil {
 			return nil, err
 		}
@@ -137,10 +163,15 @@ func points(base measure.Config, params []results.Swept, fits func(*measure.Conf
 }
 
 // at is base with these values.
-func at(base measure.Config, params []results.Swept, values map[string]string, fits func(*measure.Config) error) (measure.Config, error) {
+func at(base measure.Config, params []results.Swept, values map[string]string, apart simulations, fits func(*measure.Config) error) (
+	measure.Config, error,
+) {
 	c := base
 	c.Point = values
 	for _, p := range params {
+		if apart[p.Name] != nil {
+			continue
+		}
 		if err := set(&c, p.Name, values[p.Name]); err != nil {
 			return c, fmt.Errorf("%s %s: %w", p.Name, values[p.Name], err)
 		}
