@@ -84,7 +84,7 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew),
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
 		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters,
-			Doc: "`NAME=VALUES` to sweep, as quotabench sweep does, without series; may be given twice, for all combinations"},
+			Doc: "`NAME=VALUES` to sweep, as quotabench sweep does, without series, or skew or start; may be given twice, for all combinations"},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true,
 			Doc: "virtual time between two samples (default: a 288th of the duration)"},
 		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.tracked, 0, sim.MaxTracked), Computed: true,

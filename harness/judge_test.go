@@ -48,6 +48,26 @@ func TestPlantedFigures(t *testing.T) {
 	}
 }
 
+// TestPlantedOutages: requests count in an outage that they were made and answered in.
+func TestPlantedOutages(t *testing.T) {
+	astride := take(1, 995, 1, oracle.Admitted)
+	astride.Reply = 1005
+	f := planted(t, second,
+		takes(0, 0, 2, oracle.Admitted), takes(0, 1000, 3, oracle.Admitted), takes(0, 1100, 4, oracle.Rejected),
+		takes(0, 1200, 5, oracle.RejectedDegraded), takes(0, 1300, 6, oracle.Failed), takes(0, 2500, 7, oracle.Rejected),
+		[]oracle.Event{astride},
+	)
+	f.Outages = []Span{{Store: "redis", From: 1000, To: 2000}, {Store: "postgres", From: 2500, To: 2521}}
+	r, _ := judged(t, f)
+	want := []results.Span{
+		{Store: "redis", FromNS: 1000, ToNS: 2000, Admitted: 3, Rejected: 9, Errors: 6},
+		{Store: "postgres", FromNS: 2500, ToNS: 2521, Rejected: 3},
+	}
+	if !reflect.DeepEqual(r.Outages, want) {
+		t.Errorf("outages\n%+v, want\n%+v", r.Outages, want)
+	}
+}
+
 // TestNoFigures: shares of nothing are 0.
 func TestNoFigures(t *testing.T) {
 	r, _ := judged(t, planted(t, second))

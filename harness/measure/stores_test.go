@@ -172,6 +172,28 @@ func TestUploadsAreSettled(t *testing.T) {
 	}
 }
 
+// TestFailedWorkStaysCharged: a strategy without refunds keeps the units of failed work. Callers that are through leave
+// their last sessions unsettled.
+func TestFailedWorkStaysCharged(t *testing.T) {
+	p, err := harness.NewPlan("unlimited", "user-links", "uploads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Strategies = []strategies.Selection{new(planted).selection()}
+	p.Policy.Limit, p.Requests, p.Workers = 1<<40, 400, 3
+	for option, value := range map[string]any{"fail-share": 1, "abandon-share": 0, "hold": time.Duration(0), "settle": time.Duration(0)} {
+		p.Stream.Set(option, value)
+	}
+	report, err := Measure(t.Context(), Config{Plan: p, Rounds: 1, NoReference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Runs[0]
+	if s := r.Settlement; r.Admitted != 400 || s.ChargedForNothing < 400-3 || s.ChargedForNothing > 400 || s.Refunds+s.Commits+s.Errors != 0 {
+		t.Errorf("%d admitted, %+v", r.Admitted, s)
+	}
+}
+
 // setOf names open stores after their drivers.
 func setOf(t testing.TB, list ...stores.Store) *stores.Set {
 	t.Helper()

@@ -183,6 +183,23 @@ func TestAbandonedUploadsAreStrandedUntilTheSync(t *testing.T) {
 	}
 }
 
+// TestFailedWorkIsChargedForNothing: with no refund, all units of failed work stay charged.
+func TestFailedWorkIsChargedForNothing(t *testing.T) {
+	for strategy, want := range map[string]int64{"incr-expire": 1_000, "exact": 0} {
+		cfg := config(t, strategy, "user-links", "uploads")
+		cfg.Policy.Limit = 1 << 40
+		cfg.Requests, cfg.Load, cfg.Every = 1_000, harness.Closed(), -1
+		for option, value := range map[string]any{"fail-share": 1, "abandon-share": 0, "hold": time.Duration(0)} {
+			cfg.Stream.Set(option, value)
+		}
+		r := run(t, cfg).Runs[0]
+		valid(t, &r)
+		if s := r.Settlement; s.ChargedForNothing != want || s.Refunds != 1_000-want || s.Commits != 0 {
+			t.Errorf("%s: %+v, want %d units", strategy, s, want)
+		}
+	}
+}
+
 // setOf names a store after its driver.
 func setOf(t testing.TB, s stores.Store) *stores.Set {
 	t.Helper()

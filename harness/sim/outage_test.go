@@ -37,6 +37,9 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%s: outages %q", r.Params.Label, r.Params.Outages)
 		}
 		tier, ok := want[r.Params.Label]
+		if o := r.Outages; len(o) != 1 || o[0].Admitted > 0 != ok || 10*(o[0].Admitted+o[0].Rejected+o[0].Errors) < 9*(r.Degraded+r.Errors) {
+			t.Errorf("%s: in the outage %+v, and %d without Redis", r.Params.Label, o, r.Degraded+r.Errors)
+		}
 		for k, name := range s.Tiers {
 			var within, after int64
 			for j := 1; j < len(s.Samples); j++ {

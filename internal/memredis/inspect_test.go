@@ -3,6 +3,7 @@ package memredis_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,30 @@ func TestInspect(t *testing.T) {
 		if table.ExpireDue(); table.Len() != 2 {
 			t.Errorf("keys %s after the deadline", shown())
 		}
+	}
+}
+
+// TestExtended: a time to live that becomes shorter, or is set anew to the same moment, is not extended.
+func TestExtended(t *testing.T) {
+	table := memredis.New()
+	defer table.Close()
+	table.Reset(int64(1_000_000 * time.Second))
+	for i, c := range []struct {
+		command string
+		want    int64
+	}{
+		{"incr k", 0}, {"expire k 10", 0}, {"expire k 10", 0}, {"incr k", 0}, {"expire k 9", 0}, {"expire k 11", 1}, {"persist k", 2}, {"persist k", 2},
+		{"expire k 5", 2}, {"del k", 2}, {"set k 1 ex 50", 2}, {"set k 1", 3}, {"set k 1 ex 1", 3},
+	} {
+		table.Do(strings.Fields(c.command))
+		if table.Extended != c.want {
+			t.Errorf("after %d, %s: %d, want %d", i, c.command, table.Extended, c.want)
+		}
+	}
+	table.SetNow(int64(1_000_002 * time.Second)) // the key is over, and its successor is another one
+	table.Do([]string{"set", "k", "1", "ex", "100"})
+	if table.Extended != 3 {
+		t.Errorf("%d of a new key", table.Extended)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sweep"
 	"github.com/quotabench/quotabench/internal/testenv"
@@ -51,6 +52,28 @@ func TestParse(t *testing.T) {
 		if low, high, err := sweep.ParseInterval(text); err == nil {
 			t.Errorf("%q is taken for %v to %v", text, low, high)
 		}
+	}
+}
+
+// TestClocksAreSwept: a simulation has clocks and a first moment of its own at each point.
+func TestClocksAreSwept(t *testing.T) {
+	plan := config(t, &timed{servers: make(chan struct{}, 1)}).Plan
+	var got []string
+	swept := []results.Swept{{Name: "skew", Values: []string{"0s", "1s"}}, {Name: "start", Values: []string{"2027-02-28T23:59:00Z", "2028-02-29T23:59:00Z"}}}
+	points, err := sweep.Simulations(sim.Config{Plan: plan}, swept)
+	for _, c := range points {
+		got = append(got, fmt.Sprintf("%v %d %s", c.Topology.Skew, c.Start.Year(), c.Point["skew"]))
+	}
+	if want := []string{"[0s] 2027 0s", "[0s] 2028 0s", "[1s] 2027 1s", "[1s] 2028 1s"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for name, value := range map[string]string{"skew": "much", "start": "soon"} {
+		if _, err := sweep.Simulations(sim.Config{Plan: plan}, []results.Swept{{Name: name, Values: []string{value}}}); err == nil {
+			t.Errorf("%s takes %s", name, value)
+		}
+	}
+	if _, err := sweep.Points(measure.Config{Plan: plan}, swept[:1]); err == nil {
+		t.Error("a measurement takes clocks")
 	}
 }
 
