@@ -18,8 +18,8 @@ type Env struct {
 	// TrueClock is the one that the run is judged by, if the clocks of instances differ; otherwise
 	// nil. It is for controls: no instance of a real system has it.
 	TrueClock quota.Clock
-	// Rand is seeded from the run's seed, the round and the instance. It is safe for
-	// concurrent use.
+	// Rand is seeded from the run's seed, the round and the instance, and anew for each life of
+	// the instance. It is safe for concurrent use.
 	Rand *rand.Rand
 
 	// Clients are those of all stores that the strategy needs, by the store's name, e.g.

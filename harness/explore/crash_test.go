@@ -64,6 +64,36 @@ func TestAnIdleInstanceCrashes(t *testing.T) {
 	}
 }
 
+// An instance that starts anew draws other random numbers, the same ones in each run.
+func TestAnotherLifeDrawsOtherNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		sel    strategies.Selection
+		policy quota.Policy
+	}{
+		"in process": {plant(hoarding), tenants},
+		"a library":  {foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower { return &one{} }), policy(t, "1 request per fixed 1m")},
+	} {
+		var mu sync.Mutex
+		drawn := map[uint64]bool{}
+		meta, opens := *c.sel.Meta, c.sel.Meta.Open
+		meta.Reset = strategies.ResetsMissing
+		c.sel.Meta, meta.Open = &meta, func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			drawn[env.Rand.Uint64()] = true
+			return opens(ctx, env)
+		}
+		if _, err := explore.Run(t.Context(), c.sel, explore.Config{
+			Policy: c.policy, Instances: 1, Limit: 1, Asks: -1, Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.Stuck},
+		}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(drawn) != 2 {
+			t.Errorf("%s: two lives of an instance drew %d numbers", name, len(drawn))
+		}
+	}
+}
+
 // A claim speaks of the faults that some schedule had, and says which could not be had.
 func TestAClaimNamesFaultsThatHappened(t *testing.T) {
 	for _, c := range []struct{ strategy, faults, with string }{

@@ -261,7 +261,7 @@ func (e *Engine) provision() error {
 func (e *Engine) open(in *instance) error {
 	e.direct.Store(true)
 	defer e.direct.Store(false)
-	in.source.SetState(in.begin)
+	in.source.SetState(in.begin + uint64(in.lives)) // a process that starts anew draws other numbers
 	client := e.client(in)
 	env := strategies.Env{
 		Clock: e.clock, Rand: in.rand, Clients: map[string]any{string(strategies.NeedRedis): client}, Shared: e.shared,

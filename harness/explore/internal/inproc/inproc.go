@@ -260,7 +260,7 @@ var setupContext = context.WithValue(context.Background(), setupKey{}, true)
 
 func (w *Engine) open(in *instance) error {
 	in.jobs.Reset()
-	in.source.SetState(in.begin)
+	in.source.SetState(in.begin + uint64(in.lives)) // a process that starts anew draws other numbers
 	in.history, in.hidden = engine.Digest{}, in.hidden[:0]
 	if w.named[string(strategies.NeedRedis)] != w.store.client() { // which is the same in most runs
 		w.named = map[string]any{string(strategies.NeedRedis): w.store.client()}
