@@ -47,7 +47,7 @@ func (s *lease) fetch(ctx context.Context) (changed bool, err error) {
 	for _, h := range wanted {
 		of, sent, r := was[h], s.clock.Now(), reply{}
 		if err == nil {
-			r, err = s.run(ctx, of.key, charge{limit: of.limit, block: s.block}, of.debt(of.old))
+			r, err = s.run(ctx, of.key, charge{limit: of.limit, draws: true}, of.debt(of.old))
 		}
 		changed = changed || r.number > 0
 		s.mu.Lock()

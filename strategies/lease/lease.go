@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -116,7 +117,7 @@ type lease struct {
 	clock     quota.Clock
 	windows   *quota.Memo
 	prefix    string
-	name      string // tells its blocks from those of others
+	name      string // tells its blocks from those of others, and of its earlier lives
 	self      int
 	peers     *peers
 	instances int64
@@ -133,6 +134,9 @@ type lease struct {
 	mu   sync.Mutex
 	held map[account]*holding
 	owed []debt
+	// number is that of the last block that was asked for. Redis would begin anew when it loses its data,
+	// and the debt of a block that went with them would give back units of another.
+	number atomic.Int64
 
 	blocks, drawn, returned, falseRejects, stranded, strandedMost strategies.Tally
 }
@@ -224,40 +228,43 @@ var errEnded = errors.New("the caller ended before Redis had answered")
 func (s *lease) ask(ctx context.Context, req quota.Request, p plan) (r reply, err error) {
 	err = errEnded
 	defer func() { s.answered(p, req.Policy.Limit, r, err) }()
-	block := int64(0)
-	if p.draws {
-		block = s.block
-	}
-	r, err = s.run(ctx, p.key, charge{units: req.Units, limit: req.Policy.Limit, block: block}, debt{
+	r, err = s.run(ctx, p.key, charge{units: req.Units, limit: req.Policy.Limit, draws: p.draws}, debt{
 		number: p.old.number, unused: p.old.left, ends: p.ends,
 	})
 	return r, err
 }
 
 // charge is what a request asks for.
-type charge struct{ units, limit, block int64 }
+type charge struct {
+	units, limit int64
+	draws        bool // a block, too
+}
 
 // reply is what the script answers: units left in Redis, and the new block.
 type reply struct{ verdict, left, number, units int64 }
 
 func (s *lease) run(ctx context.Context, key string, c charge, d debt) (reply, error) {
-	free := 0
+	free, block, number := 0, int64(0), int64(0)
 	if s.free {
 		free = 1
 	}
-	got, err := family.Numbers(script.Run(ctx, s.redis, []string{key}, c.units, c.limit, c.block, s.share, s.instances,
-		s.ttl.Milliseconds(), d.ends.Add(grace).UnixMilli(), free, s.name, d.number, d.unused), 4)
+	if c.draws {
+		block, number = s.block, s.number.Add(1)
+	}
+	got, err := family.Numbers(script.Run(ctx, s.redis, []string{key}, c.units, c.limit, block, s.share, s.instances,
+		s.ttl.Milliseconds(), d.ends.Add(grace).UnixMilli(), free, s.name, d.number, d.unused, number), 3)
 	if err != nil {
 		return reply{}, err
 	}
 	if d.number > 0 && got[0] != over {
 		s.returned.Add(d.unused)
 	}
-	if got[2] > 0 {
-		s.blocks.Add(1)
-		s.drawn.Add(got[3])
+	if got[2] == 0 {
+		return reply{verdict: got[0], left: got[1]}, nil
 	}
-	return reply{got[0], got[1], got[2], got[3]}, nil
+	s.blocks.Add(1)
+	s.drawn.Add(got[2])
+	return reply{got[0], got[1], number, got[2]}, nil
 }
 
 // key is the hash of one subject and window. Neither names of policies nor labels hold a colon.

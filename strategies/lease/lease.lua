@@ -1,6 +1,6 @@
 -- Settles a block, and charges a request with a new block for its instance.
---   KEYS[1]  a window's hash: "used" are the units of requests and blocks, "last" is the number
---            of the last block, and "NUMBER:INSTANCE" is an open block: its units and its deadline
+--   KEYS[1]  a window's hash: "used" are the units of requests and blocks, and "NUMBER:INSTANCE" is
+--            an open block: its units and its deadline
 --   ARGV[1]  units asked for; 0 only settles, and draws a block
 --   ARGV[2]  limit in units
 --   ARGV[3]  most units of a block, the request's included; 0 for none
@@ -9,16 +9,17 @@
 --   ARGV[6]  time to live of a block, in milliseconds
 --   ARGV[7]  when the hash expires, in milliseconds since 1970
 --   ARGV[8]  1 if the units of blocks are free after their deadline
---   ARGV[9]  name of the instance
+--   ARGV[9]  name of the instance, which no other and no earlier life of it has
 --   ARGV[10] number of the block that is settled; 0 for none
 --   ARGV[11] units of it that were not spent
--- Answers {verdict, units left, number of the new block, its units}: 1 admitted, 0 rejected,
--- -1 the window is over.
+--   ARGV[12] number of the new block, which the instance has given to no other
+-- Answers {verdict, units left, units of the new block}: 1 admitted, 0 rejected, -1 the window is
+-- over.
 local key, units, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 if now >= tonumber(ARGV[7]) then
-  return {-1, 0, 0, 0} -- the hash is gone, and a late request would begin a new one
+  return {-1, 0, 0} -- the hash is gone, and a late request would begin a new one
 end
 
 -- A block is settled once: without its field it has been settled, or its units are free.
@@ -38,15 +39,17 @@ end
 
 local stored = redis.call('HGET', key, 'used')
 local left = limit - tonumber(stored or 0)
-local most = tonumber(ARGV[3])
+local most, block = tonumber(ARGV[3]), ARGV[12] .. ':' .. ARGV[9]
+local drawn = most > 0 and redis.call('HGET', key, block)
+if drawn then
+  return {1, left, tonumber(string.match(drawn, '^%d+'))} -- the request is here again, and was charged
+end
 if units > left or units + most == 0 then
-  return {0, left, 0, 0}
+  return {0, left, 0}
 end
 local extra = math.min(most, math.floor(left * tonumber(ARGV[4]) / tonumber(ARGV[5]))) - units
-local number = 0
 if extra > 0 then
-  number = redis.call('HINCRBY', key, 'last', 1)
-  redis.call('HSET', key, number .. ':' .. ARGV[9], string.format('%.0f %.0f', extra, now + tonumber(ARGV[6])))
+  redis.call('HSET', key, block, string.format('%.0f %.0f', extra, now + tonumber(ARGV[6])))
 else
   extra = 0
 end
@@ -54,4 +57,4 @@ redis.call('HINCRBY', key, 'used', string.format('%.0f', units + extra))
 if not stored then
   redis.call('PEXPIREAT', key, ARGV[7])
 end
-return {1, left - units - extra, number, extra}
+return {1, left - units - extra, extra}

@@ -347,6 +347,39 @@ func TestGivesBackItsOwn(t *testing.T) {
 	b.want("used", b.used(), 10)
 }
 
+// TestGivesBackWhatIsGone: after Redis has lost its data, the debt of a block that went with them gives
+// back nothing of a block that was drawn since.
+func TestGivesBackWhatIsGone(t *testing.T) {
+	b := newBed(t)
+	s, p := b.open("block=10", 1), limitOf(1000)
+	b.takes(s, p, 3)
+	b.fail = errors.New("gone")
+	b.take(s, p, 8) // which does not fit, and the block is owed
+	b.fail = nil
+	b.loses(nil)
+	b.want("admitted since", b.takes(s, p, 10), 10)
+	b.round(s)
+	b.want("used after a draw that failed", b.used(), 10)
+
+	b = newBed(t)
+	s = b.open("block=10,prefetch=0.5", 1)
+	b.takes(s, p, 7)
+	b.loses(nil)
+	b.fetch(s)
+	b.take(s, p, 6) // which the block that was drawn ahead has room for
+	b.fetch(s)
+	b.want("used after two blocks were drawn ahead", b.used(), 20)
+}
+
+// TestSentAgain: a draw that a client library sends twice is charged once.
+func TestSentAgain(t *testing.T) {
+	b := newBed(t)
+	s, p := b.open("block=10", 1), limitOf(100)
+	b.twice = true
+	b.want("admitted", b.takes(s, p, 10), 10)
+	b.want("used", b.used(), 10)
+}
+
 // TestCrash: the block of an instance that is gone stays counted, or is free after its
 // deadline, which leaks what was spent of it.
 func TestCrash(t *testing.T) {
