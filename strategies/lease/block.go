@@ -31,16 +31,42 @@ type holding struct {
 	window int64
 	ends   time.Time
 	key    string
-	// scarce is set if Redis has too few units left for a block.
+	// scarce is set if Redis has too few units left for a block, or if the last draw failed: every
+	// caller asks Redis itself until it has answered one.
 	scarce bool
 	// busy is set by a caller that needed no new block, until the next round of the job.
 	busy bool
-	// turn is that of the caller who draws a block, for which others wait; nil if nobody does.
-	turn quota.Event
+	// turn is that of the caller who draws a block, for which others wait; nil if nobody does. waiting
+	// are these, in their order.
+	turn    quota.Event
+	waiting []*waiter
 	// next was drawn ahead, and wanted is set until the job has done so. old was spent before
 	// the block, and is settled with the next draw of the job.
 	next, old block
 	wanted    bool
+}
+
+// waiter is a caller that waits for a turn. It is served from the new block before whoever comes later:
+// the caller that drew the block would otherwise have spent it before the others wake up.
+type waiter struct {
+	units, limit int64
+	served, gone bool
+	remaining    int64
+}
+
+// fits reports whether the block has room for a request.
+func (h *holding) fits(units, limit int64, now time.Time, valid time.Duration) bool {
+	return h.limit == limit && h.left >= units && now.Sub(h.sent) < valid
+}
+
+// serve spends units for the callers that wait.
+func (h *holding) serve(now time.Time, valid time.Duration) {
+	for _, w := range h.waiting {
+		if !w.gone && now.Before(h.ends) && h.fits(w.units, w.limit, now, valid) {
+			h.left -= w.units
+			w.served, w.remaining, h.busy = true, h.left+h.rest, true
+		}
+	}
 }
 
 // stale reports whether the time of a block is over.
@@ -65,6 +91,7 @@ type plan struct {
 	spent     bool
 	remaining int64
 	turn      quota.Event
+	waiter    *waiter
 
 	h      *holding
 	window int64
@@ -77,7 +104,7 @@ type plan struct {
 }
 
 // plan spends a request from the block, or says what else there is to do.
-func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited bool) plan {
+func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited int) plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := account{req.Policy.Name, req.Subject}
@@ -90,9 +117,8 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 		*h = holding{window: span.Index, ends: span.End}
 	}
 	p := plan{h: h, window: span.Index, ends: span.End}
-	fits := func() bool {
-		return h.limit == req.Policy.Limit && h.left >= req.Units && now.Sub(h.sent) < s.valid
-	}
+	current := h.window == span.Index && h.ends.Equal(span.End)
+	fits := func() bool { return current && h.fits(req.Units, req.Policy.Limit, now, s.valid) }
 	if h.next.number > 0 && !fits() {
 		s.owes(h.debt(h.old))
 		h.old, h.block, h.next = h.block, h.next, block{}
@@ -106,9 +132,10 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 			s.wake(jobPrefetch)
 		}
 		p.spent, p.remaining = true, h.left+h.rest
-	case h.turn != nil && !waited:
-		p.turn = h.turn
-	case h.turn != nil || h.scarce:
+	case h.turn != nil && current && waited < turns && !h.scarce && req.Units < s.block:
+		p.turn, p.waiter = h.turn, &waiter{units: req.Units, limit: req.Policy.Limit}
+		h.waiting = append(h.waiting, p.waiter)
+	case h.turn != nil || h.scarce || req.Units >= s.block: // no block would have room for it
 		h.busy = true
 	default:
 		h.turn = s.clock.NewEvent()
@@ -133,12 +160,22 @@ func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	if !p.draws {
 		return
 	}
+	h.scarce = h.scarce || err != nil
 	if r.number > 0 {
 		h.block = r.block(limit, p.sent)
 		h.key, h.scarce = p.key, false
+		h.serve(s.clock.Now(), s.valid)
 	}
 	h.turn.Set()
-	h.turn = nil
+	h.turn, h.waiting = nil, nil
+}
+
+// served ends a wait, and reports whether the caller was served.
+func (s *lease) served(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.gone = true
+	return w.served
 }
 
 // block is the new one.

@@ -43,6 +43,9 @@ const (
 	grace = 5 * time.Second
 	// least is the smallest block that is drawn, in units: below it every request asks Redis.
 	least = 2
+	// turns is for how many blocks a caller waits. If there are more callers than that many blocks have
+	// units, the others ask Redis at the same time, and not one after the other.
+	turns = 4
 )
 
 var meta = strategies.Meta{
@@ -171,7 +174,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 
 // Take implements [strategies.Strategy].
 func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	waited := false
+	waited := 0
 	for asked := 0; asked < 2; {
 		if err := ctx.Err(); err != nil {
 			return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
@@ -183,8 +186,12 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 		case p.spent:
 			return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: p.remaining}, nil
 		case p.turn != nil:
-			waited = true
-			if err := p.turn.Wait(ctx); err != nil {
+			waited++
+			err := p.turn.Wait(ctx)
+			if s.served(p.waiter) {
+				return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: p.waiter.remaining}, nil
+			}
+			if err != nil {
 				return quota.Decision{}, fmt.Errorf("wait for a block of %s: %w", req.Subject, err)
 			}
 			continue
