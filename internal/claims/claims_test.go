@@ -72,9 +72,9 @@ func TestConditions(t *testing.T) {
 			named("found", capped), named("found", leaks),
 		}}},
 	}
-	records["a"].Series = []results.Series{{Strategy: "slow", Counters: []string{"model", "redis"}, Samples: []results.Sample{
+	records["a"].Series = append(records["a"].Series, results.Series{Strategy: "slow", Counters: []string{"model", "redis"}, Samples: []results.Sample{
 		{Counters: []results.Counter{{Worst: -9}, {Worst: -7}}}, {Counters: []results.Counter{{Worst: 0}, {Worst: 0}}},
-	}}}
+	}})
 	for condition, want := range map[string]Verdict{
 		`a["slow"].issued == 600`: Holds,
 		`a["slow"].issued > 600`:  Refuted,

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/testenv"
+)
+
+// swap is a claim with its verdict as it is written, and if other strategies are run for it: old, new, ...
+type swap struct {
+	id          string
+	want, other claims.Verdict
+	replace     []string
+}
+
+// Searches and simulations of a minute decide the first; the others are simulations of hours.
+var (
+	quickSwaps = []swap{
+		{"R1", claims.Holds, claims.Refuted, []string{"explore check-then-set", "explore lua-reserve --jobs 0"}},
+		{"R16", claims.Holds, claims.Refuted, []string{"lua-reserve --jobs 0 --faults evic", "lua-reserve-hardened --jobs 0 --faults evic"}},
+		{"R17", claims.Holds, claims.Refuted, []string{"explore app-lock", "explore lua-reserve-hardened"}},
+		{"T19", claims.Refuted, claims.Holds, []string{"explore three-tier --", "explore three-tier-hardened --"}},
+		{"T23", claims.Refuted, claims.Holds, []string{"write=literal", "write=through"}},
+		{"T28", claims.Refuted, claims.Holds, []string{"explore redis-hash --", "explore redis-hash:write=through --"}},
+		{"T31", claims.Refuted, claims.Holds, []string{"source=replica", "source=primary"}},
+		{"U5-killed", claims.Refuted, claims.Holds, []string{"explore incr-expire", "explore incr-expire-atomic"}},
+		{"L1", claims.Refuted, claims.Holds, []string{"decr-literal", "decr-expire:init=listing"}},
+		{"L5", claims.Holds, claims.Refuted, []string{"sim decr-expire --policy", "sim decr-expire:down=open --policy"}},
+	}
+	longSwaps = []swap{
+		{"R7", claims.HoldsOnlyIf, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
+		{"R13", claims.Refuted, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
+		{"R14", claims.Refuted, claims.Holds, []string{":failover=100ms", ""}},
+		{"R19", claims.Refuted, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
+		{"R20", claims.Refuted, claims.Holds, []string{"sim lua-reserve ", "sim lua-reserve-hardened "}},
+		{"E4", claims.Holds, claims.Refuted, []string{"explore fixed-window --faults", "explore incr-expire --faults"}},
+		{"E6", claims.Holds, claims.Refuted, []string{"sim memory-deque", "sim sliding-log"}},
+		{"T8", claims.Refuted, claims.Holds, []string{"explore three-tier ", "explore three-tier-hardened "}},
+		{"T9", claims.Refuted, claims.Holds, []string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
+		{"T12", claims.Refuted, claims.Holds, []string{"three-tier --preset", "three-tier:lag=0s,batch=256 --preset"}},
+		{"T13", claims.Refuted, claims.Holds, []string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
+		{"T18", claims.Holds, claims.Refuted, []string{"sim three-tier --policy agent-tokens", "sim three-tier:filter=fixed --policy agent-tokens"}},
+		{"T21", claims.Refuted, claims.Holds, []string{"three-tier", "three-tier-hardened"}},
+		{"T24", claims.Refuted, claims.Holds, []string{"names=literal", "names=schema"}},
+		{"U3", claims.Holds, claims.Refuted, []string{"sim incr-expire --policy user-links", "sim fixed-window --policy agent-api"}},
+		{"U4", claims.HoldsOnlyIf, claims.Refuted, []string{"sim incr-expire --preset", "sim scheduled-reset:missed=1 --preset"}},
+		{"U6", claims.Holds, claims.Refuted, []string{"sim incr-expire --policy", "sim incr-expire:down=open --policy"}},
+		{"U9", claims.Holds, claims.Refuted, []string{"scheduled-reset:missed=1", "exact"}},
+		{"U12", claims.HoldsOnlyIf, claims.Holds, []string{"sim incr-expire --policy", "sim redis-durable --policy"}},
+		{"L3-expiry", claims.Refuted, claims.Holds, []string{"explore decr-expire:init=listing", "explore incr-expire-atomic",
+			"explore decr-expire --faults", "explore incr-expire-atomic --faults"}},
+		{"L6", claims.Refuted, claims.Holds, []string{"sim decr-expire --policy", "sim incr-expire-atomic --policy"}},
+	}
+)
+
+// TestVerdictsFollowTheStrategy requires another verdict on a claim if another strategy is run for it, or nothing goes wrong:
+// a verdict that stays is none on the strategy.
+func TestVerdictsFollowTheStrategy(t *testing.T) {
+	testenv.Sequential(t)
+	for _, c := range testenv.Pick(quickSwaps, slices.Concat(quickSwaps, longSwaps)) {
+		if got := verdictOn(t, c.id); got != c.want {
+			t.Errorf("%s: %s, want %s", c.id, got, c.want)
+		}
+		if got := verdictOn(t, c.id, c.replace...); got != c.other {
+			t.Errorf("%s with %q: %s, want %s", c.id, c.replace[1], got, c.other)
+		}
+	}
+}
+
+// forms are figures next to a verdict, some of them of measured runs.
+var forms = regexp.MustCompile(`(?m)^ +form: .*\n`)
+
+// verdictOn is that on a claim of a built-in file in which texts are replaced: old, new, ...
+func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
+	t.Helper()
+	paths, err := filepath.Glob("../../internal/claims/records/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), "- id: "+id+"\n") {
+			text = forms.ReplaceAllString(string(b), "")
+		}
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "claims.yaml")
+	if err := os.WriteFile(path, []byte(strings.NewReplacer(replace...).Replace(text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	var r claims.Report
+	code := cli.Main([]string{"claims", path, "--id", id, "--json", "--quiet", "--out", filepath.Join(dir, "out")}, &out, &errs)
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || len(r.Claims) != 1 {
+		t.Fatalf("%s: exit %d, %d claims, %v: %s", id, code, len(r.Claims), err, errs.String())
+	}
+	if c := r.Claims[0]; c.Verdict == claims.Undecided {
+		t.Logf("%s: %s", id, c.Why)
+	}
+	return r.Claims[0].Verdict
+}
