@@ -149,7 +149,7 @@ func simCommand() *cobra.Command {
 }
 
 func (s *simSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Trouble(),
+	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Trouble(), s.Stops(),
 		s.Stores(string(strategies.NeedRedis)),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
@@ -232,7 +232,7 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	}
 	c = sim.Config{Every: s.every, Tracked: s.tracked, Parallel: s.parallel, CPU: s.cpu, Topology: sim.Topology{
 		Regions: group.Items(s.regions), SharedRedis: s.shared, Home: s.home,
-	}}
+	}, Pauses: group.Items(s.Pauses), Restarts: group.Items(s.Restarts)}
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}

@@ -70,7 +70,7 @@ func (j *judgement) auditErrors() {
 		j.discard("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), first)
 	}
 	if j.planned > 0 {
-		j.note("planned-errors", format.Number(j.planned, "request")+" ended in an error during the planned outage")
+		j.note("planned-errors", format.Number(j.planned, "request")+" ended in an error during a planned outage or restart")
 	}
 	switch {
 	case prescribed == 0:

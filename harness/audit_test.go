@@ -121,7 +121,7 @@ func cells(admitted int64) iter.Seq2[oracle.Key, *oracle.Cell] {
 // TestAuditOfErrors: one request in a thousand may fail for no reason. Errors that
 // an outage or the strategy's source explains are not among them.
 func TestAuditOfErrors(t *testing.T) {
-	const planned = "planned-errors 2 requests ended in an error during the planned outage"
+	const planned = "planned-errors 2 requests ended in an error during a planned outage or restart"
 	for _, c := range []struct {
 		name               string
 		failed, prescribed int

@@ -53,13 +53,16 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	if len(j.LimitChanges) > 0 {
 		happened = append(happened, quota.FaultLimit)
 	}
+	if len(j.Restarts) > 0 {
+		happened = append(happened, quota.FaultCrash)
+	}
 	params := promise.Params(j.Policy, j.verdict)
 	for _, c := range j.LimitChanges {
 		params.Limit = max(params.Limit, c.Limit)
 	}
 	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, j.skew()
-	params.Options = j.Selection.Options
-	if params.Skew > 0 {
+	params.Options, params.Pause = j.Selection.Options, j.Pause
+	if params.Skew > 0 || params.Pause > 0 {
 		happened = append(happened, quota.FaultClock)
 	}
 	judged := func(declared []quota.Clause) []results.Clause {

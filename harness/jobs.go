@@ -20,6 +20,11 @@ type Job struct {
 	clock quota.Clock
 
 	mu sync.Mutex
+	rounds
+}
+
+// rounds are how those of a job went.
+type rounds struct {
 	// since is the moment from which on work may be left: the start of the last successful
 	// round, or of the first that failed before it, as what that had on its way was all that
 	// the next one took; at first the beginning. missed is the start of the first round that

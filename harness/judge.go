@@ -55,6 +55,10 @@ type Facts struct {
 	// connections that broke may still be found.
 	Outages []Span
 	Grace   int64
+	// Restarts of instances, which lose their memory and end the calls within them, in nanoseconds
+	// since the epoch. Pause is how long one stood still at most.
+	Restarts []int64
+	Pause    time.Duration
 	// Evicts is set if a store was started so as to evict keys.
 	Evicts bool
 	// Noticed is what happened to stores that was not planned.
@@ -247,7 +251,7 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 }
 
 func (j *judgement) explained(e *oracle.Event) bool {
-	return slices.ContainsFunc(j.Outages, func(s Span) bool { return s.explains(e, j.Grace) })
+	return slices.ContainsFunc(j.Outages, func(s Span) bool { return s.explains(e, j.Grace) }) || slices.Contains(j.Restarts, e.Reply)
 }
 
 // rolling judges the run once more, as if its windows were rolling ones of the

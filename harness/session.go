@@ -38,19 +38,19 @@ type Session struct {
 	// not return within half of it after that is given up. One that is made once has a second at
 	// least. 0 waits forever, on the caller's goroutine, which a simulation knows.
 	Deadline time.Duration
+
+	env           strategies.Env // what all instances have
+	round, opened int
+	former        []strategies.Strategy // that others have taken the place of
 }
 
 // OpenSession opens that many instances, numbered from 0, of a session that has its plan,
 // selection and deadline. round, counted from 1, tells their random sources apart from those of
 // other rounds. If it fails, instances that are open already are closed again.
 func OpenSession(ctx context.Context, s *Session, instances, round int, h host) (*Session, error) {
-	shared := new(strategies.Shared)
+	s.round, s.env = round, strategies.Env{Shared: new(strategies.Shared), Instances: instances, Options: s.Selection.Options}
 	for i := range instances {
-		env := strategies.Env{
-			Rand:   seed.Rand(s.Plan.Seed, seed.Instance, uint64(round), uint64(i)),
-			Shared: shared, Instance: i, Instances: instances, Options: s.Selection.Options,
-		}
-		if err := s.open(ctx, h, env); err != nil {
+		if err := s.Reopen(ctx, h, i); err != nil {
 			if hung := new(guard.HungError); errors.As(err, &hung) { // the others may not answer, either
 				s.Deadline = min(s.Deadline, guard.LeastOnce)
 			}
@@ -60,7 +60,12 @@ func OpenSession(ctx context.Context, s *Session, instances, round int, h host) 
 	return s, nil
 }
 
-func (s *Session) open(ctx context.Context, h host, env strategies.Env) (err error) {
+// Reopen opens an instance, anew if it is open: without what it knew, as after a crash. How the
+// rounds of its jobs went is known further on.
+func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
+	env := s.env
+	env.Instance, env.Rand = instance, seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened))
+	s.opened++
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
 	}
@@ -70,20 +75,34 @@ func (s *Session) open(ctx context.Context, h host, env strategies.Env) (err err
 	if err != nil {
 		return err
 	}
-	s.Instances = append(s.Instances, in)
-	jobs := jobsOf(in, env.Instance, env.Clock)
-	s.Jobs = append(s.Jobs, jobs...)
-	return h.Adopt(env.Instance, jobs)
+	if instance < len(s.Instances) {
+		s.former = append(s.former, s.Instances[instance])
+		s.Instances[instance] = in
+	} else {
+		s.Instances = append(s.Instances, in)
+	}
+	jobs := jobsOf(in, instance, env.Clock)
+	if err := h.Adopt(instance, jobs); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if i := slices.IndexFunc(s.Jobs, func(o *Job) bool { return o.Instance == instance && o.Name == j.Name }); i >= 0 {
+			j.rounds, s.Jobs[i] = s.Jobs[i].rounds, j
+		} else {
+			s.Jobs = append(s.Jobs, j)
+		}
+	}
+	return nil
 }
 
 // Close closes the instances. Clients and stores belong to the host.
 func (s *Session) Close(ctx context.Context) error {
 	var errs []error
-	for _, in := range s.Instances {
+	for _, in := range slices.Concat(s.Instances, s.former) {
 		_, err := guard.Ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, in.Close(ctx) })
 		errs = append(errs, err)
 	}
-	s.Instances = nil
+	s.Instances, s.former = nil, nil
 	return errors.Join(errs...)
 }
 
@@ -91,12 +110,15 @@ func (s *Session) Close(ctx context.Context) error {
 // order in which the strategy gives them; nil if it has none.
 func (s *Session) Meter() []results.Measure {
 	var out []results.Measure
-	for _, in := range s.Instances {
+	for n, in := range slices.Concat(s.Instances, s.former) {
 		m, ok := in.(strategies.Meter)
 		if !ok {
 			continue
 		}
 		for _, x := range m.Measures() {
+			if n >= len(s.Instances) && x.Kind == strategies.MeasureLevel {
+				continue // its memory is gone
+			}
 			i := slices.IndexFunc(out, func(o results.Measure) bool { return o.Name == x.Name })
 			switch {
 			case i < 0:

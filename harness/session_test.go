@@ -1,8 +1,11 @@
 package harness
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -38,5 +41,74 @@ func TestMeter(t *testing.T) {
 	}
 	if got := (&Session{Instances: []strategies.Strategy{struct{ strategies.Strategy }{}}}).Meter(); got != nil {
 		t.Errorf("a strategy without figures has %+v", got)
+	}
+}
+
+// handHost is a host whose clock is set by hand.
+type handHost struct{ clock *handClock }
+
+func (h handHost) Furnish(_ context.Context, env *strategies.Env) error {
+	env.Clock = h.clock
+	return nil
+}
+
+func (h handHost) Adopt(_ int, jobs []*Job) error {
+	for _, j := range jobs {
+		j.Begin()
+	}
+	return nil
+}
+
+// meteredJob has a job, and figures that are planted.
+type meteredJob struct {
+	counting
+	run    func(context.Context) (bool, error)
+	closed *int
+}
+
+func (m *meteredJob) Jobs() []strategies.Job {
+	return []strategies.Job{{Name: "sync", Every: time.Second, Run: m.run}}
+}
+
+func (m *meteredJob) Close(context.Context) error {
+	*m.closed++
+	return nil
+}
+
+// TestReopen: an instance in the place of another one has a random source of its own. What was
+// counted and how rounds of jobs went is known further on, levels go with the memory, and rounds
+// of the former instance count no more.
+func TestReopen(t *testing.T) {
+	h, closed, fails := handHost{&handClock{now: time.Unix(1000, 0)}}, 0, errors.New("planted error")
+	var draws []uint64
+	meta := &strategies.Meta{Name: "planted", Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		draws = append(draws, env.Rand.Uint64())
+		return &meteredJob{counting{nil, 5, 100, 9}, func(context.Context) (bool, error) { return true, fails }, &closed}, nil
+	}}
+	s, err := OpenSession(t.Context(), &Session{Plan: &Plan{}, Selection: strategies.Selection{Meta: meta}}, 2, 1, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	_, _ = s.Jobs[0].Run(ctx)
+	former := s.Jobs[0]
+	h.clock.now = time.Unix(1002, 0)
+	if err := s.Reopen(ctx, h, 0); err != nil || len(s.Instances) != 2 || len(s.Jobs) != 2 {
+		t.Fatalf("%v, %d instances, %d jobs", err, len(s.Instances), len(s.Jobs))
+	}
+	_, _ = former.Run(ctx)
+	fails, h.clock.now = nil, time.Unix(1003, 0)
+	_, _ = s.Jobs[0].Run(ctx)
+	if n, err := s.FailedRounds(); n != 1 || err == nil || s.AchievedPeriod() != 3*time.Second {
+		t.Errorf("%d failed rounds, %v, and a period of %v", n, err, s.AchievedPeriod())
+	}
+	if m := s.Meter(); m[0].Value != 15 || m[1].Value != 200 || m[2].Value != 9 {
+		t.Errorf("%+v", m)
+	}
+	if draws[2] == draws[0] || draws[2] == draws[1] {
+		t.Errorf("sources of instances begin with %x", draws)
+	}
+	if err := s.Close(ctx); err != nil || closed != 3 {
+		t.Errorf("%v, %d closed", err, closed)
 	}
 }

@@ -58,7 +58,7 @@ type Params struct {
 	// Skew is the largest difference between two instances' clocks.
 	Skew time.Duration
 	// Pause is for how long calls or rounds of jobs were held up at most, as a process is that
-	// stands still. Only a search knows; elsewhere it is 0.
+	// stands still, in a search or a simulation. In a measured run it is 0.
 	Pause time.Duration
 	// Policy in force, with the limit in force. It is shared and must not be changed.
 	Policy *Policy

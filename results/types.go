@@ -376,7 +376,8 @@ type Params struct {
 	// e.g. "popularity": "zipf:1.1". What was not given is left to the workload and
 	// not listed.
 	Workload map[string]string `json:"workload"`
-	// Outages are planned ones, e.g. "redis:0.3-0.6".
+	// Outages are planned ones, e.g. "redis:0.3-0.6", and pauses and restarts of instances, e.g.
+	// "pause:0.5+11s:1" and "restart:0.7".
 	Outages []string `json:"outages,omitempty"`
 	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
 	// the limit from then on. Limit is the one at the start.

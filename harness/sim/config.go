@@ -34,6 +34,10 @@ type Config struct {
 	// Rushes add arrivals to an open loop.
 	Rushes   []Rush
 	Topology Topology
+	// Pauses have instances stand still, and Restarts have them lose their memory and the calls
+	// within them. "0.5+11s:1" is a pause of instance 1, counted from 0, after half of Duration and
+	// for 11 seconds, and "0.5" a restart of all instances at that moment.
+	Pauses, Restarts []string
 	// RedisNet and PostgresNet are how long the stores take; nil is ADR-005's.
 	RedisNet, PostgresNet *Network
 
@@ -156,7 +160,11 @@ func (c *Config) Complete() error {
 	if err := c.checkSizes(open); err != nil {
 		return err
 	}
-	return c.Topology.complete(c.Instances)
+	if err := c.Topology.complete(c.Instances); err != nil {
+		return err
+	}
+	_, err := c.stops()
+	return err
 }
 
 // checkOutages reports an outage that virtual time cannot have.

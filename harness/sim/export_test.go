@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/seed"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -34,4 +35,13 @@ func INCRs(b *testing.B, d time.Duration) float64 {
 	}
 	wg.Wait()
 	return float64(n.Load()) / (float64(clock.Nano()-start) / 1e9)
+}
+
+// Placed is the instance that gets request i of one subject.
+func Placed(c *Config, i uint64) int {
+	t := c.Topology
+	if err := t.complete(c.Instances); err != nil {
+		panic(err)
+	}
+	return t.assign(seed.Stream(c.Seed, seed.Placement), i, 0)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +50,8 @@ type pass struct {
 	// begun is set once requests are issued; cut if it ended while calls were in flight; abandoned if its judgement
 	// goes on by itself, and closes the history.
 	begun, cut, abandoned bool
+	restarts              []int64       // of instances, since the epoch
+	paused                time.Duration // for how long an instance stood still at most
 	// failed is the strategy's panic while calls are in flight; nil if there was none.
 	failed error
 	// resting is nil until nothing is in flight.
@@ -65,7 +68,11 @@ func newPass(cfg *Config, sel strategies.Selection, stream workloads.Stream, inf
 		cfg = &own
 	}
 	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, run: cfg.Blank(sel, 1, stream, info)}
-	p.run.Params.Instances = cfg.Topology.total()
+	params := &p.run.Params
+	params.Instances = cfg.Topology.total()
+	for i, x := range slices.Concat(cfg.Pauses, cfg.Restarts) {
+		params.Outages = append(params.Outages, map[bool]string{true: "pause:", false: "restart:"}[i < len(cfg.Pauses)]+x)
+	}
 	p.series = results.Series{Strategy: p.run.Params.Label, Unit: cfg.Policy.Unit, Counters: []string{}, Tiers: []string{},
 		Samples: []results.Sample{}}
 	return p
@@ -181,7 +188,7 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 		horizon = c.Start.Add(c.Duration)
 	}
 	p.begun = true
-	if err := p.through(horizon); err != nil {
+	if err := p.stopping(ctx, horizon); err != nil {
 		return err
 	}
 	if err := p.keep(ctx); err != nil {

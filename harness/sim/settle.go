@@ -20,8 +20,9 @@ type took struct {
 // callers do: a give-back counts from its call even if the strategy answers with
 // an error.
 func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, t took) {
-	in := d.st.Instances[t.instance]
-	refunder, canRefund := in.(strategies.Refunder)
+	within := func(call func() error) func() error {
+		return func() error { return d.st.process[t.instance].Do(ctx, call) }
+	}
 	held := op.Units
 	late := int64(op.Settle) >= int64(d.cfg.Life)-(t.reply-t.call) // its life is over by then
 	if op.Fate == workloads.FateAbandon || late {
@@ -36,8 +37,8 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	}
 	if op.Fate == workloads.FateCommit {
 		d.commits++
-		if committer, ok := in.(strategies.Committer); ok {
-			d.event(op.Subject, oracle.Commit, held-op.Actual, t, func() error { return committer.Commit(ctx, r, op.Actual) })
+		if committer, ok := d.st.Instances[t.instance].(strategies.Committer); ok {
+			d.event(op.Subject, oracle.Commit, held-op.Actual, t, within(func() error { return committer.Commit(ctx, r, op.Actual) }))
 			held = op.Actual
 			r.Request.Units = op.Actual
 			r.Committed = true
@@ -46,10 +47,11 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 			return
 		}
 	}
+	refunder, canRefund := d.st.Instances[t.instance].(strategies.Refunder)
 	switch {
 	case canRefund:
 		d.refunds++
-		d.event(op.Subject, oracle.Refund, held, t, func() error { return refunder.Refund(ctx, r) })
+		d.event(op.Subject, oracle.Refund, held, t, within(func() error { return refunder.Refund(ctx, r) }))
 	case op.Fate == workloads.FateFail:
 		d.chargedForNothing += held
 	}

@@ -30,7 +30,8 @@ type site struct {
 	redis    []*server        // as tables
 	at       []int            // which of the tables a region uses
 	postgres *server
-	jobs     []*sched.Jobs // by instance
+	jobs     *sched.Jobs      // of the instance that is being opened
+	process  []*sched.Process // by instance
 	clients  []interface{ Close() error }
 
 	real  stores.Store // carries the commands out, if there is one
@@ -41,7 +42,8 @@ type site struct {
 const scope = stores.Scope("sim")
 
 func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (memredis.Redis, error)) (*site, error) {
-	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, open: open, postgres: newServer(*cfg.PostgresNet)}
+	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, open: open, postgres: newServer(*cfg.PostgresNet),
+		process: make([]*sched.Process, cfg.Topology.total())}
 	err := st.prepare(ctx)
 	if err == nil {
 		st.Session, err = harness.OpenSession(ctx, &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg.Topology.total(), 1, st)
@@ -112,12 +114,12 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		toRedis.far = t.Distances[0][r] / 2
 	}
 	toSQL := &route{to: st.postgres, far: t.Distances[0][r] / 2}
-	jobs := st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
-	st.jobs = append(st.jobs, jobs)
+	st.jobs = st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
+	st.jobs.Process = st.s.NewProcess()
 	env.Clock = st.s.Clock(t.skew(env.Instance))
 	env.TrueClock = st.s.Clock(0)
 	env.Region = t.Regions[r]
-	env.Wake = jobs.Wake
+	env.Wake = st.jobs.Wake
 	env.Prefix = fmt.Sprintf("%sr%d:", scope.Prefix(), n) // regions may share a real server
 	if st.sel.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(st.w.statement(toSQL))
@@ -139,7 +141,8 @@ func (st *site) Adopt(instance int, jobs []*harness.Job) error {
 		j.Begin()
 		own = append(own, j.Job)
 	}
-	st.jobs[instance].Start(own)
+	st.jobs.Start(own)
+	st.process[instance] = st.jobs.Process
 	return nil
 }
 

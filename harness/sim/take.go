@@ -37,7 +37,11 @@ func (d *drive) do(ctx context.Context, w due) {
 			answer(quota.Decision{}, errUnanswered)
 		}
 	}()
-	dec, err := d.st.Instances[instance].Take(ctx, req)
+	var dec quota.Decision
+	err := d.st.process[instance].Do(ctx, func() (err error) {
+		dec, err = d.st.Instances[instance].Take(ctx, req)
+		return err
+	})
 	answered = true
 	answer(dec, err)
 	d.calm()

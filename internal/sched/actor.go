@@ -28,6 +28,7 @@ type Actor struct {
 	steps    int
 	job      *JobState
 	past     *JobState // of an earlier run, to be used again
+	process  *Process  // that its call or its job is within; nil for none
 	inside   bool      // an operation is happening: what it does underneath is part of it
 	again    bool      // the operation whose reply it is parked at shall happen once more
 	dying    bool

@@ -10,6 +10,9 @@ import (
 // Jobs runs the background work of one instance. Its Wake is made before the
 // instance is opened, its actors afterwards, when the jobs are known.
 type Jobs struct {
+	// Process that the jobs run in; nil for none.
+	Process *Process
+
 	s      *Scheduler
 	label  string
 	actors map[string]*Actor
@@ -99,6 +102,7 @@ func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
 		}
 		a := newActor(j.s, j.name(job.Name), func(ctx context.Context) { runJob(ctx, From(ctx)) })
 		a.begins(st)
+		a.process = j.Process
 		// It idles from the start: a job that is not due is not ready either.
 		a.op = Op{Kind: Idle, Until: st.due}
 		j.s.add(a)

@@ -40,6 +40,9 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 		if !ok {
 			break
 		}
+		if q.stands(e) {
+			continue
+		}
 		if e.at > q.end {
 			if s.settled() {
 				return nil
@@ -125,6 +128,9 @@ func (s *Scheduler) goesOnBy(a *Actor) bool {
 		e, ok := q.peek()
 		if !ok || e.at > q.end {
 			return false
+		}
+		if q.stands(e) {
+			continue
 		}
 		if e.actor != a && !e.travels && e.actor.answer == nil {
 			return false

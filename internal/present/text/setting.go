@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -78,7 +79,9 @@ func outagesText(outages []string) string {
 	for _, o := range outages {
 		store, span, _ := strings.Cut(o, ":")
 		var from, to float64
-		if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
+		if store == "pause" || store == "restart" {
+			o = stopText(store, span)
+		} else if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
 			o = fmt.Sprintf("%s from %s to %s", store, share(from), share(to))
 			switch _, back, _ := strings.Cut(span, ":"); {
 			case back == "empty":
@@ -92,6 +95,18 @@ func outagesText(outages []string) string {
 		parts = append(parts, o)
 	}
 	return surrounded("", strings.Join(parts, ", "), " of each round")
+}
+
+// stopText renders a pause or a restart of instances, "0.5+11s:1" or "0.5", in words.
+func stopText(what, text string) string {
+	text, instance, one := strings.Cut(text, ":")
+	at, length, _ := strings.Cut(text, "+")
+	who := "all instances"
+	if one {
+		who = "instance " + instance
+	}
+	x, _ := strconv.ParseFloat(at, 64)
+	return who + map[string]string{"pause": " paused for " + length, "restart": " restarted"}[what] + " at " + share(x)
 }
 
 // limitsText renders "0.5:40" in words, and what it cannot read as it is.

@@ -1,0 +1,74 @@
+package sched
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Process is an instance of an application, within which actors make calls and run jobs. It
+// can stand still, as a process that is stopped, and end.
+type Process struct {
+	s *Scheduler
+	// It stands still between these moments, since the start.
+	from, until time.Duration
+	// ended is what calls within it end with, while they are ended.
+	ended error
+}
+
+// NewProcess makes one that goes on.
+func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
+
+// Pause has the process stand still for d from now on, and returns how long it then does so
+// without a break. What its actors have sent to a store happens all the same, and they go on
+// with the replies afterwards.
+func (p *Process) Pause(d time.Duration) time.Duration {
+	if p.until <= p.s.since {
+		p.from = p.s.since
+	}
+	p.until = max(p.until, p.s.since+d)
+	return p.until - p.from
+}
+
+// Crash ends the process: calls within it end with err, and its jobs for good. What their
+// actors are parked at does not happen.
+func (p *Process) Crash(err error) {
+	p.ended = err
+	for _, a := range slices.Clone(p.s.actors) {
+		if a.process == p {
+			p.s.Kill(a)
+		}
+	}
+	p.ended = nil
+}
+
+// Do has an actor make a call within the process, as soon as that does not stand still.
+func (p *Process) Do(ctx context.Context, call func() error) (err error) {
+	a := From(ctx)
+	a.process = p
+	defer func() {
+		a.process = nil
+		if p.ended == nil {
+			return
+		}
+		if r := recover(); r != nil && r != any(unwind{}) {
+			panic(r)
+		}
+		err, a.dying, a.cleanups = p.ended, false, 0
+	}()
+	if err := p.s.Clock(0).Sleep(ctx, p.until-p.s.since); err != nil {
+		return err
+	}
+	return call()
+}
+
+// stands reports whether the process of the first entry's actor stands still, and has the actor
+// go on afterwards.
+func (q *queue) stands(e *entry) bool {
+	a := e.actor
+	if a.process == nil || a.process.until <= e.at || a.op.Store() && a.op.Kind != Reply {
+		return false
+	}
+	q.replace(q.entry(a.process.until, a, false))
+	return true
+}
