@@ -77,7 +77,7 @@ func TestVerdictsFollowTheStrategy(t *testing.T) {
 }
 
 // forms are figures next to a verdict, some of them of measured runs.
-var forms = regexp.MustCompile(`(?m)^ +form: .*\n`)
+var forms = regexp.MustCompile(`(?m)^    form: .*\n(?:^      .*\n)*`)
 
 // verdictOn is that on a claim of a built-in file in which texts are replaced: old, new, ...
 func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
