@@ -256,6 +256,8 @@ var mutants = []struct {
 // admits again.
 const neverAgain explore.Property = "never-admits-again"
 
+// Files run in the order of their names: these searches come before those of libraries whose goroutines never end,
+// since the end of each run counts all goroutines.
 func TestMutants(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.defect, func(t *testing.T) {

@@ -121,7 +121,8 @@ func (s *claimsSettings) directory() (*session.Dir, error) {
 		return nil, err
 	}
 	if _, err := os.Lstat(filepath.Join(path, claimsName+".json")); err == nil {
-		return nil, s.Wrong("out", fmt.Errorf("%s already holds %s.json: name another directory, or judge it again with --from", path, claimsName))
+		return nil, s.Wrong("out",
+			fmt.Errorf("%s already holds %s.json: name another directory, or judge it again with --from", path, claimsName))
 	}
 	return session.MakeDir(s.Settings, path)
 }

@@ -43,7 +43,9 @@ func usagef(format string, args ...any) error { return exit.Usagef(format, args.
 // commands by what they are for, in the order of the help text.
 func commands() []commandGroup {
 	return []commandGroup{
-		{"run", "Try strategies out", []func() *cobra.Command{chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand}},
+		{"run", "Try strategies out", []func() *cobra.Command{
+			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand,
+		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
 		}},

@@ -55,7 +55,9 @@ func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clau
 
 // Params are what clauses are evaluated with, as far as a verdict tells.
 func Params(policy *quota.Policy, v *oracle.Verdict) quota.Params {
-	return quota.Params{Limit: policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Offered: v.MaxOffered, Unsynced: v.MaxSpan, Policy: policy}
+	return quota.Params{
+		Limit: policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Offered: v.MaxOffered, Unsynced: v.MaxSpan, Policy: policy,
+	}
 }
 
 // RollingWindow is the rolling window of the same length as the tumbling window w

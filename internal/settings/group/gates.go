@@ -67,7 +67,9 @@ func (s *Settings) Formats() []settings.Setting {
 	all := strings.Join(formats, ", ")
 	return []settings.Setting{{Name: "format", Title: settings.Gates, Value: settings.Text(&s.Format, formats...),
 		Computed: s.command != Compare && s.command != Claims,
-		Doc: by(s, "how to show what --against found: "+all+" (default "+formats[0]+")", texts{Compare: "how to show it: " + all, Claims: "how to show it: " + all}) +
+		Doc: by(s, "how to show what --against found: "+all+" (default "+formats[0]+")", texts{
+			Compare: "how to show it: " + all, Claims: "how to show it: " + all,
+		}) +
 			"; github also writes the job's summary"}}
 }
 
