@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/html"
 	tables "github.com/quotabench/quotabench/internal/present/text"
@@ -138,14 +139,14 @@ func readEvidence(dir string) *claims.Record {
 
 // runs makes the commands of claims run in this process, and tells of each.
 func (s *claimsSettings) runs(cmd *cobra.Command, p *claims.Pass) {
-	began := time.Now()
+	began := clock.Wall{}.Now()
 	p.Begin = func(n, of int, args []string) {
 		if s.Quiet {
 			return
 		}
 		left := ""
 		if n > 0 {
-			left = fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(n) * time.Duration(of-n)).Round(time.Second))
+			left = fmt.Sprintf(", about %s left", (clock.Wall{}.Now().Sub(began) / time.Duration(n) * time.Duration(of-n)).Round(time.Second))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d%s] %s\n", n+1, of, left, strings.Join(args, " "))
 	}

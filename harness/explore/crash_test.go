@@ -75,7 +75,7 @@ func TestAnotherLifeDrawsOtherNumbers(t *testing.T) {
 	} {
 		var mu sync.Mutex
 		drawn := map[uint64]bool{}
-		meta, opens := *c.sel.Meta, c.sel.Meta.Open
+		meta, opens := *c.sel.Meta, c.sel.Open
 		meta.Reset = strategies.ResetsMissing
 		c.sel.Meta, meta.Open = &meta, func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			mu.Lock()

@@ -183,7 +183,7 @@ func TestFilesInError(t *testing.T) {
 		"record: R\nruns:\n  a: compare x y":                                                    `:3: the command "compare x y" leaves no record`,
 		"record: R\nruns:\n  a: run x --out y":                                                  `:3: leave out --out`,
 		"record: R\nruns:\n  a: run 'x":                                                         `:3: "run 'x": a quote is not closed`,
-		"record: R\nclaims:\n- id: X\n  says: it":                                               `:3: X needs either holds: or unmeasurable:`,
+		"record: R\nclaims:\n- id: X\n  says: it":                                               `:3: X needs one of the keys holds and unmeasurable`,
 		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                `:6: unknown field "hold"`,
 		"claims: []": `:1: name the design record`,
 		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no sweep`,

@@ -161,11 +161,11 @@ func (f *File) check() error {
 		at := fmt.Sprintf("$.claims[%d]", i)
 		switch {
 		case c.ID == "" || c.Says == "":
-			return f.wrong(at, errors.New("a claim needs an id and what it says: id: T1 and says: ..."))
+			return f.wrong(at, errors.New("a claim needs an id and a sentence: write id: and says: with it"))
 		case seen[c.ID]:
 			return f.wrong(at+".id", fmt.Errorf("%s is there twice", c.ID))
 		case (c.Holds == "") == (c.Unmeasurable == ""):
-			return f.wrong(at, fmt.Errorf("%s needs either holds: or unmeasurable:", c.ID))
+			return f.wrong(at, fmt.Errorf("%s needs one of the keys holds and unmeasurable", c.ID))
 		}
 		seen[c.ID] = true
 		if err := f.parse(c, at); err != nil {

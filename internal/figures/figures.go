@@ -258,6 +258,7 @@ func field(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
+// Numeric is the number of a field; 0 if it is none.
 func Numeric(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():
