@@ -15,7 +15,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Expression is a formula over the records of runs. It has the form of one of Go:
+// Expression is a formula over the records of runs. It has the form of one of Go, whose parser reads it: any library would still lack
+// intervals and a third truth value.
 //
 //	stores["three-tier"].throughput / stores["pg-check"].throughput >= 50
 //
