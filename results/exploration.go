@@ -97,6 +97,8 @@ type Search struct {
 	Scripts []string `json:"scripts"`
 	// Faults that may happen.
 	Faults []quota.Fault `json:"faults"`
+	// Unmet are those that no schedule had, e.g. because nothing is kept that a crash could take.
+	Unmet []quota.Fault `json:"faults_that_did_not_occur,omitempty"`
 	// Times is how often each fault may happen in one schedule.
 	Times int `json:"times"`
 	// Passes is set if time passes between calls, at most once more than Times.

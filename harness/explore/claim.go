@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -61,6 +62,11 @@ func (s *search) conclude(r *Result) {
 			return slices.ContainsFunc(f.Steps, func(x results.Step) bool { return x.Event == results.EventTick })
 		})
 	}
+	for _, f := range s.cfg.Faults {
+		if !s.applied[f] {
+			r.Unmet = append(r.Unmet, f)
+		}
+	}
 	if len(r.Withheld) == 0 {
 		r.Claim = s.claim(r)
 	}
@@ -99,7 +105,7 @@ func (s *search) claim(r *Result) string {
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
 		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s%s%s; the search was not complete (%s)", what,
-			r.Runs+r.LeftOut, r.Depth, s.fewText(r), s.missing("did not occur"), s.wholeCalls(""), r.Capped)
+			r.Runs+r.LeftOut, r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""), r.Capped)
 	}
 	var names []string
 	for _, f := range r.Faults {
@@ -115,7 +121,7 @@ func (s *search) claim(r *Result) string {
 	if len(names) > 0 {
 		faults = "at most " + strings.Join(names, ", ")
 	}
-	faults += s.missing("could not occur")
+	faults += unmet(r, "could not occur")
 	if r.Passes {
 		faults += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
 	}
@@ -149,19 +155,13 @@ func (s *search) wholeCalls(otherwise string) string {
 	return ", where nothing comes between the steps of a call, which sends no store command"
 }
 
-// missing names the faults that were asked for and that no schedule had, e.g. because the
+// unmet names the faults that were asked for and that no schedule had, e.g. because the
 // strategy keeps nothing that a crash could take.
-func (s *search) missing(verb string) string {
-	var names []string
-	for _, f := range s.cfg.Faults {
-		if !s.applied[f] {
-			names = append(names, string(f))
-		}
-	}
-	if len(names) == 0 {
+func unmet(r *Result, verb string) string {
+	if len(r.Unmet) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s: %s)", strings.Join(names, ", "), verb)
+	return fmt.Sprintf(" (%s: %s)", strings.Join(format.Strings(r.Unmet), ", "), verb)
 }
 
 // fewText is what may be said of schedules with few preemptions.

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -70,6 +71,7 @@ func TestConditions(t *testing.T) {
 			complete, leaks, capped, // and two searches of each of these
 			named("both", complete), named("both", leaks), named("partly", complete), named("partly", capped), named("clean", complete), named("clean", complete),
 			named("found", capped), named("found", leaks),
+			{Strategy: "unmet", Properties: noted, Unmet: []quota.Fault{quota.FaultCrash}}, {Strategy: "allowed", Properties: noted, AllowedBy: "a clause"},
 		}}},
 	}
 	records["a"].Series = append(records["a"].Series, results.Series{Strategy: "slow", Counters: []string{"model", "redis"}, Samples: []results.Sample{
@@ -117,8 +119,15 @@ func TestConditions(t *testing.T) {
 		`s["found"].leak > 0`:                                  Holds,
 		`s["partly"].leak == 0`:                                Undecided,
 		`s["clean"].leak == 0`:                                 Holds,
-		`10*us + 5*ns == 10005`:                                Holds,
-		`-2 * 3 < 0 - 5`:                                       Holds,
+		`s["unmet"].leak == 0`:                                 Undecided,
+		`s["allowed"].false_reject == 0`:                       Refuted,
+		`s["allowed"].leak == 0`:                               Holds,
+		// A share of what is known in part lies between those of its ends.
+		`share(a["fast"].leak, 1000) > 2`:   Holds,
+		`share(a["fast"].leak, 1000) < 4.5`: Undecided,
+		`share(a["fast"].leak, 1000) < 6`:   Holds,
+		`10*us + 5*ns == 10005`:             Holds,
+		`-2 * 3 < 0 - 5`:                    Holds,
 	} {
 		if j := decide(t, condition, records); j.Verdict != want || (want == Undecided) != (j.Why != "") {
 			t.Errorf("%s: %s (%s), want %s", condition, j.Verdict, j.Why, want)
@@ -139,6 +148,23 @@ func TestTimings(t *testing.T) {
 	} {
 		if j := decide(t, condition, map[string]*Record{"a": planted(6)}); j.Close != want || j.Verdict != Holds {
 			t.Errorf("%s: %s, close %v", condition, j.Verdict, j.Close)
+		}
+	}
+}
+
+// What was discarded decides nothing, also by a path to the rounds.
+func TestDiscardedRounds(t *testing.T) {
+	for condition, discard := range map[string]func(*results.Audit){
+		`max(a["slow"].runs.throughput_per_s) > 1`: func(x *results.Audit) { x.TimingsValid = false },
+		`max(a["slow"].runs.leak.units) == 0`:      func(x *results.Audit) { x.Valid = false },
+	} {
+		a := planted(3)
+		if j := decide(t, condition, map[string]*Record{"a": a}); j.Verdict != Holds {
+			t.Errorf("%s: %s (%s)", condition, j.Verdict, j.Why)
+		}
+		discard(&a.File.Runs[2].Audit)
+		if j := decide(t, condition, map[string]*Record{"a": a}); j.Verdict != Undecided {
+			t.Errorf("%s, with a round that does not count: %s", condition, j.Verdict)
 		}
 	}
 }

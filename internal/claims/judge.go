@@ -169,7 +169,7 @@ func (k *comparison) isClose(c *Claim) bool {
 	if by == 0 {
 		by = tolerance
 	}
-	return ok && both && (x.rounds != nil || y.rounds != nil) && math.Abs(x.Value-y.Value) <= by/100*math.Abs(y.Value)
+	return ok && both && (x.timed || y.timed) && math.Abs(x.Value-y.Value) <= by/100*math.Abs(y.Value)
 }
 
 // each decides the condition at each point of a sweep.

@@ -149,6 +149,13 @@ func (o object) sel(name string) (any, error) {
 		if _, field := figures.At(o.Value, name); !field {
 			return found(x, results.Property(strings.ReplaceAll(name, "_", "-"))), nil
 		}
+	case *results.Run:
+		timed := strings.HasSuffix(name, "_ns") || strings.HasSuffix(name, "_per_s")
+		if err := x.Err(); err != nil {
+			return absent("%v", err), nil
+		} else if timed && !x.Audit.TimingsValid {
+			return absent("timings of a round were discarded"), nil
+		}
 	case results.Series:
 		if i := slices.Index(x.Counters, name); i >= 0 {
 			var out []any
@@ -258,7 +265,11 @@ func (r *Record) wrap(v reflect.Value, name string) (any, error) {
 		if !x.Shown() {
 			return absent("%s cannot be told: %s", name, x.Status), nil
 		}
-		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, Unit: figures.Nanoseconds}, nil
+		measured := r.File.Kind == results.Measured
+		if measured && x.Rounds < fewestRounds {
+			return tooFew(x.Rounds), nil
+		}
+		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, Unit: figures.Nanoseconds, timed: measured}, nil
 	case results.Figure:
 		if x.Rounds == 0 {
 			return absent("no round has %s", name), nil

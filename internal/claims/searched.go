@@ -3,6 +3,7 @@ package claims
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -34,6 +35,10 @@ func found(s *results.Search, p results.Property) any {
 		return absent("the search found no schedule")
 	case !slices.Contains(s.Properties, p):
 		return absent("the search did not look for %s", p)
+	case len(s.Unmet) > 0:
+		return absent("no schedule had a fault that was asked for: %s", strings.Join(format.Strings(s.Unmet), ", "))
+	case p == results.FalseRejectProperty && s.AllowedBy != "":
+		return between(float64(max(1, s.AllowedUnits)), math.Inf(1))
 	case s.Capped != "":
 		return absent("the search did not end (%s), and found none so far", s.Capped)
 	}

@@ -42,6 +42,7 @@ func TestFormOfASweep(t *testing.T) {
 		t.Errorf("%v: %+v", err, j)
 	}
 }
+
 // TestListsOfLists: a function takes the numbers of a list in a list, too.
 func TestListsOfLists(t *testing.T) {
 	nested := []any{exactly(1), []any{exactly(2), []any{exactly(4)}}}

@@ -23,6 +23,8 @@ type Number struct {
 	// rounds has the value of each round of the record that it is of; nil if it is no timing.
 	rounds map[int]float64
 	record *Record
+	// timed is set if timings are behind it.
+	timed bool
 	// part of the record with the figure's name, which has more of it, e.g. leak.over_quota_units.
 	part object
 }
@@ -196,7 +198,7 @@ func ends(all ...float64) (lo, hi float64) {
 
 // with is the result of an operation, in the unit that it has.
 func (n Number) with(by Number, op string, lo, hi, value float64) Number {
-	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit}
+	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit, timed: n.timed || by.timed}
 	switch {
 	case op == "/" && plain(by.Unit), by.Unit == n.Unit && op != "*" && op != "/":
 	case op == "*" && plain(n.Unit):
@@ -226,15 +228,19 @@ func (n Number) perRound(by Number) any {
 // fewestRounds is how many rounds a timing takes before it decides anything.
 const fewestRounds = 3
 
+func tooFew(rounds int) missing {
+	return absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
+		format.Plural(int64(rounds), "round", "rounds"), fewestRounds)
+}
+
 // timing is a number from its value in each round: the median, and its
 // confidence interval, or the extremes of few rounds.
 func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
 	if len(rounds) < fewestRounds {
-		return absent("%s of timings that count, and fewer than %d say nothing of how much they vary",
-			format.Plural(int64(len(rounds)), "round", "rounds"), fewestRounds)
+		return tooFew(len(rounds))
 	}
 	f := results.OverRounds(slices.Collect(maps.Values(rounds)))
-	return Number{Lo: f.Lo, Hi: f.Hi, Value: f.Value, Unit: unit, rounds: rounds, record: of}
+	return Number{Lo: f.Lo, Hi: f.Hi, Value: f.Value, Unit: unit, rounds: rounds, record: of, timed: true}
 }
 
 // reduce is a function of all numbers of a list.
@@ -290,16 +296,22 @@ var reductions = map[string]func([]float64) float64{
 
 // share is the share that a part is of a whole, with the interval of a binomial proportion (Wilson, 95 %).
 func share(part, whole Number) any {
-	k, n := part.Value, whole.Value
-	if n <= 0 {
+	if whole.Lo <= 0 {
 		return absent("the share of nothing is not defined")
 	}
+	out := Number{Lo: 0, Hi: 100, Value: 100 * part.Value / whole.Value, Unit: figures.Percent}
+	if part.Lo > 0 { // else it is 0, and not the next number above it
+		out.Lo, _ = proportion(part.Lo, whole.Hi)
+	}
+	if part.Hi < whole.Lo {
+		_, out.Hi = proportion(part.Hi, whole.Lo)
+	}
+	return out
+}
+
+func proportion(k, n float64) (lo, hi float64) {
 	const z = 1.96
 	p, centre := k/n, (k+z*z/2)/(n+z*z)
 	half := z * math.Sqrt(p*(1-p)*n+z*z/4) / (n + z*z)
-	out := Number{Lo: max(0, 100*(centre-half)), Hi: min(100, 100*(centre+half)), Value: 100 * p, Unit: figures.Percent}
-	if k == 0 { // not the next number above it
-		out.Lo = 0
-	}
-	return out
+	return max(0, 100*(centre-half)), min(100, 100*(centre+half))
 }
