@@ -96,6 +96,9 @@ func (s *claimsSettings) judge(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return fail(ExitUsage, err)
 	}
+	if info, err := os.Stat(s.from); s.from != "" && (err != nil || !info.IsDir()) {
+		return s.Wrong("from", fmt.Errorf("%s is no directory: name one that claims has written", format.OneLine(s.from)))
+	}
 	p := &claims.Pass{Files: files, Full: s.full, Dir: s.from, Read: readEvidence}
 	if s.from == "" {
 		dir, err := s.directory()
