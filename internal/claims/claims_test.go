@@ -143,6 +143,19 @@ func TestTimings(t *testing.T) {
 	if j := decide(t, `a["slow"].throughput > 1`, map[string]*Record{"a": planted(2)}); j.Verdict != Undecided {
 		t.Errorf("two rounds: %s", j.Verdict)
 	}
+	few, enough := planted(3), planted(6)
+	for r, n := range map[*Record]int{few: 3, enough: 6} {
+		f := results.Figure{Value: 900, Lo: 800, Hi: 1000, Rounds: n}
+		if n >= 6 {
+			f.Coverage = 0.97
+		}
+		r.File.Summaries[0].Service.P99 = results.Percentile{Figure: f, Status: results.Pooled}
+	}
+	for r, want := range map[*Record]Verdict{few: Undecided, enough: Holds} {
+		if j := decide(t, `a["slow"].service_ns.p99 <= 1*us`, map[string]*Record{"a": r}); j.Verdict != want || j.Close != (want == Holds) {
+			t.Errorf("a percentile of %d rounds: %+v", r.File.Summaries[0].Rounds, j)
+		}
+	}
 	for condition, want := range map[string]bool{
 		`a["slow"].throughput > 950`: true, `a["slow"].throughput > 500`: false, `a["slow"].issued >= 600`: false,
 	} {

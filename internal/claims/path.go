@@ -266,8 +266,8 @@ func (r *Record) wrap(v reflect.Value, name string) (any, error) {
 			return absent("%s cannot be told: %s", name, x.Status), nil
 		}
 		measured := r.File.Kind == results.Measured
-		if measured && x.Rounds < fewestRounds {
-			return tooFew(x.Rounds), nil
+		if measured && x.Coverage == 0 {
+			return absent("%s tell nothing of how much %s varies: give more rounds", format.Plural(int64(x.Rounds), "round", "rounds"), name), nil
 		}
 		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, Unit: figures.Nanoseconds, timed: measured}, nil
 	case results.Figure:

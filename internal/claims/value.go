@@ -228,16 +228,12 @@ func (n Number) perRound(by Number) any {
 // fewestRounds is how many rounds a timing takes before it decides anything.
 const fewestRounds = 3
 
-func tooFew(rounds int) missing {
-	return absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
-		format.Plural(int64(rounds), "round", "rounds"), fewestRounds)
-}
-
 // timing is a number from its value in each round: the median, and its
 // confidence interval, or the extremes of few rounds.
 func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
 	if len(rounds) < fewestRounds {
-		return tooFew(len(rounds))
+		return absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
+			format.Plural(int64(len(rounds)), "round", "rounds"), fewestRounds)
 	}
 	f := results.OverRounds(slices.Collect(maps.Values(rounds)))
 	return Number{Lo: f.Lo, Hi: f.Hi, Value: f.Value, Unit: unit, rounds: rounds, record: of, timed: true}
