@@ -45,11 +45,12 @@ type Span struct {
 	FromNS int64 `json:"from_ns"`
 	// ToNS is when it came back.
 	ToNS int64 `json:"to_ns"`
-	// Admitted, Rejected and Errors are what became of requests that were made and answered
-	// in between; 0 in a series.
+	// Admitted counts requests that were made and answered in between and admitted; 0 in a series.
 	Admitted int64 `json:"admitted,omitempty"`
+	// Rejected counts such requests that were rejected.
 	Rejected int64 `json:"rejected,omitempty"`
-	Errors   int64 `json:"errors,omitempty"`
+	// Errors counts such requests that ended in an error.
+	Errors int64 `json:"errors,omitempty"`
 }
 
 // Sample is one moment of a series.
