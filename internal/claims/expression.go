@@ -7,10 +7,14 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -311,4 +315,43 @@ func (e *evaluation) call(n *ast.CallExpr) (any, error) {
 		return nil, errors.New("share takes a part and the whole: two numbers")
 	}
 	return reduce(name, args)
+}
+
+// known are all names that a path may have, except for properties of searches: those of the files and of figures.
+var known = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{"runs": true, "series": true, string(Steps): true}
+	for _, k := range figures.Keys() {
+		names[strings.ReplaceAll(k, "-", "_")] = true
+	}
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for _, f := range reflect.VisibleFields(t) {
+			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
+				names[tag] = true
+			}
+			walk(f.Type)
+		}
+	}
+	for _, v := range []any{results.Summary{}, results.Run{}, results.Search{}, results.Series{}} {
+		walk(reflect.TypeOf(v))
+	}
+	return names
+})
+
+// unknownName is the error about a name that no record has.
+func unknownName(name string, properties []results.Property) error {
+	all := format.Strings(properties)
+	for n := range known() {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return quota.Unknown("figure", name, all, "; see docs/metrics.md and results/schema")
 }
