@@ -70,7 +70,8 @@ func TestConditions(t *testing.T) {
 		"s": {Exploration: &results.Exploration{Searches: []*results.Search{
 			complete, leaks, capped, // and two searches of each of these
 			named("both", complete), named("both", leaks), named("partly", complete), named("partly", capped), named("clean", complete), named("clean", complete),
-			named("found", capped), named("found", leaks),
+			named("found", capped), named("found", leaks), named("open", capped), named("open", complete),
+			{Strategy: "withheld", Properties: noted, Withheld: []results.Withheld{{Detail: "it was not seen"}}},
 			{Strategy: "unmet", Properties: noted, Unmet: []quota.Fault{quota.FaultCrash}}, {Strategy: "allowed", Properties: noted, AllowedBy: "a clause"},
 		}}},
 	}
@@ -118,6 +119,8 @@ func TestConditions(t *testing.T) {
 		`s["both"].steps == 4`:                                 Holds,
 		`s["found"].leak > 0`:                                  Holds,
 		`s["partly"].leak == 0`:                                Undecided,
+		`s["open"].leak == 0`:                                  Undecided,
+		`s["withheld"].leak == 0`:                              Undecided,
 		`s["clean"].leak == 0`:                                 Holds,
 		`s["unmet"].leak == 0`:                                 Undecided,
 		`s["allowed"].false_reject == 0`:                       Refuted,
@@ -239,7 +242,7 @@ func TestRunsAreShared(t *testing.T) {
 		f, err := Parse(record, []byte("record: "+record+`
 runs:
   a: {command: run slow, quick: --rounds 3, full: --rounds 9}
-  b: run bad
+  b: run bad `+record+`
 claims:
 - {id: `+record+`1, says: it, holds: 'a["slow"].leak == 0'}
 - {id: `+record+`2, says: it, holds: 'a["slow"].leak > 0', gate: true}
@@ -265,7 +268,7 @@ claims:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"run slow --rounds 3 --out d/a", "run bad --out d/b"}; !slices.Equal(made, want) {
+	if want := []string{"run slow --rounds 3 --out d/a", "run bad A --out d/b", "run bad B --out d/b-2"}; !slices.Equal(made, want) {
 		t.Errorf("it made %q, want %q", made, want)
 	}
 	var got []string
@@ -274,7 +277,7 @@ claims:
 		got = append(got, fmt.Sprint(j.ID, " ", j.Verdict, " ", j.Fails()))
 	}
 	want := []string{"A1 holds false", "A2 refuted true", "A3 undecided true", "A4 undecided false", "A5 not measurable here false"}
-	if !slices.Equal(got[:5], want) || r.Runs != 2 || r.Asked != 10 {
+	if !slices.Equal(got[:5], want) || r.Runs != 3 || r.Asked != 10 {
 		t.Errorf("%d runs for %d: %q, want %q", r.Runs, r.Asked, got[:5], want)
 	}
 	p.Full, made = true, nil
