@@ -29,8 +29,8 @@ var swept = map[string]struct{ quantity, about string }{
 	"sweep-instances": {"leak", "Measured: the demand is 18 times the limit. With a period of 1 s leak hardly grows from 4 instances on, since they divide " +
 		"what comes in a period. With a period as long as the window, each further instance adds a limit."},
 	"sweep-instances-sim": {"leak", "The same in virtual time, over 6 windows:"},
-	"sweep-over-quota": {"p99", "ADR-005 claims a p99 of 9 µs for `three-tier`, whose filter rejects without a store what is over quota. `lease` asks Redis " +
-		"about that, and spends blocks for all else."},
+	"sweep-over-quota": {"p99", "ADR-005 claims a p99 of 9 µs for `three-tier`, whose filter rejects without a store what is over quota. That p99 is " +
+		"not met up to a share of 0.99. `lease` asks Redis about what is over quota, and spends blocks for all else."},
 }
 
 // newSweep draws a record.
