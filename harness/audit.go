@@ -85,12 +85,12 @@ func (j *judgement) auditErrors() {
 }
 
 // results counts the errors that are results of the strategy's: those that its source
-// asks for, contention, and, if nothing else explains them, time-outs. While a
+// asks for, contention, killed callers, and, if nothing else explains them, time-outs. While a
 // planned outage lasts, or a store could stop to answer without being noticed, a
 // time-out may be the store's.
 func (j *judgement) results() int64 {
 	ours, all := j.Counts.Prescribed, j.Counts.Errors
-	ours.Contention = all.Contention
+	ours.Contention, ours.Killed = all.Contention, all.Killed
 	if len(j.Outages) == 0 && !j.Unwatched {
 		ours.TimeOuts = all.TimeOuts
 	}

@@ -18,6 +18,8 @@ const (
 	DefaultLife = 15 * time.Minute
 	// MaxInstances is how many instances an event of the oracle can tell apart.
 	MaxInstances = 255
+	// maxKillAfter is after how many commands a caller can be killed at most.
+	maxKillAfter = 1000
 	// MaxRoutes is the most holders of a second quota.
 	MaxRoutes = 100_000
 	// MaxRequests is the most requests of one run: each is at least one event of its

@@ -60,6 +60,9 @@ func (d *driftFinder) add(pass int, r Reading, want oracle.Expectation) {
 	t := &(*list)[i]
 	t.Readings++
 	t.Surplus += want.Surplus.Lo
+	if r.Known {
+		t.Stranded += max(0, r.Units-want.Held.Hi)
+	}
 	drift := want.Units.Distance(r.Units)
 	switch {
 	case !r.Known:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 
+	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -27,7 +28,7 @@ func (f *Failures) Count(err error) {
 	switch {
 	case strategies.IsPrescribed(err):
 		*f.Prescribed.Of(kind)++
-	case kind != quota.ErrorContention && f.Suspect == nil:
+	case kind != quota.ErrorContention && kind != errorKilled && f.Suspect == nil:
 		f.Suspect = err
 	}
 }
@@ -39,10 +40,16 @@ func (f *Failures) Add(o Failures) {
 	f.Suspect = cmp.Or(f.Suspect, o.Suspect)
 }
 
+// errorKilled is the kind of [results.ErrorKinds.Killed].
+const errorKilled quota.ErrorKind = "killed"
+
 // errorKind says what an error of a request came from: by the word of the strategy,
 // and else by what the stores know.
 func errorKind(err error) quota.ErrorKind {
-	if errors.Is(err, strategies.ErrContention) {
+	switch {
+	case errors.Is(err, killed.Err):
+		return errorKilled
+	case errors.Is(err, strategies.ErrContention):
 		return quota.ErrorContention
 	}
 	return stores.ErrorKind(err)

@@ -53,7 +53,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	if len(j.LimitChanges) > 0 {
 		happened = append(happened, quota.FaultLimit)
 	}
-	if len(j.Restarts) > 0 {
+	if len(j.Restarts) > 0 || j.Plan.KillShare > 0 {
 		happened = append(happened, quota.FaultCrash)
 	}
 	params := promise.Params(j.Policy, j.verdict)

@@ -72,6 +72,10 @@ type Plan struct {
 	// LimitChanges raise and lower the limit of all subjects in mid-run, in the order of
 	// their time. They need a Duration. Policy has the limit at the start.
 	LimitChanges []LimitChange
+	// KillShare of the callers are killed within their decision, after so many commands to a
+	// Redis, KillAfter; default 1. Which ones follows from the seed and the request's position.
+	KillShare float64
+	KillAfter int
 	// Stores are the open stores of the run, by name. A strategy that needs a
 	// database of record uses its model if there is no "postgres".
 	Stores *stores.Set
@@ -112,6 +116,7 @@ func (p *Plan) NewHistory(workers int) *oracle.History {
 func (p *Plan) Complete(maxWorkers int) error {
 	p.Instances, p.HistoryLimit = cmp.Or(p.Instances, 1), cmp.Or(p.HistoryLimit, defaultHistoryLimit)
 	p.Life, p.DecisionTimeout = cmp.Or(p.Life, DefaultLife), cmp.Or(p.DecisionTimeout, DefaultDecisionTimeout)
+	p.KillAfter = cmp.Or(p.KillAfter, 1)
 	if err := CheckDecisionTimeout(p.DecisionTimeout); err != nil {
 		return err
 	}
@@ -136,7 +141,7 @@ func (p *Plan) Complete(maxWorkers int) error {
 	if err := cmp.Or(p.CheckPolicy(), p.checkLimitChanges()); err != nil {
 		return err
 	}
-	return cmp.Or(p.completeSecond(), p.checkSizes())
+	return cmp.Or(p.completeSecond(), p.checkKills(), p.checkSizes())
 }
 
 // For is the plan for one of its strategies, under the policy that this one has.
@@ -174,6 +179,9 @@ func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWi
 		return fmt.Errorf("it cannot be %s: %s", modeParticiple[mode], why)
 	}
 	if err := s.BuiltIn(); err != nil {
+		return err
+	}
+	if err := p.cannotKill(s, mode); err != nil {
 		return err
 	}
 	own := p.For(s).Policy
@@ -247,6 +255,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if p.Second != nil {
 		params.Second = format.Number(p.Routes, "route") + ": " + p.Second.String()
 	}
+	params.KillCallers = p.kills()
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())
 	}

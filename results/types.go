@@ -318,8 +318,8 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges,
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.KillCallers, p.LimitChanges,
 		p.Shard, p.Shards, p.Point)
 }
 
@@ -379,6 +379,9 @@ type Params struct {
 	// Outages are planned ones, e.g. "redis:0.3-0.6", and pauses and restarts of instances, e.g.
 	// "pause:0.5+11s:1" and "restart:0.7".
 	Outages []string `json:"outages,omitempty"`
+	// KillCallers are those that were killed, e.g. "0.01:2": their share, and after which of
+	// their commands to a Redis; "" for none.
+	KillCallers string `json:"kill_callers,omitempty"`
 	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
 	// the limit from then on. Limit is the one at the start.
 	LimitChanges []string `json:"limit_changes,omitempty"`

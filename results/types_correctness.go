@@ -102,6 +102,9 @@ type TierDrift struct {
 	// Surplus is what the tier contains by design, e.g. rejected attempts, and
 	// has been subtracted.
 	Surplus int64 `json:"surplus"`
+	// Stranded units are counted, and held by no caller: those of operations that failed or
+	// whose caller was killed.
+	Stranded int64 `json:"stranded,omitempty"`
 	// SettledNS is how long the jobs took to become idle (after-jobs only), in
 	// nanoseconds.
 	SettledNS int64 `json:"settled_ns,omitempty"`
@@ -374,6 +377,8 @@ type ErrorKinds struct {
 	Contention int64 `json:"contention"`
 	// TimeOuts: there was no answer in the time that was given.
 	TimeOuts int64 `json:"time_outs"`
+	// Killed: the caller was killed within the decision, as planned.
+	Killed int64 `json:"killed,omitempty"`
 	// Store: the store was not there, or refused what any client may ask of it.
 	Store int64 `json:"store"`
 	// Other errors.
@@ -389,6 +394,8 @@ func (k *ErrorKinds) Of(kind quota.ErrorKind) *int64 {
 		return &k.TimeOuts
 	case quota.ErrorStore:
 		return &k.Store
+	case "killed":
+		return &k.Killed
 	}
 	return &k.Other
 }
@@ -399,10 +406,11 @@ func (k *ErrorKinds) Add(o ErrorKinds) {
 	k.TimeOuts += o.TimeOuts
 	k.Store += o.Store
 	k.Other += o.Other
+	k.Killed += o.Killed
 }
 
 // Total counts all of them.
-func (k ErrorKinds) Total() int64 { return k.Contention + k.TimeOuts + k.Store + k.Other }
+func (k ErrorKinds) Total() int64 { return k.Contention + k.TimeOuts + k.Store + k.Other + k.Killed }
 
 // OrNil is nil if nothing was counted.
 func (k ErrorKinds) OrNil() *ErrorKinds {

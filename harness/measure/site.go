@@ -9,8 +9,11 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -123,6 +126,9 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		c, err := st.Connect(ctx, s.scope, o)
 		if err != nil {
 			return err
+		}
+		if client, ok := c.Client().(redis.UniversalClient); ok && s.cfg.KillShare > 0 {
+			client.AddHook(killed.Hook{})
 		}
 		s.conns = append(s.conns, siteConn{c, name})
 		env.Clients[name] = c.Client()

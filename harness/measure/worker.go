@@ -2,9 +2,13 @@ package measure
 
 import (
 	"context"
+	"errors"
+	"runtime"
 
 	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -123,7 +127,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	if k.call = call; everyCall {
 		k.Beat()
 	}
-	dec, err := k.strategy.Take(k.Context(), req)
+	dec, err := k.take(i, req)
 	if reply = d.tb.nano(); reply-call > monitor.LongCall {
 		err = k.Returned(err)
 	}
@@ -161,6 +165,34 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: c, takeCall: call - d.epoch, takeReply: reply - d.epoch})
 	}
 	return call, reply, out, tier
+}
+
+// take calls the strategy. A caller that is to be killed has a goroutine of its own, which ends
+// with it: the deferred functions of the strategy still run, but what they send does not reach
+// the store. If its last command comes from another goroutine, the caller goes on without the store, and its answer
+// does not count.
+func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
+	if !k.d.plan.Kills(i) {
+		return k.strategy.Take(k.Context(), req)
+	}
+	var own uint64
+	ctx, dead := killed.After(k.Context(), k.d.plan.KillAfter, func(context.Context) {
+		if stacks.Current() == own {
+			runtime.Goexit()
+		}
+	})
+	dec, err := guard.Within(ctx, 0, guard.Grace(k.d.deadline), "a decision", func(ctx context.Context) (quota.Decision, error) {
+		own = stacks.Current()
+		return k.strategy.Take(ctx, req)
+	})
+	var p *guard.PanicError
+	switch {
+	case dead():
+		return quota.Decision{}, killed.Err
+	case errors.As(err, &p):
+		panic(p.Value)
+	}
+	return dec, err
 }
 
 // enter chooses the window that a request belongs to, and announces its units there. call is

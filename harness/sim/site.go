@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/stores"
@@ -180,6 +181,9 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 		own := memredis.Watched(t, memredis.Pool, st.w.leave)
 		st.clients = append(st.clients, own)
 		c = own
+	}
+	if st.cfg.KillShare > 0 {
+		c.AddHook(killed.Hook{})
 	}
 	c.AddHook(latencyHook{w: st.w, to: to})
 	store := storeHook{w: st.w, table: t, to: to.to, real: st.real != nil}

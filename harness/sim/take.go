@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/killed"
+	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -37,6 +39,9 @@ func (d *drive) do(ctx context.Context, w due) {
 			answer(quota.Decision{}, errUnanswered)
 		}
 	}()
+	if d.cfg.Kills(w.index) {
+		ctx, _ = killed.After(ctx, d.cfg.KillAfter, func(ctx context.Context) { sched.From(ctx).Die(killed.Err) })
+	}
 	var dec quota.Decision
 	err := d.st.process[instance].Do(ctx, func() (err error) {
 		dec, err = d.st.Instances[instance].Take(ctx, req)

@@ -247,9 +247,12 @@ func clean(s *results.Summary, leak bound) string {
 }
 
 // errorsPct is the share of requests that ended in an error. Those that a planned
-// outage explains are left out, and unless busy is set the time-outs of a busy machine.
+// outage or kill explains are left out, and unless busy is set the time-outs of a busy machine.
 func errorsPct(s *results.Summary, busy bool) float64 {
 	n := s.Errors
+	if s.ErrorKinds != nil {
+		n -= s.ErrorKinds.Killed
+	}
 	switch {
 	case len(s.Params.Outages) > 0 && s.ErrorKinds != nil:
 		n -= s.ErrorKinds.Store + s.ErrorKinds.TimeOuts

@@ -341,7 +341,7 @@ func Errors(s *results.Summary) (out []string) {
 	if s.ErrorKinds == nil {
 		return nil
 	}
-	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther} {
+	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther, "killed"} {
 		if n := *s.ErrorKinds.Of(kind); n > 0 {
 			out = append(out, format.Pct(results.Percent(n, s.Issued))+" "+string(kind))
 		}

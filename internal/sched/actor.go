@@ -32,8 +32,9 @@ type Actor struct {
 	inside   bool      // an operation is happening: what it does underneath is part of it
 	again    bool      // the operation whose reply it is parked at shall happen once more
 	dying    bool
-	cleanups int  // operations that its deferred functions asked for since it was killed
-	through  bool // the first operation happens in the step that leads to it
+	ended    error // what its call within a process ends with, if it died in it
+	cleanups int   // operations that its deferred functions asked for since it was killed
+	through  bool  // the first operation happens in the step that leads to it
 	done     bool
 	// frozen actors are not stepped any more in this run; see [Scheduler.Restore].
 	frozen, wasReady bool

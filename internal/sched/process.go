@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -42,19 +43,28 @@ func (p *Process) Crash(err error) {
 	p.ended = nil
 }
 
+// Die ends the call that the actor makes within a process with err, as if the actor had a process
+// of its own that was killed. It is called on the actor's goroutine, and does not return.
+func (a *Actor) Die(err error) {
+	a.dying, a.ended = true, err
+	panic(unwind{})
+}
+
 // Do has an actor make a call within the process, as soon as that does not stand still.
 func (p *Process) Do(ctx context.Context, call func() error) (err error) {
 	a := From(ctx)
 	a.process = p
 	defer func() {
 		a.process = nil
-		if p.ended == nil {
+		ended := cmp.Or(a.ended, p.ended)
+		if ended == nil {
 			return
 		}
 		if r := recover(); r != nil && r != any(unwind{}) {
 			panic(r)
 		}
-		err, a.dying, a.cleanups = p.ended, false, 0
+		a.dying, a.cleanups = false, 0
+		err, a.ended = ended, nil
 	}()
 	if err := p.s.Clock(0).Sleep(ctx, p.until-p.s.since); err != nil {
 		return err

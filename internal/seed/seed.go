@@ -64,6 +64,8 @@ const (
 	Schedules
 	// Holders are those of the second quota that each request is charged to.
 	Holders
+	// Kills chooses the requests whose callers are killed.
+	Kills
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

@@ -27,6 +27,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("asked for", streamText(p))
 	entry("each request also", p.Second)
 	entry("outages", outagesText(p.Outages))
+	entry("killed callers", p.KillCallers)
 	entry("limit", limitsText(p))
 	loop := "closed loop"
 	if p.Loop == results.OpenLoop {

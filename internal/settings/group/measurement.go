@@ -62,6 +62,11 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
 		return p, err
 	}
+	if s.Kills != "" {
+		if err := p.SetKills(s.Kills); err != nil {
+			return p, s.Wrong("kill-callers", err)
+		}
+	}
 	if !s.Given("policy") {
 		s.fit(&p)
 	}
