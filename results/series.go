@@ -77,6 +77,10 @@ type Sample struct {
 	FalseRejects int64 `json:"false_rejects"`
 	// Keys in all Redis that have not expired; 0 on a real one that may serve others too.
 	Keys int64 `json:"keys"`
+	// KeysWithoutTTL are those of them that never expire.
+	KeysWithoutTTL int64 `json:"keys_without_ttl,omitempty"`
+	// Bytes by which the data set of a real Redis has grown; 0 for a model.
+	Bytes int64 `json:"bytes,omitempty"`
 	// Hits are decisions by tier so far.
 	Hits []int64 `json:"hits"`
 	// Counters are what tiers believed of the tracked subjects.

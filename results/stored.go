@@ -24,12 +24,16 @@ type Stored struct {
 	OverTime []StoredAt `json:"over_time,omitempty"`
 }
 
-// StoredAt is how many entries there were at one moment.
+// StoredAt is what there was at one moment.
 type StoredAt struct {
 	// AtNS is the moment in nanoseconds since the round began.
 	AtNS int64 `json:"at_ns"`
 	// Entries then.
 	Entries int64 `json:"entries"`
+	// WithoutTTL are those of them that never expire.
+	WithoutTTL int64 `json:"without_ttl,omitempty"`
+	// Bytes by which the data set of a real store has grown until then; 0 if it does not say.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // Quarters is how many parts a round is divided into by [Stored.OverTime].

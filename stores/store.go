@@ -131,9 +131,9 @@ type Usage struct {
 // them.
 type Counter interface {
 	Store
-	// Count is the number of keys of all scopes, and of others than quotabench. Keys that
-	// have expired count until the store has removed them.
-	Count(ctx context.Context) (int64, error)
+	// Count counts the keys of all scopes, and of others than quotabench. Keys that have
+	// expired count until the store has removed them. Bytes are those of the whole data set.
+	Count(ctx context.Context) (Usage, error)
 }
 
 // PoolUse is how a client's pool of connections was used since it was opened.

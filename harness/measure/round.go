@@ -334,7 +334,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.stores.Begin(work, d.tb.nano)
 	p.counters.begin(work, d)
 	if length := p.m.cfg.Duration; length > 0 && !p.m.latencyOnly {
-		over = append(over, p.keys.Schedule(d.tb.nano, length, func() map[string]int64 { return p.countKeys(work) }))
+		over = append(over, p.keys.Schedule(d.tb.nano, length, func() map[string]results.StoredAt { return p.countKeys(work) }))
 	}
 	p.cores = p.watchCores(work)
 	p.m.cfg.Live.begin(p)

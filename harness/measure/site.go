@@ -52,7 +52,7 @@ type siteStore struct {
 	meter         stores.Meter
 	before, after stores.Stats
 	traffic       stores.Counts // of the pass
-	others        int64         // keys of the server that are not the site's
+	others        stores.Usage  // keys of the server that are not the site's
 	absent        bool          // it did not answer when the pass was over
 }
 

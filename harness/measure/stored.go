@@ -12,13 +12,15 @@ import (
 )
 
 // countKeys counts the strategy's keys in all stores if that can be done.
-func (p *pass) countKeys(ctx context.Context) map[string]int64 {
-	keys := map[string]int64{}
+func (p *pass) countKeys(ctx context.Context) map[string]results.StoredAt {
+	keys := map[string]results.StoredAt{}
 	for name, st := range p.s.stores {
 		// In an outage of the server's own nothing is known.
 		if c := monitor.Countable(st.Store); c != nil {
 			if n, err := c.Count(ctx); err == nil {
-				keys[name] = max(0, n-st.others-p.stores.Marks(name))
+				marks := p.stores.Marks(name) // which never expire
+				keys[name] = results.StoredAt{Entries: max(0, n.Keys-st.others.Keys-marks),
+					WithoutTTL: max(0, n.WithoutTTL-st.others.WithoutTTL-marks), Bytes: max(0, n.Bytes-st.others.Bytes)}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 )
 
 // maxWindowEnds is how many ends of windows a series lists.
@@ -56,9 +57,11 @@ func (s *sampler) take() {
 	d.truth.at(now, d.windowAt)
 	x := d.state(now)
 	x.Usage, x.Fill = d.truth.inUse(now)
-	if x.Keys, s.err = s.st.count(context.Background()); s.err != nil {
+	var u stores.Usage
+	if u, s.err = s.st.count(context.Background()); s.err != nil {
 		return
 	}
+	x.Keys, x.KeysWithoutTTL, x.Bytes = u.Keys, u.WithoutTTL, max(0, u.Bytes-s.st.empty)
 	if s.st.Counts() {
 		s.st.w.watching = false
 		s.err = s.read(&x, now)

@@ -37,6 +37,7 @@ type site struct {
 
 	real  stores.Store // carries the commands out, if there is one
 	admin redis.UniversalClient
+	empty int64 // bytes of its data set before the first request
 }
 
 // scope of all keys. It is the same in every run, so traces are.
@@ -74,6 +75,11 @@ func (st *site) prepare(ctx context.Context) error {
 		if st.admin, err = st.connect(ctx, real, 1); err != nil {
 			return err
 		}
+		u, err := st.count(ctx)
+		if err != nil {
+			return err
+		}
+		st.empty = u.Bytes
 	}
 	t := &st.cfg.Topology
 	for r := range t.Regions {

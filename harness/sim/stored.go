@@ -18,20 +18,17 @@ func (st *site) present() {
 	}
 }
 
-// count is how many keys there are in all Redis that have not expired; 0 if that is not
-// known at once: a real server which may serve others too would have to be searched.
-func (st *site) count(ctx context.Context) (n int64, err error) {
-	st.present()
-	if st.real != nil { // the tables only know what expires there
-		if c, ok := st.real.(stores.Counter); ok && stores.PlaceOf(st.real) == stores.StartedHere {
-			return c.Count(ctx)
-		}
-		return 0, nil
+// count is what there is in all Redis; nothing if that is not known at once: a real server
+// which may serve others too would have to be searched.
+func (st *site) count(ctx context.Context) (u stores.Usage, err error) {
+	if st.real == nil {
+		return st.usage(ctx)
 	}
-	for _, t := range st.tables {
-		n += int64(t.Len())
+	st.present() // the tables only know what expires there
+	if c, ok := st.real.(stores.Counter); ok && stores.PlaceOf(st.real) == stores.StartedHere {
+		return c.Count(ctx)
 	}
-	return n, nil
+	return u, nil
 }
 
 // usage is what there is in all Redis. What a table takes in memory is no statement about
@@ -82,7 +79,7 @@ func (p *pass) subjects() (n int64) {
 	return n
 }
 
-// overTime are the keys of the samples at the quarters of the run; nil if the series
+// overTime is what the samples found at the quarters of the run; nil if the series
 // has too few.
 func (p *pass) overTime() (out []results.StoredAt) {
 	length := cmp.Or(int64(p.cfg.Duration), p.d.lastEnd-p.d.epoch)
@@ -97,7 +94,8 @@ func (p *pass) overTime() (out []results.StoredAt) {
 				at = i
 			}
 		}
-		out = append(out, results.StoredAt{AtNS: samples[at].AtNS, Entries: samples[at].Keys})
+		x := &samples[at]
+		out = append(out, results.StoredAt{AtNS: x.AtNS, Entries: x.Keys, WithoutTTL: x.KeysWithoutTTL, Bytes: x.Bytes})
 	}
 	return out
 }

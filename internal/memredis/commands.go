@@ -148,6 +148,7 @@ func flush(t *Table, _ []string) Reply {
 		t.touch(e.key)
 	}
 	clear(t.keys)
+	t.mortal = 0
 	t.due = nil
 	return okReply
 }

@@ -19,6 +19,7 @@ func (t *Table) Copy() (restore func()) {
 			e := k.clone()
 			t.keys[e.key] = e
 			if e.deadline != 0 {
+				t.mortal++
 				t.setDeadline(e, e.deadline)
 			}
 		}

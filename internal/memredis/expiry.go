@@ -18,6 +18,12 @@ func (t *Table) setDeadline(e *entry, at int64) {
 		if e.deadline != 0 && (at == 0 || at > e.deadline) {
 			t.Extended++
 		}
+		switch {
+		case e.deadline == 0:
+			t.mortal++
+		case at == 0:
+			t.mortal--
+		}
 		e.deadline, e.phase = at, t.now%1e6
 	} else if at != 0 {
 		t.touch(e.key) // the same moment once more is a change to those that watch the key

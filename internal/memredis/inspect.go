@@ -25,6 +25,7 @@ func (t *Table) empty(unixNano int64) {
 	}
 	clear(t.keys)
 	clear(t.due)
+	t.mortal = 0
 	t.due, t.now = t.due[:0], unixNano
 }
 

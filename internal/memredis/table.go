@@ -13,6 +13,8 @@ type Table struct {
 	// times in a row, or to two in turns.
 	last [2]*entry
 	due  deadlines
+	// mortal is how many keys have a deadline.
+	mortal int64
 	// spare are entries that no key has any more.
 	spare []*entry
 
@@ -73,15 +75,7 @@ func (t *Table) SetNow(unixNano int64) {
 func (t *Table) Len() int { return len(t.keys) }
 
 // WithoutTTL implements [Redis].
-func (t *Table) WithoutTTL() int64 {
-	var n int64
-	for _, e := range t.keys {
-		if e.deadline == 0 {
-			n++
-		}
-	}
-	return n
-}
+func (t *Table) WithoutTTL() int64 { return int64(len(t.keys)) - t.mortal }
 
 // Unknown implements [Redis].
 func (t *Table) Unknown() string { return t.unknown }
@@ -242,4 +236,7 @@ func (t *Table) remove(e *entry) {
 	t.wrote(e.key)
 	e.removed = true
 	delete(t.keys, e.key)
+	if e.deadline != 0 {
+		t.mortal--
+	}
 }

@@ -24,11 +24,11 @@ func Follows(s stores.Store) bool {
 	return ok && f.Follows()
 }
 
-// Count counts the keys of all that use a store; 0 if that is not known.
-func Count(ctx context.Context, s stores.Store) (int64, error) {
+// Count counts the keys of all that use a store; none if that is not known.
+func Count(ctx context.Context, s stores.Store) (u stores.Usage, err error) {
 	c := Countable(s)
 	if c == nil {
-		return 0, nil
+		return u, nil
 	}
 	return c.Count(ctx)
 }
@@ -39,7 +39,7 @@ type Keys struct{ Over map[string][]results.StoredAt }
 
 // Schedule plans the counts of a pass of that length that starts now. Count gives the strategy's keys in each store that
 // can be counted. The returned function ends the counts.
-func (k *Keys) Schedule(now func() int64, length time.Duration, count func() map[string]int64) (stop func()) {
+func (k *Keys) Schedule(now func() int64, length time.Duration, count func() map[string]results.StoredAt) (stop func()) {
 	k.Over = map[string][]results.StoredAt{}
 	begun := now()
 	return Aside(func(wait func(time.Duration) bool) {
@@ -49,7 +49,8 @@ func (k *Keys) Schedule(now func() int64, length time.Duration, count func() map
 				return
 			}
 			for name, n := range count() {
-				k.Over[name] = append(k.Over[name], results.StoredAt{AtNS: now() - begun, Entries: n})
+				n.AtNS = now() - begun
+				k.Over[name] = append(k.Over[name], n)
 			}
 		}
 	})

@@ -74,7 +74,7 @@ func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scop
 	if err != nil {
 		return err
 	}
-	o := &watched{name: name, store: m, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after-before)}
+	o := &watched{name: name, store: m, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after.Keys-before.Keys)}
 	if o.sign, err = m.Marked(ctx, scope); err != nil {
 		return fmt.Errorf("look at %s: %w", name, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -23,10 +25,33 @@ func (r *Store) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL
 	return u.Keys, u.WithoutTTL, err
 }
 
-// Count is the number of keys of the server, or of all masters of a cluster.
-func (r *Store) Count(ctx context.Context) (int64, error) {
-	n, err := r.admin.DBSize(ctx).Result()
-	return n, format.Wrapf(err, "count the keys of redis")
+// Count counts the keys of the server, or of all masters of a cluster.
+func (r *Store) Count(ctx context.Context) (u stores.Usage, err error) {
+	var one sync.Mutex // the masters are asked at the same time
+	of := func(ctx context.Context, c *goredis.Client) error {
+		f, err := info(ctx, c)
+		one.Lock()
+		defer one.Unlock()
+		bytes, _ := strconv.ParseInt(f["used_memory_dataset"], 10, 64)
+		u.Bytes += bytes
+		for name, text := range f {
+			var keys, expire int64
+			if _, bad := fmt.Sscanf(text, "keys=%d,expires=%d", &keys, &expire); bad == nil && strings.HasPrefix(name, "db") {
+				u.Keys, u.WithoutTTL = u.Keys+keys, u.WithoutTTL+keys-expire
+			}
+		}
+		return err
+	}
+	switch c := r.admin.(type) {
+	case *goredis.ClusterClient:
+		err = c.ForEachMaster(ctx, of)
+	case *goredis.Client:
+		if r.model != nil { // which has no INFO of its own
+			return r.usage(ctx, "", nil)
+		}
+		err = of(ctx, c)
+	}
+	return u, format.Wrapf(err, "count the keys of redis")
 }
 
 // usage counts the keys that begin with prefix, and has w weigh them; nil weighs none.

@@ -46,8 +46,8 @@ func TestRedisAsStore(t *testing.T) {
 		if u.Bytes = 0; err != nil || u != (stores.Usage{Keys: 1, WithoutTTL: 1}) {
 			t.Errorf("usage %+v (%v)", u, err)
 		}
-		if n, err := r.Count(ctx); err != nil || n != before+2 {
-			t.Errorf("%d keys in all (%v), want two more than %d", n, err, before)
+		if n, err := r.Count(ctx); err != nil || n.Keys != before.Keys+2 || n.WithoutTTL != before.WithoutTTL+2 {
+			t.Errorf("%+v in all (%v), want two more keys without an end than %+v", n, err, before)
 		}
 		if err := r.Wipe(ctx, scope); err != nil {
 			t.Fatal(err)

@@ -294,8 +294,8 @@ func checkCluster(t *testing.T, s *redis.Store) {
 	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: keys, WithoutTTL: keys, Bytes: u.Bytes}) || u.Bytes == 0 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
-	if n, err := s.Count(ctx); err != nil || n < keys {
-		t.Errorf("%d keys on all masters (%v), want %d or more", n, err, keys)
+	if n, err := s.Count(ctx); err != nil || n.Keys < keys || n.WithoutTTL < keys || n.Bytes == 0 {
+		t.Errorf("%+v on all masters (%v), want %d keys or more", n, err, keys)
 	}
 	two := goredis.NewScript(`return redis.call("GET", KEYS[1]) .. redis.call("GET", KEYS[2])`)
 	if err := two.Run(ctx, c, []string{scope.Prefix() + "1", scope.Prefix() + "2"}).Err(); err == nil || !strings.Contains(err.Error(), "CROSSSLOT") {
