@@ -75,6 +75,9 @@ func TestPlantedKeys(t *testing.T) {
 		if at.Entries%3 != 0 {
 			t.Errorf("%d keys at %v, which is no multiple of three", at.Entries, time.Duration(at.AtNS))
 		}
+		if at.WithoutTTL != at.Entries || at.Bytes < 1000*at.Entries || at.Bytes > 2000*at.Entries {
+			t.Errorf("%+v, want as many keys without an end, of 1000 bytes each", at)
+		}
 	}
 	first, last := k.OverTime[0].Entries, k.OverTime[2].Entries
 	if !slices.IsSortedFunc(k.OverTime, func(a, b results.StoredAt) int { return int(a.Entries - b.Entries) }) || first == 0 || last == first || last > k.Entries {

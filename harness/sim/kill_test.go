@@ -3,16 +3,17 @@ package sim_test
 import (
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// killing is a simulation that kills callers, and for each of its subjects which request was the
-// first, and which were killed.
-func killing(t *testing.T, cfg sim.Config, kills string) (r *results.Run, first map[uint32]int64, dead []int64) {
+// killing is a simulation that kills callers, whether a request was the first of its subject, and
+// those whose callers were to be killed.
+func killing(t *testing.T, cfg sim.Config, kills string) (r *results.Run, first map[int64]bool, dead []int64) {
 	t.Helper()
 	if err := cfg.SetKills(kills); err != nil {
 		t.Fatal(err)
@@ -23,13 +24,13 @@ func killing(t *testing.T, cfg sim.Config, kills string) (r *results.Run, first 
 	if err != nil {
 		t.Fatal(err)
 	}
-	first = map[uint32]int64{}
+	first = map[int64]bool{}
+	asked := map[uint32]bool{}
 	var op workloads.Op
 	for i := range r.Issued {
 		stream.At(i, &op)
-		if _, asked := first[op.Subject]; !asked {
-			first[op.Subject] = i
-		}
+		first[i] = !asked[op.Subject]
+		asked[op.Subject] = true
 		if cfg.Kills(i) {
 			dead = append(dead, i)
 		}
@@ -56,7 +57,7 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 		r, first, dead := killing(t, cfg, c.kills)
 		var keys, killed int64
 		for i := range r.Issued {
-			created := slices.Contains(first2(first), i)
+			created := first[i]
 			if !slices.Contains(dead, i) {
 				continue
 			}
@@ -87,26 +88,43 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 		if len(over) != results.Quarters-1 || !slices.IsSorted(over) || over[2] > keys || c.leaves && (over[0] == 0 || over[0] == over[2]) {
 			t.Errorf("%s, %s killed: keys without an end over time %d", c.list, c.kills, over)
 		}
-		if want := ""; c.kills == "0.2" && r.Params.KillCallers != "0.2:1" || c.kills == "0" && r.Params.KillCallers != want {
+		if want := map[string]string{"0.2": "0.2:1", "0.2:2": "0.2:2"}[c.kills]; r.Params.KillCallers != want {
 			t.Errorf("%s killed: the record says %q", c.kills, r.Params.KillCallers)
 		}
 	}
 }
 
-func first2(first map[uint32]int64) (all []int64) {
-	for _, i := range first {
-		all = append(all, i)
-	}
-	return all
-}
-
-// TestKilledReservationsStrand: what a killed caller has reserved stays charged, to the unit, until
-// a sync counts it anew.
+// TestKilledReservationsStrand: what killed callers have reserved stays charged, to the unit, until
+// a sync counts anew.
 func TestKilledReservationsStrand(t *testing.T) {
-	for list, healed := range map[string]bool{"lua-reserve": false, "lua-reserve:sync=10s": true} {
-		cfg := asking(t, list, "tenant-uploads")
-		cfg.Policy.Limit = quota.MaxLimit
-		_, _, _ = killing(t, cfg, "0.2")
-		_ = healed
+	cfg := asking(t, "lua-reserve:sync=1h", "tenant-uploads")
+	var err error
+	if cfg.Workload, err = workloads.Lookup("uploads"); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Policy.Limit, cfg.Stream = 10_000_000, workloads.Params{}
+	for name, value := range map[string]any{"subjects": 20, "hold": 0, "settle": time.Second, "fail-share": 0, "abandon-share": 0} {
+		cfg.Stream.Set(name, value)
+	}
+	r, _, dead := killing(t, cfg, "0.2")
+	stream, _, err := cfg.NewStream(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var op workloads.Op
+	units := int64(0)
+	for _, i := range dead {
+		stream.At(i, &op)
+		units += op.Units
+	}
+	stranded := map[string]int64{}
+	for _, tier := range r.Drift.Tiers {
+		stranded[tier.At] += tier.Stranded
+	}
+	if len(dead) < 900 || stranded[harness.AtRest] != units || stranded[harness.AfterJobs] != 0 {
+		t.Errorf("%d killed callers had reserved %d, and %v are stranded, want as many, and 0 after a sync", len(dead), units, stranded)
+	}
+	if r.Settlement.Commits != r.Admitted || r.Settlement.Abandoned != 0 {
+		t.Errorf("%+v of %d admitted", r.Settlement, r.Admitted)
 	}
 }
