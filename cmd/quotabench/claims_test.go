@@ -32,7 +32,8 @@ var (
 		{"T23", claims.Refuted, claims.Holds, []string{"write=literal", "write=through"}},
 		{"T28", claims.Refuted, claims.Holds, []string{"explore redis-hash --", "explore redis-hash:write=through --"}},
 		{"T31", claims.Refuted, claims.Holds, []string{"source=replica", "source=primary"}},
-		{"U5-killed", claims.Refuted, claims.Holds, []string{"explore incr-expire", "explore incr-expire-atomic"}},
+		{"U5-killed", claims.Refuted, claims.Holds, []string{"explore incr-expire", "explore incr-expire-atomic",
+			"sim incr-expire --policy user-links", "sim incr-expire-atomic --policy user-links"}},
 		{"L1", claims.Refuted, claims.Holds, []string{"decr-literal", "decr-expire:init=listing"}},
 		{"L5", claims.Holds, claims.Refuted, []string{"sim decr-expire --policy", "sim decr-expire:down=open --policy"}},
 	}
