@@ -4,7 +4,7 @@ import "testing"
 
 // TestSummariseStored: of each store the round stands that kept the most there, whole.
 func TestSummariseStored(t *testing.T) {
-	over := []StoredAt{{1, 10}, {2, 20}, {3, 30}}
+	over := []StoredAt{{AtNS: 1, Entries: 10}, {AtNS: 2, Entries: 20}, {AtNS: 3, Entries: 30}}
 	rounds := [][]Stored{
 		{NewStored("postgres", 10, 7, 800, nil), NewStored("redis", 10, 30, 900, nil)},
 		{NewStored("postgres", 20, 7, 900, nil), NewStored("redis", 20, 40, 500, over)},

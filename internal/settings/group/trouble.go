@@ -35,7 +35,8 @@ func (s *Settings) Trouble() []settings.Setting {
 				Sim: "inject a store outage, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back " +
 					"without its data, with :failover=20ms as its replica of so long before; may be repeated",
 			})},
-		{Name: "kill-callers", Title: settings.Trouble, Value: settings.Text(&s.Kills),
+		{Name: "kill-callers", Title: settings.Trouble, Value: settings.Named(&s.Kills, "a share, as in 0.01 or 0.01:2"),
+			Computed: true, Complete: settings.Words("0.01", "0.01:2"),
 			Doc: "kill that share of the callers after their first command to a Redis, e.g. `0.01`, or 0.01:2 after their second"},
 		{Name: "change-limit", Title: settings.Trouble, Value: settings.List(&s.LimitChanges), Complete: settings.Words("0.5:40"),
 			Doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then " +
