@@ -30,7 +30,7 @@ func TestPlantedDrift(t *testing.T) {
 			unknown,                   // 4, and nothing is held
 			reading(3, "redis", 1),    // right
 			reading(0, "process", 4),  // one too few
-			reading(1, "process", 12), // one too many
+			reading(1, "process", 12), // one too many, and what may have failed
 			reading(7, "redis", 99),   // of a subject without requests
 		}},
 		{At: AfterJobs, SettledNS: 77, List: []Reading{reading(0, "redis", 25)}},
@@ -39,9 +39,9 @@ func TestPlantedDrift(t *testing.T) {
 	want := &results.Drift{
 		Units: -3, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8,
 		Tiers: []results.TierDrift{
-			{Tier: "redis", At: "rest", Units: -3, Total: 5, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8, Width: 3, Readings: 4, Unknown: 1, Drifting: 2},
-			{Tier: "process", At: "rest", Units: -1, Total: 2, PctOfLimit: -10, PctOfUsage: -20, Readings: 2, Drifting: 2},
-			{Tier: "redis", At: "after-jobs", Units: 20, Total: 20, PctOfLimit: 200, PctOfUsage: 400, Readings: 1, Drifting: 1, SettledNS: 77},
+			{Tier: "redis", At: "rest", Units: -3, Total: 5, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8, Width: 3, Readings: 4, Unknown: 1, Drifting: 2, Stranded: 2},
+			{Tier: "process", At: "rest", Units: -1, Total: 2, PctOfLimit: -10, PctOfUsage: -20, Readings: 2, Drifting: 2, Stranded: 4},
+			{Tier: "redis", At: "after-jobs", Units: 20, Total: 20, PctOfLimit: 200, PctOfUsage: 400, Readings: 1, Drifting: 1, Stranded: 20, SettledNS: 77},
 		},
 	}
 	if !reflect.DeepEqual(r.Drift, want) {
@@ -83,7 +83,7 @@ func TestDriftWithoutUsage(t *testing.T) {
 	f.Initial = func(uint32) int64 { return 0 }
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 4), reading(0, "redis", 6)}}}
 	r, _ := judged(t, f)
-	want := results.TierDrift{Tier: "redis", At: "rest", Units: 2, Total: 2, PctOfLimit: 100 * 2. / 3, Readings: 2, Drifting: 1, Surplus: 8}
+	want := results.TierDrift{Tier: "redis", At: "rest", Units: 2, Total: 2, PctOfLimit: 100 * 2. / 3, Readings: 2, Drifting: 1, Surplus: 8, Stranded: 2}
 	if len(r.Drift.Tiers) != 1 || r.Drift.Tiers[0] != want {
 		t.Errorf("got  %+v\nwant %+v", r.Drift.Tiers, want)
 	}
@@ -96,7 +96,7 @@ func TestDriftOfUsageAndSurplus(t *testing.T) {
 	f.Selection.Counts = quota.CountsAttempts
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 15)}}}
 	r, _ := judged(t, f)
-	want := results.TierDrift{Tier: "redis", At: "rest", Units: 1, Total: 1, PctOfLimit: 10, PctOfUsage: 10, Readings: 1, Drifting: 1, Surplus: 4}
+	want := results.TierDrift{Tier: "redis", At: "rest", Units: 1, Total: 1, PctOfLimit: 10, PctOfUsage: 10, Readings: 1, Drifting: 1, Surplus: 4, Stranded: 1}
 	if len(r.Drift.Tiers) != 1 || r.Drift.Tiers[0] != want {
 		t.Errorf("got  %+v\nwant %+v", r.Drift.Tiers, want)
 	}
