@@ -169,8 +169,8 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 
 // take calls the strategy. A caller that is to be killed has a goroutine of its own, which ends
 // with it: the deferred functions of the strategy still run, but what they send does not reach
-// the store. If its last command comes from another goroutine, the caller goes on without the store, and its answer
-// does not count.
+// the store. If its last command comes from another goroutine, the caller goes on without the
+// store, and its answer does not count.
 func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 	if !k.d.plan.Kills(i) {
 		return k.strategy.Take(k.Context(), req)
