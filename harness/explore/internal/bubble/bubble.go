@@ -28,6 +28,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/bubble"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
@@ -248,7 +249,7 @@ func (e *Engine) begin() {
 	}
 	e.settle()
 	if !e.counted {
-		e.counted, e.own = true, e.world.left() > 0
+		e.counted, e.own = true, bubble.Left(e.world.mark, e.world.root) > 0
 	}
 }
 
@@ -300,15 +301,18 @@ func (e *Engine) End() error {
 		e.abandon(w)
 		return nil
 	}
-	left := 0
-	err := w.do(e.setup.Patience, func() { left = e.finish(w) })
-	if err == nil && left == 0 {
-		return w.close()
+	if err := w.do(e.setup.Patience, e.finish); err == nil {
+		if w.close(); w.failed == nil {
+			return nil
+		}
+		if e.Run.Left == 0 { // it has left none before: counting them takes long
+			e.Run.Left = len(bubble.Members(w.mark))
+		}
+		if e.Run.Left == 0 {
+			return fmt.Errorf("a bubble did not end: %v", w.failed)
+		}
 	}
 	e.abandon(w)
-	if left > 0 {
-		e.Run.Left = max(e.Run.Left, left)
-	}
 	return nil
 }
 
@@ -326,8 +330,8 @@ func (e *Engine) abandon(w *world) {
 	}
 }
 
-// finish ends all callers and instances and counts the goroutines that are left.
-func (e *Engine) finish(w *world) int {
+// finish ends all callers and instances.
+func (e *Engine) finish() {
 	e.mu.Lock()
 	e.over = true
 	waiting := slices.Concat(e.arrived, e.helpers, e.turns, e.frozen)
@@ -355,10 +359,6 @@ func (e *Engine) finish(w *world) int {
 		}
 	}
 	synctest.Wait()
-	if e.Run.Left > 0 { // it has left some before, and counting them takes long
-		return e.Run.Left
-	}
-	return w.left()
 }
 
 // free lets a goroutine go on, once.
