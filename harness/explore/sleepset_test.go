@@ -244,7 +244,7 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 	testenv.Sequential(t)
 	n := testenv.Pick[uint64](3, 12)
 	// A program of more schedules is left out: one of twelve has a million.
-	most := testenv.Pick(5_000, 20_000)
+	const most = 5_000
 	tooMany := errors.New("too many schedules")
 	compared := 0
 	for seed := range n {
@@ -289,6 +289,7 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 			return nil, errors.Join(all(nil), s.End())
 		})
 		if errors.Is(err, tooMany) {
+			t.Logf("program %d has more than %d schedules", seed, most)
 			continue
 		}
 		if err != nil {
