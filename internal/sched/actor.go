@@ -25,7 +25,6 @@ type Actor struct {
 	queued   bool   // its entry was made by itself
 	fail     error  // what the operation it is parked at answers instead of happening
 	parks    uint32 // how often it has parked; tells a stale queue entry from a live one
-	steps    int
 	job      *JobState
 	past     *JobState // of an earlier run, to be used again
 	process  *Process  // that its call or its job is within; nil for none
@@ -90,9 +89,6 @@ func (a *Actor) Op() Op { return a.op }
 
 // Done reports whether the actor has returned or was killed.
 func (a *Actor) Done() bool { return a.done }
-
-// Steps is how often the actor has been stepped.
-func (a *Actor) Steps() int { return a.steps }
 
 // Job is the state of an actor that runs a job, and nil for callers.
 func (a *Actor) Job() *JobState { return a.job }

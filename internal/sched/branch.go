@@ -11,7 +11,6 @@ type Saved struct {
 type savedActor struct {
 	op    Op
 	parks uint32
-	steps int
 	job   JobState
 	ready bool
 	done  bool
@@ -24,7 +23,7 @@ func (s *Scheduler) Save(into *Saved) {
 	into.alive = append(into.alive[:0], s.actors...)
 	into.actors = into.actors[:0]
 	for _, a := range s.members {
-		x := savedActor{op: a.op, parks: a.parks, steps: a.steps, ready: a.Ready(), done: a.done}
+		x := savedActor{op: a.op, parks: a.parks, ready: a.Ready(), done: a.done}
 		if a.job != nil {
 			x.job = *a.job
 		}
@@ -48,7 +47,6 @@ func (s *Scheduler) Restore(from *Saved, frozen func(*Actor) bool) {
 		x := &from.actors[i]
 		a.op = x.op
 		a.parks = x.parks
-		a.steps = x.steps
 		a.done = x.done
 		if a.job != nil {
 			*a.job = x.job

@@ -9,8 +9,8 @@
 // [quota.Clock]. Exactly one actor runs at any time, so one sequence of
 // choices always gives the same run.
 //
-// The package offers two ways to choose, over the same core: [Scheduler.Run]
-// asks a function, which with a [Tree] enumerates every order; and
+// The package offers two ways to choose, over the same core: a search steps whom it
+// likes ([Scheduler.Step]), and with a [Tree] enumerates every order; and
 // [Scheduler.Simulate] takes the operations in the order in which modelled
 // latencies let them happen.
 //

@@ -6,39 +6,6 @@ import (
 	"slices"
 )
 
-// patience is after how many deadlines in a row, none of which let a caller go
-// on, Run gives up: periodic jobs could otherwise keep a deadlock company forever.
-const patience = 10_000
-
-// Run steps one ready actor after the other, as pick chooses among them, until
-// all callers are done and all jobs idle. If no actor is ready it moves time to
-// the next deadline. The slice that pick sees is valid until it returns; a nil
-// result ends the run early. Errors are a [*StuckError] for a deadlock.
-func (s *Scheduler) Run(pick func(ready []*Actor) *Actor) error {
-	var ready []*Actor
-	barren := 0
-	for !s.settled() {
-		ready = s.Ready(ready[:0])
-		if len(ready) == 0 {
-			t, ok := s.NextDeadline()
-			if barren++; !ok || barren > patience {
-				return s.stuck()
-			}
-			s.moveTo(t)
-			continue
-		}
-		a := pick(ready)
-		if a == nil {
-			return nil
-		}
-		if a.job == nil {
-			barren = 0
-		}
-		s.Step(a)
-	}
-	return nil
-}
-
 // Tree enumerates every sequence of choices of a program that is run again and
 // again, depth first. The zero value begins with the first sequence.
 //
@@ -120,10 +87,6 @@ func (t *Tree) Share() float64 {
 	}
 	return share
 }
-
-// Path returns the choices made so far in this run. The slice is valid until
-// Next.
-func (t *Tree) Path() []int { return t.path[:t.depth] }
 
 // Err is not nil if two runs differed although their choices did not.
 func (t *Tree) Err() error { return t.err }

@@ -73,22 +73,6 @@ type Event struct {
 	Err     error
 }
 
-// String renders the event as a line of a timeline.
-func (e Event) String() string {
-	s := e.Actor.Name + ": " + e.Op.String()
-	switch {
-	case e.Outcome == Killed:
-		return s + " (killed)"
-	case e.Outcome == Repeated && e.Err == nil:
-		return s + " (repeated)"
-	case e.Outcome == Failed:
-		return s + " (failed: " + e.Err.Error() + ")"
-	case e.Err != nil:
-		return s + " = " + e.Err.Error()
-	}
-	return s
-}
-
 // Scheduler holds actors and virtual time. It is used from one goroutine.
 type Scheduler struct {
 	cfg     Config
@@ -172,16 +156,6 @@ func (s *Scheduler) Sync() {
 	for _, f := range s.syncs {
 		f(s.Now())
 	}
-}
-
-// Ready appends the actors that can be stepped to buf, in the order of their IDs.
-func (s *Scheduler) Ready(buf []*Actor) []*Actor {
-	for _, a := range s.actors {
-		if a.Ready() {
-			buf = append(buf, a)
-		}
-	}
-	return buf
 }
 
 // Step lets the operation that a is parked at happen, and runs a on to the next.
@@ -294,7 +268,6 @@ func (s *Scheduler) resume(a *Actor) {
 	if a.frozen {
 		panic("sched: " + a.Name + " is frozen")
 	}
-	a.steps++
 	s.stepped++
 	a.enter()
 	defer a.leave()

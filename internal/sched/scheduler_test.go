@@ -298,14 +298,14 @@ func TestDiallingIsInsideTheStep(t *testing.T) {
 	w := newWorld(t)
 	s := w.scheduler(sched.Config{})
 	var ops []string
-	a := s.Go("a", func(ctx context.Context) {
+	s.Go("a", func(ctx context.Context) {
 		fresh := w.client()
 		defer fresh.Close() //nolint:errcheck // nothing is written any more
 		ops = append(ops, fresh.Ping(ctx).Val())
 	})
 	check(t, s.Run(first))
-	if a.Steps() != 2 || len(ops) != 1 || ops[0] != "PONG" {
-		t.Errorf("%d steps, replies %v; want start and PING", a.Steps(), ops)
+	if s.Stepped() != 2 || len(ops) != 1 || ops[0] != "PONG" {
+		t.Errorf("%d steps, replies %v; want start and PING", s.Stepped(), ops)
 	}
 }
 

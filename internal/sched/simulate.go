@@ -98,7 +98,6 @@ func (q *queue) without(e *entry) bool {
 	a.answered, a.reply = true, err
 	a.op.Kind, a.op.of = Reply, Command
 	a.parks++
-	a.steps++
 	if a.op.ctx == nil && len(q.cancellable) == 0 {
 		q.replace(q.entry(s.since+q.latency(a, &a.op), a, false))
 	} else {
@@ -155,7 +154,6 @@ func (s *Scheduler) goesOnBy(a *Actor) bool {
 		if !a.op.Store() || a.op.Kind == Reply { // as in Step
 			s.note(a, &a.op, Happened, nil)
 		}
-		a.steps++
 		a.queued = false
 		return true
 	}
@@ -363,7 +361,6 @@ func (a *Actor) goesThrough() bool {
 	if !a.op.Store() {
 		return false
 	}
-	a.steps++
 	a.s.stepped++
 	return true
 }

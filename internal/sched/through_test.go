@@ -32,8 +32,8 @@ func TestStartsIsTwoSteps(t *testing.T) {
 				starts(s, a)
 				out = append(out, "then "+a.String()+" b="+w.get(t, "b"))
 				check(t, s.Run(first))
-				if a.Steps() != len(out)-1 {
-					t.Errorf("%s: %d steps, and the events %q", name, a.Steps(), out)
+				if s.Stepped() != uint64(len(out)-1) {
+					t.Errorf("%s: %d steps, and the events %q", name, s.Stepped(), out)
 				}
 				return out
 			}
