@@ -110,9 +110,10 @@ type Config struct {
 	enumerates bool
 	// rehearses is set if a search is made again under another wall clock.
 	rehearses bool
-	// everyOrder has all steps tried, also if it is known what they lead to, and audited
-	// has these compared with that.
-	everyOrder, audited bool
+	// everyOrder has all steps tried, also if it is known what they lead to. audit, if not nil, has
+	// those tried that are asleep, and is told what they lead to.
+	everyOrder bool
+	audit      func(w *stateSearch, e *edge) error
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress
 }

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
@@ -27,9 +26,6 @@ type sleepSets struct {
 	met map[engine.Digest]int32
 	// held are the bytes of the rows and of met.
 	held int64
-	// audited has all steps tried, and those that are asleep checked against what is known of
-	// them.
-	audited bool
 }
 
 // reached is what is known of a step.
@@ -59,7 +55,7 @@ func (w *stateSearch) newSleepSets() *sleepSets {
 	if t.Trace(w.traced); !w.traced {
 		return nil
 	}
-	return &sleepSets{numbers: map[engine.Footprint]uint32{}, audited: w.cfg.audited}
+	return &sleepSets{numbers: map[engine.Footprint]uint32{}}
 }
 
 // nextDepth begins the next depth, of so many states.
@@ -171,28 +167,4 @@ func (s *sleepSets) putToSleep(g *graph, next []open, a, b taken) {
 		g.held += later.bytes()
 	}
 	later.asleep[other] = asleep{first, uint32(one), foot}
-}
-
-// audit checks what a step that is asleep has led to against what is known of it.
-func (w *stateSearch) audit(e *edge) error {
-	s := w.sleep
-	a := &e.of.asleep[e.number]
-	step := w.graph.choices[e.of.next[e.number]]
-	path := w.graph.pathTo(e.of.node, nil)
-	if _, old := w.graph.seen[e.hash]; !old {
-		return fmt.Errorf("step %v after %v is asleep and leads to a new state", step, path)
-	}
-	to, ok := s.met[e.hash]
-	if want := s.rows[a.of][a.number].to; ok && want != to || !ok && want >= 0 {
-		return fmt.Errorf("step %v after %v is asleep and leads to state %d, not %d", step, path, to, want)
-	}
-	if known := s.feet[a.foot]; e.foot != known {
-		return fmt.Errorf("step %v after %v is asleep and has footprint %+v, not %+v", step, path, e.foot, known)
-	}
-	for _, b := range e.found {
-		if at, again := w.milder[b.property]; w.wanted[b.property] || again && e.paused < w.broken[at].Paused {
-			return fmt.Errorf("step %v after %v is asleep and breaks %s", step, path, b.property)
-		}
-	}
-	return nil
 }

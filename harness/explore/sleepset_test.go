@@ -73,7 +73,7 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 	if runs+left != all {
 		t.Errorf("%d steps were tried and %d left out, of %d", runs, left, all)
 	}
-	cfg.audited = true
+	cfg.audit = (*stateSearch).audit
 	if audited, _, _ := walked(t, sel, cfg); !reflect.DeepEqual(audited, want) {
 		t.Error("an audit met other states")
 	}
@@ -304,4 +304,28 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 	if compared < int(n)/2 {
 		t.Errorf("%d of %d programs have at most %d schedules", compared, n, most)
 	}
+}
+
+// audit checks what a step that is asleep has led to against what is known of it.
+func (w *stateSearch) audit(e *edge) error {
+	s := w.sleep
+	a := &e.of.asleep[e.number]
+	step := w.graph.choices[e.of.next[e.number]]
+	path := w.graph.pathTo(e.of.node, nil)
+	if _, old := w.graph.seen[e.hash]; !old {
+		return fmt.Errorf("step %v after %v is asleep and leads to a new state", step, path)
+	}
+	to, ok := s.met[e.hash]
+	if want := s.rows[a.of][a.number].to; ok && want != to || !ok && want >= 0 {
+		return fmt.Errorf("step %v after %v is asleep and leads to state %d, not %d", step, path, to, want)
+	}
+	if known := s.feet[a.foot]; e.foot != known {
+		return fmt.Errorf("step %v after %v is asleep and has footprint %+v, not %+v", step, path, e.foot, known)
+	}
+	for _, b := range e.found {
+		if at, again := w.milder[b.property]; w.wanted[b.property] || again && e.paused < w.broken[at].Paused {
+			return fmt.Errorf("step %v after %v is asleep and breaks %s", step, path, b.property)
+		}
+	}
+	return nil
 }

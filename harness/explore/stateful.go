@@ -141,7 +141,7 @@ func (w *stateSearch) level(ctx context.Context, depth int) error {
 		batch = batch[:0]
 		for n < len(states) && (n == from || len(batch) < w.workers.batch(len(w.graph.nodes))) {
 			for i := range states[n].next {
-				if states[n].awake(i) || w.sleep.audited {
+				if states[n].awake(i) || w.cfg.audit != nil {
 					batch = append(batch, edge{of: &states[n], at: n, number: i})
 				}
 			}
@@ -236,7 +236,7 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	g := w.graph
 	choice := e.of.next[e.number]
 	if !e.of.awake(e.number) {
-		return w.audit(e)
+		return w.cfg.audit(w, e)
 	}
 	w.runs++
 	w.applied[g.choices[choice].Fault()] = true
