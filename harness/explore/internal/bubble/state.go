@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
@@ -29,16 +28,7 @@ func (e *Engine) Keep() {
 func (e *Engine) State() (engine.Digest, error) {
 	var d engine.Digest
 	d.Moment(e.now)
-	for _, k := range e.keys() {
-		d.Text(k.Name)
-		d.Num(uint64(k.Left))
-		for _, c := range k.Content {
-			d.Text(c)
-		}
-	}
-	for _, sha := range e.redis.Fresh(nil) {
-		d.Text(sha)
-	}
+	d.Stored(e.keys(), e.redis.Fresh(nil))
 	for _, in := range e.instances {
 		d.Num(uint64(in.lives))
 		d.Fold(in.history)
@@ -70,17 +60,7 @@ func (e *Engine) comes(in *instance, number int, kind uint64) {
 }
 
 // Holdings implements [engine.Engine].
-func (e *Engine) Holdings() ([]engine.Holding, error) {
-	keys := e.keys()
-	out := make([]engine.Holding, len(keys))
-	for i, k := range keys {
-		out[i] = engine.Holding{Name: k.Name, Forever: k.Left == 0, Left: k.Left}
-		if !k.Set && engine.Negative(k.Content) {
-			out[i].Negative = strings.Join(k.Content, " ")
-		}
-	}
-	return out, nil
-}
+func (e *Engine) Holdings() ([]engine.Holding, error) { return engine.Held(nil, e.keys()), nil }
 
 // Used implements [engine.Engine].
 func (e *Engine) Used() (readings []quota.Reading, ok bool) {

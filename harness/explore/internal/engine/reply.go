@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/memredis"
 )
 
 // ReplyText is a command's answer in a few words.
@@ -41,6 +43,20 @@ func ReplyText(cmd redis.Cmder, err error) string {
 			return text[i+2:]
 		}
 		return text
+	}
+}
+
+// Stored folds in the keys of a store and the scripts that it has loaded.
+func (d *Digest) Stored(keys []memredis.Key, scripts []string) {
+	for _, k := range keys {
+		d.Text(k.Name)
+		d.Num(uint64(k.Left))
+		for _, c := range k.Content {
+			d.Text(c)
+		}
+	}
+	for _, sha := range scripts {
+		d.Text(sha)
 	}
 }
 
@@ -84,8 +100,20 @@ func (d *Digest) any(v any) {
 	}
 }
 
-// Negative reports whether a count among the contents of a key is below zero.
-func Negative(content []string) bool {
+// Held appends what is said of keys to out.
+func Held(out []Holding, keys []memredis.Key) []Holding {
+	for _, k := range keys {
+		h := Holding{Name: k.Name, Forever: k.Left == 0, Left: k.Left}
+		if !k.Set && negative(k.Content) {
+			h.Negative = strings.Join(k.Content, " ")
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// negative reports whether a count among the contents of a key is below zero.
+func negative(content []string) bool {
 	return slices.ContainsFunc(content, func(s string) bool {
 		if !strings.HasPrefix(s, "-") { // an error takes longer to make than to be foreseen
 			return false

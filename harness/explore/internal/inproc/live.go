@@ -85,8 +85,8 @@ func (l *live) close() error {
 	return errors.Join(l.wipe(context.WithoutCancel(l.ctx)), l.rdb.Close())
 }
 
-func (l *live) keys(time.Time) ([]storedKey, error) {
-	var out []storedKey
+func (l *live) keys() ([]memredis.Key, error) {
+	var out []memredis.Key
 	names := l.admin.Scan(l.ctx, 0, l.name+"*", 1000).Iterator()
 	for names.Next(l.ctx) {
 		name := names.Val()
@@ -97,8 +97,8 @@ func (l *live) keys(time.Time) ([]storedKey, error) {
 		// What has passed on the server's clock since the expiry was set is no
 		// virtual time. Strategies set whole seconds, so rounding up restores them.
 		left = (max(left, 0) + time.Second - 1).Truncate(time.Second)
-		k := storedKey{name: strings.TrimPrefix(name, l.name), left: left}
-		if k.content, k.numeric, err = l.content(name); err != nil {
+		k := memredis.Key{Name: strings.TrimPrefix(name, l.name), Left: left}
+		if k.Content, k.Set, err = l.content(name); err != nil {
 			return nil, fmt.Errorf("look at %s: %w", name, err)
 		}
 		out = append(out, k)
@@ -106,8 +106,8 @@ func (l *live) keys(time.Time) ([]storedKey, error) {
 	return out, names.Err()
 }
 
-// content is what a key holds, as far as it may be a count.
-func (l *live) content(name string) (content []string, numeric bool, err error) {
+// content is what a key holds, as far as it may be a count; set says that it is none.
+func (l *live) content(name string) (content []string, set bool, err error) {
 	kind, err := l.admin.Type(l.ctx, name).Result()
 	if err != nil {
 		return nil, false, err
@@ -115,31 +115,31 @@ func (l *live) content(name string) (content []string, numeric bool, err error) 
 	switch kind {
 	case "string":
 		v, err := l.admin.Get(l.ctx, name).Result()
-		return []string{v}, true, err
+		return []string{v}, false, err
 	case "hash":
 		fields, err := l.admin.HVals(l.ctx, name).Result()
-		return fields, true, err
+		return fields, false, err
 	default:
-		return nil, false, nil
+		return nil, true, nil
 	}
 }
 
 // age takes d off the time that every key has left.
 func (l *live) age(d time.Duration) error {
-	keys, err := l.keys(time.Time{})
+	keys, err := l.keys()
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
 		switch {
-		case k.left == 0:
-		case k.left <= d:
-			err = l.admin.Del(l.ctx, l.name+k.name).Err()
+		case k.Left == 0:
+		case k.Left <= d:
+			err = l.admin.Del(l.ctx, l.name+k.Name).Err()
 		default:
-			err = l.admin.PExpire(l.ctx, l.name+k.name, k.left-d).Err()
+			err = l.admin.PExpire(l.ctx, l.name+k.Name, k.Left-d).Err()
 		}
 		if err != nil {
-			return fmt.Errorf("age %s: %w", k.name, err)
+			return fmt.Errorf("age %s: %w", k.Name, err)
 		}
 	}
 	return nil

@@ -1,8 +1,6 @@
 package inproc
 
 import (
-	"strings"
-
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -11,19 +9,9 @@ import (
 // Holdings implements [engine.Engine].
 func (w *Engine) Holdings() ([]engine.Holding, error) {
 	w.s.Sync()
-	keys, err := w.store.keys(w.s.Now())
-	if err != nil {
-		return nil, err
-	}
-	w.holdings = w.holdings[:0]
-	for _, k := range keys {
-		h := engine.Holding{Name: k.name, Forever: k.left == 0, Left: k.left}
-		if k.numeric && engine.Negative(k.content) {
-			h.Negative = strings.Join(k.content, " ")
-		}
-		w.holdings = append(w.holdings, h)
-	}
-	return w.holdings, nil
+	keys, err := w.store.keys()
+	w.holdings = engine.Held(w.holdings[:0], keys)
+	return w.holdings, err
 }
 
 // Used implements [engine.Engine].

@@ -21,7 +21,6 @@ type memoryStore struct {
 	synced  time.Time
 	onSync  func(now time.Time)
 	buf     []memredis.Key
-	listed  []storedKey
 	names   []string
 	dialed  atomic.Bool // since the pool was looked at
 	// inside is set while the client carries out what came by its hooks.
@@ -82,15 +81,9 @@ func (t *memoryStore) sync(now time.Time) {
 	t.redis.ExpireDue()
 }
 
-// keys is valid until it is called again.
-func (t *memoryStore) keys(time.Time) ([]storedKey, error) {
+func (t *memoryStore) keys() ([]memredis.Key, error) {
 	t.buf = t.redis.Keys(t.buf[:0])
-	t.listed = t.listed[:0]
-	for i := range t.buf {
-		k := &t.buf[i]
-		t.listed = append(t.listed, storedKey{name: k.Name, left: k.Left, content: k.Content, numeric: !k.Set})
-	}
-	return t.listed, nil
+	return t.buf, nil
 }
 
 func (t *memoryStore) evict(key string) error {

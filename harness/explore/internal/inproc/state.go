@@ -10,21 +10,12 @@ func (w *Engine) State() (engine.Digest, error) {
 	var d engine.Digest
 	now := w.s.Now()
 	w.s.Sync()
-	keys, err := w.store.keys(now)
+	keys, err := w.store.keys()
 	if err != nil {
 		return d, err
 	}
 	d.Moment(now)
-	for _, k := range keys {
-		d.Text(k.name)
-		d.Num(uint64(k.left))
-		for _, c := range k.content {
-			d.Text(c)
-		}
-	}
-	for _, sha := range w.store.fresh() {
-		d.Text(sha)
-	}
+	d.Stored(keys, w.store.fresh())
 	w.foot.after = w.foot.after[:0]
 	for i, in := range w.instances {
 		remembers := w.remembers(in)

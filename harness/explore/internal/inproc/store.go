@@ -1,8 +1,6 @@
 package inproc
 
 import (
-	"time"
-
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/memredis"
@@ -16,8 +14,8 @@ type store interface {
 	prefix() string
 	// reset empties the store for a fresh run of s.
 	reset(s *sched.Scheduler) error
-	// keys lists what is stored, by name without the prefix.
-	keys(now time.Time) ([]storedKey, error)
+	// keys lists what is stored, by name without the prefix, valid until it is called again.
+	keys() ([]memredis.Key, error)
 	evict(key string) error
 	// copy notes what is stored; the function that it returns puts that back. ok is false
 	// if it cannot.
@@ -34,15 +32,4 @@ type store interface {
 	// lacking is an error once the store has met a command that it does not have.
 	lacking() error
 	close() error
-}
-
-// storedKey is one key.
-type storedKey struct {
-	name string
-	// left is the time to live; 0 is none.
-	left time.Duration
-	// content tells values apart, in an order of its own for values without one.
-	content []string
-	// numeric marks content that may be a count.
-	numeric bool
 }
