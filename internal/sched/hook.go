@@ -76,35 +76,45 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		if a.inside {
 			return next(ctx, cmds)
 		}
-		if cmds[0].Name() == "multi" {
-			effect := func() error { return next(ctx, cmds) }
-			err, injected := a.perform(&Op{Kind: Transaction, Cmds: cmds, Of: 1}, nil, effect, effect)
-			if injected {
-				setErrors(cmds, err)
-			}
-			return err
-		}
-		var first error
-		for i := range cmds {
-			one := cmds[i : i+1 : i+1]
-			op := &Op{Kind: Command, Cmd: cmds[i], Index: i, Of: len(cmds)}
-			happened := false
-			err, injected := a.perform(op, nil, func() error {
-				happened = true
-				return next(ctx, one)
-			}, func() error { return next(ctx, cmds) }) // a client repeats the whole pipeline
-			if injected && happened {
-				one = cmds // the reply that was lost was that of all
-			}
-			if injected {
-				setErrors(one, err)
-			}
-			if first == nil {
-				first = err
-			}
-		}
-		return first
+		each := func(part []redis.Cmder) error { return next(ctx, part) }
+		return Pipelined(cmds, each, func(op Op, effect, repeat func() error) (error, bool) {
+			return a.perform(&op, nil, effect, repeat)
+		})
 	}
+}
+
+// Pipelined parts a pipeline into operations, which do carries out: a transaction as a whole, and any other command by
+// command. next sends commands to the store. do reports whether its error is injected; a client repeats the whole pipeline.
+func Pipelined(
+	cmds []redis.Cmder, next func([]redis.Cmder) error, do func(op Op, effect, repeat func() error) (err error, injected bool),
+) error {
+	all := func() error { return next(cmds) }
+	if cmds[0].Name() == "multi" {
+		err, injected := do(Op{Kind: Transaction, Cmds: cmds, Of: 1}, all, all)
+		if injected {
+			setErrors(cmds, err)
+		}
+		return err
+	}
+	var first error
+	for i := range cmds {
+		one := cmds[i : i+1 : i+1]
+		happened := false
+		err, injected := do(Op{Kind: Command, Cmd: cmds[i], Index: i, Of: len(cmds)}, func() error {
+			happened = true
+			return next(one)
+		}, all)
+		if injected && happened {
+			one = cmds // the reply that was lost was that of all
+		}
+		if injected {
+			setErrors(one, err)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 func setErrors(cmds []redis.Cmder, err error) {

@@ -145,40 +145,10 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		for _, c := range cmds {
 			h.e.seen(ctx, c)
 		}
-		all := func() error { return h.e.pipelined(ctx, cmds, next) }
-		if cmds[0].Name() == "multi" {
-			p := &parked{op: sched.Op{Kind: sched.Transaction, Cmds: cmds, Of: 1}, in: h.in, life: h.life, effect: all, repeat: all}
-			err, injected := h.e.park(ctx, p)
-			if injected {
-				setErrors(cmds, err)
-			}
-			return err
-		}
-		var first error
-		for i := range cmds {
-			one := cmds[i : i+1 : i+1]
-			p := &parked{
-				op: sched.Op{Kind: sched.Command, Cmd: cmds[i], Index: i, Of: len(cmds)}, in: h.in, life: h.life,
-				effect: func() error { return h.e.pipelined(ctx, one, next) }, repeat: all,
-			}
-			err, injected := h.e.park(ctx, p)
-			if injected && p.answered {
-				one = cmds // the reply that was lost was that of all
-			}
-			if injected {
-				setErrors(one, err)
-			}
-			if first == nil {
-				first = err
-			}
-		}
-		return first
-	}
-}
-
-func setErrors(cmds []redis.Cmder, err error) {
-	for _, c := range cmds {
-		c.SetErr(err)
+		each := func(part []redis.Cmder) error { return h.e.pipelined(ctx, part, next) }
+		return sched.Pipelined(cmds, each, func(op sched.Op, effect, repeat func() error) (error, bool) {
+			return h.e.park(ctx, &parked{op: op, in: h.in, life: h.life, effect: effect, repeat: repeat})
+		})
 	}
 }
 
