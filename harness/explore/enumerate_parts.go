@@ -1,77 +1,93 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
+	"sync/atomic"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/sched"
 )
 
-// chunk is how many schedules a worker counts before it parts with the rest of its tree,
-// at most: so all of them stay near the first schedule that has not been counted.
-const chunk = 1024
+// chunk is how many schedules are counted of a part before it is parted again, at most, and
+// perBatch how many parts there are for each worker: so all of them stay near the first schedule
+// that has not been counted.
+const chunk, perBatch = 1024, 16
 
 // everySchedule counts depth first. What it counts is the same with any number of workers.
-func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*breakage, error) {
+func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (_ *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	k := &counting{ctx: ctx, so: so, census: c, most: s.cfg.MaxSchedules, progress: s.cfg.Progress}
-	k.changed.L = &k.mu
-	first := &part{tree: new(sched.Tree)}
-	k.parts = []*part{first}
-	size := 1
-	if _, ok := s.Engine.(engine.Forker); ok {
-		size = s.cfg.Workers
-	}
-	k.alone = size == 1
-	if size > 1 {
-		k.join(s, workersFrom) // opening further engines takes longer than so many schedules
-		for range size - 1 {
-			if !k.idle() {
-				k.begin(s)
-			}
+	k := &counting{s: s, ctx: ctx, so: so, census: c, parts: []*part{{tree: new(sched.Tree)}}}
+	crew := s.newWorkers(ctx)
+	defer func() { err = errors.Join(err, crew.end()) }()
+	for over := ""; over == "" && len(k.parts) > 0 && c.Schedules < s.cfg.MaxSchedules; {
+		b := &counts{counting: k, parts: k.parts[:1], alone: true, most: k.left()}
+		switch {
+		case crew.size > 1 && c.Schedules < workersFrom: // opening further engines takes longer
+			b.most = min(b.most, workersFrom)
+		case crew.size > 1:
+			b.parts, b.alone = k.undone(perBatch*crew.size), false
+			b.most = min(chunk, b.most/int64(len(b.parts))+1)
 		}
-		defer k.wait(s.cfg.gaveUp)()
+		b.of, b.done = len(b.parts), make([]atomic.Bool, len(b.parts))
+		if b.alone {
+			b.run(s)
+		} else {
+			err = crew.share(b)
+		}
+		if over, err = k.take(b, err); err != nil {
+			return nil, err
+		}
 	}
-	k.join(s, 0)
-	return k.result(s)
+	c.Complete = len(k.parts) == 0
+	if k.left() > 0 { // it was ended early, and all that was counted counts
+		for _, p := range k.parts {
+			p.into(c, &k.shortest)
+		}
+	}
+	return k.shortest.breakage(), nil
 }
 
 // counting is an enumeration under way.
 type counting struct {
-	ctx      context.Context //nolint:containedctx // of the one enumeration that it serves
-	so       *progress
-	progress *Progress
-	most     int64 // schedules
-	alone    bool  // one worker counts
-
-	mu      sync.Mutex
-	changed sync.Cond
+	s   *search
+	ctx context.Context //nolint:containedctx // of the one enumeration that it serves
+	so  *progress
 	// parts follow each other in the order of their schedules. What comes before the first
 	// is in census and shortest.
 	parts    []*part
 	census   *Census
 	shortest *leakage
 	deepest  int
-	// cut is the part in which the last schedule lies that is to be counted; nil for none.
-	cut  *part
-	over string // why it ended early
-	err  error
-	// helpers at work.
-	helpers int
+}
+
+// counts are parts that are counted at the same time, the last ones first, which are the largest.
+type counts struct {
+	turns
+	*counting
+	parts []*part
+	most  int64 // schedules of each part
+	alone bool  // it is told after each schedule how far it has come
+	// done marks the parts that were counted. A worker that was given up may yet write that of another one.
+	done []atomic.Bool
 }
 
 // part is a tree of schedules that follow each other, and what was counted there.
 type part struct {
 	tree  *sched.Tree
 	begin *sched.Tree // as it was in the beginning, once it is worked on
-	// working and done say how far it is.
-	working, done bool
+	// done is set once it was counted, and has passed on what was left of it.
+	done bool
+	// more is set if there are schedules left, over says why it was ended early, and err what went wrong.
+	more bool
+	over string
+	err  error
 
 	schedules, leaking, worst int64
 	deepest                   int
@@ -93,184 +109,105 @@ func (l *leakage) breakage() *breakage {
 	return &breakage{l.detail.finding(), l.path}
 }
 
-// begin has another engine help.
-func (k *counting) begin(s *search) {
-	k.mu.Lock()
-	k.helpers++
-	k.mu.Unlock()
-	go s.beside(k.ctx, func(err error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.helpers--
-		k.fail(err)
-		k.changed.Broadcast()
-	}, func(own *search) error {
-		k.join(own, 0)
-		return nil
-	})
-}
+// left is how many schedules may still be counted.
+func (k *counting) left() int64 { return k.s.cfg.MaxSchedules - k.census.Schedules }
 
-// wait returns a function that waits for the helpers. They leave, too, if nobody waits
-// any more.
-func (k *counting) wait(gaveUp <-chan struct{}) func() {
-	ended := make(chan struct{})
-	go func() {
-		select {
-		case <-ended:
-		case <-gaveUp:
-			k.mu.Lock()
-			k.over = givenUp
-			k.changed.Broadcast()
-			k.mu.Unlock()
-		}
-	}()
-	return func() {
-		k.mu.Lock()
-		if !k.ended() && len(k.parts) > 0 { // the strategy has ended this goroutine
-			k.over = givenUp
-		}
-		for k.helpers > 0 {
-			k.changed.Wait()
-		}
-		k.mu.Unlock()
-		close(ended)
+// run counts parts until there are none left.
+func (b *counts) run(s *search) {
+	for i, ok := b.begin(); ok; i, ok = b.begin() {
+		i = b.of - 1 - i
+		b.count(s, b.parts[i])
+		b.done[i].Store(true)
 	}
 }
 
-// givenUp is why an enumeration ends whose result nobody reads.
-const givenUp = "given up"
-
-func (k *counting) fail(err error) {
-	if k.err == nil {
-		k.err = err
-	}
-}
-
-// ended reports whether no further part is to be begun.
-func (k *counting) ended() bool { return k.err != nil || k.over != "" || k.cut != nil }
-
-// idle reports whether nothing is left to do.
-func (k *counting) idle() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.ended() || len(k.parts) == 0
-}
-
-// take returns the first part that nobody works on; nil if nothing is left.
-func (k *counting) take() *part {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for !k.ended() && len(k.parts) > 0 {
-		for _, p := range k.parts {
-			if !p.working && !p.done {
-				p.working, p.begin = true, p.tree.Clone()
-				return p
-			}
-		}
-		k.changed.Wait()
-	}
-	return nil
-}
-
-// join counts until nothing is left, or at least so many schedules if most is not 0.
-func (k *counting) join(s *search, most int64) {
-	for {
-		p := k.take()
-		if p == nil {
+// count counts what a part holds.
+func (b *counts) count(s *search, p *part) {
+	p.begin = p.tree.Clone()
+	for p.more = true; p.more && p.schedules < b.most; p.more = p.tree.Next() {
+		if p.over = s.over(b.ctx); p.over != "" {
 			return
 		}
-		limit := int64(chunk)
-		if most > 0 {
-			limit = most
-		}
-		more, err := k.work(s, p, limit, k.alone || most > 0)
-		k.put(p, more, err)
-		if most > 0 {
+		if p.err = s.count(p); p.err != nil {
 			return
 		}
-	}
-}
-
-// work counts what a part holds, at most so many schedules, and reports whether there are
-// more. alone has it say after each how far it has come.
-func (k *counting) work(s *search, p *part, limit int64, alone bool) (more bool, err error) {
-	limit = min(limit, k.most)
-	for more = true; more && p.schedules < limit; more = p.tree.Next() {
-		if over := s.over(k.ctx); over != "" {
-			k.mu.Lock()
-			k.over = over
-			k.mu.Unlock()
-			return true, nil
-		}
-		if err := s.count(p); err != nil {
-			return true, err
-		}
-		if alone {
-			k.told(p)
+		if b.alone {
+			b.told(p, p.tree.Share())
 		}
 	}
 	if err := p.tree.Err(); err != nil {
-		return false, fmt.Errorf("%w: %w", ErrNotDeterministic, err)
+		p.err = fmt.Errorf("%w: %w", ErrNotDeterministic, err)
 	}
-	return more, nil
 }
 
-// told says how far the first part has come.
-func (k *counting) told(p *part) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// told says how far it has come in a part.
+func (k *counting) told(p *part, share float64) {
 	c, l := *k.census, k.shortest
 	p.into(&c, &l)
 	k.so.counted(&c, l.breakage())
-	k.progress.set(Sofar{Runs: c.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: p.tree.Share()})
+	k.s.cfg.Progress.set(Sofar{Runs: c.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: share})
 }
 
-// put takes a part back that was worked on.
-func (k *counting) put(p *part, more bool, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	defer k.changed.Broadcast()
-	p.working, p.done = false, true
-	if err != nil {
-		k.fail(err)
-	}
-	if more && err == nil {
-		at := 0
-		for k.parts[at] != p {
-			at++
+// undone are the first parts that have not been counted, so many at most.
+func (k *counting) undone(most int) (out []*part) {
+	for _, p := range k.parts {
+		if !p.done && len(out) < most {
+			out = append(out, p)
 		}
-		var rest []*part
-		for _, t := range p.tree.Rest() {
-			rest = append(rest, &part{tree: t})
+	}
+	return out
+}
+
+// take takes in what was counted, and parts what is left of it. It says why the enumeration is to
+// end. broke is what a worker has ended with.
+func (k *counting) take(b *counts, broke error) (over string, err error) {
+	for i, p := range b.parts {
+		if err = broke; !b.done[i].Load() {
+			break
 		}
-		k.parts = append(k.parts[:at+1:at+1], append(rest, k.parts[at+1:]...)...)
-	}
-	if k.cut != nil {
-		return
-	}
-	for len(k.parts) > 0 && k.parts[0].done {
-		first := k.parts[0]
-		if k.census.Schedules+first.schedules > k.most {
-			k.cut = first
-			return
+		p.done = true
+		over = cmp.Or(over, p.over)
+		if err = p.err; err != nil {
+			break
 		}
-		first.into(k.census, &k.shortest)
-		k.deepest = max(k.deepest, first.deepest)
-		k.parts[0], k.parts = nil, k.parts[1:]
+		if p.more {
+			var rest []*part
+			for _, t := range p.tree.Rest() {
+				rest = append(rest, &part{tree: t})
+			}
+			k.parts = slices.Insert(k.parts, slices.Index(k.parts, p)+1, rest...)
+		}
 	}
-	if k.census.Schedules >= k.most && len(k.parts) > 0 {
-		k.cut = k.parts[0]
-	}
-	k.so.counted(k.census, k.shortest.breakage())
 	share := 1.0
-	if len(k.parts) > 0 {
-		next := k.parts[0].tree
-		if b := k.parts[0].begin; b != nil { // the tree itself is being worked on
-			next = b
+	for len(k.parts) > 0 && k.parts[0].done && k.left() > 0 {
+		p := k.parts[0]
+		if p.schedules > k.left() {
+			if p, err = k.beginning(p); err != nil {
+				return "", err
+			}
+		} else {
+			k.parts = k.parts[1:]
 		}
-		share = next.Share()
+		p.into(k.census, &k.shortest)
+		k.deepest = max(k.deepest, p.deepest)
 	}
-	k.progress.set(Sofar{Runs: k.census.Schedules, Depth: int64(k.deepest), Share: share})
+	if len(k.parts) > 0 {
+		share = k.parts[0].tree.Share()
+	}
+	k.told(new(part), share)
+	return over, cmp.Or(err, broke)
+}
+
+// beginning counts as many schedules of a part as may still be counted.
+func (k *counting) beginning(p *part) (*part, error) {
+	first := &part{tree: p.begin}
+	for first.schedules < k.left() {
+		if err := k.s.count(first); err != nil {
+			return nil, err
+		}
+		first.tree.Next()
+	}
+	return first, nil
 }
 
 // into adds what was counted to what came before it.
@@ -281,34 +218,6 @@ func (p *part) into(c *Census, shortest **leakage) {
 	if p.shortest != nil && (*shortest == nil || len(p.shortest.path) < len((*shortest).path)) {
 		*shortest = p.shortest
 	}
-}
-
-// result waits for the helpers, and completes what was counted.
-func (k *counting) result(s *search) (*breakage, error) {
-	k.mu.Lock()
-	for k.helpers > 0 {
-		k.changed.Wait()
-	}
-	defer k.mu.Unlock()
-	if k.err != nil {
-		return nil, k.err
-	}
-	k.census.Complete = len(k.parts) == 0
-	if left := k.most - k.census.Schedules; k.cut != nil && left > 0 {
-		// Its beginning still counts.
-		again := &part{tree: k.cut.begin}
-		for more := true; more && again.schedules < left; more = again.tree.Next() {
-			if err := s.count(again); err != nil {
-				return nil, err
-			}
-		}
-		again.into(k.census, &k.shortest)
-	} else if k.cut == nil {
-		for _, p := range k.parts { // it was ended early
-			p.into(k.census, &k.shortest)
-		}
-	}
-	return k.shortest.breakage(), nil
 }
 
 // count runs the schedule that the tree of a part is at.

@@ -75,7 +75,7 @@ func testVisitWaitsForWorkers(t *testing.T) {
 	c := s.newWorkers(t.Context())
 	c.tried, c.left = make(chan struct{}, c.size), make(chan departure, c.size)
 	for range c.size - 1 {
-		ch := make(chan *job)
+		ch := make(chan batch)
 		c.work = append(c.work, ch)
 		go c.worker(ch)
 		for e.forks.Load() == 0 {

@@ -27,7 +27,7 @@ type workers struct {
 	size int
 	// gaveUp is closed when nobody waits for the search any more.
 	gaveUp <-chan struct{}
-	work   []chan *job
+	work   []chan batch
 	tried  chan struct{}
 	left   chan departure
 	gone   int
@@ -46,13 +46,34 @@ type departure struct {
 // FailNow of a test.
 var errEnded = errors.New("the strategy has ended the goroutine that it was called on")
 
+// batch is work that several searches share, each over an engine of its own.
+type batch interface {
+	run(s *search)
+	drop()
+}
+
+// turns have each worker take what no other one has begun.
+type turns struct {
+	next atomic.Int64
+	of   int // how many there are
+}
+
+// begin returns the number of one that nobody has begun; ok is false if there is none.
+func (t *turns) begin() (i int, ok bool) {
+	i = int(t.next.Add(1)) - 1
+	return i, i < t.of
+}
+
+// drop has nobody begin what has not been begun.
+func (t *turns) drop() { t.next.Store(int64(t.of)) }
+
 // job is a batch of steps.
 type job struct {
+	turns
 	pass  *stateSearch
 	edges []edge
 	// groups are where the steps of a state begin, and where the last ones end.
 	groups []int
-	next   atomic.Int64
 	// finished marks the edges whose outcome is there. A worker that was given up may yet
 	// write that of another one.
 	finished []atomic.Bool
@@ -86,14 +107,6 @@ func (c *workers) visit(w *stateSearch, edges []edge) error {
 		c.last = nil
 		return nil
 	}
-	for len(c.work) < c.size-1 {
-		if c.tried == nil {
-			c.tried, c.left = make(chan struct{}, c.size), make(chan departure, c.size)
-		}
-		ch := make(chan *job)
-		c.work = append(c.work, ch)
-		go c.worker(ch)
-	}
 	j := &job{pass: w, edges: edges, finished: make([]atomic.Bool, len(edges))}
 	for i := range edges {
 		if i == 0 || edges[i].of != edges[i-1].of {
@@ -101,7 +114,21 @@ func (c *workers) visit(w *stateSearch, edges []edge) error {
 		}
 	}
 	j.groups = append(j.groups, len(edges))
+	j.of = len(j.groups) - 1
 	c.last = j
+	return c.share(j)
+}
+
+// share has all workers do a batch. If one has ended with an error, some of it is not done.
+func (c *workers) share(j batch) error {
+	for len(c.work) < c.size-1 {
+		if c.tried == nil {
+			c.tried, c.left = make(chan struct{}, c.size), make(chan departure, c.size)
+		}
+		ch := make(chan batch)
+		c.work = append(c.work, ch)
+		go c.worker(ch)
+	}
 	var first error
 	busy := 0
 	gone := func(d departure) {
@@ -122,7 +149,7 @@ func (c *workers) visit(w *stateSearch, edges []edge) error {
 	if first == nil {
 		j.run(c.s)
 	} else {
-		j.next.Store(int64(len(j.groups))) // nobody begins what has not been begun
+		j.drop()
 	}
 	// They read what the search writes once it goes on.
 	for busy > 0 {
@@ -140,7 +167,7 @@ func (c *workers) visit(w *stateSearch, edges []edge) error {
 func (c *workers) visited(i int) bool { return c.last == nil || c.last.finished[i].Load() }
 
 // worker tries steps on an engine of its own until there is no more work.
-func (c *workers) worker(work <-chan *job) {
+func (c *workers) worker(work <-chan batch) {
 	var busy atomic.Bool
 	c.s.beside(c.ctx, func(err error) { c.left <- departure{err, busy.Swap(false)} }, func(own *search) error {
 		for {
@@ -192,11 +219,7 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 
 // run tries steps until there are none left.
 func (j *job) run(s *search) {
-	for {
-		i := int(j.next.Add(1)) - 1
-		if i+1 >= len(j.groups) {
-			return
-		}
+	for i, ok := j.begin(); ok; i, ok = j.begin() {
 		j.group(s, j.groups[i], j.groups[i+1])
 	}
 }
