@@ -48,9 +48,6 @@ func (t *Table) Remove(name string) {
 	}
 }
 
-// Name implements [Redis].
-func (t *Table) Name() string { return "table" }
-
 // left is the time that a key has left, 0 for one without a deadline.
 func (t *Table) left(e *entry) time.Duration {
 	if e.deadline == 0 {

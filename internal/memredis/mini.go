@@ -47,9 +47,6 @@ func NewMini() (*Mini, error) {
 	return m, c.Close()
 }
 
-// Name implements [Redis].
-func (m *Mini) Name() string { return "miniredis" }
-
 // SetNow implements [Redis].
 func (m *Mini) SetNow(unixNano int64) {
 	now := time.Unix(0, unixNano).UTC()

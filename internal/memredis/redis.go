@@ -16,8 +16,6 @@ import (
 // a [Mini] if a strategy sends commands that the table lacks. It is used from
 // one goroutine at a time.
 type Redis interface {
-	// Name is "table" or "miniredis".
-	Name() string
 	// SetNow sets the clock, in nanoseconds since 1970, and removes what has expired
 	// by then. An earlier moment changes nothing.
 	SetNow(unixNano int64)

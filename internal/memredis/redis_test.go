@@ -25,7 +25,10 @@ func use(commands ...[]any) func(open func() (memredis.Redis, error)) (string, e
 		}
 		r.Reset(noon)
 		c := memredis.Client(r)
-		out := r.Name() + ":"
+		out := "table:"
+		if _, mini := r.(*memredis.Mini); mini {
+			out = "miniredis:"
+		}
 		ctx := context.Background()
 		for _, args := range commands {
 			v, err := c.Do(ctx, args...).Result()

@@ -16,9 +16,6 @@ func (e *Engine) lastRests() bool {
 	return !c.started || c.between()
 }
 
-// mostOfAnAsk bounds the operations of one request of the last client.
-const mostOfAnAsk = 1_000
-
 // ask is one request of the last client, of that instance. If it has to wait within
 // that, it goes on as everybody does.
 func (e *Engine) ask(instance int) error {
@@ -39,7 +36,7 @@ func (e *Engine) ask(instance int) error {
 	} else if err := e.act(engine.Choice{Kind: engine.StepActor}, c.at); err != nil {
 		return err
 	}
-	for range mostOfAnAsk {
+	for range engine.MostOfAnAsk {
 		if c.at == nil || e.lastRests() {
 			break
 		}

@@ -78,13 +78,6 @@ func (e *Engine) Used() (readings []quota.Reading, ok bool) {
 	return readings, err == nil && hung == nil
 }
 
-const (
-	// probedWindows are passed at rest before a limiter is asked again.
-	probedWindows = 3
-	// maxProbeSteps bounds what one part of a probe takes.
-	maxProbeSteps = 10_000
-)
-
 // Probe implements [engine.Engine].
 func (e *Engine) Probe() (admitted, conclusive bool, err error) {
 	if err := e.Begin(); err != nil {
@@ -97,7 +90,7 @@ func (e *Engine) Probe() (admitted, conclusive bool, err error) {
 	if e.Run.Truth.Rejections == 0 || e.setup.Policy.Window.Kind == quota.Standing || !e.Look().AtRest {
 		return false, false, nil
 	}
-	for range probedWindows {
+	for range engine.ProbedWindows {
 		err := e.in(func() {
 			e.pass(e.setup.Renewed(e.now).Sub(e.now) + time.Second)
 			e.now = e.clock.Now()
@@ -129,7 +122,7 @@ func (e *Engine) Probe() (admitted, conclusive bool, err error) {
 
 // serially takes serial steps until there are none, or until something is so.
 func (e *Engine) serially(so func() bool) error {
-	for range maxProbeSteps {
+	for range engine.MaxProbeSteps {
 		c, ok := e.Serial()
 		if !ok || so() {
 			return nil

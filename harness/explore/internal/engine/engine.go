@@ -77,6 +77,10 @@ type Retracer interface {
 	Retrace(path []Choice, trail []Digest) error
 }
 
+// ProbedWindows are passed at rest before a limiter is asked again, and MaxProbeSteps bounds the
+// steps of one part of a probe.
+const ProbedWindows, MaxProbeSteps = 3, 10_000
+
 // Prober is an [Engine] whose clock can be moved.
 type Prober interface {
 	// Probe runs the clients one after the other, lets several windows pass at rest,

@@ -2,9 +2,6 @@ package inproc
 
 import "github.com/quotabench/quotabench/harness/explore/internal/engine"
 
-// mostOfAnAsk bounds the operations of one request of the last client.
-const mostOfAnAsk = 1_000
-
 // ask is one request of the last client, of that instance. If it has to wait within
 // that, it goes on as everybody does.
 func (w *Engine) ask(instance int) error {
@@ -19,7 +16,7 @@ func (w *Engine) ask(instance int) error {
 	w.column(m)
 	w.whole = true
 	defer func() { w.whole = false }()
-	for n := range mostOfAnAsk {
+	for n := range engine.MostOfAnAsk {
 		if n > 0 && (m.Done() || !m.Ready() || m.between()) {
 			break
 		}

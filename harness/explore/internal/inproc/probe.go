@@ -8,13 +8,6 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-const (
-	// probedWindows are passed at rest before a limiter is asked again.
-	probedWindows = 3
-	// maxProbeSteps bounds what one part of a probe takes.
-	maxProbeSteps = 10_000
-)
-
 // Probe implements [engine.Engine]. When time passes, jobs run when they are due.
 func (w *Engine) Probe() (admitted, conclusive bool, err error) {
 	if err := w.Begin(); err != nil {
@@ -31,7 +24,7 @@ func (w *Engine) Probe() (admitted, conclusive bool, err error) {
 	if l := w.Look(); !l.AtRest {
 		return false, false, nil
 	}
-	for range probedWindows {
+	for range engine.ProbedWindows {
 		now := w.s.Now()
 		next := now
 		for i := range w.instances { // the last of the instances' clocks to get there
@@ -61,7 +54,7 @@ func (w *Engine) Probe() (admitted, conclusive bool, err error) {
 
 // settle takes serial steps until nothing is left to do, and lets sleeps end.
 func (w *Engine) settle() error {
-	for range maxProbeSteps {
+	for range engine.MaxProbeSteps {
 		c, ok := w.Serial()
 		if !ok {
 			sleeps := false
