@@ -21,9 +21,10 @@ func ReadExploration(path string) (results.Exploration, error) {
 }
 
 // DecodeExploration is [ReadExploration] for bytes at hand.
-func DecodeExploration(b []byte) (results.Exploration, error) {
-	var x results.Exploration
-	if err := decodeWhole(b, &x, results.ExplorationSchema, "explore again", compiled.exploration); err != nil {
+func DecodeExploration(b []byte) (results.Exploration, error) { return shapedAs(b, decodeExploration) }
+
+func decodeExploration(d document) (x results.Exploration, err error) {
+	if err := d.decode(&x, results.ExplorationSchema, "explore again", compiled.exploration); err != nil {
 		return results.Exploration{}, err
 	}
 	for _, f := range allFindings(&x) {

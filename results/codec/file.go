@@ -35,10 +35,10 @@ func Encode(f results.File) ([]byte, error) {
 	}
 	b, err := indented(f)
 	if err == nil {
-		err = checkShape(b)
+		_, err = shaped(b)
 	}
 	if err == nil {
-		err = checkSchema(b)
+		err = checkAgainst(compiled.results, b)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode results: %w", err)
@@ -87,22 +87,10 @@ func read[T any](path string, decode func([]byte) (T, error)) (record T, err err
 }
 
 // Decode is [Read] for bytes at hand.
-func Decode(b []byte) (results.File, error) {
-	if len(b) > maxFile {
-		return results.File{}, errTooLarge
-	}
-	if err := checkHead(b, results.SchemaVersion, "measure again, or use the quotabench that wrote it"); err != nil {
-		return results.File{}, err
-	}
-	if err := checkShape(b); err != nil {
-		return results.File{}, err
-	}
-	// Decoding comes before the schema: its errors name lines and not indices.
-	var f results.File
-	if err := decode(b, &f, results.SchemaVersion); err != nil {
-		return results.File{}, err
-	}
-	if err := checkSchema(b); err != nil {
+func Decode(b []byte) (results.File, error) { return shapedAs(b, decodeFile) }
+
+func decodeFile(d document) (f results.File, err error) {
+	if err := d.decode(&f, results.SchemaVersion, "measure again, or use the quotabench that wrote it", compiled.results); err != nil {
 		return results.File{}, err
 	}
 	for i := range f.Runs {
@@ -113,80 +101,39 @@ func Decode(b []byte) (results.File, error) {
 	return f, checkSummaries(&f)
 }
 
-// decode decodes JSON of which no field is unknown.
-func decode(b []byte, to any, version int) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
+// decode decodes a record, all of which must be of this version's form. It comes before the schema: its
+// errors name lines and not indices.
+func (d document) decode(to any, version int, otherwise string, form func() (*jsonschema.Schema, error)) error {
+	if err := d.checkVersion(version, otherwise); err != nil {
+		return err
+	}
+	j := json.NewDecoder(bytes.NewReader(d.text))
+	j.DisallowUnknownFields()
+	if err := j.Decode(to); err != nil {
 		if strings.HasPrefix(err.Error(), "json: unknown field") {
 			return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it",
 				shortened(strings.TrimPrefix(err.Error(), "json: ")), version)
 		}
-		return jsonError(b, err)
+		return jsonError(d.text, err)
 	}
-	return nil
+	return checkAgainst(form, d.text)
 }
 
-// decodeWhole decodes a record, all of which must be of this version's form.
-func decodeWhole(b []byte, to any, version int, otherwise string, form func() (*jsonschema.Schema, error)) error {
-	if err := checkShape(b); err != nil {
-		return err
-	}
-	if err := checkHead(b, version, otherwise); err != nil {
-		return err
-	}
-	if err := decode(b, to, version); err != nil {
-		return err
-	}
-	return checkAgainst(form, b)
-}
-
-// checkHead looks at the version alone, so that a file of another version is told
-// apart from a damaged one.
-func checkHead(b []byte, version int, otherwise string) error {
-	if v, ok := leadingSchema(b); ok && v == version {
-		return nil // what follows is read anyway
-	}
-	var head struct {
-		Schema *int `json:"schema"`
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	if err := d.Decode(&head); err != nil {
-		return jsonError(b, err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: more follows after its end", lineAt(b, d.InputOffset()))
-	}
+// checkVersion tells a record of another version apart from a damaged one. What is no number is left to the decoder.
+func (d document) checkVersion(version int, otherwise string) error {
+	number, _ := d.top["schema"].(json.Number)
+	schema, err := strconv.Atoi(number.String())
 	switch {
-	case head.Schema == nil:
+	case d.top["schema"] == nil:
 		return errors.New(`has no "schema" field: not a record of quotabench`)
-	case *head.Schema > version:
-		return fmt.Errorf("has schema %d, this quotabench reads %d: use a newer quotabench", *head.Schema, version)
-	case *head.Schema < version:
-		return fmt.Errorf("has schema %d, this quotabench reads %d: %s", *head.Schema, version, otherwise)
+	case err != nil:
+		return nil
+	case schema > version:
+		return fmt.Errorf("has schema %d, this quotabench reads %d: use a newer quotabench", schema, version)
+	case schema < version:
+		return fmt.Errorf("has schema %d, this quotabench reads %d: %s", schema, version, otherwise)
 	}
 	return nil
-}
-
-// leadingSchema is the version if a record begins with it, as ours do.
-func leadingSchema(b []byte) (version int, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	for _, want := range []json.Token{json.Delim('{'), "schema"} {
-		if t, err := d.Token(); err != nil || t != want {
-			return 0, false
-		}
-	}
-	t, err := d.Token()
-	if err != nil {
-		return 0, false
-	}
-	text, ok := t.(json.Number)
-	if !ok {
-		return 0, false
-	}
-	version, err = strconv.Atoi(text.String())
-	return version, err == nil
 }
 
 // jsonError puts a line number to a decoding error.
@@ -198,9 +145,9 @@ func jsonError(b []byte, err error) error {
 		return fmt.Errorf("line %d: not valid JSON: %w", lineAt(b, syntax.Offset), err)
 	case errors.As(err, &kind):
 		return fmt.Errorf("line %d: field %q cannot hold a %s", lineAt(b, kind.Offset), kind.Field, kind.Value)
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) && len(bytes.TrimSpace(b)) == 0:
 		return errors.New("is empty: not a record of quotabench")
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("line %d: ends too early, it was cut off", lineAt(b, int64(len(b))))
 	default:
 		return fmt.Errorf("not a record of quotabench: %w", err)

@@ -33,29 +33,46 @@ const (
 	maxExponent = 400
 )
 
-// checkShape bounds what decoding and validation will cost, before either
+// document is a record whose shape has been checked.
+type document struct {
+	text []byte
+	// top has the outermost object's values by name: of lists and objects how they begin.
+	top map[string]json.Token
+}
+
+// shapedAs decodes a record after its shape has been checked.
+func shapedAs[T any](b []byte, decode func(document) (T, error)) (record T, err error) {
+	d, err := shaped(b)
+	if err != nil {
+		return record, err
+	}
+	return decode(d)
+}
+
+// shaped bounds what decoding and validation will cost, before either
 // begins. It also refuses names that occur twice in an object: decoding merges
 // their values, while the schema sees the last alone.
-func checkShape(b []byte) error {
+func shaped(b []byte) (document, error) {
 	if len(b) > maxFile {
-		return errTooLarge
+		return document{}, errTooLarge
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	var s shape
+	s := shape{top: map[string]json.Token{}}
 	for {
 		t, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
+		switch {
+		case errors.Is(err, io.EOF) && s.over:
+			return document{b, s.top}, nil
+		case err != nil:
+			return document{}, jsonError(b, err)
+		case s.over:
+			err = errors.New("more follows after its end")
+		default:
+			err = s.add(t)
 		}
 		if err != nil {
-			return jsonError(b, err)
-		}
-		if s.over {
-			return fmt.Errorf("line %d: more follows after its end", lineAt(b, d.InputOffset()))
-		}
-		if err := s.add(t); err != nil {
-			return fmt.Errorf("line %d: %w", lineAt(b, d.InputOffset()), err)
+			return document{}, fmt.Errorf("line %d: %w", lineAt(b, d.InputOffset()), err)
 		}
 		s.over = len(s.open) == 0
 	}
@@ -66,6 +83,7 @@ var errTooLarge = fmt.Errorf("more than %d MB, which is too large for a record o
 // shape follows the nesting of JSON tokens.
 type shape struct {
 	open          []level
+	top           map[string]json.Token
 	runs, objects int
 	over          bool // the outermost value has ended
 }
@@ -73,6 +91,7 @@ type shape struct {
 // level is an open array or object; names is nil for an array.
 type level struct {
 	names map[string]bool
+	name  string // the last one
 	// value is set if an object's next token is a value and not a name.
 	value bool
 }
@@ -85,10 +104,12 @@ func (s *shape) add(t json.Token) error {
 			if top.names[name] {
 				return fmt.Errorf("%q occurs twice in one object", shortened(name))
 			}
-			top.names[name], top.value = true, true
+			top.names[name], top.name, top.value = true, name, true
 			return nil
 		}
-		top.value = false
+		if top.value = false; n == 1 {
+			s.top[top.name] = t
+		}
 	}
 	switch t := t.(type) {
 	case json.Delim:

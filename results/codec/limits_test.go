@@ -107,7 +107,7 @@ func TestReadEndless(t *testing.T) {
 	if b, err := readAll(strings.NewReader("1234"), 4); err != nil || len(b) != 4 {
 		t.Errorf("got %q, %v", b, err)
 	}
-	if err := checkShape(make([]byte, maxFile+1)); !errors.Is(err, errTooLarge) {
+	if _, err := shaped(make([]byte, maxFile+1)); !errors.Is(err, errTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,9 +1,6 @@
 package codec
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -26,17 +23,19 @@ func ReadRecord(path string) (Record, error) {
 	return read(path, DecodeRecord)
 }
 
-// DecodeRecord is [ReadRecord] for bytes at hand.
-func DecodeRecord(b []byte) (r Record, err error) {
-	switch kindOf(b) {
-	case "exploration":
-		r.Exploration, err = pointerTo(DecodeExploration(b))
-	case "series":
-		r.Series, err = DecodeSeries(b)
-	default:
-		r.File, err = pointerTo(Decode(b))
-	}
-	return r, err
+// DecodeRecord is [ReadRecord] for bytes at hand. What is of no kind that is known is left to the decoder of results.
+func DecodeRecord(b []byte) (Record, error) {
+	return shapedAs(b, func(d document) (r Record, err error) {
+		switch {
+		case d.top["kind"] == "exploration":
+			r.Exploration, err = pointerTo(decodeExploration(d))
+		case d.top["series"] != nil:
+			r.Series, err = decodeSeries(d)
+		default:
+			r.File, err = pointerTo(decodeFile(d))
+		}
+		return r, err
+	})
 }
 
 // pointerTo leads to a record that was decoded; it is nil after an error.
@@ -45,38 +44,6 @@ func pointerTo[T any](record T, err error) (*T, error) {
 		return nil, err
 	}
 	return &record, nil
-}
-
-// kindOf looks for the first name of the outermost object that tells what a record
-// is. What cannot be told is left to the decoder of results.
-func kindOf(b []byte) string {
-	d := json.NewDecoder(bytes.NewReader(b))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return ""
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return ""
-		}
-		switch name {
-		case "kind":
-			kind, _ := d.Token() // what cannot be read is no kind
-			text, _ := kind.(string)
-			return text
-		case "series":
-			return "series"
-		case "searches", "censuses", "replays":
-			return "exploration"
-		case "schema": // which all have
-			if t, err := d.Token(); err != nil || t == json.Delim('{') || t == json.Delim('[') {
-				return ""
-			}
-		default:
-			return ""
-		}
-	}
-	return ""
 }
 
 // ChoiceJSON renders a choice. It fits [schema.Choice].

@@ -106,9 +106,11 @@ func SeriesJSON(series []results.Series) ([]byte, error) {
 }
 
 // DecodeSeries reads series that [SeriesJSON] rendered, all of them of this version's form.
-func DecodeSeries(b []byte) ([]results.Series, error) {
+func DecodeSeries(b []byte) ([]results.Series, error) { return shapedAs(b, decodeSeries) }
+
+func decodeSeries(d document) ([]results.Series, error) {
 	var f results.SeriesFile
-	if err := decodeWhole(b, &f, results.SeriesVersion, "simulate again", compiled.series); err != nil {
+	if err := d.decode(&f, results.SeriesVersion, "simulate again", compiled.series); err != nil {
 		return nil, err
 	}
 	for i := range f.Series {
