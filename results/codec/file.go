@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -30,8 +29,8 @@ func Encode(f results.File) ([]byte, error) {
 	}
 	f.Summaries = results.Summarise(f.Runs)
 	f = complete(f)
-	if path := notFinite(reflect.ValueOf(f), ""); path != "" {
-		return nil, fmt.Errorf("%s is not a finite number", path)
+	if err := checkFinite(&f); err != nil {
+		return nil, err
 	}
 	b, err := indented(f)
 	if err == nil {
@@ -219,35 +218,4 @@ func completedField(f reflect.StructField, v reflect.Value) reflect.Value {
 		return reflect.MakeMap(v.Type())
 	}
 	return completed(v)
-}
-
-// notFinite returns the JSON path of the first NaN or infinity in v, or "".
-func notFinite(v reflect.Value, path string) string {
-	switch v.Kind() {
-	case reflect.Float64:
-		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
-			return path
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			return notFinite(v.Elem(), path)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if p := notFinite(v.Index(i), path+"["+strconv.Itoa(i)+"]"); p != "" {
-				return p
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			if path != "" && name != "" {
-				name = "." + name
-			}
-			if p := notFinite(v.Field(i), path+name); p != "" {
-				return p
-			}
-		}
-	}
-	return ""
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -20,71 +22,66 @@ func checkSummaries(f *results.File) error {
 	stored := f.Summaries
 	f.Summaries = results.Summarise(f.Runs)
 	*f = complete(*f)
-	if path := notFinite(reflect.ValueOf(*f), ""); path != "" {
-		return fmt.Errorf("%s is not a finite number", path)
+	if err := checkFinite(f); err != nil {
+		return err
 	}
 	if len(stored) != len(f.Summaries) {
 		return fmt.Errorf("summaries: there are %d, and %d follow from the runs: measure again, or restore the file", len(stored),
 			len(f.Summaries))
 	}
 	for i := range stored {
-		if path := difference(reflect.ValueOf(stored[i]), reflect.ValueOf(f.Summaries[i]), fmt.Sprintf("summaries[%d]", i)); path != "" {
+		if path := firstWrong(reflect.ValueOf(stored[i]), reflect.ValueOf(f.Summaries[i]), fmt.Sprintf("summaries[%d]", i), differs); path != "" {
 			return errors.New(path + " does not follow from the runs: restore the file")
 		}
 	}
 	return nil
 }
 
-// difference returns the JSON path of the first stored field that differs, or "".
-func difference(a, b reflect.Value, path string) string {
-	switch a.Kind() {
-	case reflect.Struct:
-		return structDifference(a, b, path)
-	case reflect.Pointer:
-		if a.IsNil() || b.IsNil() {
-			return unless(a.IsNil() == b.IsNil(), path)
-		}
-		return difference(a.Elem(), b.Elem(), path)
-	case reflect.Slice:
-		if a.Len() != b.Len() {
-			return path
-		}
-		for i := range a.Len() {
-			if p := difference(a.Index(i), b.Index(i), fmt.Sprintf("%s[%d]", path, i)); p != "" {
+// firstWrong is the JSON path of the first value of a that is wrong next to that of b, or "".
+func firstWrong(a, b reflect.Value, path string, wrong func(a, b reflect.Value) bool) string {
+	switch {
+	case a.Kind() == reflect.Struct:
+		for i := range a.NumField() {
+			field := a.Type().Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "-" || !field.IsExported() {
+				continue
+			}
+			if p := firstWrong(a.Field(i), b.Field(i), format.Join(".", path, name), wrong); p != "" {
 				return p
 			}
 		}
 		return ""
-	case reflect.Float64:
-		x, y := a.Float(), b.Float()
-		return unless(math.Abs(x-y) <= sameFigure*max(math.Abs(x), math.Abs(y)), path)
-	default:
-		return unless(reflect.DeepEqual(a.Interface(), b.Interface()), path)
-	}
-}
-
-func structDifference(a, b reflect.Value, path string) string {
-	for i := range a.NumField() {
-		field := a.Type().Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "-" || !field.IsExported() {
-			continue
+	case a.Kind() == reflect.Slice && a.Len() == b.Len():
+		for i := range a.Len() {
+			if p := firstWrong(a.Index(i), b.Index(i), path+"["+strconv.Itoa(i)+"]", wrong); p != "" {
+				return p
+			}
 		}
-		at := path
-		if name != "" {
-			at += "." + name
-		}
-		if p := difference(a.Field(i), b.Field(i), at); p != "" {
-			return p
-		}
+		return ""
+	case a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil():
+		return firstWrong(a.Elem(), b.Elem(), path, wrong)
+	case wrong(a, b):
+		return path
 	}
 	return ""
 }
 
-// unless is path, or nothing if ok.
-func unless(ok bool, path string) string {
-	if ok {
-		return ""
+func differs(a, b reflect.Value) bool {
+	if a.CanFloat() {
+		return math.Abs(a.Float()-b.Float()) > sameFigure*max(math.Abs(a.Float()), math.Abs(b.Float()))
 	}
-	return path
+	return !reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+// checkFinite names the first NaN or infinity of a file.
+func checkFinite(f *results.File) error {
+	v := reflect.ValueOf(*f)
+	infinite := func(x, _ reflect.Value) bool {
+		return x.CanFloat() && (math.IsNaN(x.Float()) || math.IsInf(x.Float(), 0))
+	}
+	if path := firstWrong(v, v, "", infinite); path != "" {
+		return fmt.Errorf("%s is not a finite number", path)
+	}
+	return nil
 }
