@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/promise"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -196,7 +197,7 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
 	if v.Crossings > 0 {
 		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(p.Limit) * float64(v.Crossings))
-		l.MedianUnits = median(v.CrossingLeaks)
+		l.MedianUnits = stat.Median(v.CrossingLeaks)
 	}
 	if v.OverOffered > 0 {
 		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
@@ -212,14 +213,6 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	if s := run.Settlement; s != nil {
 		s.OverrunUnits = v.Overrun
 	}
-}
-
-func median(v []int64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(v))
-	return float64(s[(len(s)-1)/2]+s[len(s)/2]) / 2
 }
 
 // see passes one subject's events to all that need them.

@@ -3,7 +3,8 @@ package results
 import (
 	"cmp"
 	"reflect"
-	"slices"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // perDecision are the figures of a cost that are means over decisions: all but counts of
@@ -27,8 +28,7 @@ func medianCost(costs []Cost) Cost {
 		for i := range costs {
 			values[i] = *perDecision(&costs[i])[k]
 		}
-		slices.Sort(values)
-		*to = median(values)
+		*to = stat.Median(values)
 	}
 	for i := range costs {
 		c.KeysAtEnd = max(c.KeysAtEnd, costs[i].KeysAtEnd)

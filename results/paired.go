@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // difference compares two strategies round by round.
@@ -60,8 +62,7 @@ func (s *Summary) Compare(other *Summary, figure func(Timing) float64) differenc
 			walsh = append(walsh, (x+y)/2)
 		}
 	}
-	slices.Sort(walsh)
-	return difference{Ratio: math.Exp(median(walsh)), P: signedRank(logs), Rounds: len(logs)}
+	return difference{Ratio: math.Exp(stat.Median(walsh)), P: signedRank(logs), Rounds: len(logs)}
 }
 
 // signedRank is the two-sided p-value of Wilcoxon's signed-rank test, from the exact

@@ -3,6 +3,8 @@ package results
 import (
 	"math"
 	"slices"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // Figure is a quantity over several rounds. A percentile is that of all rounds' samples
@@ -37,7 +39,7 @@ func OverRounds(values []float64) Figure {
 	v := slices.Clone(values)
 	slices.Sort(v)
 	k, coverage := orderStatistics(n)
-	return Figure{Value: median(v), Lo: v[k-1], Hi: v[n-k], Coverage: coverage, Rounds: n}
+	return Figure{Value: stat.Median(v), Lo: v[k-1], Hi: v[n-k], Coverage: coverage, Rounds: n}
 }
 
 // orderStatistics returns the largest k for which the k-th smallest and the k-th
@@ -55,18 +57,6 @@ func orderStatistics(n int) (k int, coverage float64) {
 		tail += p
 	}
 	return k, coverage
-}
-
-// median of ascending values.
-func median(v []float64) float64 {
-	n := len(v)
-	if n == 0 {
-		return 0
-	}
-	if n%2 == 1 {
-		return v[n/2]
-	}
-	return v[n/2-1]/2 + v[n/2]/2
 }
 
 // Percentile is one point of a latency distribution, in nanoseconds.

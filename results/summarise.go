@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // Summarise condenses runs into one summary per strategy and setting, in the
@@ -149,8 +150,7 @@ func (s *Summary) correctness(runs []*Run) {
 		}
 		s.mergeStored(r.Stored)
 	}
-	slices.Sort(medians)
-	l.MedianUnits = median(medians)
+	l.MedianUnits = stat.Median(medians)
 	// If a denominator was not recorded the worst round speaks for all.
 	l.PctOfLimit, l.PctOfOverQuota = leakPct, overPct
 	if base := float64(s.Params.Limit) * float64(l.Trials); base > 0 {

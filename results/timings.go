@@ -172,8 +172,7 @@ func (s *Summary) lateness(rounds []*Lateness) {
 		for i, r := range rounds {
 			values[i] = float64(*f(r))
 		}
-		slices.Sort(values)
-		*f(l) = int64(median(values))
+		*f(l) = int64(stat.Median(values))
 	}
 	for i, r := range rounds {
 		if i == 0 || r.BacklogEnd > l.BacklogEnd {

@@ -178,16 +178,6 @@ func criticalU(n, m int, alpha float64) float64 {
 	return float64(sort.Search(n*m+1, func(c int) bool { return d.CDF(float64(c)) > alpha }) - 1)
 }
 
-// Median of values; 0 for none.
-func Median(values []float64) float64 {
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	v := slices.Sorted(slices.Values(values))
-	return v[(n-1)/2]/2 + v[n/2]/2
-}
-
 // Mean of values; 0 for none.
 func Mean(values []float64) (mean float64) {
 	for _, x := range values {

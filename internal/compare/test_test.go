@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // TestExactAgainstEnumeration checks the probabilities against all ways to divide the
@@ -88,11 +90,11 @@ func TestSmallestIsWhatIsDetected(t *testing.T) {
 	}
 	var smallest []float64
 	for range 40 {
-		smallest = append(smallest, Standard.Test(rounds(1), rounds(1), 0.005, Median).Smallest)
+		smallest = append(smallest, Standard.Test(rounds(1), rounds(1), 0.005, stat.Median[float64]).Smallest)
 	}
-	by, shown := Median(smallest), 0
+	by, shown := stat.Median(smallest), 0
 	for range 1000 {
-		if _, ok := Standard.shown(rounds(1), rounds(1+by), 0.005, Median); ok {
+		if _, ok := Standard.shown(rounds(1), rounds(1+by), 0.005, stat.Median[float64]); ok {
 			shown++
 		}
 	}

@@ -118,7 +118,7 @@ func (o *Options) doubt(p *pair) string {
 		return ""
 	}
 	speed := func(r *results.Run) (float64, bool) { return r.ReferencePerS, r.ReferencePerS > 0 }
-	b, h := Median(p.rounds(p.base, speed)), Median(p.rounds(p.head, speed))
+	b, h := stat.Median(p.rounds(p.base, speed)), stat.Median(p.rounds(p.head, speed))
 	switch {
 	case b == 0 || h == 0:
 		return "no reference loop counts on one side, and all rounds of the base were made before those of the head"
@@ -152,7 +152,7 @@ func (c *Comparison) throughput(p *pair) *sample {
 		}
 		return 1 / r.ThroughputPerS, true
 	}
-	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: Median,
+	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
 		row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		s.row.Verdict, s.row.Detail = Discarded, discarded(p)
@@ -162,7 +162,7 @@ func (c *Comparison) throughput(p *pair) *sample {
 	if p.head[0].ReferencePerS == 0 {
 		s.row.Unit = "per s"
 	}
-	b, h := 1/Median(s.base), 1/Median(s.head)
+	b, h := 1/stat.Median(s.base), 1/stat.Median(s.head)
 	s.row.Base, s.row.Head = &b, &h
 	return s
 }
@@ -208,7 +208,7 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 		}
 		return float64(x.at(&l.Distribution)) / float64(x.at(r.Reference)), true
 	}
-	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: Median, row: row}
+	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64], row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		if gated {
 			s.row.Verdict, s.row.Detail = Discarded, "no round has one that counts"
@@ -263,7 +263,7 @@ func racy(p *pair) (out []*sample) {
 
 // processor is the processor time of a decision in rounds of one simulation, which is all in which they differ.
 func processor(p *pair) []*sample {
-	s := &sample{p: p, middle: Median, row: Row{Figure: ClientCPU, Unit: "ns per decision", Kind: Sample}}
+	s := &sample{p: p, middle: stat.Median[float64], row: Row{Figure: ClientCPU, Unit: "ns per decision", Kind: Sample}}
 	s.fill(figures.Of(ClientCPU).Round)
 	if *s.row.Base == 0 || *s.row.Head == 0 {
 		return nil

@@ -3,6 +3,7 @@ package stat
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,16 @@ func Mean(values []float64) float64 {
 		sum += v
 	}
 	return sum / float64(max(len(values), 1))
+}
+
+// Median of values; 0 for none.
+func Median[N int64 | float64](values []N) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	v := slices.Sorted(slices.Values(values))
+	return float64(v[(n-1)/2])/2 + float64(v[n/2])/2
 }
 
 // RateBound is the largest share of trials that may leak, with 95 % confidence,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/codec"
@@ -124,7 +125,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintln(stdout, "| the head | fails | inconclusive | passes | change, middle and range |\n|---|--:|--:|--:|--:|")
 	for _, h := range heads {
 		fmt.Fprintf(stdout, "| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", h.name, h.worse, h.unknown, h.fine,
-			compare.Median(h.changes), slices.Min(h.changes), slices.Max(h.changes))
+			stat.Median(h.changes), slices.Min(h.changes), slices.Max(h.changes))
 	}
 	return 0
 }
@@ -169,7 +170,7 @@ func (s *study) calibrate(share float64) (int, error) {
 			}
 			all = append(all, f.Runs[0].Cost.ClientCPU)
 		}
-		middle[n] = compare.Median(all)
+		middle[n] = stat.Median(all)
 	}
 	fmt.Fprintf(s.out, "%.0f ns per decision, %.0f more with %d turns of a loop\n", middle[0], middle[some]-middle[0], some)
 	return int(some * share * middle[0] / (middle[some] - middle[0])), nil
