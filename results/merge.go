@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 )
 
 // Named is a file with its name, for [Merge].
@@ -282,16 +283,12 @@ func (m *merger) runs() ([]Run, error) {
 
 // joined are the rounds of a load that was shared.
 func (s *rounds) joined() (out []Run, err error) {
-	var numbers []int
-	by := map[int][]numbered{}
+	var by groups.By[int, numbered]
 	for _, r := range s.runs {
-		if by[r.Repetition] == nil {
-			numbers = append(numbers, r.Repetition)
-		}
-		by[r.Repetition] = append(by[r.Repetition], r)
+		by.Add(r.Repetition, r)
 	}
-	for _, n := range numbers {
-		parts := by[n]
+	for _, n := range by.Keys {
+		parts := by.Of[n]
 		seen := map[string]string{}
 		for i := range parts {
 			p := &parts[i]

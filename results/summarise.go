@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/stat"
 )
 
@@ -12,19 +13,14 @@ import (
 // order in which they first appear. Runs with the same [Run.Key] are rounds of
 // one measurement.
 func Summarise(runs []Run) []Summary {
-	var order []string
-	groups, settings := map[string][]*Run{}, map[string][]*Run{}
+	var rounds, settings groups.By[string, *Run]
 	for i := range runs {
-		k := runs[i].Key()
-		settings[runs[i].setting()] = append(settings[runs[i].setting()], &runs[i])
-		if _, ok := groups[k]; !ok {
-			order = append(order, k)
-		}
-		groups[k] = append(groups[k], &runs[i])
+		settings.Add(runs[i].setting(), &runs[i])
+		rounds.Add(runs[i].Key(), &runs[i])
 	}
-	out, measured := make([]Summary, len(order)), new(byte)
-	for i, k := range order {
-		out[i] = summariseGroup(k, groups[k], settings[groups[k][0].setting()], nil)
+	out, measured := make([]Summary, len(rounds.Keys)), new(byte)
+	for i, k := range rounds.Keys {
+		out[i] = summariseGroup(k, rounds.Of[k], settings.Of[rounds.Of[k][0].setting()], nil)
 		for s := &out[i]; s != nil; s = s.Paced {
 			s.measured = measured
 		}

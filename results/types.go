@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/groups"
 )
 
 // The versions of the JSON forms.
@@ -434,16 +436,13 @@ func span(text string) string {
 // Groups puts together what may stand in one table: summaries of one setting, in
 // order of appearance, over the file's own rounds. Package answer sorts them.
 func (f *File) Groups() [][]Summary {
-	var out [][]Summary
-	at := map[string]int{}
+	var settings groups.By[string, Summary]
 	for _, s := range f.Summarised() {
-		i, ok := at[s.setting]
-		if !ok {
-			i = len(out)
-			at[s.setting] = i
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], s)
+		settings.Add(s.setting, s)
+	}
+	var out [][]Summary
+	for _, k := range settings.Keys {
+		out = append(out, settings.Of[k])
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -72,15 +73,14 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	kept := map[*results.Run]bool{}
 	timed(kept, base.Runs)
 	timed(kept, head.Runs)
-	b, order := grouped(base)
-	h, wanted := grouped(head)
+	b, h := grouped(base), grouped(head)
 	settings := map[string]int{}
-	for _, key := range wanted {
-		settings[h[key][0].Params.Label]++
+	for _, key := range h.Keys {
+		settings[h.Of[key][0].Params.Label]++
 	}
-	for _, key := range wanted {
-		first := h[key][0]
-		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b[key], head: h[key], kept: kept}
+	for _, key := range h.Keys {
+		first := h.Of[key][0]
+		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b.Of[key], head: h.Of[key], kept: kept}
 		if settings[p.label] > 1 {
 			p.setting = settingText(first)
 		}
@@ -93,9 +93,10 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 			pairs = append(pairs, p)
 		}
 	}
-	for _, key := range order {
-		if h[key] == nil && !slices.ContainsFunc(c.Unmatched, func(u Unmatched) bool { return u.Strategy == b[key][0].Params.Label }) {
-			c.unmatched(b[key][0].Params.Label, "%s", alone(b[key][0], head, c.Head))
+	for _, key := range b.Keys {
+		first := b.Of[key][0]
+		if h.Of[key] == nil && !slices.ContainsFunc(c.Unmatched, func(u Unmatched) bool { return u.Strategy == first.Params.Label }) {
+			c.unmatched(first.Params.Label, "%s", alone(first, head, c.Head))
 		}
 	}
 	return pairs
@@ -119,17 +120,12 @@ func timed(kept map[*results.Run]bool, runs []results.Run) {
 	}
 }
 
-// grouped are the runs by what they repeat, and the order of these.
-func grouped(f *results.File) (groups map[string][]*results.Run, order []string) {
-	groups = map[string][]*results.Run{}
+// grouped are the runs by what they repeat.
+func grouped(f *results.File) (out groups.By[string, *results.Run]) {
 	for i := range f.Runs {
-		key := f.Runs[i].Key()
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], &f.Runs[i])
+		out.Add(f.Runs[i].Key(), &f.Runs[i])
 	}
-	return groups, order
+	return out
 }
 
 // alone says why a run has no counterpart in the other file.

@@ -3,9 +3,11 @@
 package export
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -92,28 +94,25 @@ func (g *group) timed() []*results.Run {
 // grouped puts the rounds of each strategy and setting together, in order of
 // appearance. The open loop next to a closed one is a group of its own.
 func grouped(f *results.File) (out []group) {
-	at := map[string]int{}
-	condensed := map[string]*results.Summary{}
+	condensed, of := map[string]*results.Summary{}, map[string]*results.Summary{}
 	summaries := f.Summarised()
 	for i := range summaries {
 		condensed[summaries[i].Key] = &summaries[i]
 	}
-	add := func(r *results.Run, of *results.Summary) {
-		key := r.Key()
-		i, ok := at[key]
-		if !ok {
-			i = len(out)
-			at[key] = i
-			out = append(out, group{of: of})
-		}
-		out[i].runs = append(out[i].runs, r)
+	var rounds groups.By[string, *results.Run]
+	add := func(r *results.Run, s *results.Summary) {
+		rounds.Add(r.Key(), r)
+		of[r.Key()] = cmp.Or(of[r.Key()], s)
 	}
 	for i := range f.Runs {
-		of := condensed[f.Runs[i].Key()]
-		add(&f.Runs[i], of)
+		s := condensed[f.Runs[i].Key()]
+		add(&f.Runs[i], s)
 		if p := f.Runs[i].Paced; p != nil {
-			add(p, of.Paced)
+			add(p, s.Paced)
 		}
+	}
+	for _, key := range rounds.Keys {
+		out = append(out, group{rounds.Of[key], of[key]})
 	}
 	return out
 }

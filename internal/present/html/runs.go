@@ -9,8 +9,8 @@ import (
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -116,7 +116,7 @@ func facts(entries []text.Entry) []fact {
 }
 
 func (v *recordView) skipped(all []results.Skipped) {
-	var names layout.Groups[string]
+	var names groups.By[string, string]
 	for _, s := range all {
 		names.Add(s.Reason, s.Strategy)
 	}

@@ -3,12 +3,12 @@ package plot
 import (
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
 // captions collect who is missing from a plot, by what is missing and why.
-type captions struct{ layout.Groups[missing] }
+type captions struct{ groups.By[missing, string] }
 
 // NotMeasurable is why a drawing of timings is missing if the machine was disturbed in too
 // many rounds.

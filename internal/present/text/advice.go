@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -68,7 +69,7 @@ func rivals(s *answer.Setting, best *answer.Strategy) string {
 }
 
 // grouped are names by the reason that they share.
-type grouped struct{ layout.Groups[string] }
+type grouped struct{ groups.By[string, string] }
 
 // text names a few of each reason.
 func (g *grouped) text() string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 )
 
@@ -52,7 +53,7 @@ func footnotes(c *compare.Comparison, read *compare.Reading) (out []footnote) {
 		out = append(out, footnote{"same", read.Same})
 	}
 	// Strategies that share a reason share a line.
-	var names layout.Groups[string]
+	var names groups.By[string, string]
 	for _, u := range c.Unmatched {
 		names.Add(u.Reason, u.Strategy)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -26,7 +26,7 @@ func itself(s *results.Summary) *results.Summary { return s }
 
 // keptOf is what most strategies have in common, and the others by name.
 func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {
-	var who layout.Groups[string]
+	var who groups.By[string, string]
 	for i := range group {
 		who.Add(Kept(loop(&group[i])), format.Plain(group[i].Label))
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -27,7 +27,7 @@ func placementTexts(group []results.Summary) []string {
 // placements are the placement of most summaries first, and the others with the
 // names of the strategies.
 func placements(group []results.Summary) []string {
-	var names layout.Groups[results.Placement]
+	var names groups.By[results.Placement, string]
 	for i := range group {
 		if p := group[i].Placement; p != nil {
 			names.Add(*p, group[i].Label)

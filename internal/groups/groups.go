@@ -1,0 +1,26 @@
+// Package groups puts together what has something in common.
+package groups
+
+import "slices"
+
+// By are values by what they have in common, in the order in which that comes up.
+type By[K comparable, V any] struct {
+	Keys []K
+	Of   map[K][]V
+}
+
+// Add puts a value into the group of a key.
+func (g *By[K, V]) Add(key K, value V) {
+	if g.Of == nil {
+		g.Of = map[K][]V{}
+	}
+	if g.Of[key] == nil {
+		g.Keys = append(g.Keys, key)
+	}
+	g.Of[key] = append(g.Of[key], value)
+}
+
+// Sort puts the largest groups first.
+func (g *By[K, V]) Sort() {
+	slices.SortStableFunc(g.Keys, func(a, b K) int { return len(g.Of[b]) - len(g.Of[a]) })
+}
