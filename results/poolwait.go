@@ -53,9 +53,7 @@ func joinedPoolWaits(shards []*Run) (out []PoolWait) {
 				out = append(out, p)
 				continue
 			}
-			out[i].Taken += p.Taken
-			out[i].Waited += p.Waited
-			out[i].WaitNS += p.WaitNS
+			add(&out[i], &p)
 		}
 	}
 	return out

@@ -213,12 +213,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 			m.PctOfUsage = t.PctOfUsage
 			m.Width = t.Width
 		}
-		m.Total += t.Total
-		m.Readings += t.Readings
-		m.Unknown += t.Unknown
-		m.Drifting += t.Drifting
-		m.Surplus += t.Surplus
-		m.SettledNS = max(m.SettledNS, t.SettledNS)
+		add(m, &t)
 	}
 }
 

@@ -84,15 +84,15 @@ type TierDrift struct {
 	// also run until idle).
 	At string `json:"at" jsonschema:"enum=rest,enum=after-jobs"`
 	// Units is the drift of the worst reading.
-	Units int64 `json:"units"`
+	Units int64 `json:"units" parts:"-"`
 	// Total is the sum of the sizes over all readings.
 	Total int64 `json:"total"`
 	// PctOfLimit is Units in percent of the limit in force at the reading.
-	PctOfLimit float64 `json:"pct_of_limit"`
+	PctOfLimit float64 `json:"pct_of_limit" parts:"-"`
 	// PctOfUsage is Units in percent of the actual usage.
-	PctOfUsage float64 `json:"pct_of_usage"`
+	PctOfUsage float64 `json:"pct_of_usage" parts:"-"`
 	// Width of the expected interval of the worst reading.
-	Width int64 `json:"width"`
+	Width int64 `json:"width" parts:"-"`
 	// Readings taken.
 	Readings int64 `json:"readings"`
 	// Unknown counts readings of subjects that the tier does not hold.
@@ -107,7 +107,7 @@ type TierDrift struct {
 	Stranded int64 `json:"stranded,omitempty"`
 	// SettledNS is how long the jobs took to become idle (after-jobs only), in
 	// nanoseconds.
-	SettledNS int64 `json:"settled_ns,omitempty"`
+	SettledNS int64 `json:"settled_ns,omitempty" parts:"max"`
 }
 
 // Cost is per decision, a sample over the whole run.
