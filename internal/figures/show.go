@@ -235,25 +235,14 @@ func saturated(s *results.Summary, _ *Notes) string {
 	return fmt.Sprintf("%d of %s", s.Saturated, format.Plural(int64(s.Timed), "round", "rounds"))
 }
 
-func rolling(s *results.Summary, _ *Notes) string {
-	if s.Rolling == nil {
-		return ""
+// rolling is a figure of tumbling windows that were judged as rolling ones, if one ended in mid-run.
+func rolling(show func(r *results.Rolling, unit string) string) func(*results.Summary, *Notes) string {
+	return func(s *results.Summary, _ *Notes) string {
+		if s.Rolling == nil {
+			return ""
+		}
+		return show(s.Rolling, format.Plain(s.Params.Unit))
 	}
-	return format.Digits(s.Rolling.Multiple) + " x limit"
-}
-
-func rollingUnits(s *results.Summary, _ *Notes) string {
-	if s.Rolling == nil {
-		return ""
-	}
-	return format.Units(s.Rolling.WorstUnits, format.Plain(s.Params.Unit))
-}
-
-func rollingLeak(s *results.Summary, _ *Notes) string {
-	if s.Rolling == nil {
-		return ""
-	}
-	return format.Range(s.Rolling.Units, s.Rolling.Possible)
 }
 
 func leak(s *results.Summary, _ *Notes) string { return format.Range(s.Leak.Units, s.Leak.Possible) }
