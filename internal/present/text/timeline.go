@@ -141,21 +141,10 @@ func truthText(s *results.Step) string {
 }
 
 // rowLines are those of one row, with cells wrapped over several.
-func rowLines(widths []int, cells []string) (out []string) {
-	wrapped := make([][]string, len(cells))
-	for i, c := range cells {
-		wrapped[i] = layout.Wrap(c, widths[i])
-	}
-	for l := 0; slices.ContainsFunc(wrapped, func(w []string) bool { return l < len(w) }); l++ {
-		var b strings.Builder
-		for i := range cells {
-			text := ""
-			if l < len(wrapped[i]) {
-				text = strings.ReplaceAll(wrapped[i][l], glue, " ")
-			}
-			b.WriteString(layout.Pad(text, widths[i]+columnGap))
-		}
-		out = append(out, strings.TrimRight(b.String(), " "))
+func rowLines(widths []int, cells []string) []string {
+	out := layout.Beside(cells, widths)
+	for i := range out {
+		out[i] = strings.ReplaceAll(out[i], glue, " ")
 	}
 	return out
 }

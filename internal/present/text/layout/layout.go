@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -134,4 +135,10 @@ func (g *Grid) block(p Page, cells []string, widths []int, bottom bool) []string
 		out[line] = b.String()
 	}
 	return out
+}
+
+// Beside renders texts in columns next to each other, each flush left.
+func Beside(cells []string, widths []int) []string {
+	g := Grid{Columns: slices.Repeat([]Column{{Left: true}}, len(cells))}
+	return g.block(Page{}, cells, widths, false)
 }
