@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// The names of exact figures. Those of runs are also samples if no clause promises
+// The names of exact figures that have rules of their own. Those of runs are also samples if no clause promises
 // them.
 const (
 	Leak            = "leak"
@@ -19,15 +19,9 @@ const (
 	FalseRejects    = "false-rejects"
 	DriftAtRest     = "drift"
 	Violations      = "violations"
-	Errors          = "errors"
-	Commands        = "commands"
-	RoundTrips      = "round-trips"
 	Bytes           = "bytes"
-	SQL             = "sql"
-	ModelSQL        = "model-sql"
 	Allocs          = "allocs"
 	Staleness       = "staleness"
-	KeysWithoutTTL  = "keys-without-ttl"
 	Counterexamples = "counterexamples"
 	Steps           = "steps"
 	Units           = "units"
@@ -38,10 +32,7 @@ const (
 
 // Figures are the names that a tolerance can be set for.
 func Figures() []string {
-	return []string{
-		Leak, WorstLeak, FalseRejects, DriftAtRest, Errors, Commands, RoundTrips, Bytes, SQL, ModelSQL, Allocs,
-		KeysWithoutTTL, Staleness, Steps, Units, Schedules,
-	}
+	return slices.Concat(figures.Table("compared"), []string{Staleness, Steps, Units, Schedules})
 }
 
 // value of an exact figure; more is worse.
@@ -244,7 +235,7 @@ func probes(runs []*results.Run) (out []value) {
 }
 
 func costs(of string, c *results.ProbeCost) (out []value) {
-	for _, figure := range []string{Commands, RoundTrips, Bytes, SQL, ModelSQL} {
+	for _, figure := range figures.Table("compared cost") {
 		f := figures.Of(figure)
 		v, _ := f.Part(c)
 		out = append(out, value{figure: figure, of: of, unit: f.Noun, v: v})
@@ -254,7 +245,7 @@ func costs(of string, c *results.ProbeCost) (out []value) {
 
 // simulated are the figures of a simulated run, all of which are exact.
 func simulated(r *results.Run) (out []value) {
-	for _, figure := range []string{Leak, WorstLeak, FalseRejects, Errors, KeysWithoutTTL} {
+	for _, figure := range figures.Table("compared of simulations") {
 		out = append(out, valueOf(figure, r))
 	}
 	out = append(out, costs("a decision", &r.Cost.ProbeCost)...)
