@@ -44,6 +44,9 @@ func (g *Grid) needs() []needs {
 		n[least] = min(n[titled], max(pieces, word))
 	}
 	g.spans(func(from, to int, over string) {
+		if over == "" {
+			return
+		}
 		for width := natural; width <= least; width++ {
 			have := columnGap * (to - from - 1)
 			for i := from; i < to; i++ {
@@ -90,14 +93,7 @@ func (g *Grid) panels(width int) [][]int {
 		return [][]int{sequence(0, len(all))}
 	}
 	var units [][]int
-	for from := 1; from < len(g.Columns); {
-		to := from + 1
-		for to < len(g.Columns) && g.Columns[from].Over != "" && g.Columns[to].Over == g.Columns[from].Over {
-			to++
-		}
-		units = append(units, sequence(from, to))
-		from = to
-	}
+	g.spans(func(from, to int, _ string) { units = append(units, sequence(from, to)) })
 	// Since there are several tables, none need be as narrow as it can be.
 	fits := func(columns []int) bool {
 		part := g.of(columns).needs()
@@ -116,7 +112,7 @@ func (g *Grid) panels(width int) [][]int {
 		}
 		out, at = append(out, at), append([]int{0}, unit...)
 	}
-	for _, u := range units {
+	for _, u := range units[1:] {
 		if fits(append([]int{0}, u...)) {
 			take(u)
 			continue

@@ -57,16 +57,14 @@ func (g *Grid) panel(p Page) []string {
 	return out
 }
 
-// spans returns the columns from..to-1 below each heading.
+// spans returns the columns from..to-1 below each heading, and those without one by themselves.
 func (g *Grid) spans(each func(from, to int, over string)) {
 	for from := 0; from < len(g.Columns); {
-		to := from + 1
-		for to < len(g.Columns) && g.Columns[to].Over == g.Columns[from].Over {
+		over, to := g.Columns[from].Over, from+1
+		for over != "" && to < len(g.Columns) && g.Columns[to].Over == over {
 			to++
 		}
-		if over := g.Columns[from].Over; over != "" {
-			each(from, to, over)
-		}
+		each(from, to, over)
 		from = to
 	}
 }
@@ -80,6 +78,9 @@ func (g *Grid) headings(widths []int) string {
 		starts[i+1] = starts[i] + w + columnGap
 	}
 	g.spans(func(from, to int, over string) {
+		if over == "" {
+			return
+		}
 		b.WriteString(strings.Repeat(" ", starts[from]-at))
 		width := starts[to] - columnGap - starts[from]
 		left := (width - uniseg.StringWidth(over) - 2) / 2
