@@ -426,10 +426,8 @@ func (b *Bounded) Extent() string {
 		return "some schedules with few preemptions"
 	case *n == 0:
 		return "all schedules without a preemption" + where
-	case *n == 1:
-		return "all schedules with at most 1 preemption" + where
 	default:
-		return fmt.Sprintf("all schedules with at most %d preemptions%s", *n, where)
+		return "all schedules with at most " + format.Number(*n, "preemption") + where
 	}
 }
 

@@ -228,16 +228,17 @@ func (s *Summary) DegradedPct() float64 { return Percent(s.Degraded, s.Admitted+
 // AtRest is the drift of the worst tier while nothing was in flight, and AfterJobs
 // that after background jobs had run until idle. ok is false if no such
 // reading was taken.
-func (s *Summary) AtRest() (t TierDrift, ok bool) { return s.worstTier("rest") }
+func (s *Summary) AtRest() (t TierDrift, ok bool) { return s.Drift.Worst("rest") }
 
 // AfterJobs is like [Summary.AtRest], after background jobs have run until idle.
-func (s *Summary) AfterJobs() (t TierDrift, ok bool) { return s.worstTier("after-jobs") }
+func (s *Summary) AfterJobs() (t TierDrift, ok bool) { return s.Drift.Worst("after-jobs") }
 
-func (s *Summary) worstTier(at string) (worst TierDrift, ok bool) {
-	if s.Drift == nil {
+// Worst is the drift of the worst tier at a moment; ok is false if none was read then. There may be no drift at all.
+func (d *Drift) Worst(at string) (worst TierDrift, ok bool) {
+	if d == nil {
 		return worst, false
 	}
-	for _, t := range s.Drift.Tiers {
+	for _, t := range d.Tiers {
 		if t.At == at && t.Readings > 0 && (!ok || format.Magnitude(t.Units) > format.Magnitude(worst.Units)) {
 			worst, ok = t, true
 		}

@@ -244,6 +244,11 @@ func (c *Clause) Decide(exercised bool) {
 	}
 }
 
+// AllowsNone reports whether a declared clause allows no unit of the property.
+func (r *Run) AllowsNone(property string) bool {
+	return slices.ContainsFunc(r.Guarantee, func(c Clause) bool { return c.Property == property && c.Bound == 0 })
+}
+
 // Said is the verdict, and if it is broken by how many units.
 func (c *Clause) Said(unit string) string {
 	if c.Verdict == Broken {

@@ -152,12 +152,7 @@ func promised(base, head []*results.Run) (x both) {
 
 // exactly reports whether a clause allows no unit in any round.
 func exactly(runs []*results.Run, property string) bool {
-	for _, r := range runs {
-		if !slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Property == property && c.Bound == 0 }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(runs, func(r *results.Run) bool { return !r.AllowsNone(property) })
 }
 
 func driftless(runs []*results.Run) bool {
@@ -184,16 +179,9 @@ func valueOf(figure string, r *results.Run) value {
 }
 
 // drift is the size of the worst one at rest, in units.
-func drift(r *results.Run) (most float64) {
-	if r.Drift == nil {
-		return 0
-	}
-	for _, t := range r.Drift.Tiers {
-		if t.At == "rest" && t.Readings > 0 {
-			most = max(most, float64(format.Magnitude(t.Units)))
-		}
-	}
-	return most
+func drift(r *results.Run) float64 {
+	t, _ := r.Drift.Worst("rest")
+	return float64(format.Magnitude(t.Units))
 }
 
 // paced are the open loops at the common rate, as far as they count.

@@ -63,20 +63,15 @@ func metrics(r *results.Run, keys ...string) (out []Metric) {
 // Correctness are those of [Metrics] that need no clock.
 func Correctness(r *results.Run) []Metric {
 	out := metrics(r, "leak-per-request", "all-commands")
-	noRejects := r.FalseRejects.Count == 0 && allowsNone(r, results.FalseRejectProperty)
+	noRejects := r.FalseRejects.Count == 0 && r.AllowsNone(results.FalseRejectProperty)
 	if !noRejects {
 		out = append(out, metrics(r, "false-rejects-pct")...)
 	}
-	exact := noRejects && allowsNone(r, results.LeakProperty)
+	exact := noRejects && r.AllowsNone(results.LeakProperty)
 	if r.Drift != nil && (!exact || r.Drift.Units != 0) {
 		out = append(out, metrics(r, "drift-pct")...)
 	}
 	return out
-}
-
-// allowsNone reports whether the strategy promises none of the property.
-func allowsNone(r *results.Run, property string) bool {
-	return slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Property == property && c.Bound == 0 })
 }
 
 // group are the rounds of one strategy and setting.
