@@ -72,12 +72,8 @@ const (
 // Direction in which a figure is better.
 type Direction string
 
-// The directions. Neither is that of figures that only describe what was run.
-const (
-	Neither Direction = ""
-	Lower   Direction = "lower"
-	Higher  Direction = "higher"
-)
+// Neither is the direction of figures that only describe what was run. Others are "lower" or "higher".
+const Neither Direction = ""
 
 // Condition under which a figure counts.
 type Condition int
