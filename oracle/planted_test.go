@@ -219,6 +219,42 @@ func TestPlantedRoom(t *testing.T) {
 	}
 }
 
+// TestPlantedRoomUnderChanges: room that a raised limit made, or that a lowered one took away later. The limit is 10,
+// from instant 1,000 on as stated, and 10 again from 2,000 on.
+func TestPlantedRoomUnderChanges(t *testing.T) {
+	type plant struct {
+		at, n int64
+		out   Outcome
+	}
+	for name, c := range map[string]struct {
+		limit, want int64
+		plants      []plant
+	}{
+		"refused after it was raised":       {30, 20, []plant{{0, 10, Admitted}, {1500, 50, Rejected}}},
+		"given to others in part":           {30, 15, []plant{{0, 10, Admitted}, {1500, 50, Rejected}, {1600, 5, Admitted}}},
+		"given to all others":               {30, 0, []plant{{0, 10, Admitted}, {1500, 50, Rejected}, {1600, 20, Admitted}}},
+		"refused before it was raised":      {30, 6, []plant{{0, 4, Admitted}, {100, 50, Rejected}, {1500, 20, Admitted}}},
+		"then given to others in part":      {30, 3, []plant{{0, 4, Admitted}, {100, 50, Rejected}, {1500, 23, Admitted}}},
+		"refused before and after":          {30, 26, []plant{{0, 4, Admitted}, {100, 50, Rejected}, {1500, 50, Rejected}}},
+		"rightly refused, then nothing":     {30, 0, []plant{{0, 10, Admitted}, {100, 50, Rejected}}},
+		"refused before it was lowered":     {5, 6, []plant{{0, 4, Admitted}, {100, 50, Rejected}}},
+		"lowered, then given up to it":      {5, 0, []plant{{0, 4, Admitted}, {100, 50, Rejected}, {1500, 1, Admitted}}},
+		"raised, refused and lowered again": {30, 20, []plant{{0, 10, Admitted}, {1500, 50, Rejected}, {2500, 50, Rejected}}},
+	} {
+		var history []Event
+		for _, p := range c.plants {
+			for i := range p.n {
+				history = append(history, one(1, p.at+i, 1, p.out))
+			}
+		}
+		v := Judge(Config{Window: month, Limit: 10, Changes: []LimitChange{{1000, 1000, c.limit}, {2000, 2000, 10}},
+			Epoch: time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)}, history)
+		if v.NeverGiven != c.want {
+			t.Errorf("%s: %d units never given, want %d", name, v.NeverGiven, c.want)
+		}
+	}
+}
+
 // TestPlantedRollingRoom: what could have been given besides the admitted requests, of 10 units in any 100 ns.
 func TestPlantedRollingRoom(t *testing.T) {
 	type plant struct {

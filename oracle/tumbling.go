@@ -54,6 +54,7 @@ type windowLeak struct {
 	passed        bool  // more than the limit was answered, by the window of the call
 	packed, swept int64 // certain leak, by each way
 	free          int64 // units that surely were free at its end
+	besides       int64 // refused units that surely fitted besides the admitted ones, if its limit changed
 }
 
 func (j *judge) tumbling() {
@@ -297,7 +298,11 @@ func (t *tumbling) keep() {
 	for _, p := range t.riders {
 		load += p.kept
 	}
-	t.records[len(t.records)-1].free = max(0, t.least-load+t.returned)
+	r := &t.records[len(t.records)-1]
+	r.free = max(0, t.least-load+t.returned)
+	if _, is := t.steady(instant(t.start), instant(t.end)-1); !is {
+		r.besides = t.besides()
+	}
 	excess := max(0, load-t.least)
 	t.possiblePacked += excess
 	for _, p := range slices.Backward(t.riders) {
@@ -305,6 +310,48 @@ func (t *tumbling) keep() {
 		p.kept -= out
 		excess -= out
 	}
+}
+
+// besides is a lower bound of the refused units that fitted besides the admitted ones of a window whose limit
+// changed. Requests get room in the order of their calls: no more than there was while each was under way, and
+// than each admission that was answered later left under the limit of that time.
+func (t *tumbling) besides() (units int64) {
+	type request struct {
+		*Event
+		left int64
+	}
+	var admitted, refused []request
+	visit := func(e *Event) {
+		lowest, _ := t.limits(e)
+		left, _ := t.used.left(instant(max(e.Call, t.start)), instant(e.Reply), lowest, lowest)
+		switch {
+		case e.admitted():
+			admitted = append(admitted, request{e, left})
+		case e.rejected() && e.Call >= t.start && e.Reply < t.end && left >= e.least():
+			refused = append(refused, request{e, left})
+		}
+	}
+	for _, e := range t.here {
+		visit(e)
+	}
+	for _, p := range t.riders {
+		visit(p.Event)
+	}
+	slices.SortFunc(admitted, func(a, b request) int { return cmp.Compare(a.Reply, b.Reply) })
+	for i := len(admitted) - 2; i >= 0; i-- {
+		admitted[i].left = min(admitted[i].left, admitted[i+1].left)
+	}
+	slices.SortFunc(refused, func(a, b request) int { return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.left, b.left)) })
+	for _, r := range refused {
+		for len(admitted) > 0 && admitted[0].Reply < r.Call {
+			admitted = admitted[1:]
+		}
+		if len(admitted) > 0 {
+			r.left = min(r.left, admitted[0].left)
+		}
+		units = max(units, min(units+r.Units, r.left))
+	}
+	return units
 }
 
 // leave lets those go that were answered in this window.
@@ -336,7 +383,7 @@ func (t *tumbling) finish(windows []windowVerdict) {
 			t.out.Violations++
 		}
 		w.LeakPossible = max(w.LeakPossible, w.Leak)
-		t.out.NeverGiven += min(r.free, w.FalseRejectUnits)
+		t.out.NeverGiven += max(r.besides, min(r.free, w.FalseRejectUnits))
 		// However the leak is spread, some window has the average of it.
 		w.sure.leak = max(w.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
 		t.crossing(r.passed, w.Leak)
