@@ -41,7 +41,7 @@ func (j *judgement) keep(initial map[uint32]int64) {
 	}
 	head := oracle.Header{
 		Strategy: j.run.Params.Label, Policy: *j.Policy, Epoch: j.Epoch, Counts: j.Selection.Counts, Initial: initial,
-		Changes: j.LimitChanges,
+		Changes: j.LimitChanges, Tiers: j.Tiers,
 	}
 	if err := writeHistory(filepath.Join(j.Plan.Archive, historyName(j.run.Params.Label, j.run.Repetition)), head, h); err != nil {
 		j.note(HistoryNotKept, err.Error())
@@ -84,5 +84,6 @@ func JudgeFile(f *oracle.File) (results.Run, error) {
 	run.Rejected = v.Rejected.Requests
 	run.Errors = v.Failed.Requests
 	correctness(&run, &v, p)
+	run.LeakTiers = leakTiers(&v, f.Header.Tiers)
 	return run, nil
 }

@@ -76,6 +76,8 @@ type Facts struct {
 	// FailedRounds of background jobs, and the first one's error.
 	FailedRounds int64
 	JobError     error
+	// Tiers are the names of tiers by their number in events.
+	Tiers []string
 	// TiersFolded counts decisions of tiers beyond those that the run could tell
 	// apart, which stand under no name.
 	TiersFolded int64
@@ -157,6 +159,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		})
 	}
 	correctness(run, &v, f.Policy)
+	run.LeakTiers = leakTiers(&v, f.Tiers)
 	run.Drift = drift.result()
 	rolling, err := j.rolling()
 	if err != nil {
@@ -213,6 +216,17 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	if s := run.Settlement; s != nil {
 		s.OverrunUnits = v.Overrun
 	}
+}
+
+// leakTiers is the leak by the names of the tiers that decided; one that let nothing through is 0.
+func leakTiers(v *oracle.Verdict, names []string) map[string]int64 {
+	out := map[string]int64{}
+	for i, name := range names {
+		if name != "" {
+			out[name] = v.LeakTiers[uint8(i)]
+		}
+	}
+	return out
 }
 
 // see passes one subject's events to all that need them.

@@ -2,6 +2,8 @@ package harness
 
 import (
 	"errors"
+	"maps"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -45,6 +47,38 @@ func TestPlantedFigures(t *testing.T) {
 	}
 	if want := map[uint32]int{0: 20, 1: 15, 2: 4, 3: 6}; !reflect.DeepEqual(seen, want) {
 		t.Errorf("visitors saw %v, want %v", seen, want)
+	}
+}
+
+// TestPlantedLeakOfTiers: the cache lets 3 units through over the limit of one subject and 2 of another, the
+// database 1; the filter decides and lets none through. A kept history says the same.
+func TestPlantedLeakOfTiers(t *testing.T) {
+	by := func(tier uint8, events []oracle.Event) []oracle.Event {
+		for i := range events {
+			events[i].Tier = tier
+		}
+		return events
+	}
+	f := planted(t, second, by(2, takes(0, 0, 10, oracle.Admitted)), by(3, takes(0, 1000, 1, oracle.Admitted)), by(2, takes(0, 2000, 3, oracle.Admitted)),
+		by(1, takes(0, 3000, 5, oracle.Rejected)), by(2, takes(1, 0, 12, oracle.Admitted)))
+	f.Tiers = []string{"", "filter", "cache", "database"}
+	f.Plan.Archive = t.TempDir()
+	r, _ := judged(t, f)
+	want := map[string]int64{"filter": 0, "cache": 5, "database": 1}
+	if r.Leak.Units != 6 || !maps.Equal(r.LeakTiers, want) {
+		t.Errorf("%d units leaked, by tier %v, want %v", r.Leak.Units, r.LeakTiers, want)
+	}
+	summary := results.Summarise([]results.Run{r, r})[0]
+	if summary.LeakTiers["cache"] != 10 || r.LeakTiers["cache"] != 5 {
+		t.Errorf("two rounds leaked %v", summary.LeakTiers)
+	}
+	file, err := oracle.OpenHistory(filepath.Join(f.Plan.Archive, historyName(r.Params.Label, r.Repetition)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if again, err := JudgeFile(file); err != nil || !maps.Equal(again.LeakTiers, want) {
+		t.Errorf("judged again: %v, %v", again.LeakTiers, err)
 	}
 }
 

@@ -65,7 +65,7 @@ func (j *judge) bucket() {
 	b.explain()
 	for _, s := range leaks {
 		b.w.Leak += s.excess
-		j.out.LeakedRequests += b.requests(s)
+		j.blame(b.requests(s))
 	}
 	j.out.Violations += int64(len(leaks))
 	b.w.sure = sure{worst, b.w.FalseRejectUnits, b.w.FalseRejectUnitsPossible}

@@ -99,8 +99,8 @@ func (b *bucket) choose(list []entry) (chosen []drawn) {
 	return chosen
 }
 
-// requests counts those of a stretch that its excess belongs to.
-func (b *bucket) requests(s drawn) int64 {
+// requests are those of a stretch that its excess belongs to.
+func (b *bucket) requests(s drawn) leaking {
 	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(e *Event, t int64) int { return cmp.Compare(e.Call, t) })
 	b.latest = b.latest[:0]
 	for _, e := range b.takes[from:] {
@@ -108,7 +108,7 @@ func (b *bucket) requests(s drawn) int64 {
 			break
 		}
 		if e.admitted() && e.Reply <= s.to {
-			b.latest = append(b.latest, answer{e.Reply, e.Units})
+			b.latest = append(b.latest, answer{e.Reply, e.Units, e.Tier})
 		}
 	}
 	return latestCovering(b.latest, s.excess)

@@ -1,10 +1,12 @@
 package oracle
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 )
@@ -359,6 +361,32 @@ func TestLeakedRequests(t *testing.T) {
 	} {
 		if v := Judge(standingConfig(2, 0), c.events); v.LeakedRequests != c.want {
 			t.Errorf("%s: %d requests, should be %d", c.name, v.LeakedRequests, c.want)
+		}
+	}
+}
+
+// TestPlantedLeakOfTiers: of a limit of 2, tier 1 admits 2 units, tier 2 three and tier 3 four more: their 7 leaked, in
+// whichever order the history has them. Of a request that leaks in part, the part counts.
+func TestPlantedLeakOfTiers(t *testing.T) {
+	of := func(at, units int64, tier uint8) Event {
+		e := one(0, at, units, Admitted)
+		e.Tier = tier
+		return e
+	}
+	epoch := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+	for _, k := range []quota.Window{{Kind: quota.Standing}, {Kind: quota.CalendarMonth}, {Kind: quota.Rolling, Length: time.Second},
+		{Kind: quota.FirstRequest, Length: time.Second}, {Kind: quota.Bucket, Length: time.Hour}} {
+		cfg := Config{Window: k, Limit: 2, Epoch: epoch}
+		v := Judge(cfg, []Event{of(20, 4, 3), of(0, 2, 1), of(10, 3, 2), one(0, 30, 1, Rejected)})
+		if want := map[uint8]int64{2: 3, 3: 4}; v.LeakUnits != 7 || !maps.Equal(v.LeakTiers, want) {
+			t.Errorf("%v: %d units leaked, by tier %v, want %v", k, v.LeakUnits, v.LeakTiers, want)
+		}
+		v = Judge(cfg, []Event{of(0, 1, 1), of(10, 3, 2), of(20, 1, 1)})
+		if want := map[uint8]int64{1: 1, 2: 2}; v.LeakUnits != 3 || !maps.Equal(v.LeakTiers, want) {
+			t.Errorf("%v: %d units leaked, by tier %v, want %v", k, v.LeakUnits, v.LeakTiers, want)
+		}
+		if both := v.With(&v); both.LeakTiers[2] != 4 || v.LeakTiers[2] != 2 {
+			t.Errorf("%v: two quotas leaked %v", k, both.LeakTiers)
 		}
 	}
 }

@@ -31,9 +31,10 @@ type firstRequest struct {
 	w       windowVerdict
 	due     []answer
 
-	worstFalse, mostFalse          int64
-	packed, swept, packedR, sweptR int64
-	possiblePacked, possibleSwept  int64
+	worstFalse, mostFalse         int64
+	packed, swept                 int64
+	packedBy, sweptBy             leaking
+	possiblePacked, possibleSwept int64
 }
 
 // opener is an admitted request that may begin a window.
@@ -265,7 +266,7 @@ func (f *firstRequest) judgeWindow(k int) {
 	over, may, fits := f.overWindow(w)
 	w.swept = over.peak
 	f.swept += over.peak
-	f.sweptR += f.latestOf(w, over)
+	f.sweptBy.add(f.latestOf(w, over))
 	may = min(may, possibly)
 	f.possibleSwept += may
 	f.w.LeakPossible = max(f.w.LeakPossible, may)
@@ -284,15 +285,15 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.keep(w, initial, fits.least)
 }
 
-// latestOf counts those requests of a window that its excess belongs to.
-func (f *firstRequest) latestOf(w *opened, over excess) int64 {
+// latestOf are those requests of a window that its excess belongs to.
+func (f *firstRequest) latestOf(w *opened, over excess) leaking {
 	if over.peak == 0 {
-		return 0
+		return leaking{}
 	}
 	f.due = f.due[:0]
 	for _, m := range w.takes {
 		if m.first == m.last && m.Reply <= over.at {
-			f.due = append(f.due, answer{m.Reply, m.Units})
+			f.due = append(f.due, answer{m.Reply, m.Units, m.Tier})
 		}
 	}
 	return latestCovering(f.due, over.peak)
@@ -333,7 +334,7 @@ func (f *firstRequest) place(w *opened, k int, initial, most int64) {
 	for _, m := range w.takes {
 		if m.last == k {
 			due += m.unplaced
-			f.due = append(f.due, answer{m.Reply, m.unplaced})
+			f.due = append(f.due, answer{m.Reply, m.unplaced, m.Tier})
 			continue
 		}
 		placed := min(m.unplaced, max(0, room-due))
@@ -342,7 +343,7 @@ func (f *firstRequest) place(w *opened, k int, initial, most int64) {
 	}
 	w.packed = max(0, due-room)
 	f.packed += w.packed
-	f.packedR += latestCovering(f.due, w.packed)
+	f.packedBy.add(latestCovering(f.due, w.packed))
 }
 
 // keep leaves out what may not fit, units with the most windows ahead first.
@@ -363,11 +364,11 @@ func (f *firstRequest) keep(w *opened, initial, least int64) {
 // finish settles the figures that depend on all windows of the subject.
 func (f *firstRequest) finish() {
 	f.w.Leak = max(f.packed, f.swept)
-	requests := f.packedR
+	by := f.packedBy
 	if f.swept > f.packed {
-		requests = f.sweptR
+		by = f.sweptBy
 	}
-	f.out.LeakedRequests += requests
+	f.blame(by)
 	f.out.LeakPossible += max(f.w.Leak, min(f.possiblePacked+f.overran, f.possibleSwept))
 	var worst, over int64
 	for k := range f.windows {

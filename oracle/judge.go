@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/quotabench/quotabench/quota"
@@ -196,7 +197,7 @@ func (j *judge) inSpan() {
 	for _, e := range j.takes {
 		longest = max(longest, e.Reply-e.Call)
 		if e.admitted() {
-			j.latest = append(j.latest, answer{e.Reply, e.Units})
+			j.latest = append(j.latest, answer{e.Reply, e.Units, e.Tier})
 		}
 	}
 	slices.SortFunc(j.latest, func(a, b answer) int { return cmp.Compare(a.reply, b.reply) })
@@ -285,6 +286,35 @@ func (j *judge) verdictOn(w *windowVerdict, surely, maybe int64, certain, possib
 // answer is an admission by the moment of its reply.
 type answer struct {
 	reply, units int64
+	tier         uint8
+}
+
+// leaking are requests that leaked units belong to, and these units by the tier that admitted them.
+type leaking struct {
+	requests int64
+	units    map[uint8]int64
+}
+
+func (l *leaking) add(o leaking) {
+	l.requests += o.requests
+	l.units = byTier(l.units, o.units)
+}
+
+// byTier adds units of tiers to others, and returns them.
+func byTier(sum, units map[uint8]int64) map[uint8]int64 {
+	if sum == nil {
+		return maps.Clone(units)
+	}
+	for tier, n := range units {
+		sum[tier] += n
+	}
+	return sum
+}
+
+// blame enters requests that leaked units belong to.
+func (j *judge) blame(l leaking) {
+	j.out.LeakedRequests += l.requests
+	j.out.LeakTiers = byTier(j.out.LeakTiers, l.units)
 }
 
 // freed is the first moment at which a give-back can have had its effect: not
@@ -296,21 +326,23 @@ func (j *judge) freed(e *Event) int64 {
 	return instant(e.Call)
 }
 
-// latestCovering counts the requests that hold the given number of units when
+// latestCovering are the requests that hold the given number of units when
 // they are taken from the one answered last backwards. It reorders the slice.
-func latestCovering(answers []answer, units int64) (n int64) {
+func latestCovering(answers []answer, units int64) (out leaking) {
 	if units == 0 {
-		return 0
+		return out
 	}
+	out.units = map[uint8]int64{}
 	slices.SortFunc(answers, func(a, b answer) int { return cmp.Compare(b.reply, a.reply) })
 	for _, a := range answers {
 		if units <= 0 {
 			break
 		}
 		if a.units > 0 {
+			out.units[a.tier] += min(units, a.units)
 			units -= a.units
-			n++
+			out.requests++
 		}
 	}
-	return n
+	return out
 }

@@ -38,7 +38,7 @@ func TestPlantedLeak(t *testing.T) {
 	v := Judge(cfg, history)
 	want := Verdict{
 		Issued: amount{20_000, 20_000}, Admitted: amount{10_007, 10_007}, Rejected: amount{9_993, 9_993},
-		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakSubjects: 1, Violations: 1,
+		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakTiers: map[uint8]int64{0: 7}, LeakSubjects: 1, Violations: 1,
 		Crossings: 100, LeakWindows: 1, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200, Linear: Linear{Decided: true},
 	}
 	if n := len(v.Windows); n != 100 {

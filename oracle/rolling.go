@@ -67,7 +67,7 @@ func (j *judge) rolling() {
 	}
 	for _, s := range leaks {
 		w.Leak += s.excess
-		j.out.LeakedRequests += r.requests(present[:admitted], s)
+		j.blame(r.requests(j.takes, s))
 	}
 	j.out.Violations += int64(len(leaks))
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
@@ -122,7 +122,7 @@ func (j *judge) besides(length int64) (units int64) {
 			continue
 		}
 		n := min(left, e.Units)
-		given = append(given, answer{e.Reply + length, n})
+		given = append(given, answer{reply: e.Reply + length, units: n})
 		staying += n
 		units += n
 	}
@@ -317,17 +317,16 @@ func excesses(leaks []stretch) (units int64) {
 	return units
 }
 
-// requests counts those of a window that its excess belongs to. The stays are
-// ordered by call.
-func (r roller) requests(stays []stay, w stretch) int64 {
-	from, _ := slices.BinarySearchFunc(stays, w.last-2*r.length, func(s stay, t int64) int { return cmp.Compare(instant(s.call), t+1) })
+// requests are those of a window that its excess belongs to, of takes by call.
+func (r roller) requests(takes []*Event, w stretch) leaking {
+	from, _ := slices.BinarySearchFunc(takes, w.last-2*r.length, func(e *Event, t int64) int { return cmp.Compare(instant(e.Call), t+1) })
 	var in []answer
-	for _, s := range stays[from:] {
-		if instant(s.call) > w.last {
+	for _, e := range takes[from:] {
+		if instant(e.Call) > w.last {
 			break
 		}
-		if after(s.reply) <= w.last {
-			in = append(in, answer{s.reply, s.units})
+		if e.admitted() && after(e.Reply) <= w.last {
+			in = append(in, answer{e.Reply, e.Units, e.Tier})
 		}
 	}
 	return latestCovering(in, w.excess)

@@ -29,7 +29,7 @@ func (j *judge) standing() {
 	w.Leak = over.peak
 	w.LeakPossible = max(w.Leak, min(may, w.Admitted))
 	j.out.LeakPossible += w.LeakPossible
-	j.out.LeakedRequests += j.answeredBy(j.takes, over.at, over.peak)
+	j.blame(j.answeredBy(j.takes, over.at, over.peak))
 	j.out.Violations += over.excursions
 	j.out.Standing.Excursions += over.excursions
 	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
@@ -86,16 +86,16 @@ func (j *judge) give(e *Event) {
 	j.used.free(e, after(e.Reply), forever)
 }
 
-// answeredBy counts, of the requests admitted by the instant t, those answered
+// answeredBy are, of the requests admitted by the instant t, those answered
 // last that hold the given number of units.
-func (j *judge) answeredBy(takes []*Event, t, units int64) int64 {
+func (j *judge) answeredBy(takes []*Event, t, units int64) leaking {
 	if units == 0 {
-		return 0
+		return leaking{}
 	}
 	j.latest = j.latest[:0]
 	for _, e := range takes {
 		if e.admitted() && e.Reply <= t {
-			j.latest = append(j.latest, answer{e.Reply, e.Units})
+			j.latest = append(j.latest, answer{e.Reply, e.Units, e.Tier})
 		}
 	}
 	return latestCovering(j.latest, units)

@@ -45,8 +45,8 @@ type tumbling struct {
 
 	records                          []windowLeak
 	possiblePacked, possibleSwept    int64
-	packedRequests, sweptRequests    int64
 	packedLeak, sweptLeak, overAsked int64
+	packedBy, sweptBy                leaking
 }
 
 // windowLeak is what one window came to.
@@ -150,7 +150,7 @@ func (t *tumbling) bound() {
 	over, may := t.overWindow()
 	t.records[len(t.records)-1].swept = over.peak
 	t.sweptLeak += over.peak
-	t.sweptRequests += t.answeredBy(t.here, over.at, over.peak)
+	t.sweptBy.add(t.answeredBy(t.here, over.at, over.peak))
 	w := &t.out.Windows[t.home]
 	w.LeakPossible = min(may, admitted)
 	if w.Crossed || w.GaveBack {
@@ -266,14 +266,14 @@ func (t *tumbling) place() {
 	for _, e := range t.here {
 		if e.admitted() {
 			due += e.Units
-			t.due = append(t.due, answer{e.Reply, e.Units})
+			t.due = append(t.due, answer{e.Reply, e.Units, e.Tier})
 		}
 	}
 	slices.SortFunc(t.riders, func(a, b *rider) int { return cmp.Compare(a.Reply, b.Reply) })
 	for _, p := range t.riders {
 		if p.Reply < t.end {
 			due += p.unplaced
-			t.due = append(t.due, answer{p.Reply, p.unplaced})
+			t.due = append(t.due, answer{p.Reply, p.unplaced, p.Tier})
 			continue
 		}
 		placed := min(p.unplaced, max(0, room-due))
@@ -283,7 +283,7 @@ func (t *tumbling) place() {
 	leak := max(0, due-room)
 	t.records[len(t.records)-1].packed = leak
 	t.packedLeak += leak
-	t.packedRequests += latestCovering(t.due, leak)
+	t.packedBy.add(latestCovering(t.due, leak))
 }
 
 // keep leaves out what may not fit, units with the most windows ahead first.
@@ -300,7 +300,7 @@ func (t *tumbling) keep() {
 	}
 	r := &t.records[len(t.records)-1]
 	r.free = max(0, t.least-load+t.returned)
-	if _, is := t.steady(instant(t.start), instant(t.end)-1); !is {
+	if lowest, highest := t.cfg.between(t.start, t.end-1); lowest < highest {
 		r.besides = t.besides()
 	}
 	excess := max(0, load-t.least)
@@ -367,11 +367,11 @@ func (t *tumbling) leave() {
 // finish settles the figures that depend on all windows of the subject.
 func (t *tumbling) finish(windows []windowVerdict) {
 	swept := t.sweptLeak > t.packedLeak
-	leak, requests := t.packedLeak, t.packedRequests
+	leak, by := t.packedLeak, t.packedBy
 	if swept {
-		leak, requests = t.sweptLeak, t.sweptRequests
+		leak, by = t.sweptLeak, t.sweptBy
 	}
-	t.out.LeakedRequests += requests
+	t.blame(by)
 	t.out.LeakPossible += max(leak, min(t.possiblePacked+t.overran, t.possibleSwept))
 	for i := range windows {
 		w, r := &windows[i], t.records[i]

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -71,7 +72,10 @@ type Verdict struct {
 	// LeakedRequests are the admitted requests that the leaked units belong to,
 	// when those answered last count as the leaking ones.
 	LeakedRequests int64
-	LeakSubjects   int64
+	// LeakTiers are the leaked units by the number of the tier that admitted them. Of a
+	// request that leaked in part, the part counts.
+	LeakTiers    map[uint8]int64
+	LeakSubjects int64
 	// Violations counts subject-windows that leaked; under a standing policy the
 	// excursions above the limit, under a rolling one the disjoint stretches of
 	// one window's length.
@@ -133,6 +137,7 @@ func (v Verdict) With(o *Verdict) Verdict {
 	v.LeakUnits, v.LeakPossible = v.LeakUnits+o.LeakUnits, v.LeakPossible+o.LeakPossible
 	v.LeakWorst, v.LeakPossibleWorst = max(v.LeakWorst, o.LeakWorst), max(v.LeakPossibleWorst, o.LeakPossibleWorst)
 	v.LeakedRequests, v.LeakSubjects = v.LeakedRequests+o.LeakedRequests, v.LeakSubjects+o.LeakSubjects
+	v.LeakTiers = byTier(maps.Clone(v.LeakTiers), o.LeakTiers)
 	v.Crossings, v.LeakWindows = v.Crossings+o.Crossings, v.LeakWindows+o.LeakWindows
 	v.CrossingLeaks = slices.Concat(v.CrossingLeaks, o.CrossingLeaks)
 	v.OverOffered, v.NeverGiven = v.OverOffered+o.OverOffered, v.NeverGiven+o.NeverGiven

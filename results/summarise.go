@@ -118,6 +118,12 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Degraded += r.Degraded
 		s.FirstError = cmp.Or(s.FirstError, r.FirstError)
 		add(&l.Leak, &r.Leak)
+		for tier, n := range r.LeakTiers {
+			if s.LeakTiers == nil {
+				s.LeakTiers = map[string]int64{}
+			}
+			s.LeakTiers[tier] += n
+		}
 		medians = append(medians, r.Leak.MedianUnits)
 		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)
 

@@ -86,6 +86,8 @@ type Summary struct {
 
 	// Leak of all valid rounds.
 	Leak LeakSummary `json:"leak"`
+	// LeakTiers splits its units by the tier that admitted them; see [Run.LeakTiers].
+	LeakTiers map[string]int64 `json:"leak_tiers,omitempty"`
 	// Rolling is the worst round's worst window and the sum of all leaks; absent
 	// if no window ended in mid-run.
 	Rolling *Rolling `json:"rolling,omitempty"`

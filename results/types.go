@@ -276,6 +276,9 @@ type Run struct {
 
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
+	// LeakTiers splits the units of Leak by the tier that admitted them: those of the admissions answered
+	// last, as many as had to be rejected. It has each tier that decided.
+	LeakTiers map[string]int64 `json:"leak_tiers,omitempty"`
 	// Rolling is set if a window ended in mid-run.
 	Rolling *Rolling `json:"rolling,omitempty"`
 	// FalseRejects are what was rejected although there was room.

@@ -88,7 +88,7 @@ func (p *pass) facts() *harness.Facts {
 			Degraded: c.degraded.Load(), FirstError: d.firstError,
 		},
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
-		SyncPeriod: p.s.AchievedPeriod(), TiersFolded: d.rec.tiers.folded.Load(),
+		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),
 	}
 	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
 	for _, o := range p.s.outages {

@@ -273,6 +273,15 @@ func (t *tierSet) add(name quota.Tier) uint8 {
 	return uint8(len(names) - 1)
 }
 
+func (t *tierSet) all() (out []string) {
+	for i := range maxTiers {
+		if name := t.name(uint8(i)); i == 0 || name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 func (t *tierSet) name(i uint8) string {
 	if p := t.names.Load(); p != nil && int(i) < len(*p) {
 		return string((*p)[i])

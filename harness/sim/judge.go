@@ -27,7 +27,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
-		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), TiersFolded: d.folded,
+		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), Tiers: d.tierNames(), TiersFolded: d.folded,
 		LimitChanges: d.changes, Restarts: p.restarts, Pause: p.paused,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()

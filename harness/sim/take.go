@@ -173,6 +173,13 @@ func (d *drive) tier(name quota.Tier) uint8 {
 	return uint8(len(d.tiers) - 1)
 }
 
+func (d *drive) tierNames() (out []string) {
+	for _, t := range d.tiers {
+		out = append(out, string(t))
+	}
+	return out
+}
+
 // maxTiers is the most deciding tiers that a run tells apart.
 const maxTiers = 16
 

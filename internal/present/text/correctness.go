@@ -1,6 +1,7 @@
 package text
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ func correctnessLines(page layout.Page, f results.File, group []results.Summary)
 	}
 	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
 	out = append(out, noteLines(page, neverGiven(group))...)
+	out = append(out, noteLines(page, leakTiers(group))...)
 	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, answer.ByTime(&f)), "; "))...)
 }
 
@@ -80,6 +82,23 @@ func neverGiven(group []results.Summary) string {
 		}
 	}
 	return surrounded("room never given, in "+format.Plain(group[0].Params.Unit)+": ", strings.Join(parts, ", "), "")
+}
+
+// leakTiers are the tiers that admitted what leaked, where these are several.
+func leakTiers(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		var tiers []string
+		for _, tier := range slices.Sorted(maps.Keys(group[i].LeakTiers)) {
+			if n := group[i].LeakTiers[tier]; n > 0 {
+				tiers = append(tiers, format.Plain(tier)+" "+format.Count(n))
+			}
+		}
+		if len(tiers) > 1 {
+			parts = append(parts, group[i].Label+" "+strings.Join(tiers, " and "))
+		}
+	}
+	return surrounded("leak by the tier that admitted it: ", strings.Join(parts, ", "), "")
 }
 
 // correctnessNotes explain the columns.
