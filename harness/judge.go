@@ -117,7 +117,7 @@ const (
 )
 
 // visitor is shown each subject's events once, ordered by call.
-type visitor func(events []oracle.Event)
+type visitor = func(events []oracle.Event)
 
 // judge is what [Judge] does. It asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {

@@ -29,6 +29,21 @@ type LatencyPart struct {
 	Distribution
 }
 
+// JobLatency tells requests whose call or answer lies within a round of a job, or on both sides
+// of it, from the others. Times are service times, all outcomes together.
+type JobLatency struct {
+	// Job is its name.
+	Job string `json:"job"`
+	// Rounds that ran during the pass, on all instances.
+	Rounds int64 `json:"rounds"`
+	// LongestNS is the longest of them.
+	LongestNS int64 `json:"longest_ns"`
+	// During has the requests that overlap a round.
+	During Distribution `json:"during_ns"`
+	// Others has all others.
+	Others Distribution `json:"others_ns"`
+}
+
 // Distribution of durations in nanoseconds. Percentiles are given whether or not
 // there are enough samples for them.
 type Distribution struct {

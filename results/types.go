@@ -264,6 +264,10 @@ type Run struct {
 	// for a free worker.
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
+	// Jobs are the latencies around rounds of background jobs, by the job's name; absent in simulations
+	// and if shards were joined.
+	Jobs []JobLatency `json:"jobs,omitempty"`
+
 	// OverTime is how many decisions were made when; absent in simulations, whose series
 	// have it, and if shards were joined.
 	OverTime *OverTime `json:"over_time,omitempty"`

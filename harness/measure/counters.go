@@ -47,7 +47,7 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	}
 	cfg := *p.m.cfg
 	cfg.Pool = 1
-	c.site = &site{cfg: &cfg, tb: s.tb, sel: s.sel, scope: s.scope, model: s.model, jobs: &jobRunner{}, stores: map[string]*siteStore{}}
+	c.site = &site{cfg: &cfg, tb: s.tb, sel: s.sel, scope: s.scope, model: s.model, jobs: newJobRunner(s.tb), stores: map[string]*siteStore{}}
 	for name, st := range s.stores {
 		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
 	}

@@ -13,6 +13,8 @@ import (
 // job never overlaps with itself.
 type jobRunner struct {
 	jobs   []*runningJob
+	tb     *timebase
+	times  map[string]*roundTimes // by the job's name
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 	// cut ends the rounds under way.
@@ -21,7 +23,13 @@ type jobRunner struct {
 
 type runningJob struct {
 	*harness.Job
-	wake chan struct{}
+	wake  chan struct{}
+	tb    *timebase
+	times *roundTimes
+}
+
+func newJobRunner(tb *timebase) *jobRunner {
+	return &jobRunner{tb: tb, times: map[string]*roundTimes{}}
 }
 
 // waker returns what an instance calls to wake its own jobs. It may be called
@@ -41,7 +49,10 @@ func (r *jobRunner) waker(instance int) func(name string) {
 
 func (r *jobRunner) add(jobs []*harness.Job) {
 	for _, j := range jobs {
-		r.jobs = append(r.jobs, &runningJob{Job: j, wake: make(chan struct{}, 1)})
+		if r.times[j.Name] == nil {
+			r.times[j.Name] = &roundTimes{}
+		}
+		r.jobs = append(r.jobs, &runningJob{Job: j, wake: make(chan struct{}, 1), tb: r.tb, times: r.times[j.Name]})
 	}
 }
 
@@ -73,7 +84,9 @@ func (j *runningJob) loop(ctx, rounds context.Context) {
 		case <-j.wake:
 		}
 		for {
+			from := j.tb.nano()
 			changed, err := j.Run(rounds)
+			j.times.add(from, j.tb.nano())
 			if err != nil || !changed || ctx.Err() != nil || j.Pending == nil || !j.Pending() {
 				break
 			}

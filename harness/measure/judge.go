@@ -52,7 +52,12 @@ func (p *pass) judge(ctx context.Context) error {
 	asked := askedHash{}
 	thirds := thirdsOf(r)
 	over := overTimeOf(r)
-	switch _, err := harness.Judge(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
+	jobs := p.jobLatencies()
+	visit := []func([]oracle.Event){behind.visit, asked.visit, thirds.visit, over.visit}
+	for _, j := range jobs {
+		visit = append(visit, j.visit)
+	}
+	switch _, err := harness.Judge(ctx, r, facts, visit...); {
 	case errors.Is(err, harness.ErrNotJudged):
 		d.abandoned = true
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
@@ -65,6 +70,9 @@ func (p *pass) judge(ctx context.Context) error {
 	}
 	behind.finish()
 	r.OverTime = over.out
+	for _, j := range jobs {
+		r.Jobs = append(r.Jobs, j.finish())
+	}
 	p.audit()
 	a := p.m.across
 	a.sameRequests(r, asked.hash)

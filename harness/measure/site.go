@@ -59,7 +59,7 @@ type siteStore struct {
 // openSite opens the instances of a strategy. What was opened is closed again if
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
-	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: &jobRunner{}, stores: map[string]*siteStore{}}
+	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
 	for _, o := range cfg.Outages {
 		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}

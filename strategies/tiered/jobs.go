@@ -18,7 +18,7 @@ func (in *instance) Jobs() []strategies.Job {
 		jobs = append(jobs, strategies.Job{Name: jobWriteBack, Pending: in.queue.pending, Run: in.writeBack})
 	}
 	if in.filter != nil {
-		jobs = append(jobs, strategies.Job{Name: jobRebuild, Every: rebuildEvery, Pending: in.rebuildDue, Run: in.rebuild})
+		jobs = append(jobs, strategies.Job{Name: jobRebuild, Every: in.rebuilds, Pending: in.rebuildDue, Run: in.rebuild})
 	}
 	if in.resets != nil {
 		jobs = append(jobs, in.resetJob())

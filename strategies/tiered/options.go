@@ -36,6 +36,12 @@ var optionSync = quota.Option{
 	Doc: "the loop that rebuilds the filter ends at its first error (literal, the listing) or continues (retry)",
 }
 
+// optionRebuild is three-tier's alone, as well.
+var optionRebuild = quota.Option{
+	Name: "rebuild", Type: "duration", Default: "5m", Min: "1ms",
+	Doc: "`time` between rebuilds of the filter",
+}
+
 var options = []quota.Option{
 	{
 		Name: "write", Default: writeBackMode, Values: []string{writeBackMode, writeThroughMode, writeLiteralMode},

@@ -20,8 +20,6 @@ var notes string
 const (
 	// hashTTL is how long a hash of counts lives after a write, in policy time.
 	hashTTL = time.Hour
-	// rebuildEvery is the period of the filter's rebuild.
-	rebuildEvery = 5 * time.Minute
 	// resetEvery is how often the reset job looks for windows that have ended: the
 	// resolution of a cron table. Most rounds find none and ask no store.
 	resetEvery = time.Minute
@@ -45,7 +43,7 @@ func init() {
 		Name:    "three-tier",
 		Core:    true,
 		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
-		Options: append([]quota.Option{optionFilter, optionSync}, options...),
+		Options: append([]quota.Option{optionFilter, optionSync, optionRebuild}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
 		},
@@ -108,6 +106,8 @@ type instance struct {
 	resets *resetter
 
 	queue queue
+	// rebuilds is the period of the filter's rebuild.
+	rebuilds time.Duration
 	// filterDue asks for a rebuild ahead of its period.
 	filterDue strategies.Flag
 	// syncDead is set once an error has ended the filter's loop.
@@ -147,6 +147,9 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 	}
 	if env.Options["reset"] == "job" {
 		in.resets = &resetter{}
+	}
+	if f != nil {
+		in.rebuilds = env.Options.Duration(optionRebuild.Name)
 	}
 	in.filterDue.Store(f != nil)
 	return in, nil
