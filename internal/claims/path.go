@@ -148,7 +148,7 @@ func (o object) sel(name string) (any, error) {
 			return found(x, results.Property(strings.ReplaceAll(name, "_", "-"))), nil
 		}
 	case *results.Run:
-		timed := strings.HasSuffix(name, "_ns") || strings.HasSuffix(name, "_per_s")
+		timed := strings.HasSuffix(name, "_ns") || strings.HasSuffix(name, "_per_s") || name == "jobs"
 		if err := x.Err(); err != nil {
 			return absent("%v", err), nil
 		} else if timed && !x.Audit.TimingsValid {
@@ -332,6 +332,9 @@ func index(v any, keys []string) (any, error) {
 func element(list []any, keys []string) (any, error) {
 	lists := len(list) > 0
 	for _, x := range list {
+		if m, ok := x.(missing); ok {
+			return m, nil
+		}
 		if o, ok := x.(object); ok && o.Kind() == reflect.Struct && o.has(keys) {
 			return o, nil
 		}

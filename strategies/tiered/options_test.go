@@ -31,7 +31,7 @@ func TestOptions(t *testing.T) {
 		"ttl": "access charge literal", "reset": "none job", "down": "prose unified service", "sync": "literal retry",
 		"source": "primary replica",
 	}
-	free := map[string]string{"lag": "5s", "batch": "1", "replica-lag": "100ms", "reconcile": "0s"}
+	free := map[string]string{"rebuild": "5m", "lag": "5s", "batch": "1", "replica-lag": "100ms", "reconcile": "0s"}
 	for _, name := range names {
 		m, err := strategies.Lookup(name)
 		if err != nil {
@@ -39,7 +39,7 @@ func TestOptions(t *testing.T) {
 		}
 		expected := len(want) + len(free)
 		if name == "redis-hash" {
-			expected -= 2 // it has no filter
+			expected -= 3 // it has no filter
 		}
 		if len(m.Options) != expected || len(m.Guarantee) > 0 || !m.GivesBack {
 			t.Errorf("%s: %d options, %d clauses, gives back %t", name, len(m.Options), len(m.Guarantee), m.GivesBack)
