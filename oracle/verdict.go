@@ -105,7 +105,8 @@ type Verdict struct {
 	FalseRejectWorst, FalseRejectPossibleWorst int64
 	// NeverGiven are refused units that certainly fitted besides all that was admitted: under a tumbling
 	// policy those that were free when their window ended or, if its limit changed, those with room under the limits of
-	// their time, under a rolling one those with room in every window that they would have been in. Room counts once, however often it was asked for. It is 0 for other windows.
+	// their time, under a rolling one those with room in every window that they would have been in. Room counts
+	// once, however often it was asked for. It is 0 for other windows.
 	NeverGiven int64
 
 	Linear   Linear
