@@ -62,7 +62,8 @@ func (r *Run) emptied(shards int) Run {
 	p.RatePerS, out.ThroughputPerS, out.ElapsedNS = 0, 0, 0
 	out.Reference, out.ReferencePerS, out.ReferenceChange = nil, 0, 0
 	out.Placement, out.Waiting, out.Lateness = nil, nil, nil
-	out.OverTime, out.Jobs, out.Outages, out.Trace = nil, nil, nil, ""
+	out.OverTime, out.Outages, out.Trace = nil, nil, ""
+	out.Jobs = nil
 	return out
 }
 
