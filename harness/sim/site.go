@@ -118,9 +118,9 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	n := st.at[r]
 	toRedis := &route{to: st.redis[n]}
 	if t.SharedRedis {
-		toRedis.far = t.Distances[0][r] / 2
+		toRedis.far = t.distance(r) / 2
 	}
-	toSQL := &route{to: st.postgres, far: t.Distances[0][r] / 2}
+	toSQL := &route{to: st.postgres, far: t.distance(r) / 2}
 	st.jobs = st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs.Process = st.s.NewProcess()
 	env.Clock = st.s.Clock(t.skew(env.Instance))

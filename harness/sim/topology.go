@@ -18,9 +18,6 @@ import (
 type Topology struct {
 	// Regions by name; none means a single one.
 	Regions []string
-	// Distances are round trips between regions, in both directions; nil takes
-	// 80 to 150 ms.
-	Distances [][]time.Duration
 	// SharedRedis puts one Redis into the first region instead.
 	SharedRedis bool
 	// Skew is how far instances' clocks are ahead, by instance; missing ones are
@@ -60,34 +57,6 @@ func (t *Topology) complete(instances int) error {
 			return fmt.Errorf("the region %s is given twice", name)
 		}
 	}
-	if t.Distances == nil {
-		t.Distances = make([][]time.Duration, n)
-		for i := range t.Distances {
-			t.Distances[i] = make([]time.Duration, n)
-			for j := range n {
-				switch apart := max(i-j, j-i); {
-				case apart == 0:
-				case apart == 1 || n < 3:
-					t.Distances[i][j] = nearest
-				default:
-					t.Distances[i][j] = nearest + (farthest-nearest)*time.Duration(apart-1)/time.Duration(n-2)
-				}
-			}
-		}
-	}
-	if len(t.Distances) != n {
-		return fmt.Errorf("distances of %d regions are given for %d", len(t.Distances), n)
-	}
-	for i, row := range t.Distances {
-		if len(row) != n {
-			return fmt.Errorf("region %s has distances to %d of %d regions", t.Regions[i], len(row), n)
-		}
-		for j, d := range row {
-			if d < 0 || d != t.Distances[j][i] || i == j && d != 0 {
-				return fmt.Errorf("the distance between %s and %s is not one that a round trip can have", t.Regions[i], t.Regions[j])
-			}
-		}
-	}
 	switch {
 	case t.total() > harness.MaxInstances:
 		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.instances, n, harness.MaxInstances)
@@ -103,6 +72,18 @@ func (t *Topology) complete(instances int) error {
 const maxRegionName = 60
 
 func (t *Topology) total() int { return len(t.Regions) * t.instances }
+
+// distance is the round trip between the first region and another one.
+func (t *Topology) distance(region int) time.Duration {
+	switch region {
+	case 0:
+		return 0
+	case 1:
+		return nearest
+	default: // there are three or more
+		return nearest + (farthest-nearest)*time.Duration(region-1)/time.Duration(len(t.Regions)-2)
+	}
+}
 
 // region of an instance: instances are numbered region by region.
 func (t *Topology) region(instance int) int { return instance / t.instances }
