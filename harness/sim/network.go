@@ -135,25 +135,7 @@ func (latencyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		ctx, err := o.w.adopt(ctx, cmd)
-		if err != nil {
-			return err
-		}
-		if o.w.inside.Load() {
-			return next(ctx, cmd)
-		}
-		if o.w.watching {
-			o.w.witness.Redis(ctx, cmd)
-		}
-		a := sched.From(ctx)
-		if a == nil {
-			return next(ctx, cmd)
-		}
-		if err := o.w.connected(ctx, o.to, strategies.NeedRedis); err != nil {
-			return err // which the client puts into cmd
-		}
-		o.w.request(a, o.to)
-		return o.w.lost(next(ctx, cmd), strategies.NeedRedis)
+		return o.send(ctx, []redis.Cmder{cmd}, func(ctx context.Context) error { return next(ctx, cmd) })
 	}
 }
 
@@ -163,32 +145,36 @@ func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 		if len(cmds) == 0 {
 			return next(ctx, cmds)
 		}
-		ctx, err := o.w.adopt(ctx, cmds[0])
-		if err != nil {
-			return setErrors(cmds, err)
-		}
-		if o.w.inside.Load() {
-			return next(ctx, cmds)
-		}
-		if o.w.watching {
-			for _, cmd := range cmds {
-				o.w.witness.Redis(ctx, cmd)
-			}
-		}
-		a := sched.From(ctx)
-		if a == nil {
-			return next(ctx, cmds)
-		}
-		if err := o.w.connected(ctx, o.to, strategies.NeedRedis); err != nil {
-			return setErrors(cmds, err)
-		}
-		o.w.request(a, o.to)
-		err = next(ctx, cmds)
-		if err == nil && o.w.down(strategies.NeedRedis) {
-			return setErrors(cmds, errDown)
-		}
-		return err
+		return o.send(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
+}
+
+// send sends commands on their way together.
+func (o latencyHook) send(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
+	ctx, err := o.w.adopt(ctx, cmds[0])
+	if err != nil {
+		return setErrors(cmds, err)
+	}
+	if o.w.inside.Load() {
+		return next(ctx)
+	}
+	if o.w.watching {
+		for _, cmd := range cmds {
+			o.w.witness.Redis(ctx, cmd)
+		}
+	}
+	a := sched.From(ctx)
+	if a == nil {
+		return next(ctx)
+	}
+	if err := o.w.connected(ctx, o.to, strategies.NeedRedis); err != nil {
+		return setErrors(cmds, err)
+	}
+	o.w.request(a, o.to)
+	if err = next(ctx); err == nil && o.w.down(strategies.NeedRedis) {
+		return setErrors(cmds, errDown)
+	}
+	return err
 }
 
 // storeHook is the hook of a client that comes after the scheduler's: it brings the
