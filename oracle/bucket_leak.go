@@ -121,16 +121,16 @@ func (b *bucket) possible() (out int64) {
 	var all []packed
 	for _, e := range b.takes {
 		if e.admitted() {
-			all = append(all, packed{stay{e.Call, e.Reply, e.Units}, false})
+			all = append(all, packed{stay: stay{e.Call, e.Reply, e.Units}})
 		}
 	}
 	for _, e := range b.gives {
 		if e.Units < 0 {
-			all = append(all, packed{stay{e.Call, e.Reply, -e.Units}, false})
+			all = append(all, packed{stay: stay{e.Call, e.Reply, -e.Units}})
 		}
 	}
 	if b.initial > 0 {
-		all = append(all, packed{stay{units: b.initial}, true})
+		all = append(all, packed{stay: stay{units: b.initial}, fixed: true})
 	}
 	byCall, byReply := make([]*packed, len(all)), make([]*packed, len(all))
 	for i := range all {

@@ -73,7 +73,7 @@ func (j *judge) rolling() {
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
 	w.LeakPossible = max(worst, min(may, w.Admitted))
 	if w.LeakPossible > 0 { // or nothing is ever over the limit
-		j.out.LeakPossible += max(w.Leak, min(j.possibleRolling(r, present), w.Admitted))
+		j.out.LeakPossible += max(w.Leak, min(r.possible(&j.cfg, present), w.Admitted))
 	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
 	j.crossings(r, &w, leaks, answered)
@@ -164,14 +164,6 @@ func (j *judge) overAsked(r roller, c *curve) (over []stretch) {
 	}
 	over, _ = r.leakAbove(c, effectiveFrom(math.MinInt64, j.levels, c, false))
 	return over
-}
-
-// possibleRolling is a bound above the units that would have to go.
-func (j *judge) possibleRolling(r roller, present []stay) int64 {
-	if len(j.cfg.Changes) == 0 {
-		return r.possible(present)
-	}
-	return r.possibleUnder(&j.cfg, present)
 }
 
 // giveBackRolling takes units out of the curves until their take would have left
