@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -99,17 +97,11 @@ func (q *RunQueue) refresh(now int64) {
 	}
 	q.refreshed++
 	for _, pid := range q.processes {
-		dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // the process has ended
-		}
-		for _, e := range entries {
-			tid, err := strconv.Atoi(e.Name())
-			if err != nil || q.known[tid] {
+		for _, tid := range cores.Threads(pid) {
+			if q.known[tid] {
 				continue
 			}
-			file, err := unix.Open(filepath.Join(dir, e.Name(), "schedstat"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			file, err := unix.Open(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 			if err != nil {
 				continue // the thread has ended
 			}

@@ -21,13 +21,24 @@ func Allowed() (s Set, ok bool) { return allowed(0) }
 // AllowedTo returns the cores that any thread of a process may use. ok is false if
 // the system cannot tell, or if the process is gone.
 func AllowedTo(pid int) (s Set, ok bool) {
-	_, err := eachThread(pid, map[int]bool{}, func(tid int) error {
+	for _, tid := range Threads(pid) {
 		if own, known := allowed(tid); known {
 			s, ok = Of(append(s, own...)...), true
 		}
-		return nil
-	})
-	return s, ok && err == nil
+	}
+	return s, ok
+}
+
+// Threads are those of a process, by their numbers; none if it has ended. One that starts
+// while they are listed may be missing.
+func Threads(pid int) (out []int) {
+	entries, _ := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task")) // none of a process that has just ended
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, tid)
+		}
+	}
+	return out
 }
 
 func allowed(tid int) (Set, bool) {
@@ -67,24 +78,14 @@ func Confine(pid int, s Set) error {
 	if err != nil {
 		return err
 	}
-	seen := map[int]bool{}
-	for range passes {
-		fresh := false
-		for _, p := range Tree(pid) {
-			some, err := eachThread(p, seen, func(tid int) error { return set(tid, mask, s) })
-			if err != nil {
-				return fmt.Errorf("confine process %d: %w", p, err)
-			}
-			fresh = fresh || some
-		}
-		switch {
-		case len(seen) == 0:
-			return fmt.Errorf("confine process %d: it is gone", pid)
-		case !fresh:
-			return nil
-		}
+	n, err := everyThread(func() []int { return Tree(pid) }, func(tid int) error { return set(tid, mask, s) })
+	if err == nil && n == 0 {
+		err = errors.New("it is gone")
 	}
-	return fmt.Errorf("confine process %d: it starts threads without end", pid)
+	if err != nil {
+		return fmt.Errorf("confine process %d: %w", pid, err)
+	}
+	return nil
 }
 
 func set(tid int, mask *unix.CPUSet, s Set) error {
@@ -98,27 +99,6 @@ func set(tid int, mask *unix.CPUSet, s Set) error {
 	}
 }
 
-// eachThread calls do for the threads of a process that were not seen yet, and
-// reports whether there were any. One that starts while the list is read may be
-// missing.
-func eachThread(pid int, seen map[int]bool, do func(tid int) error) (fresh bool, err error) {
-	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
-	if err != nil {
-		return false, nil // the process has just ended
-	}
-	for _, e := range entries {
-		tid, err := strconv.Atoi(e.Name())
-		if err != nil || seen[tid] {
-			continue
-		}
-		if err := do(tid); err != nil {
-			return fresh, err
-		}
-		seen[tid], fresh = true, true
-	}
-	return fresh, nil
-}
-
 // ConfineSelf lets this process, without its children, run on the cores alone.
 // Threads that it starts later inherit that. free takes it back: threads of before
 // get their own cores again, and those begun since get the calling thread's of
@@ -128,22 +108,23 @@ func ConfineSelf(s Set) (free func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	pid := os.Getpid()
+	self := func() []int { return []int{os.Getpid()} }
 	var before unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, fmt.Errorf("read the cores of this process: %w", err)
 	}
 	own := map[int]unix.CPUSet{}
 	free = func() error {
-		return everyThread(pid, func(tid int) error {
+		_, err := everyThread(self, func(tid int) error {
 			old, ok := own[tid]
 			if !ok {
 				old = before
 			}
 			return ignoreEnded(unix.SchedSetaffinity(tid, &old))
 		})
+		return err
 	}
-	err = everyThread(pid, func(tid int) error {
+	_, err = everyThread(self, func(tid int) error {
 		var old unix.CPUSet
 		if err := unix.SchedGetaffinity(tid, &old); err != nil {
 			return ignoreEnded(err)
@@ -160,14 +141,28 @@ func ConfineSelf(s Set) (free func() error, err error) {
 	return free, nil
 }
 
-func everyThread(pid int, do func(tid int) error) error {
+// everyThread calls do for all threads of the processes, those too that start meanwhile, and
+// returns how many there were.
+func everyThread(processes func() []int, do func(tid int) error) (n int, err error) {
 	seen := map[int]bool{}
 	for range passes {
-		if fresh, err := eachThread(pid, seen, do); err != nil || !fresh {
-			return err
+		before := len(seen)
+		for _, pid := range processes() {
+			for _, tid := range Threads(pid) {
+				if seen[tid] {
+					continue
+				}
+				if err := do(tid); err != nil {
+					return before, err
+				}
+				seen[tid] = true
+			}
+		}
+		if len(seen) == before {
+			return before, nil
 		}
 	}
-	return errors.New("it starts threads without end")
+	return len(seen), errors.New("it starts threads without end")
 }
 
 func ignoreEnded(err error) error {
@@ -210,16 +205,8 @@ func Tree(pid int) []int {
 
 // children are the processes that the threads of a process started.
 func children(pid int) (out []int) {
-	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
-	threads, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // it has just ended
-	}
-	for _, t := range threads {
-		b, err := os.ReadFile(filepath.Join(dir, t.Name(), "children"))
-		if err != nil {
-			continue
-		}
+	for _, tid := range Threads(pid) {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid)) // nothing of a thread that has just ended
 		for text := range strings.FieldsSeq(string(b)) {
 			if n, err := strconv.Atoi(text); err == nil {
 				out = append(out, n)
