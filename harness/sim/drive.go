@@ -37,11 +37,11 @@ type drive struct {
 	commits, refunds, abandoned, settleErrors int64
 	chargedForNothing                         int64
 
-	tiers                      []quota.Tier
-	hits                       []int64 // decisions by tier
-	folded                     int64   // decisions of tiers beyond maxTiers
-	response, service, settled *results.Histogram
-	parts                      [len(outcomeNames)][maxTiers]*results.Histogram // of response times; nil for none
+	tiers            []quota.Tier
+	hits             []int64 // decisions by tier
+	folded           int64   // decisions of tiers beyond maxTiers
+	service, settled *results.Histogram
+	parts            [len(outcomeNames)][maxTiers]*results.Histogram // of response times; nil for none
 
 	// What is shown while it goes on; live is nil if nothing is.
 	live      *LiveFigures

@@ -46,18 +46,12 @@ func (l *Live) begin(r *results.Run) *LiveFigures {
 	if l == nil {
 		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	f := &LiveFigures{Strategy: r.Params.Label, Loop: r.Params.Loop, Running: true, Limit: r.Params.Limit}
-	if i := l.index(f.Strategy); i >= 0 {
-		l.figures[i] = f
-	} else {
-		l.figures = append(l.figures, f)
-	}
+	l.told(f)
 	return f
 }
 
-// told takes in the state of a strategy that another process simulates.
+// told takes in the state of a strategy, e.g. of one that another process simulates.
 func (l *Live) told(f *LiveFigures) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

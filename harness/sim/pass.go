@@ -247,7 +247,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	d := &drive{
 		cfg: c, s: s, st: p.st, part: p.part, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
-		response: results.NewHistogram(), service: results.NewHistogram(), settled: results.NewHistogram(),
+		service: results.NewHistogram(), settled: results.NewHistogram(),
 	}
 	p.d = d
 	d.live, d.liveParts = c.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}

@@ -199,6 +199,5 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 		}
 		d.liveParts[key].Add(service)
 	}
-	d.response.Record(response)
 	d.service.Record(service)
 }
