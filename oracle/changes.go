@@ -13,9 +13,10 @@ import (
 // moment it is, is not known: within the interval either limit may be in force.
 type LimitChange struct {
 	// From and To are nanoseconds since the epoch, at least 0 and at most 2^60.
-	From, To int64
+	From int64 `json:"from_ns"`
+	To   int64 `json:"to_ns"`
 	// Limit in units; at least 0.
-	Limit int64
+	Limit int64 `json:"limit"`
 }
 
 // maxChanges is the number of changes that one history may have.
@@ -44,12 +45,6 @@ func validChanges(w *quota.Window, changes []LimitChange) error {
 		last = c.To
 	}
 	return nil
-}
-
-type changeJSON struct {
-	From  int64 `json:"from_ns"`
-	To    int64 `json:"to_ns"`
-	Limit int64 `json:"limit"`
 }
 
 // between is the lowest and the highest limit that can have been in force at some

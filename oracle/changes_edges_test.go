@@ -179,11 +179,7 @@ func TestChangesThatCannotBe(t *testing.T) {
 				t.Errorf("%s, %s: %v", c.name, how, err)
 			}
 		}
-		var limits []changeJSON
-		for _, l := range c.changes {
-			limits = append(limits, changeJSON(l))
-		}
-		payload, err := json.Marshal(headerJSON{Limits: limits, Policy: policyJSON{Limit: 1, Window: c.window.Kind, Length: int64(c.window.Length), Refill: c.window.Refill}})
+		payload, err := json.Marshal(headerJSON{Limits: c.changes, Policy: policyJSON{Limit: 1, Window: c.window.Kind, Length: int64(c.window.Length), Refill: c.window.Refill}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ type headerJSON struct {
 	Epoch    time.Time      `json:"epoch"`
 	Counts   quota.Counting `json:"counts,omitempty"`
 	Tiers    []string       `json:"tiers,omitempty"`
-	Limits   []changeJSON   `json:"limits,omitempty"`
+	Limits   []LimitChange  `json:"limits,omitempty"`
 }
 
 type policyJSON struct {
@@ -71,7 +71,7 @@ type timelineJSON struct {
 func (h *Header) encode() ([]byte, error) {
 	p, w := &h.Policy, &h.Policy.Window
 	out := headerJSON{
-		Strategy: h.Strategy, Epoch: h.Epoch, Counts: h.Counts, Tiers: h.Tiers,
+		Strategy: h.Strategy, Epoch: h.Epoch, Counts: h.Counts, Tiers: h.Tiers, Limits: h.Changes,
 		Policy: policyJSON{Name: p.Name, Limit: p.Limit, Unit: p.Unit, Window: w.Kind, Length: int64(w.Length), Refill: w.Refill},
 	}
 	if w.Location != nil {
@@ -82,9 +82,6 @@ func (h *Header) encode() ([]byte, error) {
 	}
 	if t := w.Timeline; t != (quota.Timeline{}) {
 		out.Policy.Timeline = &timelineJSON{t.Real, t.Policy, t.Speed}
-	}
-	for _, c := range h.Changes {
-		out.Limits = append(out.Limits, changeJSON(c))
 	}
 	if err := valid(w, p.Limit, h.Changes); err != nil {
 		return nil, err
@@ -99,7 +96,7 @@ func (h *Header) decode(b []byte) error {
 	}
 	p := &in.Policy
 	*h = Header{
-		Strategy: in.Strategy, Epoch: in.Epoch, Counts: in.Counts, Tiers: in.Tiers,
+		Strategy: in.Strategy, Epoch: in.Epoch, Counts: in.Counts, Tiers: in.Tiers, Changes: in.Limits,
 		Policy: quota.Policy{
 			Name: p.Name, Limit: p.Limit, Unit: p.Unit,
 			Window: quota.Window{Kind: p.Window, Length: time.Duration(p.Length), Refill: p.Refill},
@@ -114,9 +111,6 @@ func (h *Header) decode(b []byte) error {
 	}
 	if t := p.Timeline; t != nil {
 		h.Policy.Window.Timeline = quota.Timeline{Real: t.Real, Policy: t.Policy, Speed: t.Speed}
-	}
-	for _, c := range in.Limits {
-		h.Changes = append(h.Changes, LimitChange(c))
 	}
 	return valid(&h.Policy.Window, p.Limit, h.Changes)
 }
