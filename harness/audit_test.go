@@ -151,7 +151,7 @@ func TestAuditOfErrors(t *testing.T) {
 			f := planted(t, quota.Window{}, events...)
 			f.Policy.Limit, f.Counts.FirstError, f.Counts.Prescribed.Other = 2000, errors.New("gone"), int64(c.prescribed)
 			if c.outage {
-				f.Outages = []Span{{Store: "other", From: 100 * ms, To: 200 * ms}, {Store: "redis", From: 490 * ms, To: 510 * ms}}
+				f.Outages = []results.Span{{Store: "other", FromNS: 100 * ms, ToNS: 200 * ms}, {Store: "redis", FromNS: 490 * ms, ToNS: 510 * ms}}
 			}
 			r, _ := judged(t, f)
 			var got []string
@@ -171,7 +171,7 @@ func TestAuditOfErrors(t *testing.T) {
 // TestAuditOfResults: contention and time-outs are what a strategy does, unless a store
 // may be behind the latter. Of 1,000 requests, 20 fail, and the bound is 1.
 func TestAuditOfResults(t *testing.T) {
-	outages := func(f *Facts) { f.Outages = []Span{{Store: "redis", From: 1, To: 2}} }
+	outages := func(f *Facts) { f.Outages = []results.Span{{Store: "redis", FromNS: 1, ToNS: 2}} }
 	for _, c := range []struct {
 		name      string
 		errors    results.ErrorKinds
@@ -293,7 +293,7 @@ func TestOutageExplains(t *testing.T) {
 		want        bool
 	}{{90, 99, false}, {90, 100, true}, {150, 160, true}, {220, 300, true}, {221, 300, false}} {
 		e := oracle.Event{Call: c.call, Reply: c.reply}
-		if got := (Span{From: 100, To: 200}).explains(&e, 20); got != c.want {
+		if got := explains(results.Span{FromNS: 100, ToNS: 200}, &e, 20); got != c.want {
 			t.Errorf("an error in [%d, %d] is explained: %t", c.call, c.reply, got)
 		}
 	}

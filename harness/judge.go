@@ -54,7 +54,7 @@ type Facts struct {
 	StoresApart bool
 	// Outages as they happened. Grace is for how many nanoseconds after one
 	// connections that broke may still be found.
-	Outages []Span
+	Outages []results.Span
 	Grace   int64
 	// Restarts of instances, which lose their memory and end the calls within them, in nanoseconds
 	// since the epoch. Pause is how long one stood still at most.
@@ -151,13 +151,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		return v, fmt.Errorf("judge the history: %w", err)
 	}
 	j.verdict = &v
-	for _, o := range j.Outages {
-		run.Outages = append(run.Outages, results.Span{
-			Store: o.Store, FromNS: o.From, ToNS: o.To,
-			Admitted: o.answers[oracle.Admitted], Errors: o.answers[oracle.Failed],
-			Rejected: o.answers[oracle.Rejected] + o.answers[oracle.RejectedDegraded] + o.answers[oracle.Elsewhere],
-		})
-	}
+	run.Outages = j.Outages
 	correctness(run, &v, f.Policy)
 	run.LeakTiers = leakTiers(&v, f.Tiers)
 	run.Drift = drift.result()
@@ -239,9 +233,7 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 		}
 		asked += e.Units
 		for k := range j.Outages {
-			if o := &j.Outages[k]; e.Call >= o.From && e.Reply <= o.To {
-				o.answers[e.Outcome]++
-			}
+			count(&j.Outages[k], e)
 		}
 		if e.Outcome == oracle.Failed && j.explained(e) {
 			j.planned++
@@ -258,7 +250,7 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 }
 
 func (j *judgement) explained(e *oracle.Event) bool {
-	return slices.ContainsFunc(j.Outages, func(s Span) bool { return s.explains(e, j.Grace) }) || slices.Contains(j.Restarts, e.Reply)
+	return slices.ContainsFunc(j.Outages, func(s results.Span) bool { return explains(s, e, j.Grace) }) || slices.Contains(j.Restarts, e.Reply)
 }
 
 // rolling judges the run once more, as if its windows were rolling ones of the

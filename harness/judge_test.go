@@ -91,7 +91,7 @@ func TestPlantedOutages(t *testing.T) {
 		takes(0, 1200, 5, oracle.RejectedDegraded), takes(0, 1300, 6, oracle.Failed), takes(0, 2500, 7, oracle.Rejected),
 		[]oracle.Event{astride},
 	)
-	f.Outages = []Span{{Store: "redis", From: 1000, To: 2000}, {Store: "postgres", From: 2500, To: 2521}}
+	f.Outages = []results.Span{{Store: "redis", FromNS: 1000, ToNS: 2000}, {Store: "postgres", FromNS: 2500, ToNS: 2521}}
 	r, _ := judged(t, f)
 	want := []results.Span{
 		{Store: "redis", FromNS: 1000, ToNS: 2000, Admitted: 3, Rejected: 9, Errors: 6},

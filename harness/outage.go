@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 )
 
 // Outage takes a store away for part of every run.
@@ -104,17 +105,23 @@ func (o Outage) Within(length time.Duration) (from, to time.Duration) {
 	return time.Duration(o.From * float64(length)), time.Duration(o.To * float64(length))
 }
 
-// Span is a stretch of a run in which a store was away, in nanoseconds since the
-// run's epoch.
-type Span struct {
-	Store    string
-	From, To int64
-	// answers to takes that began and ended in it, by their outcome.
-	answers [oracle.Elsewhere + 1]int64
+// explains reports whether the error of a take may be the doing of the outage s. grace
+// is how long connections that broke may still be found.
+func explains(s results.Span, e *oracle.Event, grace int64) bool {
+	return e.Reply >= s.FromNS && e.Call <= s.ToNS+grace
 }
 
-// explains reports whether the error of a take may be the outage's doing. grace
-// is how long connections that broke may still be found.
-func (s Span) explains(e *oracle.Event, grace int64) bool {
-	return e.Reply >= s.From && e.Call <= s.To+grace
+// count counts the answer to a take that began and ended in the outage.
+func count(s *results.Span, e *oracle.Event) {
+	if e.Call < s.FromNS || e.Reply > s.ToNS {
+		return
+	}
+	switch e.Outcome {
+	case oracle.Admitted:
+		s.Admitted++
+	case oracle.Failed:
+		s.Errors++
+	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
+		s.Rejected++
+	}
 }

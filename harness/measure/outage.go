@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/results"
 )
 
 // outage is a planned outage of one store in one run. While it lasts, every read
@@ -87,7 +88,7 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 const reconnectGrace = int64(100 * time.Millisecond)
 
 // span is when the outage was, since the epoch; ok is false if it never began.
-func (o *outage) span(epoch int64) (s harness.Span, ok bool) {
+func (o *outage) span(epoch int64) (s results.Span, ok bool) {
 	from, to := o.from.Load(), o.to.Load()
-	return harness.Span{Store: o.Store, From: from - epoch, To: to - epoch}, from != 0
+	return results.Span{Store: o.Store, FromNS: from - epoch, ToNS: to - epoch}, from != 0
 }

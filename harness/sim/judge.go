@@ -195,11 +195,3 @@ func (p *pass) costs(ctx context.Context) error {
 	c.RoundTrips = float64(p.st.w.legs) / n
 	return nil
 }
-
-// spans are the outages as a series has them.
-func (p *pass) spans() (out []results.Span) {
-	for _, o := range p.st.w.sinceStart(p.d.epoch) {
-		out = append(out, results.Span{Store: o.Store, FromNS: o.From, ToNS: o.To})
-	}
-	return out
-}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -35,7 +35,7 @@ type network struct {
 	watching bool
 	witness  *witness.Witness
 	clock    quota.Clock
-	outages  []harness.Span
+	outages  []results.Span
 	turns    []turn // of outages, in the order of their time
 	cold     bool   // every operation opens a connection
 	// foreign has commands belong to the caller whose goroutine they come from.

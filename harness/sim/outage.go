@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -20,17 +20,17 @@ import (
 // store in every region, and what becomes of a Redis by them. What the store holds
 // outlives them, unless it comes back empty or as its replica: it could not be reached,
 // and did not restart.
-func (c *Config) outages() (all []harness.Span, turns []turn) {
+func (c *Config) outages() (all []results.Span, turns []turn) {
 	for _, o := range c.Outages {
 		from, to := o.Within(c.Duration)
-		s := harness.Span{Store: o.Store, From: c.Start.Add(from).UnixNano(), To: c.Start.Add(to).UnixNano()}
+		s := results.Span{Store: o.Store, FromNS: c.Start.Add(from).UnixNano(), ToNS: c.Start.Add(to).UnixNano()}
 		all = append(all, s)
 		switch {
 		case o.Empty:
-			turns = append(turns, turn{at: s.To, what: (*server).empty})
+			turns = append(turns, turn{at: s.ToNS, what: (*server).empty})
 		case o.Failover:
 			// The replica has what was written up to that moment.
-			turns = append(turns, turn{at: s.From - int64(o.Behind) + 1, what: (*server).follow}, turn{at: s.To, what: (*server).failOver})
+			turns = append(turns, turn{at: s.FromNS - int64(o.Behind) + 1, what: (*server).follow}, turn{at: s.ToNS, what: (*server).failOver})
 		}
 	}
 	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
@@ -79,7 +79,7 @@ func (w *network) down(store strategies.Need) bool {
 	}
 	now := w.s.Nano()
 	for _, o := range w.outages {
-		if o.Store == string(store) && now >= o.From && now < o.To {
+		if o.Store == string(store) && now >= o.FromNS && now < o.ToNS {
 			return true
 		}
 	}
@@ -130,9 +130,9 @@ func setErrors(cmds []redis.Cmder, err error) error {
 }
 
 // sinceStart are the outages since the run's beginning.
-func (w *network) sinceStart(epoch int64) (out []harness.Span) {
+func (w *network) sinceStart(epoch int64) (out []results.Span) {
 	for _, o := range w.outages {
-		out = append(out, harness.Span{Store: o.Store, From: o.From - epoch, To: o.To - epoch})
+		out = append(out, results.Span{Store: o.Store, FromNS: o.FromNS - epoch, ToNS: o.ToNS - epoch})
 	}
 	return out
 }

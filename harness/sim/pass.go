@@ -267,7 +267,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	if err := p.provision(ctx); err != nil {
 		return err
 	}
-	p.series.Outages = p.spans()
+	p.series.Outages = p.st.w.sinceStart(d.epoch)
 	d.series = &sampler{d: d, out: &p.series, every: p.every(), st: p.st}
 	return nil
 }
