@@ -67,16 +67,8 @@ func (c *curve) build() {
 
 // upTo is the number of values whose moment is at or before m.
 func (c *curve) upTo(m int64) int {
-	lo, hi := 0, len(c.at)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if c.at[mid] <= m {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	n, _ := slices.BinarySearch(c.at, m+1)
+	return n
 }
 
 func (c *curve) value(n int) int64 {
