@@ -20,12 +20,7 @@ func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
 	command := runText(x.sel, cfg)
 	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
 	where := fmt.Sprintf("at %s requests per second", format.Count(int64(cfg.Load.PerSecond)))
-	switch {
-	case s == nil:
-		x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
-		return
-	case !s.Counts():
-		x.caveats = append(x.caveats, "its run "+where+" does not count: "+s.Audit.Discarded())
+	if !x.ran(s, where) {
 		return
 	}
 	if against := c.breaks(s); against != "" {

@@ -84,14 +84,32 @@ func (c *chooser) measured(ctx context.Context, name string, cfg measure.Config)
 	}
 	c.res.Runs[name] = Record{Runs: report.Runs,
 		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	return whole(report.Runs), nil
+}
+
+// whole are the summaries of strategies that had a run to its end, by label.
+func whole(runs []results.Run) map[string]*results.Summary {
 	out := map[string]*results.Summary{}
-	all := results.Summarise(report.Runs)
+	all := results.Summarise(runs)
 	for i := range all {
 		if all[i].Partial < all[i].Rounds {
 			out[all[i].Label] = &all[i]
 		}
 	}
-	return out, nil
+	return out
+}
+
+// ran reports whether a run says something of a contender. If not, that is a caveat.
+func (x *contender) ran(s *results.Summary, where string) bool {
+	switch {
+	case s == nil:
+		x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
+		return false
+	case !s.Counts():
+		x.caveats = append(x.caveats, "its run "+where+" does not count: "+s.Audit.Discarded())
+		return false
+	}
+	return true
 }
 
 // contention runs contenders with callers that never pause.
@@ -182,12 +200,7 @@ func (c *chooser) boundaries(ctx context.Context, in []*contender) error {
 	found, err := c.measured(ctx, stageBoundary, cfg)
 	const where = "across the end of a window"
 	for _, x := range in {
-		switch s := found[x.sel.String()]; { // a search or a simulation has seen windows end
-		case s == nil:
-			x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
-		case !s.Counts():
-			x.caveats = append(x.caveats, "its run "+where+" does not count: "+s.Audit.Discarded())
-		default:
+		if s := found[x.sel.String()]; x.ran(s, where) { // if not, a search or a simulation has seen windows end
 			c.judge(x, s, runText(x.sel, &cfg), where)
 		}
 	}

@@ -194,13 +194,7 @@ func (c *chooser) simulate(ctx context.Context, name string, cfg sim.Config, in 
 	}
 	c.res.Simulations[name] = Record{Runs: report.Runs,
 		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
-	found := map[string]*results.Summary{}
-	all := results.Summarise(report.Runs)
-	for i := range all {
-		if all[i].Partial == 0 {
-			found[all[i].Label] = &all[i]
-		}
-	}
+	found := whole(report.Runs)
 	for _, x := range in {
 		s := found[x.sel.String()]
 		if s == nil {
