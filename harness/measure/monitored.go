@@ -85,8 +85,7 @@ func (s *site) lose() {
 
 // hung notes so if err is that a call did not return.
 func (s *site) hung(err error) {
-	var h *guard.HungError
-	if errors.As(err, &h) {
+	if _, hung := errors.AsType[*guard.HungError](err); hung {
 		s.lose()
 	}
 }

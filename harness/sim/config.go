@@ -117,14 +117,8 @@ func (c *Config) Complete() error {
 		}
 	}
 	c.Tracked = cmp.Or(c.Tracked, 200)
-	if c.RedisNet == nil {
-		n := defaultRedis()
-		c.RedisNet = &n
-	}
-	if c.PostgresNet == nil {
-		n := defaultPostgres()
-		c.PostgresNet = &n
-	}
+	c.RedisNet = cmp.Or(c.RedisNet, new(defaultRedis()))
+	c.PostgresNet = cmp.Or(c.PostgresNet, new(defaultPostgres()))
 	if err := c.Plan.Complete(MaxWorkers); err != nil {
 		return err
 	}

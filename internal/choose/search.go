@@ -128,8 +128,7 @@ func (c *chooser) searchOne(ctx context.Context, sel strategies.Selection) (s se
 			return s
 		}
 		res, err := explore.Run(ctx, sel, cfg)
-		var unfit *explore.UnfitError
-		if errors.As(err, &unfit) {
+		if _, unfit := errors.AsType[*explore.UnfitError](err); unfit {
 			s.unfit = err
 			return s
 		}

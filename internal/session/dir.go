@@ -71,8 +71,7 @@ func CanMake(s *settings.Set, name, dir string) error {
 
 // BadDir reports a directory that cannot be used.
 func BadDir(s *settings.Set, name string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("cannot use %s: %w: name another directory", p.Path, p.Err)
 	}
 	return s.Wrong(name, err)
@@ -149,8 +148,7 @@ func CanWrite(s *settings.Set, name, dir string) error {
 	if err == nil {
 		err = os.Remove(made)
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("nothing can be written to %s: %w: name another directory", dir, p.Err)
 	}
 	if err != nil {

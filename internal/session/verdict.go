@@ -25,8 +25,7 @@ func Verdict(f *results.File) error {
 		return exit.With(exit.Interrupted, errors.New(text))
 	}
 	for i := range f.Runs {
-		var invalid *results.InvalidError
-		if errors.As(f.Runs[i].Err(), &invalid) {
+		if invalid, ok := errors.AsType[*results.InvalidError](f.Runs[i].Err()); ok {
 			return exit.With(exit.Failed, fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s",
 				invalid.Label, f.Runs[i].Repetition, invalid.Reason.Code, invalid.Reason.Detail))
 		}
