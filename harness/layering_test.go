@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"harness"},
 	{"internal/monitor"},
 	{"harness/explore/internal/engine", "strategies/strategytest"},
-	{"harness/explore/internal/inproc", "internal/served"},
+	{"harness/explore/internal/inproc"},
 	{"harness/explore/internal/bubble", "harness/explore/internal/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"internal/choose", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -57,7 +58,7 @@ type common = keep.Common
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	server.RemoveLeftovers(ctx, o.Dir)
-	members, started := server.StartedMembers(strings.Replace(spec, "auto", "process", 1))
+	members, started := cluster.Size(strings.Replace(spec, "auto", "process", 1))
 	switch {
 	case started:
 		bin, err := find()

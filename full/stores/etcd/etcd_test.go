@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/etcd"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/internal/testenv"
@@ -139,7 +140,7 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips if there is none
-	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return etcd.Open(t.Context(), "process", o) })
+	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) { return etcd.Open(t.Context(), "process", o) })
 }
 
 func TestWrongSpecs(t *testing.T) {

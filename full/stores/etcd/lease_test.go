@@ -6,8 +6,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/etcd"
-	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -19,7 +19,7 @@ func TestKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = e.Close() }()
-	storecheck.Keeps(t, e, storecheck.Kept{
+	keepcheck.Keeps(t, e, keepcheck.Kept{
 		Board: e.Board(), Things: 1,
 		Put: func(ctx context.Context, scope stores.Scope) error {
 			_, err := e.Admin().Put(ctx, scope.Prefix()+"k", "1")

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -43,7 +44,7 @@ func openProcess(ctx context.Context, bin string, members int, o stores.Options)
 func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
 	e := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "write-ahead log, fsync before each answer"})
 	name, folder := server.NewPassword(), ""
-	own, err := server.StartGroup(members, port, func(number, port int) (*server.Child, error) {
+	own, err := cluster.Start(members, port, func(number, port int) (*server.Child, error) {
 		home, err := server.NewHome(o.Dir, "etcd", "nobody")
 		if err != nil {
 			return nil, err
@@ -146,7 +147,7 @@ func (e *Store) connect(ctx context.Context) (err error) {
 // parse reads URLs such as http://user:password@a:2379,b:2379. Errors show nothing
 // of what may be a password.
 func parse(spec string) (*Store, error) {
-	m, ok := server.ParseMembers(spec, passwordEnv)
+	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
 		return nil, errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, " +
 			"and %-encode what is special in a password")

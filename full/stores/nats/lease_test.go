@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/nats"
-	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -20,7 +20,7 @@ func TestKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = n.Close() }()
-	storecheck.Keeps(t, n, storecheck.Kept{
+	keepcheck.Keeps(t, n, keepcheck.Kept{
 		Board: n.Board(), Things: 1,
 		Put: func(ctx context.Context, scope stores.Scope) error {
 			_, err := n.JetStream().CreateStream(ctx, jetstream.StreamConfig{Name: scope.Schema()})

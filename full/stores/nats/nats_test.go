@@ -8,6 +8,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/nats"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
@@ -95,7 +96,7 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips if there is none
-	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return nats.Open(t.Context(), "process", o) })
+	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) { return nats.Open(t.Context(), "process", o) })
 }
 
 func TestWrongSpecs(t *testing.T) {

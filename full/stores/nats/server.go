@@ -14,6 +14,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -152,7 +153,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 // parse reads URLs such as nats://user:password@a:4222,b:4222. Errors show nothing
 // of what may be a password.
 func parse(spec string) (*Store, error) {
-	m, ok := server.ParseMembers(spec, passwordEnv)
+	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
 		return nil, errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, " +
 			"and %-encode what is special in a password")

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -109,7 +110,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 
 // openURL looks whether something listens at each address.
 func openURL(ctx context.Context, spec string) (*Store, error) {
-	m, ok := server.ParseMembers(spec, "")
+	m, ok := cluster.Parse(spec, "")
 	if !ok || m.User != "" {
 		return nil, errors.New("--ratelimit is not a valid URL: write grpc://host:port, further servers as host:port after commas; " +
 			"there is no user or password")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/zookeeper"
-	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -22,7 +22,7 @@ func TestKeeper(t *testing.T) {
 		_, err := z.Admin().Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		return err
 	}
-	storecheck.Keeps(t, z, storecheck.Kept{
+	keepcheck.Keeps(t, z, keepcheck.Kept{
 		Board: z.Board(), Things: 2,
 		Put: func(_ context.Context, scope stores.Scope) error {
 			if err := create("/" + scope.Schema()); err != nil {

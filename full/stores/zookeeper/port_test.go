@@ -19,7 +19,7 @@ func TestLostRaceForThePort(t *testing.T) {
 	})
 }
 
-// TestParseURLs: what the URL says reaches the store; server.ParseMembers has the rest.
+// TestParseURLs: what the URL says reaches the store; cluster.Parse has the rest.
 func TestParseURLs(t *testing.T) {
 	t.Setenv(passwordEnv, "from-there")
 	z, err := parse("zk://me@a.example:1,b.example:2")

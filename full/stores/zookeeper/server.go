@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -65,7 +66,7 @@ func start(ctx context.Context, bin string, members, port int, o stores.Options)
 	if err != nil {
 		return nil, err
 	}
-	own, err := server.StartGroup(members, port, func(number, port int) (*server.Child, error) { return z.add(bin, number, port, others, o) })
+	own, err := cluster.Start(members, port, func(number, port int) (*server.Child, error) { return z.add(bin, number, port, others, o) })
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +241,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 // parse reads URLs such as zk://user:password@a:2181,b:2181. Errors show nothing of
 // what may be a password.
 func parse(spec string) (*Store, error) {
-	m, ok := server.ParseMembers(spec, passwordEnv)
+	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
 		return nil, errors.New("--zookeeper is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, " +
 			"and %-encode what is special in a password")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -59,7 +60,7 @@ type common = keep.Common
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	server.RemoveLeftovers(ctx, o.Dir)
-	members, started := server.StartedMembers(strings.Replace(spec, "auto", "process", 1))
+	members, started := cluster.Size(strings.Replace(spec, "auto", "process", 1))
 	switch {
 	case started:
 		bin, err := find()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/zookeeper"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/internal/testenv"
@@ -89,7 +90,7 @@ func TestStore(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips if there is none
-	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return zookeeper.Open(t.Context(), "process", o) })
+	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) { return zookeeper.Open(t.Context(), "process", o) })
 }
 
 func TestWrongSpecs(t *testing.T) {

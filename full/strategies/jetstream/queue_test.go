@@ -3,9 +3,9 @@ package jetstream_test
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/full/internal/served"
 	_ "github.com/quotabench/quotabench/full/stores/nats"
 	_ "github.com/quotabench/quotabench/full/strategies/jetstream"
-	"github.com/quotabench/quotabench/internal/served"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"

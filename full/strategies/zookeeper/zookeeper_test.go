@@ -3,9 +3,9 @@ package zookeeper_test
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/full/internal/served"
 	_ "github.com/quotabench/quotabench/full/stores/zookeeper"
 	_ "github.com/quotabench/quotabench/full/strategies/zookeeper"
-	"github.com/quotabench/quotabench/internal/served"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies/consensus"
 )

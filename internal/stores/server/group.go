@@ -11,22 +11,6 @@ type Group []Server
 
 var _ Server = Group(nil)
 
-// StartGroup starts so many servers by start, the first of them on the port and others on free ones. What it started is
-// closed again if it fails.
-func StartGroup(members, port int, start func(number, port int) (*Child, error)) (g Group, err error) {
-	for len(g) < members && err == nil {
-		var c *Child
-		if c, err = start(len(g), port); err == nil {
-			g = append(g, c)
-			port, err = FreePort(0)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, g.Close())
-	}
-	return g, nil
-}
-
 // PID implements [Server].
 func (g Group) PID() int { return g[0].PID() }
 

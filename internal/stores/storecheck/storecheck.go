@@ -80,7 +80,7 @@ func LostRace(t testing.TB, start func(port int, o stores.Options) error, also .
 		t.Fatal(err)
 	}
 	defer func() { _ = mute.Close() }()
-	parent := enterable(t)
+	parent := Enterable(t)
 	for _, port := range append(also, mute.Addr().(*net.TCPAddr).Port) {
 		if err := start(port, stores.Options{Dir: parent}); !errors.Is(err, server.ErrPortTaken) {
 			t.Errorf("on port %d: %v", port, err)
@@ -89,35 +89,6 @@ func LostRace(t testing.TB, start func(port int, o stores.Options) error, also .
 			t.Errorf("left: %v", left)
 		}
 	}
-}
-
-// CloseEnds opens a server of our own in a directory and closes it twice: its process
-// is among those that it names, and nothing is left in the directory.
-func CloseEnds(t testing.TB, open func(o stores.Options) (Process, error)) {
-	t.Helper()
-	dir := enterable(t)
-	s, err := open(stores.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pids, err := s.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != s.PID() {
-		t.Errorf("processes %v (%v) of %d", pids, err, s.PID())
-	}
-	for range 2 { // the second time it does nothing
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v (%v)", left, err)
-	}
-}
-
-// Process is a store that may be a child of ours.
-type Process interface {
-	stores.Store
-	stores.Placed
-	PID() int
 }
 
 // Refused opens by each spec, and demands an error of one line with the words.
@@ -133,8 +104,8 @@ func Refused[S stores.Store](t testing.TB, open func(context.Context, string, st
 	}
 }
 
-// enterable is a directory that servers of another account can enter.
-func enterable(t testing.TB) string {
+// Enterable is a directory that servers of another account can enter.
+func Enterable(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} {

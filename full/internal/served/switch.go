@@ -1,4 +1,4 @@
-package storetest
+package served
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 // Switch cuts a client's connections off. It is used as [stores.ConnOptions.Wrap]:
 //
-//	var off storetest.Switch
+//	var off served.Switch
 //	c, err := store.Connect(ctx, scope, stores.ConnOptions{Pool: 1, Wrap: off.Wrap})
 //
 // The zero value lets everything through.

@@ -1,11 +1,11 @@
-package server
+package cluster
 
 import (
 	"slices"
 	"testing"
 )
 
-func TestParseMembers(t *testing.T) {
+func TestParse(t *testing.T) {
 	const env = "QUOTABENCH_TEST_PASSWORD"
 	t.Setenv(env, "from-there")
 	for spec, want := range map[string]Members{
@@ -14,13 +14,13 @@ func TestParseMembers(t *testing.T) {
 		"tls://me@localhost:1/":                     {"tls", "me", "from-there", []string{"localhost:1"}},
 		"zk://[::1]:1":                              {"zk", "", "", []string{"[::1]:1"}},
 	} {
-		m, ok := ParseMembers(spec, env)
+		m, ok := Parse(spec, env)
 		if !ok || m.Scheme != want.Scheme || m.User != want.User || m.Password != want.Password || !slices.Equal(m.Addrs, want.Addrs) {
 			t.Errorf("%s: %+v, %t", spec, m, ok)
 		}
 	}
 	for _, spec := range []string{"x://", "x://a", "x://a:b", "x://:s3cr3t@a:1", "x://u:s3cr3t@a:1/x", "x://u:s3cr3t%@a:1", "x://u:s3cr3t/@", "x://a:1,", "x://a:99999"} {
-		if m, ok := ParseMembers(spec, env); ok {
+		if m, ok := Parse(spec, env); ok {
 			t.Errorf("%s: %+v", spec, m)
 		}
 	}

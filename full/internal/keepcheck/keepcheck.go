@@ -1,13 +1,16 @@
-package storecheck
+// Package keepcheck tests what stores keep on servers of others.
+package keepcheck
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -124,4 +127,33 @@ func requireStates(t *testing.T, s stores.Keeper, want ...string) {
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("holdings %q, want %q", got, want)
 	}
+}
+
+// CloseEnds opens a server of our own in a directory and closes it twice: its process
+// is among those that it names, and nothing is left in the directory.
+func CloseEnds(t testing.TB, open func(o stores.Options) (Process, error)) {
+	t.Helper()
+	dir := storecheck.Enterable(t)
+	s, err := open(stores.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := s.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != s.PID() {
+		t.Errorf("processes %v (%v) of %d", pids, err, s.PID())
+	}
+	for range 2 { // the second time it does nothing
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+}
+
+// Process is a store that may be a child of ours.
+type Process interface {
+	stores.Store
+	stores.Placed
+	PID() int
 }

@@ -1,11 +1,15 @@
-package server
+// Package cluster is what stores of several servers share: their URLs, and how servers of our own are started.
+package cluster
 
 import (
+	"errors"
 	"net"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
 // Members is a URL of several servers with one login, such as
@@ -16,9 +20,9 @@ type Members struct {
 	Addrs []string
 }
 
-// ParseMembers reads such a URL. A user without a password has that of the environment
+// Parse reads such a URL. A user without a password has that of the environment
 // variable. ok is false for every other text.
-func ParseMembers(spec, passwordEnv string) (m Members, ok bool) {
+func Parse(spec, passwordEnv string) (m Members, ok bool) {
 	scheme, rest, _ := strings.Cut(spec, "://")
 	m.Scheme = scheme
 	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
@@ -45,8 +49,8 @@ func ParseMembers(spec, passwordEnv string) (m Members, ok bool) {
 	return m, true
 }
 
-// StartedMembers is how many members "process" and "process:members=3" have. ok is false for other texts.
-func StartedMembers(spec string) (n int, ok bool) {
+// Size is how many members "process" and "process:members=3" have. ok is false for other texts.
+func Size(spec string) (n int, ok bool) {
 	text, several := strings.CutPrefix(spec, "process:members=")
 	if !several {
 		return 1, spec == "process"
@@ -62,4 +66,20 @@ func (m *Members) URLs() []string {
 		out[i] = m.Scheme + "://" + a
 	}
 	return out
+}
+
+// Start starts so many servers by start, the first of them on the port and others on free ones. What it started is
+// closed again if it fails.
+func Start(members, port int, start func(number, port int) (*server.Child, error)) (g server.Group, err error) {
+	for len(g) < members && err == nil {
+		var c *server.Child
+		if c, err = start(len(g), port); err == nil {
+			g = append(g, c)
+			port, err = server.FreePort(0)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
 }
