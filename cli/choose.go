@@ -108,20 +108,7 @@ func (s *chooseSettings) asked() []settings.Setting {
 
 func chooseCommand() *cobra.Command {
 	s := newChooseSettings()
-	cmd := &cobra.Command{
-		Use:   "choose",
-		Short: "Choose a strategy: up to three that fit, and what rules out each of the others",
-		Long: "Asks for the policy, how many instances and regions there are, the rate, and what is\n" +
-			"tolerated, and takes every strategy through stages, the cheap ones first: what it\n" +
-			"declares, a search for a schedule that leaks, a simulation over regions and across the\n" +
-			"end of a window, and runs on real stores under contention, with an outage and at the\n" +
-			"rate. Prints up to three candidates with the evidence, and for each other strategy the\n" +
-			"shortest schedule or the figure that rules it out.",
-		Example: "  quotabench choose\n" +
-			"  quotabench choose --yes --policy user-links --regions 3\n" +
-			"  quotabench choose --yes --policy \"5 attempts per rolling 15m\" --rate 500\n" +
-			"  quotabench choose --yes --policy agent-api --rate 50000 --p99 5ms --budget 3m\n" +
-			"  quotabench choose --yes --policy agent-api --redis-down survive --redis process",
+	cmd := described("choose", &cobra.Command{
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer session.OutlivePipes()()
@@ -134,7 +121,7 @@ func chooseCommand() *cobra.Command {
 			}
 			return s.choose(cmd, cfg)
 		},
-	}
+	})
 	s.register(cmd)
 	return cmd
 }

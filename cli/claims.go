@@ -41,21 +41,12 @@ type claimsSettings struct {
 
 func claimsCommand() *cobra.Command {
 	s := &claimsSettings{Settings: group.New(group.Claims)}
-	cmd := &cobra.Command{
-		Use:   "claims [file...]",
-		Short: "Say which promises of a design record hold",
-		Long: "Measures, simulates and searches what a claims file asks for, each run once, and judges each\n" +
-			"claim: it holds, it is refuted, it holds only under a condition, or it is undecided. Without a\n" +
-			"file it judges those of the five design records whose strategies are built in. Exits with 1 if\n" +
-			"a claim that is a gate does not hold.",
-		Example: "  quotabench claims --quick\n" +
-			"  quotabench claims --record ADR-005 --full --out claims\n" +
-			"  quotabench claims our-record.yaml --format github",
+	cmd := described("claims", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			defer session.OutlivePipes()()
 			return s.judge(cmd, args)
 		},
-	}
+	})
 	s.Register(cmd, []settings.Setting{
 		{Name: "id", Value: settings.List(&s.ids), Complete: cobra.NoFileCompletions, Doc: "judge the `claims` with these ids alone, e.g. T1,T8"},
 		{Name: "record", Value: settings.List(&s.records), Complete: cobra.NoFileCompletions,

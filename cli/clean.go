@@ -32,19 +32,11 @@ type cleaning struct {
 
 func cleanCommand() *cobra.Command {
 	c := &cleaning{from: map[string]*string{}}
-	cmd := &cobra.Command{
-		Use:   "clean",
-		Short: "List what killed runs left behind, and remove it with --yes",
-		Long: "Lists what runs keep: keys, schemas, nodes and streams on servers of yours, and directories\n" +
-			"of servers that were started here. What a run left that was killed is removed with --yes.\n" +
-			"What a living run uses, on this machine or another, is never touched. Every run removes\n" +
-			"what earlier ones left on the servers that it uses; clean does the same by itself.",
-		Example: "  quotabench clean --redis redis://localhost --postgres postgres://localhost/test\n" +
-			"  quotabench clean --redis redis://localhost --yes",
+	cmd := described("clean", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
-	}
+	})
 	var flags []settings.Setting
 	for _, d := range stores.Drivers() {
 		c.from[d.Name] = new(string)

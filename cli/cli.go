@@ -98,14 +98,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // Command returns the root command, for programs that add commands of their own.
 func Command(stdout, stderr io.Writer) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "quotabench",
-		Short: "Test whether rate limiters and quota checks enforce their limit, and what that costs",
-		Long: "quotabench tests whether a rate limiter or quota check on Redis or PostgreSQL enforces its\n" +
-			"limit under concurrency, and what that costs.",
-		Example: "  quotabench run --quick                      # measure the core strategies, on this machine\n" +
-			"  quotabench explore check-then-set           # the shortest schedule that leaks\n" +
-			"  quotabench sim                              # the end of a month, in virtual time",
+	root := described("quotabench", &cobra.Command{
 		Version:       version.Text(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -116,7 +109,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 			settings.CompleteFlags(cmd, args)
 			return settings.HelpAsked(cmd)
 		},
-	}
+	})
 	root.SetOut(format.VisibleWriter(stdout))
 	root.SetErr(terminal.Messages(stderr))
 	mode := terminal.ColourAuto

@@ -55,16 +55,7 @@ func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, c
 
 func compareCommand() *cobra.Command {
 	s := &compareSettings{Settings: group.New(group.Compare)}
-	cmd := &cobra.Command{
-		Use:   "compare base head",
-		Short: "Say what became worse between two records, for a gate in CI",
-		Long: "Compares two records of run, sim or explore: results.json or exploration.json, or the\n" +
-			"directories that hold them. Exact figures fail by any worsening, timings by a test over\n" +
-			"rounds that unchanged code fails in at most 1 of 100 comparisons. Exits with 1 if\n" +
-			"something became worse or a gate fails, and with 2 if the two cannot be compared.",
-		Example: "  quotabench compare main/results.json branch/results.json\n" +
-			"  quotabench compare base head --fail-on 'leak>0' --tolerance bytes=5% --format markdown\n" +
-			"  quotabench compare base head --config gates.yaml --strict --format github",
+	cmd := described("compare", &cobra.Command{
 		Args: needs(2, 2, "compare needs two records, first the base and then the head, and got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := session.Before(cmd.Context(), func() (*compare.Comparison, error) {
@@ -82,7 +73,7 @@ func compareCommand() *cobra.Command {
 			}
 			return showComparison(cmd, s.Format, c)
 		},
-	}
+	})
 	s.Register(cmd, s.Formats(), s.Conditions(), s.IfUndecided(), s.judged(), s.ConfigFile())
 	return cmd
 }

@@ -47,12 +47,7 @@ type checkup struct {
 
 func doctorCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what this machine can run, and how to get the rest",
-		Long: "Looks for the servers, container images and timers that a run can use, and says how to\n" +
-			"get what is missing. Starts nothing, changes nothing, and takes less than a second.\n" +
-			"Nothing that is missing is an error: embedded stand-ins are always there.",
+	cmd := described("doctor", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,7 +60,7 @@ func doctorCommand() *cobra.Command {
 			page, out := terminal.Page(cmd)
 			return writeCheckups(out, page, lines)
 		},
-	}
+	})
 	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
 	return cmd
 }

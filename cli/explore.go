@@ -110,25 +110,12 @@ func (s *exploreSettings) searched() []settings.Setting {
 
 func exploreCommand() *cobra.Command {
 	s := newExploreSettings()
-	cmd := &cobra.Command{
-		Use:   "explore [strategy...]",
-		Short: "Search every order of store commands for the shortest that breaks a property",
-		Long: "Runs a strategy's own code with a few clients in every order that their store commands,\n" +
-			"its jobs and the chosen faults can happen in, and prints the shortest schedule that leaks,\n" +
-			"rejects wrongly, drifts, strands units or leaves a key behind; or says that there is none\n" +
-			"within the bounds. Exits with 1 if a property is broken that was looked for, all of them\n" +
-			"unless --property names some, or if --fail-on holds; --full counts and exits with 0.",
-		Example: "  quotabench explore check-then-set\n" +
-			"  quotabench explore check-then-set --clients 5 --limit 4 --full\n" +
-			"  quotabench explore incr-expire --faults crash --out found\n" +
-			"  quotabench explore decr-expire --limit 2 --script \"take,take;limit=1\" --property leak\n" +
-			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --redis process\n" +
-			"  quotabench explore --replay TOKEN --redis process",
+	cmd := described("explore", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, args)
 		},
 		ValidArgsFunction: group.CompleteStrategies,
-	}
+	})
 	s.register(cmd)
 	return cmd
 }

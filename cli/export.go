@@ -25,20 +25,7 @@ func exportCommand() *cobra.Command {
 	var names []string
 	var asJSON bool
 	var s *settings.Set
-	var explained strings.Builder
-	for _, r := range render.Exports() {
-		names = append(names, r.Name)
-		fmt.Fprintf(&explained, "  %-8s %s\n", r.Name, r.Doc)
-	}
-	cmd := &cobra.Command{
-		Use:   "export file",
-		Short: "Write a record in a form that other tools read",
-		Long: "Reads results.json, series.json or exploration.json, which run, sim and explore left, and\n" +
-			"writes it to standard output, or to files in --out. The names and units of gobench are\n" +
-			"those of go test -bench.\n\nFormats:\n" + strings.TrimRight(explained.String(), "\n"),
-		Example: "  quotabench export results.json --format gobench > new.txt && benchstat old.txt new.txt\n" +
-			"  quotabench export results.json --format hgrm --out percentiles\n" +
-			"  quotabench export exploration.json --format csv --strategy check-then-set",
+	cmd := described("export", &cobra.Command{
 		Args: needs(1, 1, "export takes one file, but got %d: give a record that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as == "" {
@@ -65,6 +52,11 @@ func exportCommand() *cobra.Command {
 			}
 			return nil
 		},
+	})
+	cmd.Long += "\n\nFormats:"
+	for _, r := range render.Exports() {
+		names = append(names, r.Name)
+		cmd.Long += fmt.Sprintf("\n  %-8s %s", r.Name, r.Doc)
 	}
 	s = settings.New(cmd, []settings.Setting{
 		{Name: "format", Value: settings.Text(&as, names...), Doc: "one of the `formats` above"},

@@ -8,9 +8,7 @@ import (
 
 // helpCommand explains a command. Unlike cobra's own it makes an unknown one an error.
 func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [command]",
-		Short: "Explain a command",
+	return described("help", &cobra.Command{
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
 			at, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -38,5 +36,5 @@ func helpCommand() *cobra.Command {
 			at.InitDefaultVersionFlag()
 			return at.Help()
 		},
-	}
+	})
 }

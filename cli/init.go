@@ -15,13 +15,7 @@ import (
 func initCommand() *cobra.Command {
 	var clone string
 	var claimsOnly bool
-	cmd := &cobra.Command{
-		Use:   "init directory",
-		Short: "Write a Go module with a limiter to replace by yours, its test and its CI",
-		Long: "Writes a Go module to a new directory: a limiter on Redis with a planted race, a test that\n" +
-			"finds it, a main with all commands, quotabench.yaml for CI, and a workflow of GitHub Actions.",
-		Example: "  quotabench init limits && cd limits && go mod tidy && go test .\n" +
-			"  quotabench init ../limits --replace .   # with quotabench from this clone",
+	cmd := described("init", &cobra.Command{
 		Args: needs(1, 1, "init needs one directory, and got %d: give a new one, e.g. quotabench init limits"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if claimsOnly {
@@ -44,7 +38,7 @@ func initCommand() *cobra.Command {
 				args[0], strings.Join(names, ", "), format.Quoted(args[0]))
 			return err
 		},
-	}
+	})
 	settings.New(cmd, []settings.Setting{
 		{Name: "replace", Value: settings.Named(&clone, "a directory"),
 			Doc: "take quotabench from the clone in this `directory`, not from a published version"},

@@ -23,14 +23,7 @@ import (
 func judgeCommand() *cobra.Command {
 	var asJSON bool
 	var given string
-	cmd := &cobra.Command{
-		Use:   "judge file...",
-		Short: "Judge the histories of earlier runs again",
-		Long: "Reads histories that run or sim kept with --history, and works out leak and false\n" +
-			"rejects again: the same figures as in the record of the run, or those under another\n" +
-			"policy. The format of the files is described in oracle/FORMAT.md.",
-		Example: "  quotabench run incr-expire --history histories && quotabench judge histories/*.history\n" +
-			"  quotabench judge --policy \"50 requests per rolling 1m\" histories/incr-expire-1.history",
+	cmd := described("judge", &cobra.Command{
 		Args: needs(1, 0, "judge needs a file: give histories that run or sim kept with --history"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var out []judged
@@ -47,7 +40,7 @@ func judgeCommand() *cobra.Command {
 			page, w := terminal.Page(cmd)
 			return writeJudged(w, page, out)
 		},
-	}
+	})
 	settings.New(cmd, []settings.Setting{
 		{Name: "policy", Value: settings.Text(&given), Complete: group.CompletePolicies,
 			Doc: "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml"},

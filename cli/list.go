@@ -49,9 +49,7 @@ func listCommand() *cobra.Command {
 	for i, c := range catalogues {
 		names[i] = c.name
 	}
-	cmd := &cobra.Command{
-		Use:   "list [" + strings.Join(names, "|") + "]",
-		Short: "List strategies, workloads, policies, stores and formats",
+	cmd := described("list", &cobra.Command{
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, settings.NoFiles
@@ -74,7 +72,7 @@ func listCommand() *cobra.Command {
 			page, out := terminal.Page(cmd)
 			return writeText(out, page, args)
 		},
-	}
+	})
 	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
 	return cmd
 }

@@ -16,13 +16,7 @@ import (
 func manCommand() *cobra.Command {
 	var out string
 	var s *settings.Set
-	cmd := &cobra.Command{
-		Use:   "man",
-		Short: "Write manual pages, one for each command",
-		Long: "Writes quotabench.1 and a page for each command to a directory. \"quotabench completion\" writes\n" +
-			"the completion files of shells.",
-		Example: "  quotabench man --out man1 && man ./man1/quotabench-run.1\n" +
-			"  quotabench completion bash > quotabench.bash",
+	cmd := described("man", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +43,7 @@ func manCommand() *cobra.Command {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s in %s\n", format.Plural(int64(len(pages)), "manual page", "manual pages"), out)
 			return nil
 		},
-	}
+	})
 	s = settings.New(cmd, []settings.Setting{{Name: "out", Short: "o", Value: settings.Named(&out, "a directory"),
 		Doc: "write to this `directory`"}})
 	return cmd

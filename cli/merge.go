@@ -18,15 +18,7 @@ func mergeCommand() *cobra.Command {
 	var out string
 	var asJSON bool
 	var s *settings.Set
-	cmd := &cobra.Command{
-		Use:   "merge file file...",
-		Short: "Put the results of several processes into one file",
-		Long: "Reads results.json files. Shards of one load, which run and sim measure with --shard, become\n" +
-			"one run per strategy and round: histograms and counts are added up, and so are leaks, since\n" +
-			"no two shards have a subject in common. Other runs of one machine become further rounds;\n" +
-			"different strategies and settings stand side by side. What does not fit is refused.",
-		Example: "  quotabench run incr-expire --shard 1/2 --out a    # and on another machine --shard 2/2 --out b\n" +
-			"  quotabench merge a/results.json b/results.json --out whole.json",
+	cmd := described("merge", &cobra.Command{
 		Args: needs(2, 0, "merge takes two files or more, but got %d: give results.json files that run or sim left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
@@ -52,7 +44,7 @@ func mergeCommand() *cobra.Command {
 			did.add(out, b)
 			return did.tell(cmd.OutOrStdout())
 		},
-	}
+	})
 	s = settings.New(cmd, []settings.Setting{
 		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file"), Doc: "write the results to this `file`"},
 		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),

@@ -27,22 +27,7 @@ func plotCommand() *cobra.Command {
 	var asJSON bool
 	var s *settings.Set
 	var kinds []string
-	var explained strings.Builder
-	for _, k := range render.Plots() {
-		kinds = append(kinds, k.Name)
-		fmt.Fprintf(&explained, "  %-12s %s\n", k.Name, k.Doc)
-	}
-	cmd := &cobra.Command{
-		Use:   "plot file|directory...",
-		Short: "Draw the plots of stored records again",
-		Long: "Draws from results.json, series.json and exploration.json, which run, sim and explore\n" +
-			"left, and from nothing else. A directory stands for the records in it. A run and an\n" +
-			"exploration that are given together are drawn against each other. Where there are several\n" +
-			"runs, the names of their plots begin with that of their directory.\n\n" +
-			"Plots:\n" + strings.TrimRight(explained.String(), "\n"),
-		Example: "  quotabench plot results.json\n" +
-			"  quotabench plot quotabench-results/20261122T101500.000Z --out slides --format svg\n" +
-			"  quotabench plot run explore --only schedules,latency",
+	cmd := described("plot", &cobra.Command{
 		Args: needs(1, 0, "plot needs a record: give files or directories that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			formats = group.Items(formats)
@@ -57,6 +42,11 @@ func plotCommand() *cobra.Command {
 			}
 			return replot(cmd, s, &plotting{args: args, dir: out, formats: formats, kinds: chosen, asJSON: asJSON})
 		},
+	})
+	cmd.Long += "\n\nPlots:"
+	for _, k := range render.Plots() {
+		kinds = append(kinds, k.Name)
+		cmd.Long += fmt.Sprintf("\n  %-12s %s", k.Name, k.Doc)
 	}
 	s = settings.New(cmd, []settings.Setting{
 		{Name: "out", Short: "o", Value: settings.Text(&out), Doc: "write to this `directory`"},

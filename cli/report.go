@@ -31,15 +31,7 @@ func reportCommand() *cobra.Command {
 	var asJSON bool
 	var maxBound float64
 	var s *settings.Set
-	cmd := &cobra.Command{
-		Use:   "report record...",
-		Short: "Make the report again from the records of earlier runs, as one page and as text",
-		Long: "Reads what run, sim and explore left, files or whole directories, and writes one report\n" +
-			"about all of it: a page for a browser, with plots and charts in it, and next to it the\n" +
-			"tables as text. The page loads nothing from elsewhere. A single record's tables are\n" +
-			"printed too, as its run did.",
-		Example: "  quotabench report quotabench-results/20261122T163240.000Z\n" +
-			"  quotabench report run/results.json explore --out team.html    # one page, and team.txt",
+	cmd := described("report", &cobra.Command{
 		Args: needs(1, 0, "report needs a record: give files or directories that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, ok := strings.CutSuffix(out, pageExt)
@@ -75,7 +67,7 @@ func reportCommand() *cobra.Command {
 			fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", strings.Join(names, ", "))
 			return did.tell(cmd.OutOrStdout())
 		},
-	}
+	})
 	s = settings.New(cmd, []settings.Setting{
 		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file"), Doc: "write the page to this `file`, and the " +
 			"text next to it"},

@@ -23,22 +23,10 @@ import (
 
 func runCommand() *cobra.Command {
 	s := group.New(group.Run)
-	cmd := &cobra.Command{
-		Use:   "run [strategy...]",
-		Short: "Measure strategies on real stores, in rounds",
-		Long: "Runs every strategy in rounds, in random order and with fresh keys, on the Redis and\n" +
-			"PostgreSQL of this machine (or the embedded stand-ins, and says so): first with callers\n" +
-			"that never pause, for throughput and leaks, then at a rate that all strategies share,\n" +
-			"for latency. Without names it takes the core strategies; \"run all\" takes all. Prints\n" +
-			"tables and an answer, and writes results.json, report.html, report.txt and plots to --out.",
-		Example: "  quotabench run\n" +
-			"  quotabench run incr-expire check-then-set --workers 200 --redis process\n" +
-			"  quotabench run --trace access.log --policy contact-form\n" +
-			"  quotabench run lua-reserve --rounds 10 --against ./quotabench-main\n" +
-			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
+	cmd := described("run", &cobra.Command{
 		RunE:              func(cmd *cobra.Command, args []string) error { return measureOrCompare(cmd, s, args) },
 		ValidArgsFunction: group.CompleteStrategies,
-	}
+	})
 	registerRun(cmd, s)
 	return cmd
 }

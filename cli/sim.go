@@ -101,25 +101,7 @@ func (s *simSettings) virtual() []settings.Setting {
 
 func simCommand() *cobra.Command {
 	s := &simSettings{Settings: group.New(group.Sim)}
-	var explained strings.Builder
-	for _, p := range sim.Presets() {
-		lines := layout.Paragraph("  "+layout.Pad(p.Name, 18)+"  ", p.Doc, settings.HelpWidth)
-		explained.WriteString(strings.Join(lines, "\n") + "\n")
-	}
-	cmd := &cobra.Command{
-		Use:   "sim [strategy...]",
-		Short: "Run strategies in virtual time: days, months and regions",
-		Long: "Runs the strategies' own code in virtual time, the same every time from a seed. Latencies\n" +
-			"are modelled after ADR-005, keys expire and windows turn; judged as by run. Writes\n" +
-			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out. If\n" +
-			"no load is given, it takes the preset " + presetOfItsOwn + ", with\n" +
-			"clocks that agree.\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
-		Example: "  quotabench sim three-tier --preset adr-005-day\n" +
-			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 \\\n" +
-			"      --start 2026-01-31T00:00:00Z --duration 48h\n" +
-			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50\n" +
-			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml\n" +
-			"  quotabench sim --config day.yaml",
+	cmd := described("sim", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := session.Before(cmd.Context(), func() (sim.Config, error) {
 				if err := s.Read(args); err != nil {
@@ -143,6 +125,11 @@ func simCommand() *cobra.Command {
 			return s.simulate(cmd, &cfg)
 		},
 		ValidArgsFunction: group.CompleteStrategies,
+	})
+	cmd.Long += "\n\nPresets:"
+	for _, p := range sim.Presets() {
+		lines := layout.Paragraph("  "+layout.Pad(p.Name, 18)+"  ", p.Doc, settings.HelpWidth)
+		cmd.Long += "\n" + strings.Join(lines, "\n")
 	}
 	s.register(cmd)
 	return cmd

@@ -52,23 +52,7 @@ func (s *sweepSettings) varied() []settings.Setting {
 
 func sweepCommand() *cobra.Command {
 	s := newSweepSettings()
-	cmd := &cobra.Command{
-		Use:   "sweep [strategy...]",
-		Short: "Measure over values of a parameter: the knee, or the highest rate that holds",
-		Long: "Runs strategies as \"quotabench run\" does, at each value of one parameter, or at all\n" +
-			"combinations of two. Every round has all values once, in random order, so that a drift\n" +
-			"of the machine does not look like a trend. A parameter is a numeric flag of run, an\n" +
-			"option of the workload or, as STRATEGY.OPTION, one of a strategy. Prints where more\n" +
-			"of the parameter stops to bring decisions per second (the knee), or with --until the\n" +
-			"edge of a condition, and a table for each strategy. A sweep of the rate is an open\n" +
-			"loop; others are closed ones, and at --rate both.",
-		Example: "  quotabench sweep --param workers=1,8,64,512\n" +
-			"  quotabench sweep pg-check --param pool=1..64x2 --workers 64\n" +
-			"  quotabench sweep three-tier --param three-tier.lag=0s,1s,5s --param workers=8,64\n" +
-			"  quotabench sweep lua-reserve --until 'p99<5ms'\n" +
-			"  quotabench sweep lua-reserve --until 'p99<5ms' --param rate=1000..20000\n" +
-			"  quotabench sweep three-tier --workload steady --param over-quota=0..1+0.25 \\\n" +
-			"      --until 'service.p99<10us'",
+	cmd := described("sweep", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := session.Before(cmd.Context(), func() (*job, error) {
 				if err := s.Read(args); err != nil {
@@ -85,7 +69,7 @@ func sweepCommand() *cobra.Command {
 			return carryOut(cmd, s.Settings, j)
 		},
 		ValidArgsFunction: group.CompleteStrategies,
-	}
+	})
 	s.Register(cmd, s.varied(), s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Seeded(), s.Trouble(), s.Connected(), s.Stores(),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 	return cmd

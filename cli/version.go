@@ -14,9 +14,7 @@ import (
 
 func versionCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:               "version",
-		Short:             "Say which version this is, and what it was built from",
+	cmd := described("version", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,7 +30,7 @@ func versionCommand() *cobra.Command {
 				build.Text(), cmp.Or(build.Date(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, results.SchemaVersion)
 			return err
 		},
-	}
+	})
 	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
 	return cmd
 }
