@@ -86,8 +86,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return ExitOK
 	}
 	code := ExitUsage // what cobra itself finds wrong is the command line
-	var e *exit.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*exit.Error](err); ok {
 		code, err = e.Code, e
 	}
 	const name = "quotabench:"

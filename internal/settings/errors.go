@@ -15,20 +15,17 @@ const wasAnnotation = "quotabench_was"
 
 // BadFlag words what pflag finds wrong with a command line.
 func BadFlag(cmd *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return exit.Usagef("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 	}
-	var empty *pflag.ValueRequiredError
-	if errors.As(err, &empty) && empty.GetSpecifiedShortnames() == "" {
+	if empty, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && empty.GetSpecifiedShortnames() == "" {
 		wanted := "give one"
 		if v, ok := empty.GetFlag().Value.(interface{ Wants() string }); ok {
 			wanted = v.Wants()
 		}
 		return exit.Usagef("--%s has no value: %s (see %s --help)", empty.GetSpecifiedName(), wanted, cmd.CommandPath())
 	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		name, now := unknown.GetSpecifiedName(), ""
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -51,8 +51,7 @@ func (s *Set) ReadBytes(path string, b []byte) error {
 	}
 	file, err := parser.ParseBytes(b, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		var e yaml.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[yaml.Error](err); ok {
 			return r.wrong(e.GetToken(), "not valid YAML: %s", format.OneLine(e.GetMessage()))
 		}
 		return exit.Usagef("%s: not valid YAML: %s", path, format.OneLine(err.Error()))
@@ -256,8 +255,7 @@ func ReadBounded(path string) ([]byte, error) {
 
 // Unreadable is the error of a file that cannot be read: its path, and why.
 func Unreadable(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return fmt.Errorf("cannot read %s: %w", path, err)

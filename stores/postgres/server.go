@@ -245,8 +245,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	}
 	if err := p.usable(ctx); err != nil {
 		p.admin.Close()
-		var pg *pgconn.PgError
-		if errors.As(err, &pg) {
+		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			err = explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
 		}
 		return nil, err
@@ -275,8 +274,7 @@ func explain(err error, addr, password string) error {
 	}
 	// One address after the other is tried, with the same result for nearly always
 	// the same reason: the last one will do.
-	var dial *net.OpError
-	if errors.As(err, &dial) {
+	if dial, ok := errors.AsType[*net.OpError](err); ok {
 		text = dial.Error()
 	}
 	return fmt.Errorf("no postgresql reached at %s (%s): %s", addr, text, waysOut)

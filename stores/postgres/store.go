@@ -166,8 +166,7 @@ const (
 
 // lost reports whether an error is of the connection and not of the statement.
 func lost(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08") // operator intervention, connection exception
 	}
 	return err != nil

@@ -100,8 +100,7 @@ func (p *party) silence(ctx context.Context, pid uint32) error {
 // been finished already, or was never prepared.
 func (p *party) finish(ctx context.Context, how string, number int64) error {
 	_, err := p.pool.Exec(ctx, how+" PREPARED "+literal(p.name(number)))
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42704" { // undefined object
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42704" { // undefined object
 		return nil
 	}
 	return family.Wrapf(err, "%s: %s PREPARED", p.tier, how)

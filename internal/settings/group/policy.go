@@ -59,8 +59,7 @@ func readPolicy(b []byte) (quota.Policy, error) {
 	}
 	var f policyFile
 	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
-		var e yaml.Error
-		if errors.As(err, &e) && e.GetToken() != nil && e.GetToken().Position != nil {
+		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil && e.GetToken().Position != nil {
 			return quota.Policy{}, fmt.Errorf("line %d: %s", e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
 		}
 		return quota.Policy{}, fmt.Errorf("not a policy: %s", format.OneLine(err.Error()))
