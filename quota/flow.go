@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 )
@@ -78,20 +79,10 @@ func (f Flow) Until(l Level) int64 {
 
 // Compare is negative, 0 or positive if l is less than, equal to or more than m.
 func (l Level) Compare(m Level) int {
-	switch {
-	case l.Units != m.Units:
-		return sign(l.Units < m.Units)
-	case l.Part != m.Part:
-		return sign(l.Part < m.Part)
+	if l.Units != m.Units {
+		return cmp.Compare(l.Units, m.Units)
 	}
-	return 0
-}
-
-func sign(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
+	return cmp.Compare(l.Part, m.Part)
 }
 
 // Ceil is the least whole number of units that is not below the level.

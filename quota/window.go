@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -56,13 +57,12 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(b []byte) error {
-	for i, n := range kindNames {
-		if n == string(b) {
-			*k = Kind(i)
-			return nil
-		}
+	i := slices.Index(kindNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("unknown window kind %q", b)
 	}
-	return fmt.Errorf("unknown window kind %q", b)
+	*k = Kind(i)
+	return nil
 }
 
 // Tumbling reports whether windows of this kind follow each other without

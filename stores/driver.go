@@ -191,16 +191,7 @@ func isWord(s, also string) bool {
 }
 
 // Finding says whether this machine has one of the things that stores come from.
-type Finding struct {
-	// Name of the thing, e.g. "redis-server".
-	Name string
-	// Found is set if it can be used.
-	Found bool
-	// Detail is one line: what was found and where, or why it cannot be used.
-	Detail string
-	// Advice is one line, how to get or to use it.
-	Advice string
-}
+type Finding = server.Finding
 
 // surveyTimeout bounds how long a container engine may take to answer: a broken
 // one must not keep the answer about everything else.
@@ -221,8 +212,5 @@ func Survey(ctx context.Context) []Finding {
 			images = append(images, server.Image{Name: d.Name, Ref: d.Image})
 		}
 	}
-	for _, f := range server.SurveyContainers(ctx, images) {
-		found = append(found, Finding(f))
-	}
-	return found
+	return append(found, server.SurveyContainers(ctx, images)...)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -32,11 +33,7 @@ func ParseClient(name string) (Client, error) {
 	if c := Client(name); slices.Contains(Clients(), c) {
 		return c, nil
 	}
-	var names []string
-	for _, c := range Clients() {
-		names = append(names, string(c))
-	}
-	return "", quota.Unknown("kind of client", name, names, "")
+	return "", quota.Unknown("kind of client", name, format.Strings(Clients()), "")
 }
 
 // WithClient is the selection with a kind of client. Only a strategy that keeps something

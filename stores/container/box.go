@@ -50,7 +50,7 @@ func (e *engine) Run(ctx context.Context, spec server.ContainerSpec, ready func(
 	}
 	var err error
 	if e.shared {
-		err = server.OnFreePort(once)
+		err = server.OnFreePort(0, once)
 	} else {
 		err = once(spec.Port) // the engine finds one for us
 	}

@@ -35,7 +35,7 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 	if err != nil {
 		return nil, fmt.Errorf("start a replica: %w", err)
 	}
-	p, err := server.Launch("a PostgreSQL replica", func(port int) (*Store, error) {
+	p, err := server.Launch("a PostgreSQL replica", 0, func(port int) (*Store, error) {
 		s := planned{bin, primary.base.ConnConfig.Password, user, o}
 		return s.serve(ctx, port, func(dir *server.Dir, data string) error {
 			return primary.copyTo(ctx, copier, dir, data, lag, user)

@@ -89,7 +89,7 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	return server.Launch("PostgreSQL of "+bin, func(port int) (*Store, error) { return start(ctx, bin, port, user, o) })
+	return server.Launch("PostgreSQL of "+bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, user, o) })
 }
 
 func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {

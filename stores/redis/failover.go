@@ -56,7 +56,7 @@ func (r *Store) FailOver(ctx context.Context) error {
 	heir := r.heir()
 	if heir.self.Replica {
 		err := poll(ctx, "a replica to miss its master", func() (bool, error) {
-			f, err := heir.serverInfo(ctx)
+			f, err := info(ctx, heir.admin)
 			return f["master_link_status"] == "down", err
 		})
 		if err != nil {

@@ -60,7 +60,7 @@ func (r *Store) hasReplicas(ctx context.Context) bool {
 		f := fields(text)
 		return err == nil && f["cluster_known_nodes"] != f["cluster_size"]
 	}
-	f, err := r.serverInfo(ctx)
+	f, err := info(ctx, r.admin)
 	return err == nil && f["role"] == "master" && f["connected_slaves"] != "" && f["connected_slaves"] != "0"
 }
 

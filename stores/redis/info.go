@@ -93,11 +93,7 @@ func add(sum *stores.Stats, f map[string]string) {
 	sum.Memory += n("used_memory")
 }
 
-// serverInfo is INFO by field; in a cluster that of any server.
-func (r *Store) serverInfo(ctx context.Context) (map[string]string, error) {
-	return info(ctx, r.admin)
-}
-
+// info is INFO by field; in a cluster that of any server.
 func info(ctx context.Context, c goredis.UniversalClient) (map[string]string, error) {
 	text, err := c.Info(ctx).Result()
 	if err != nil {
@@ -123,7 +119,7 @@ func (r *Store) describe(ctx context.Context) error {
 	if r.model != nil {
 		return r.admin.Ping(ctx).Err()
 	}
-	f, err := r.serverInfo(ctx)
+	f, err := info(ctx, r.admin)
 	if err != nil {
 		return err
 	}

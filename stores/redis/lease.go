@@ -63,7 +63,7 @@ func (b board) renewed(ctx context.Context, o server.Owner) (bool, error) {
 	if err != nil || n > 0 {
 		return n > 0, err
 	}
-	f, err := b.serverInfo(ctx)
+	f, err := info(ctx, b.admin)
 	if err != nil {
 		return false, err
 	}

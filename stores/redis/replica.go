@@ -70,11 +70,11 @@ func (r *Store) followBy(ctx context.Context, master *Store, begin func() error)
 	r.self.About.Detail += ", a replica of " + master.base.Addr
 	r.self.Replica = true
 	return poll(ctx, "the replica's first copy of its master", func() (bool, error) {
-		f, err := r.serverInfo(ctx)
+		f, err := info(ctx, r.admin)
 		if err != nil || f["master_link_status"] != "up" {
 			return false, err
 		}
-		f, err = master.serverInfo(ctx)
+		f, err = info(ctx, master.admin)
 		// It forked to send the copy, and counts a replica from its first answer on.
 		return f["rdb_bgsave_in_progress"] == "0" && online(f, r.base.Addr), err
 	})
@@ -102,7 +102,7 @@ func (r *Store) CatchUp(ctx context.Context, of stores.Store) error {
 	if !ok {
 		return fmt.Errorf("wait for a replica: its master is a %T", of)
 	}
-	f, err := master.serverInfo(ctx)
+	f, err := info(ctx, master.admin)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (r *Store) CatchUp(ctx context.Context, of stores.Store) error {
 		return errors.New("wait for a replica: its master does not tell how far it is")
 	}
 	return poll(ctx, "a replica", func() (bool, error) {
-		f, err := r.serverInfo(ctx)
+		f, err := info(ctx, r.admin)
 		if err != nil {
 			return false, err
 		}

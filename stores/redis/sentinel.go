@@ -68,7 +68,7 @@ func (r *Store) watch(ctx context.Context, sentinels int, o stores.Options) erro
 		watched, password, host, port, sentinels/2+1, downAfter, failoverTimeout)
 	o.Settings = map[string]string{"requirepass": password}
 	for range sentinels {
-		n, err := server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o, text) })
+		n, err := server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o, text) })
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options
 	if cluster {
 		above = busOffset
 	}
-	return server.LaunchAbove(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, o, "") })
+	return server.Launch(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, o, "") })
 }
 
 // start starts a server on a port, or a sentinel if watch says what it is to do.
@@ -77,7 +77,7 @@ func start(ctx context.Context, bin string, port int, o stores.Options, watch st
 		r.self.About.Detail += "; its folder " + home.Dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
 	}
 	err = r.await(ctx, func(ctx context.Context) (bool, error) {
-		f, err := r.serverInfo(ctx)
+		f, err := info(ctx, r.admin)
 		return f["process_id"] == strconv.Itoa(c.PID()), err
 	})
 	if err != nil {
@@ -189,8 +189,8 @@ func explain(err error, opt *goredis.Options) error {
 
 func survey(context.Context) []stores.Finding {
 	bin, _ := find()
-	return []stores.Finding{stores.Finding(server.SurveyProgram("redis-server", bin, "--redis process",
-		"use --redis with a URL, or --redis embedded", server.Install("redis-server", "redis", "redis", "redis")))}
+	return []stores.Finding{server.SurveyProgram("redis-server", bin, "--redis process",
+		"use --redis with a URL, or --redis embedded", server.Install("redis-server", "redis", "redis", "redis"))}
 }
 
 // config is a configuration file that sets the password.

@@ -134,7 +134,7 @@ func (r *Store) Room(ctx context.Context) (left int, setting string, known bool)
 	if r.model != nil || r.dial != nil || r.base.Addr == "" {
 		return 0, "", false
 	}
-	f, err := r.serverInfo(ctx)
+	f, err := info(ctx, r.admin)
 	if err != nil {
 		return 0, "", false
 	}

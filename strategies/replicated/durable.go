@@ -8,6 +8,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
+// redisDurableMeta is of a counter in a store whose every write is on disk before its caller hears of it. The store is
+// what makes it durable: nothing here does.
 var redisDurableMeta = strategies.Meta{
 	Name:      "redis-durable",
 	Source:    "ADR-005",
@@ -24,14 +26,6 @@ var redisDurableMeta = strategies.Meta{
 		family.NoFalseReject(),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		c, err := openCounter(ctx, env, needDurable)
-		if err != nil {
-			return nil, err
-		}
-		return &redisDurable{c}, nil
+		return openCounter(ctx, env, needDurable)
 	},
 }
-
-// redisDurable is a counter in a store whose every write is on disk before its caller
-// hears of it. The store is what makes it durable: nothing here does.
-type redisDurable struct{ *counter }

@@ -3,6 +3,7 @@ package reserve
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/quotabench/quotabench/quota"
@@ -149,13 +150,8 @@ func (m *modelLedger) account(ctx context.Context, t tenant) (a account, ok bool
 
 func (m *modelLedger) tenants(ctx context.Context) (list []tenant, err error) {
 	err = m.run.Do(ctx, "SELECT ledger_tenants", func() error {
-		for t := range m.rows.tenants {
-			list = append(list, t)
-		}
+		list = slices.SortedFunc(maps.Keys(m.rows.tenants), compareTenants)
 		return nil
-	})
-	slices.SortFunc(list, func(a, b tenant) int {
-		return cmp.Or(cmp.Compare(a.policy, b.policy), cmp.Compare(a.subject, b.subject))
 	})
 	return list, err
 }

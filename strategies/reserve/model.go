@@ -1,9 +1,9 @@
 package reserve
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/quotabench/quotabench/strategies"
@@ -69,14 +69,8 @@ func (m *model) remove(ctx context.Context, f file) (size int64, ok bool, err er
 
 func (m *model) tenants(ctx context.Context) (list []tenant, err error) {
 	err = m.run.Do(ctx, "SELECT reserve_tenants", func() error {
-		for t := range m.rows.known {
-			list = append(list, t)
-		}
+		list = slices.SortedFunc(maps.Keys(m.rows.known), compareTenants)
 		return nil
-	})
-	// In order, as the statement for PostgreSQL asks: one seed, one schedule.
-	slices.SortFunc(list, func(a, b tenant) int {
-		return cmp.Or(cmp.Compare(a.policy, b.policy), cmp.Compare(a.subject, b.subject))
 	})
 	return list, err
 }

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -22,6 +23,11 @@ type tenant struct {
 type file struct {
 	tenant
 	id string
+}
+
+// compareTenants orders tenants as the statements for PostgreSQL do: one seed, one schedule.
+func compareTenants(a, b tenant) int {
+	return cmp.Or(cmp.Compare(a.policy, b.policy), cmp.Compare(a.subject, b.subject))
 }
 
 // initialFile is the id of the file that an operator's grant stands for.

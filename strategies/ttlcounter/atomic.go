@@ -3,7 +3,6 @@ package ttlcounter
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -65,13 +64,9 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 	for range 2 {
 		now := s.clock.Now()
 		span, key := s.current(req.Subject, req.Policy, now)
-		res, err := takeScript.Run(ctx, s.redis, []string{key},
-			req.Units, req.Policy.Limit, expiry(span).UnixMilli()).Int64Slice()
+		res, err := family.Numbers(takeScript.Run(ctx, s.redis, []string{key}, req.Units, req.Policy.Limit, expiry(span).UnixMilli()), 2)
 		if err != nil {
 			return s.unanswered(ctx, err)
-		}
-		if len(res) != 2 {
-			return quota.Decision{}, fmt.Errorf("take.lua answered %v", res)
 		}
 		if res[0] == takeLate {
 			continue

@@ -9,5 +9,5 @@ import (
 
 func survey(context.Context) []stores.Finding {
 	bin, _ := find()
-	return []stores.Finding{stores.Finding(server.SurveyProgram("etcd", bin, "--etcd process", "use --etcd with a URL", install()))}
+	return []stores.Finding{server.SurveyProgram("etcd", bin, "--etcd process", "use --etcd with a URL", install())}
 }

@@ -40,7 +40,7 @@ func install() string {
 }
 
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+	return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {

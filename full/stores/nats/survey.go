@@ -9,5 +9,5 @@ import (
 
 func survey(context.Context) []stores.Finding {
 	bin, _ := find()
-	return []stores.Finding{stores.Finding(server.SurveyProgram("nats-server", bin, "--nats process", "use --nats with a URL", install()))}
+	return []stores.Finding{server.SurveyProgram("nats-server", bin, "--nats process", "use --nats with a URL", install())}
 }

@@ -35,7 +35,7 @@ func TestUnusableServersAreRefused(t *testing.T) {
 		t.Skip(err)
 	}
 	addr := ""
-	c, err := server.Launch(bin, func(port int) (*server.Child, error) {
+	c, err := server.Launch(bin, 0, func(port int) (*server.Child, error) {
 		home, err := server.NewHome("", "nats", "nobody")
 		if err != nil {
 			return nil, err

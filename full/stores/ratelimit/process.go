@@ -141,7 +141,7 @@ func (s *Store) launch(ctx context.Context, g *group, text string, settings map[
 		child *server.Child
 		addr  string
 	}
-	r, err := server.Launch(s.bin, func(port int) (running, error) {
+	r, err := server.Launch(s.bin, 0, func(port int) (running, error) {
 		c, err := s.start(ctx, port, g.domain, text, settings)
 		return running{c, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, err
 	})

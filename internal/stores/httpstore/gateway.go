@@ -193,5 +193,5 @@ func (p *Program) install() string { return server.Install(p.Package, p.Name, p.
 func (p *Program) survey(context.Context) []stores.Finding {
 	bin, _ := server.Find(p.Name)
 	f := server.SurveyProgram(p.Name, bin, "--"+p.Name+" process", "measure one of yours by --service URL", p.install())
-	return []stores.Finding{stores.Finding(f)}
+	return []stores.Finding{f}
 }

@@ -90,7 +90,7 @@ func (p *Program) version(ctx context.Context, bin string) (string, error) {
 }
 
 func (p *Program) launch(ctx context.Context, bin string, settings map[string]string, o stores.Options) (*running, error) {
-	return server.Launch(bin, func(port int) (*running, error) { return p.start(ctx, bin, port, settings, o) })
+	return server.Launch(bin, 0, func(port int) (*running, error) { return p.start(ctx, bin, port, settings, o) })
 }
 
 // start starts a server, and waits until it answers at a path that no other knows.

@@ -154,13 +154,9 @@ func LastLines(text string, n int) string {
 	return format.OneLine(strings.Join(lines[max(0, len(lines)-n):], "\n"))
 }
 
-// OnFreePort calls start with free loopback ports until one works or the
-// reason is not the port.
-func OnFreePort(start func(port int) error) error { return OnFreePorts(0, start) }
-
-// OnFreePorts is as [OnFreePort] for a server that also takes the port which is that
-// much above the one it is given; 0 for none.
-func OnFreePorts(above int, start func(port int) error) error {
+// OnFreePort calls start with free loopback ports until one works or the reason is not the port. The port that is so
+// much above it is free as well; 0 for a server that takes one port.
+func OnFreePort(above int, start func(port int) error) error {
 	var err error
 	for range 5 {
 		var port int

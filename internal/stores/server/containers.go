@@ -60,9 +60,13 @@ type Image struct {
 
 // Finding is one thing that this machine has or lacks.
 type Finding struct {
-	Name   string
-	Found  bool
+	// Name of the thing, e.g. "redis-server".
+	Name string
+	// Found is set if it can be used.
+	Found bool
+	// Detail is one line: what was found and where, or why it cannot be used.
 	Detail string
+	// Advice is one line, how to get or to use it.
 	Advice string
 }
 

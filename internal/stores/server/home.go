@@ -57,15 +57,10 @@ func (h *Home) Start(cmd *exec.Cmd) (*Child, error) {
 	return Start(cmd, h.Dir, StopRedis, StopRedis, h.User)
 }
 
-// Launch starts a server of the program bin on a free port.
-func Launch[S any](bin string, start func(port int) (S, error)) (S, error) {
-	return LaunchAbove(bin, 0, start)
-}
-
-// LaunchAbove is as [Launch] for a server that also takes the port which is that much above
-// the one it is given; 0 for none.
-func LaunchAbove[S any](bin string, above int, start func(port int) (S, error)) (s S, err error) {
-	err = OnFreePorts(above, func(port int) (err error) {
+// Launch starts a server of the program bin on a free port, which is given to start. The port that is so much above it
+// is free as well; 0 for a server that takes one port.
+func Launch[S any](bin string, above int, start func(port int) (S, error)) (s S, err error) {
+	err = OnFreePort(above, func(port int) (err error) {
 		s, err = start(port)
 		return err
 	})
