@@ -20,7 +20,7 @@ func onStores(t *testing.T, f func(t *testing.T, r memredis.Redis, c *redis.Clie
 	mini, err := memredis.NewMini()
 	check(t, err)
 	for _, r := range []memredis.Redis{memredis.New(), mini} {
-		t.Run(r.Name(), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%T", r), func(t *testing.T) {
 			t.Cleanup(r.Close)
 			c := memredis.Client(r)
 			t.Cleanup(func() { check(t, c.Close()) })
