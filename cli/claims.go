@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -87,11 +88,13 @@ func (s *claimsSettings) judge(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return fail(ExitUsage, err)
 	}
-	if info, err := os.Stat(s.from); s.from != "" && (err != nil || !info.IsDir()) {
-		return s.Wrong("from", fmt.Errorf("%s is no directory: name one that claims has written", format.OneLine(s.from)))
-	}
 	p := &claims.Pass{Files: files, Full: s.full, Dir: s.from, Read: readEvidence}
-	if s.from == "" {
+	if s.from != "" {
+		if p.Earlier, err = earlier(s.from); err != nil {
+			return s.Wrong("from", fmt.Errorf("%s has no report: name a directory that claims has written", format.OneLine(s.from)))
+		}
+		p.Full = p.Earlier.Full
+	} else {
 		dir, err := s.directory()
 		if err != nil {
 			return err
@@ -120,6 +123,16 @@ func (s *claimsSettings) directory() (*session.Dir, error) {
 			fmt.Errorf("%s already holds %s.json: name another directory, or judge it again with --from", path, claimsName))
 	}
 	return session.MakeDir(s.Settings, path)
+}
+
+// earlier is the report that a pass has written to a directory.
+func earlier(dir string) (*claims.Report, error) {
+	b, err := settings.ReadBounded(filepath.Join(dir, claimsName+".json"))
+	if err != nil {
+		return nil, err
+	}
+	r := new(claims.Report)
+	return r, json.Unmarshal(b, r)
 }
 
 // readEvidence is the record that a run of a claim left.

@@ -137,7 +137,7 @@ func parseTolerance(text string) (figure string, t compare.Tolerance, err error)
 func readSide(path string) (compare.Side, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		for _, name := range []string{render.ResultsName, render.ExplorationName} {
-			if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			if found, _ := filepath.Glob(filepath.Join(path, name) + "*"); len(found) > 0 {
 				return readSide(filepath.Join(path, name))
 			}
 		}

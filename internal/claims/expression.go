@@ -139,7 +139,10 @@ type evaluation struct {
 	first *comparison
 }
 
-type comparison struct{ left, right any }
+type comparison struct {
+	left, right any
+	node        ast.Expr // of the left side
+}
 
 // value of a node: a number, a text, a truth, a part of a record, a list or what is missing.
 func (e *evaluation) value(node ast.Expr) (any, error) {
@@ -224,7 +227,7 @@ func (e *evaluation) binary(n *ast.BinaryExpr) (any, error) {
 		return compute(n.Op.String(), a, b)
 	}
 	if e.first == nil {
-		e.first = &comparison{a, b}
+		e.first = &comparison{a, b, n.X}
 	}
 	return compare(n.Op.String(), a, b)
 }

@@ -26,6 +26,8 @@ type File struct {
 	Record string `yaml:"record"`
 	// Title says in a few words what it is about.
 	Title string `yaml:"title"`
+	// Summary is what a reader should take from the verdicts of a full pass.
+	Summary Summary `yaml:"summary"`
 	// Runs are command lines by their names, which claims share.
 	Runs map[string]Run `yaml:"runs"`
 	// Claims in the order of reports.
@@ -34,6 +36,15 @@ type File struct {
 	path       string
 	ast        *ast.File
 	properties []results.Property
+}
+
+// Summary of a design record, in sentences that name claims by their ids.
+type Summary struct {
+	// Keep is what holds, and Change what does not.
+	Keep   string `yaml:"keep"`
+	Change string `yaml:"change"`
+	// Instead is the strategy that does it, and its price.
+	Instead string `yaml:"instead"`
 }
 
 // Run is a command that leaves a record.
@@ -76,6 +87,10 @@ type Claim struct {
 	Shows string `yaml:"shows"`
 	// Form is the same as a count or as a ratio, which does not depend on the machine.
 	Form string `yaml:"form"`
+	// Curve is a figure of a sweep that a page draws at each of its points.
+	Curve string `yaml:"curve"`
+	// Schedule is a search, of which a page prints the shortest schedule.
+	Schedule string `yaml:"schedule"`
 	// Tolerance is by how much of the limit of a comparison, in percent, a figure is called close to it.
 	Tolerance float64 `yaml:"tolerance"`
 	// Gate makes the command fail unless it holds.
@@ -83,7 +98,8 @@ type Claim struct {
 	// Unmeasurable says why it cannot be measured here; Holds is empty then.
 	Unmeasurable string `yaml:"unmeasurable"`
 
-	holds, needs, shows, form *Expression
+	holds, needs, shows, form, curve *Expression
+	sweep                            string // of the curve
 }
 
 // tolerance of a claim that gives none.
@@ -187,7 +203,7 @@ func (f *File) parse(c *Claim, at string) error {
 	for _, e := range []struct {
 		name, text string
 		to         **Expression
-	}{{"holds", c.Holds, &c.holds}, {"needs", c.Needs, &c.needs}, {"shows", c.Shows, &c.shows}, {"form", c.Form, &c.form}} {
+	}{{"holds", c.Holds, &c.holds}, {"needs", c.Needs, &c.needs}, {"shows", c.Shows, &c.shows}, {"form", c.Form, &c.form}, {"curve", c.Curve, &c.curve}} {
 		if e.text == "" {
 			continue
 		}
@@ -196,6 +212,16 @@ func (f *File) parse(c *Claim, at string) error {
 			return f.wrong(at+"."+e.name, err)
 		}
 		*e.to = x
+	}
+	if c.curve != nil {
+		i := slices.IndexFunc(c.curve.runs, func(name string) bool { return swept(f.Runs[name].args) })
+		if i < 0 {
+			return f.wrong(at+".curve", fmt.Errorf("no run of %q is a sweep, or a simulation of several values", c.Curve))
+		}
+		c.sweep = c.curve.runs[i]
+	}
+	if c.Schedule != "" && (f.Runs[c.Schedule].args == nil || f.Runs[c.Schedule].args[0] != "explore") {
+		return f.wrong(at+".schedule", fmt.Errorf("%s is no search among the runs", c.Schedule))
 	}
 	return nil
 }
@@ -206,10 +232,13 @@ func swept(args []string) bool {
 
 // runs that a claim needs.
 func (c *Claim) runs() (names []string) {
-	for _, x := range []*Expression{c.holds, c.needs, c.shows, c.form} {
+	for _, x := range []*Expression{c.holds, c.needs, c.shows, c.form, c.curve} {
 		if x != nil {
 			names = append(names, x.runs...)
 		}
+	}
+	if c.Schedule != "" {
+		names = append(names, c.Schedule)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -48,6 +48,10 @@ type Judgement struct {
 	Form string `json:"form,omitempty"`
 	// Condition that has to hold.
 	Condition string `json:"condition,omitempty"`
+	// Curve is a figure over the values of a sweep.
+	Curve *Curve `json:"curve,omitempty"`
+	// Schedule is the directory of a search.
+	Schedule string `json:"schedule,omitempty"`
 	// Commands repeat what is behind the verdict.
 	Commands []string `json:"commands,omitempty"`
 	// Directories have the records of these commands, below that of the report.
@@ -67,6 +71,9 @@ func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
 	}
 	if c.Unmeasurable != "" {
 		return j, nil
+	}
+	if err := j.draw(c, records); err != nil {
+		return j, f.about(c, err)
 	}
 	e := evaluation{records: records}
 	if c.needs != nil {
@@ -125,8 +132,24 @@ func verdict(t Truth) Verdict {
 	return Undecided
 }
 
-// shown is the text of an expression, or of the left side of the first comparison.
+// shown is the name and the text of an expression, or of the left side of the first comparison.
 func (e *evaluation) shown(x *Expression) (string, error) {
+	text, err := e.text(x)
+	if err != nil || text == "" {
+		return "", err
+	}
+	return e.name(x) + " = " + text, nil
+}
+
+func (e *evaluation) name(x *Expression) string {
+	node := e.first.node
+	if x != nil {
+		node = x.node
+	}
+	return words(node, e.records)
+}
+
+func (e *evaluation) text(x *Expression) (string, error) {
 	var v any
 	switch {
 	case x != nil:
@@ -148,13 +171,16 @@ func (e *evaluation) shown(x *Expression) (string, error) {
 	return "", nil
 }
 
-// add appends what an expression shows at a value.
+// add appends what an expression shows at a value, with its name before the first.
 func (e *evaluation) add(list []string, x *Expression, value string) ([]string, error) {
-	text, err := e.shown(x)
-	if text != "" {
-		list = append(list, text+" at "+value)
+	text, err := e.text(x)
+	if text == "" {
+		return list, err
 	}
-	return list, err
+	if len(list) == 0 {
+		text = e.name(x) + " = " + text
+	}
+	return append(list, text+" at "+value), err
 }
 
 // isClose reports whether the first comparison may turn out otherwise: of a figure that is not counted, and within
@@ -184,12 +210,7 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 	var measured, forms []string
 	why := ""
 	for _, value := range p.Values {
-		here := *sweep
-		here.point = value
-		at := evaluation{records: with(records, c.Each, &here), point: value}
-		if x, ok := results.SweepNumber(value); ok {
-			at.point = exactly(x)
-		}
+		at := pointOf(records, c.Each, value)
 		t, err := at.truth(c.holds.node)
 		if err != nil {
 			return err
@@ -209,6 +230,17 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 	j.Measured, j.Form = strings.Join(measured, "; "), strings.Join(forms, "; ")
 	j.overall(p.Name, by, why)
 	return nil
+}
+
+// pointOf is the evaluation at a value of a sweep.
+func pointOf(records map[string]*Record, sweep, value string) *evaluation {
+	here := *records[sweep]
+	here.point = value
+	at := &evaluation{records: with(records, sweep, &here), point: value}
+	if x, ok := results.SweepNumber(value); ok {
+		at.point = exactly(x)
+	}
+	return at
 }
 
 // overall is the verdict over all values of a parameter.

@@ -24,6 +24,8 @@ type Pass struct {
 	// Run executes a command line, whose record goes to the directory that it names, and returns its exit code and
 	// what it wrote to standard error. It is nil if the records are there.
 	Run func(ctx context.Context, args []string) (code int, messages string)
+	// Earlier is the report of the pass whose records are judged again; nil if the runs are made now.
+	Earlier *Report
 	// Read is the record in a directory.
 	Read func(dir string) *Record
 	// Begin is told of each run before it starts.
@@ -87,6 +89,7 @@ func (p *Pass) job(f *File, name string) job {
 func (p *Pass) plan() (jobs []job, dirs map[string]string, asked int) {
 	dirs = map[string]string{}
 	taken := map[string]bool{}
+	made := p.Earlier.directories()
 	for _, f := range p.Files {
 		for i := range f.Claims {
 			names := f.Claims[i].runs()
@@ -94,10 +97,13 @@ func (p *Pass) plan() (jobs []job, dirs map[string]string, asked int) {
 			for _, name := range names {
 				j := p.job(f, name)
 				line := strings.Join(j.args, "\x00")
-				if dirs[line] != "" {
+				if _, planned := dirs[line]; planned {
 					continue
 				}
-				for n := 2; taken[j.dir]; n++ {
+				if p.Earlier != nil {
+					j.dir = made[commandLine(j.args)]
+				}
+				for n := 2; p.Earlier == nil && taken[j.dir]; n++ {
 					j.dir = fmt.Sprintf("%s-%d", name, n)
 				}
 				taken[j.dir], dirs[line] = true, j.dir
@@ -142,13 +148,18 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 			c := &f.Claims[i]
 			records := map[string]*Record{}
 			var used []job
+			schedule := ""
 			for _, name := range c.runs() {
 				j := p.job(f, name)
 				j.dir = dirs[strings.Join(j.args, "\x00")]
 				records[name] = p.done[j.dir]
+				if name == c.Schedule {
+					schedule = j.dir
+				}
 				used = append(used, j)
 			}
 			judged, err := f.Judge(c, records)
+			judged.Schedule = schedule
 			if err != nil {
 				judged.Verdict, judged.Why = Undecided, err.Error()
 				wrong = errors.Join(wrong, err)
@@ -163,9 +174,25 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	return r, wrong
 }
 
+// directories of the runs of a pass, by their command lines.
+func (r *Report) directories() map[string]string {
+	out := map[string]string{}
+	if r != nil {
+		for i := range r.Claims {
+			for n, line := range r.Claims[i].Commands {
+				out[line] = r.Claims[i].Directories[n]
+			}
+		}
+	}
+	return out
+}
+
 // record of a run that is made now, or was made before.
 func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 	dir := filepath.Join(p.Dir, j.dir)
+	if j.dir == "" {
+		return &Record{Why: "the earlier pass did not make its run"}
+	}
 	if p.Run != nil {
 		if ctx.Err() != nil {
 			return &Record{Why: "the pass was interrupted before its run"}

@@ -61,6 +61,9 @@ func digits(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
 		return format.Count(int64(x))
 	}
+	if math.Abs(x) >= 1000 {
+		return format.Count(int64(math.Round(x)))
+	}
 	return format.TrimZeros(strconv.FormatFloat(x, 'f', max(0, 3-int(math.Floor(math.Log10(math.Abs(x))))), 64))
 }
 

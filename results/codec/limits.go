@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,9 +158,17 @@ func checkNumber(n string) error {
 	return nil
 }
 
+// packed ends the name of a record that gzip has compressed. It is read in place of one that is not there.
+const packed = ".gz"
+
 // readFile reads a record. One that is too large is not read at all.
 func readFile(path string) ([]byte, error) {
 	in, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if b, err := unpacked(path + packed); !errors.Is(err, fs.ErrNotExist) {
+			return b, err
+		}
+	}
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -172,6 +181,23 @@ func readFile(path string) ([]byte, error) {
 		return nil, unreadable(path, errTooLarge)
 	}
 	b, err := readAll(in, maxFile)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return b, nil
+}
+
+func unpacked(path string) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }() // nothing was written
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	b, err := readAll(z, maxFile)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
