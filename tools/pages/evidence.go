@@ -21,6 +21,8 @@ type Evidence struct {
 	Sweeps []Sweep
 	// Explorations are records of searches.
 	Explorations []results.Exploration
+	// Verdicts are those on claims of design records; nil if none were judged.
+	Verdicts *Verdicts
 	// Others are pages in the same directory that were written by hand. Strategies'
 	// pages link back to those that link to them.
 	Others []Page

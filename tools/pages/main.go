@@ -1,8 +1,8 @@
-// Command pages writes the reference of strategies, docs/strategies: a page for each, and an
-// index. Rows of figures, plots and schedules come from the records below results/baseline; none of
+// Command pages writes the reference of strategies, docs/strategies, a page for each and an
+// index, and what became of the claims of design records, docs/claims. Rows of figures, plots and schedules come from the records below results/baseline; none of
 // the figures is typed. Plots go to docs/images. make pages runs it:
 //
-//	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies]
+//	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies] [-claims DIR]
 //
 // Pages that somebody wrote stay. A strategy's page links those that link to it, and what
 // stands in them between the two comments of [besideFrom] and [besideTo] is made anew.
@@ -27,8 +27,16 @@ import (
 func main() {
 	records := flag.String("records", "../results/baseline", "`directory` of records")
 	out := flag.String("out", "../docs/strategies", "`directory` of the pages")
+	claims := flag.String("claims", "", "`directory` that quotabench claims has written, to keep among the records")
 	flag.Parse()
-	if err := write(*records, *out); err != nil {
+	var err error
+	if *claims != "" {
+		err = keep(*claims, filepath.Join(*records, "claims"))
+	}
+	if err == nil {
+		err = write(*records, *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pages: "+err.Error())
 		os.Exit(1)
 	}
@@ -40,12 +48,22 @@ func write(records, out string) error {
 	if err != nil {
 		return err
 	}
+	if evidence.Verdicts, err = readVerdicts(filepath.Join(records, "claims")); err != nil {
+		return err
+	}
 	if evidence.Others, err = readOthers(out); err != nil {
 		return err
 	}
 	all, err := Render(strategies.All(), evidence)
 	if err != nil {
 		return err
+	}
+	if evidence.Verdicts != nil {
+		pages, err := evidence.Verdicts.pages()
+		if err != nil {
+			return err
+		}
+		all = append(all, pages...)
 	}
 	for i := range evidence.Sweeps {
 		s := &evidence.Sweeps[i]

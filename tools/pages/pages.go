@@ -134,10 +134,12 @@ func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, erro
 	if more := e.others(m.Name + ".md"); len(more) > 0 {
 		fmt.Fprintf(&b, " More: %s.", strings.Join(more, ", "))
 	}
+	if claimed := e.claimed(m.Name); claimed != "" {
+		fmt.Fprintf(&b, " Claims: %s.", claimed)
+	}
 	fmt.Fprint(&b, "\n\n")
 	list(&b, "Algorithm", true, m.Notes.How)
 	guarantee(&b, m)
-	ofRecord(&b, m, e)
 	other, rest := beyond(m, all, func(m *strategies.Meta) []string { return m.Notes.Deviations })
 	if other != "" {
 		rest = slices.Insert(rest, 0, fmt.Sprintf("All of [%s](%s.md#differences).", other, other))
@@ -230,46 +232,6 @@ func bound(c quota.Clause) string {
 		return "admits at most " + c.Formula
 	}
 	return string(c.Property) + ": at most " + c.Formula
-}
-
-// promise is a clause in words, with its windows and faults.
-func promise(c quota.Clause) string {
-	out := bound(c)
-	if len(c.Kinds) > 0 {
-		out += " in " + windows(c.Kinds) + " windows"
-	}
-	if len(c.Tolerates) > 0 {
-		out += ", also under " + joined(c.Tolerates, faultName)
-	}
-	return out
-}
-
-// ofRecord lists what the design record claims, and what came out in each run.
-func ofRecord(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
-	if len(m.Record) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "## Claims of its record\n\n")
-	for _, c := range m.Record {
-		var said, in []string
-		for _, f := range e.figures(m.Name) {
-			for _, r := range f.summary.Record {
-				if s := f.summary; r.Property == string(c.Property) && r.Formula == c.Formula && s.Counts() {
-					verdict := r.Said(s.Params.Unit)
-					i := slices.Index(said, verdict)
-					if i < 0 {
-						i, said, in = len(said), append(said, verdict), append(in, "")
-					}
-					in[i] = strings.TrimPrefix(in[i]+", "+f.name, ", ")
-				}
-			}
-		}
-		for i := range said {
-			said[i] += " in " + in[i]
-		}
-		fmt.Fprintf(b, "- %s (%s): **%s**\n", promise(c), c.Source, cmp.Or(strings.Join(said, "; "), "not judged yet"))
-	}
-	fmt.Fprintln(b)
 }
 
 func options(b *bytes.Buffer, m *strategies.Meta, all []*strategies.Meta) {

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
+)
+
+// claimPages leads from the pages of strategies to those of claims.
+const claimPages = "../claims/"
+
+// Verdicts are the claims of the design records, judged by the records of one pass.
+type Verdicts struct {
+	claims.Report
+	// Dir has the records.
+	Dir string
+	// Files say what is promised, and what to take from the verdicts.
+	Files []*claims.File
+}
+
+// readVerdicts judges the records of a pass as anyone may. It returns nil if there are none.
+func readVerdicts(dir string) (*Verdicts, error) {
+	if _, err := os.Stat(filepath.Join(dir, "claims.json")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out, messages bytes.Buffer
+	cmd := cli.Command(&out, &messages)
+	cmd.SetArgs([]string{"claims", "--from", dir, "--format", "json"})
+	if err := cmd.Execute(); err != nil {
+		return nil, fmt.Errorf("judge %s: %w\n%s", dir, err, messages.String())
+	}
+	v := &Verdicts{Dir: dir}
+	err := json.Unmarshal(out.Bytes(), &v.Report)
+	if err == nil {
+		v.Files, err = claims.Builtin(explore.Properties())
+	}
+	return v, err
+}
+
+// of are the claims of a design record.
+func (v *Verdicts) of(record string) []claims.Judgement {
+	return slices.DeleteFunc(slices.Clone(v.Claims), func(j claims.Judgement) bool { return j.Record != record })
+}
+
+// pages are one for each design record with its drawings, and their index.
+func (v *Verdicts) pages() ([]Page, error) {
+	var index bytes.Buffer
+	fmt.Fprint(&index, "# Claims of the five design records\n\nWhat each [record](../design-records.md) promises, and [what came out](../claims.md).\n\n")
+	columns := []string{"record"}
+	for _, verdict := range claims.Verdicts {
+		columns = append(columns, string(verdict))
+	}
+	heading(&index, columns)
+	var out []Page
+	for _, f := range v.Files {
+		pages, err := v.page(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pages...)
+		cells := []string{fmt.Sprintf("[%s](%s)", f.Record, recordPage(f.Record))}
+		for _, verdict := range claims.Verdicts {
+			n := 0
+			for _, j := range v.of(f.Record) {
+				if j.Verdict == verdict {
+					n++
+				}
+			}
+			cells = append(cells, fmt.Sprint(n))
+		}
+		line(&index, cells)
+	}
+	kind := "quick"
+	if v.Full {
+		kind = "full"
+	}
+	fmt.Fprintf(&index, "\nFrom a %s pass of %d runs, on [2 cores](../strategies/README.md#runs). Judge it again: `quotabench claims --from results/baseline/claims`\n%s",
+		kind, v.Runs, mark)
+	return append(out, Page{claimPages + Index, index.Bytes()}), nil
+}
+
+func recordPage(record string) string { return strings.ToLower(record) + ".md" }
+
+// page is that of a design record, followed by its drawings.
+func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
+	var b, exhibits bytes.Buffer
+	fmt.Fprintf(&b, "# %s: %s\n\n", f.Record, f.Title)
+	for _, part := range []struct{ name, text string }{{"Keep", f.Summary.Keep}, {"Change", f.Summary.Change}, {"Instead", f.Summary.Instead}} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "- **%s**: %s\n", part.name, strings.TrimSpace(part.text))
+		}
+	}
+	fmt.Fprintln(&b)
+	heading(&b, []string{"claim", "what the record says", "its figure", "here", "verdict"})
+	for _, j := range v.of(f.Record) {
+		line(&b, []string{j.ID, cell(j.Says), cell(cmp.Or(j.Promised, "-")), cell(cmp.Or(j.Measured, "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
+		if j.Curve != nil {
+			p, err := plot.Claim(&j)
+			if errors.Is(err, plot.ErrNothingToPlot) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			image, err := p.Render("svg")
+			if err != nil {
+				return nil, err
+			}
+			pages = append(pages, Page{claimPages + j.ID + ".svg", image})
+			fmt.Fprintf(&exhibits, "\n![%s](%s.svg)\n", j.ID, j.ID)
+		}
+		if err := v.schedule(&exhibits, &j); err != nil {
+			return nil, err
+		}
+	}
+	b.Write(exhibits.Bytes())
+	b.WriteString(mark)
+	return append(pages, Page{claimPages + recordPage(f.Record), b.Bytes()}), nil
+}
+
+// condition is what a verdict of a sweep depends on.
+func condition(j *claims.Judgement) string {
+	if j.Verdict != claims.HoldsOnlyIf {
+		return ""
+	}
+	only, _, _ := strings.Cut(j.Why, ";")
+	return " " + cell(only)
+}
+
+// schedule prints the shortest one that a search of the claim found.
+func (v *Verdicts) schedule(b *bytes.Buffer, j *claims.Judgement) error {
+	if j.Schedule == "" {
+		return nil
+	}
+	x, err := codec.ReadExploration(filepath.Join(v.Dir, j.Schedule, render.ExplorationName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var f *results.Finding
+	for _, s := range x.Searches {
+		if _, f = shortest([]*results.Search{s}); f != nil {
+			break
+		}
+	}
+	if f == nil {
+		return nil
+	}
+	fmt.Fprintf(b, "\n## %s: %s\n\n", j.ID, f.Property)
+	if len(f.Steps) <= most {
+		fmt.Fprint(b, "```\n")
+		if err := text.Timeline(b, layout.Page{}, f); err != nil {
+			return err
+		}
+		fmt.Fprint(b, "```\n\n")
+	}
+	fmt.Fprintf(b, "%s: `quotabench explore --replay %s`\n", format.Plural(int64(len(f.Steps)), "step", "steps"), f.Token)
+	return nil
+}
+
+// most steps of a schedule on the page of a claim.
+const most = 12
+
+// claimed are links to the claims whose runs have the strategy.
+func (e *Evidence) claimed(name string) string {
+	if e.Verdicts == nil {
+		return ""
+	}
+	var out []string
+	for _, f := range e.Verdicts.Files {
+		var ids []string
+		for _, j := range e.Verdicts.of(f.Record) {
+			if slices.ContainsFunc(j.Commands, func(command string) bool { return uses(command, name) }) {
+				ids = append(ids, j.ID)
+			}
+		}
+		if ids != nil {
+			out = append(out, fmt.Sprintf("[%s](%s%s): %s", f.Record, claimPages, recordPage(f.Record), strings.Join(ids, ", ")))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// uses reports whether a command names the strategy.
+func uses(command, strategy string) bool {
+	return slices.ContainsFunc(strings.Fields(command), func(word string) bool {
+		word, _, _ = strings.Cut(word, ":")
+		return word == strategy
+	})
+}
