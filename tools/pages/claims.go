@@ -109,23 +109,18 @@ func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
 		}
 	}
 	fmt.Fprintln(&b)
-	heading(&b, []string{"claim", "what the record says", "its figure", "here", "verdict"})
+	heading(&b, []string{"claim", "what the record says", "here", "verdict"})
 	for _, j := range v.of(f.Record) {
-		line(&b, []string{j.ID, cell(j.Says), cell(cmp.Or(j.Promised, "-")), cell(cmp.Or(j.Measured, "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
+		line(&b, []string{j.ID, said(&j), cell(cmp.Or(plainFigure(j.Measured), "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
 		if j.Curve != nil {
-			p, err := plot.Claim(&j)
-			if errors.Is(err, plot.ErrNothingToPlot) {
-				continue
-			}
+			image, err := curve(&j)
 			if err != nil {
 				return nil, err
 			}
-			image, err := p.Render("svg")
-			if err != nil {
-				return nil, err
+			if image != nil {
+				pages = append(pages, Page{claimPages + j.ID + ".svg", image})
+				fmt.Fprintf(&exhibits, "\n![%s](%s.svg)\n", j.ID, j.ID)
 			}
-			pages = append(pages, Page{claimPages + j.ID + ".svg", image})
-			fmt.Fprintf(&exhibits, "\n![%s](%s.svg)\n", j.ID, j.ID)
 		}
 		if err := v.schedule(&exhibits, &j); err != nil {
 			return nil, err
@@ -134,6 +129,36 @@ func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
 	b.Write(exhibits.Bytes())
 	b.WriteString(mark)
 	return append(pages, Page{claimPages + recordPage(f.Record), b.Bytes()}), nil
+}
+
+// curve is the drawing of a claim; nil if no value of its sweep has the figure.
+func curve(j *claims.Judgement) ([]byte, error) {
+	p, err := plot.Claim(j)
+	if errors.Is(err, plot.ErrNothingToPlot) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Render("svg")
+}
+
+// said is the promise, with its figure unless that is a text.
+func said(j *claims.Judgement) string {
+	says := strings.TrimSuffix(j.Says, ".")
+	if strings.ContainsAny(j.Promised, "0123456789") && !strings.Contains(says, j.Promised) {
+		says += " (" + j.Promised + ")"
+	}
+	return cell(says)
+}
+
+// plainFigure leaves out the name of a figure if it is a formula, which the file of the claims has.
+func plainFigure(text string) string {
+	name, value, named := strings.Cut(text, " = ")
+	if named && strings.ContainsAny(name, "(+*/") {
+		return value
+	}
+	return text
 }
 
 // condition is what a verdict of a sweep depends on.
@@ -195,10 +220,18 @@ func (e *Evidence) claimed(name string) string {
 			}
 		}
 		if ids != nil {
-			out = append(out, fmt.Sprintf("[%s](%s%s): %s", f.Record, claimPages, recordPage(f.Record), strings.Join(ids, ", ")))
+			out = append(out, fmt.Sprintf("[%s](%s%s) (%s)", f.Record, claimPages, recordPage(f.Record), listed(ids)))
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// listed are the ids of claims, or how many they are.
+func listed(ids []string) string {
+	if len(ids) > 6 {
+		return fmt.Sprint(len(ids))
+	}
+	return strings.Join(ids, ", ")
 }
 
 // uses reports whether a command names the strategy.

@@ -14,7 +14,7 @@ import (
 )
 
 // longest is the number of steps that a page shows: nobody reads more of them.
-const longest = 8
+const longest = 5
 
 // explored quotes what searches found, the shortest finding step by step, and what they
 // did not find.
@@ -57,7 +57,7 @@ func callers(s *results.Search) string {
 // states that a search saw.
 func states(s *results.Search) string {
 	if s.Capped != "" {
-		return format.Count(int64(s.States)) + ", not complete"
+		return format.Count(int64(s.States)) + "+"
 	}
 	return format.Count(int64(s.States))
 }

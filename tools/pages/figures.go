@@ -54,7 +54,11 @@ func (f figure) setting() []string {
 // table shows a strategy in each of the records.
 func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 	timed := rows[0].file.Kind == results.Measured
-	columns := []string{"[run](" + Index + "#runs)", "leak", "trials that leaked", "worst window", "false rejects", "drift", "guarantee"}
+	columns := []string{"[run](" + Index + "#runs)", "leak", "trials that leaked", "worst window", "false rejects", "drift"}
+	declares := len(m.Guarantee) > 0
+	if declares {
+		columns = append(columns, "guarantee")
+	}
 	if timed {
 		columns = slices.Insert(columns, 1, "decisions/s", "p50", "p99")
 	}
@@ -72,14 +76,22 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 		if s.Counts() {
 			for _, key := range []string{"leak", "leaked-trials", "leak-worst", "false-rejects", "drift"} {
 				text := figures.Of(key).Text(s, nil)
-				if key == "false-rejects" {
+				switch key {
+				case "leaked-trials":
+					text, _, _ = strings.Cut(text, " (")
+				case "false-rejects":
 					text += neverGiven(s)
 				}
 				cells = append(cells, cell(strings.ReplaceAll(text, "\n", "; ")))
 			}
-			cells = append(cells, verdict(m, s))
 		} else {
-			cells = append(cells, "invalid", "-", "-", "-", "-", "-")
+			cells = append(cells, "invalid", "-", "-", "-", "-")
+		}
+		switch {
+		case declares && s.Counts():
+			cells = append(cells, verdict(s))
+		case declares:
+			cells = append(cells, "-")
 		}
 		line(b, cells)
 	}
@@ -87,8 +99,8 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 }
 
 // verdict on what the strategy declares.
-func verdict(m *strategies.Meta, s *results.Summary) string {
-	if len(s.Guarantee) == 0 && len(s.NotPromised) == 0 && len(m.Guarantee) > 0 {
+func verdict(s *results.Summary) string {
+	if len(s.Guarantee) == 0 && len(s.NotPromised) == 0 {
 		return "not judged"
 	}
 	return figures.Guarantee(s)

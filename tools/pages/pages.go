@@ -69,7 +69,7 @@ const guide = `
 - **Drift**: a counter minus the truth, with nothing in flight.
 - **Decisions/s**: of workers that never pause. **p50, p99**: response times at one rate for all strategies. **n/m**: not measurable, because too few rounds were undisturbed. **(w)**: waiting for a core could explain it.
 - **Commands, SQL, trips**: means per decision, including jobs and waits for others.
-- **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving of 2 clients (+1 probe client). [Assumptions](../exploration.md#reading-a-claim).
+- **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving of 2 clients (+1 probe client). *20,000+* states: not complete. [Assumptions](../exploration.md#reading-a-claim).
 `
 
 func index(all []*strategies.Meta, e *Evidence) []byte {

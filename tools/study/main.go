@@ -2,7 +2,7 @@
 // unchanged code, and how often it finds a slowdown by 10 %, on series of measurements of
 // real machines, or without one on a generated machine. It prints a table in Markdown.
 //
-//	go run -C tools ./study [-n 2000] [-into ../docs/measurements.md] [series.csv...]
+//	go run -C tools ./study [-n 2000] [-into ../results/baseline/noise.md] [series.csv...]
 //
 // A series is a CSV file with the columns value (operations per second), starttime and
 // VM_id. Series of machines that were measured at least 40 times are taken machine by
