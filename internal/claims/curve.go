@@ -50,7 +50,7 @@ func (j *Judgement) draw(c *Claim, records map[string]*Record) error {
 		if err != nil {
 			return err
 		}
-		curve.Shown = at.name(c.curve)
+		curve.Shown = at.name(c.curve, "")
 		if limit, ok := at.first.right.(Number); ok && limit.Lo == limit.Hi {
 			curve.Limit = &limit.Value
 		}

@@ -85,6 +85,8 @@ type Claim struct {
 	Needs string `yaml:"needs"`
 	// Shows is the figure of ours; empty for the left side of the first comparison of Holds.
 	Shows string `yaml:"shows"`
+	// Named is what readers call it; empty for the expression in words.
+	Named string `yaml:"named"`
 	// Form is the same as a count or as a ratio, which does not depend on the machine.
 	Form string `yaml:"form"`
 	// Curve is a figure of a sweep that a page draws at each of its points.

@@ -113,11 +113,11 @@ func (j *Judgement) once(c *Claim, e *evaluation) error {
 	j.Verdict = verdict(t)
 	j.Why = t.Why
 	j.Close = e.first.isClose(c)
-	if j.Measured, err = e.shown(c.shows); err != nil {
+	if j.Measured, err = e.shown(c.shows, c.Named); err != nil {
 		return err
 	}
 	if c.form != nil {
-		j.Form, err = e.shown(c.form)
+		j.Form, err = e.shown(c.form, "")
 	}
 	return err
 }
@@ -133,15 +133,18 @@ func verdict(t Truth) Verdict {
 }
 
 // shown is the name and the text of an expression, or of the left side of the first comparison.
-func (e *evaluation) shown(x *Expression) (string, error) {
+func (e *evaluation) shown(x *Expression, named string) (string, error) {
 	text, err := e.text(x)
 	if err != nil || text == "" {
 		return "", err
 	}
-	return e.name(x) + " = " + text, nil
+	return e.name(x, named) + " = " + text, nil
 }
 
-func (e *evaluation) name(x *Expression) string {
+func (e *evaluation) name(x *Expression, named string) string {
+	if named != "" {
+		return named
+	}
 	node := e.first.node
 	if x != nil {
 		node = x.node
@@ -172,13 +175,13 @@ func (e *evaluation) text(x *Expression) (string, error) {
 }
 
 // add appends what an expression shows at a value, with its name before the first.
-func (e *evaluation) add(list []string, x *Expression, value string) ([]string, error) {
+func (e *evaluation) add(list []string, x *Expression, named, value string) ([]string, error) {
 	text, err := e.text(x)
 	if text == "" {
 		return list, err
 	}
 	if len(list) == 0 {
-		text = e.name(x) + " = " + text
+		text = e.name(x, named) + " = " + text
 	}
 	return append(list, text+" at "+value), err
 }
@@ -220,8 +223,8 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 		}
 		j.Close = j.Close || at.first.isClose(c)
 		by[verdict(t)] = append(by[verdict(t)], value)
-		if measured, err = at.add(measured, c.shows, value); err == nil && c.form != nil {
-			forms, err = at.add(forms, c.form, value)
+		if measured, err = at.add(measured, c.shows, c.Named, value); err == nil && c.form != nil {
+			forms, err = at.add(forms, c.form, "", value)
 		}
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -111,7 +112,7 @@ func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
 	fmt.Fprintln(&b)
 	heading(&b, []string{"claim", "what the record says", "here", "verdict"})
 	for _, j := range v.of(f.Record) {
-		line(&b, []string{j.ID, said(&j), cell(cmp.Or(plainFigure(j.Measured), "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
+		line(&b, []string{j.ID, said(&j), cell(cmp.Or(j.Measured, "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
 		if j.Curve != nil {
 			image, err := curve(&j)
 			if err != nil {
@@ -143,23 +144,16 @@ func curve(j *claims.Judgement) ([]byte, error) {
 	return p.Render("svg")
 }
 
-// said is the promise, with its figure unless that is a text.
+// said is the promise, with its figure unless it is in the sentence.
 func said(j *claims.Judgement) string {
 	says := strings.TrimSuffix(j.Says, ".")
-	if strings.ContainsAny(j.Promised, "0123456789") && !strings.Contains(says, j.Promised) {
+	if slices.ContainsFunc(number.FindAllString(j.Promised, -1), func(n string) bool { return !strings.Contains(says, n) }) {
 		says += " (" + j.Promised + ")"
 	}
 	return cell(says)
 }
 
-// plainFigure leaves out the name of a figure if it is a formula, which the file of the claims has.
-func plainFigure(text string) string {
-	name, value, named := strings.Cut(text, " = ")
-	if named && strings.ContainsAny(name, "(+*/") {
-		return value
-	}
-	return text
-}
+var number = regexp.MustCompile(`[0-9][0-9.,]*`)
 
 // condition is what a verdict of a sweep depends on.
 func condition(j *claims.Judgement) string {
