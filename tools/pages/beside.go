@@ -91,7 +91,7 @@ func (e *Evidence) rows(f *results.File, names []string) (rows []figure) {
 
 // compare is a table of what strategies cost in one record.
 func compare(b *bytes.Buffer, rows []figure) {
-	fmt.Fprintf(b, "[%s](%s#runs): %s.\n\n", rows[0].name, Index, strings.Join(rows[0].setting(), "; "))
+	fmt.Fprintf(b, "From [%s](%s#runs):\n\n", rows[0].name, Index)
 	heading(b, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips"})
 	for _, r := range rows {
 		s := r.summary

@@ -209,7 +209,7 @@ func TestFiguresBesideEachOther(t *testing.T) {
 	e.Names = []string{"first"}
 	named := strings.Replace(names, " -->", " in first -->", 1)
 	e.Others[0].Bytes = []byte("# Leaks\n" + named + to)
-	requireAll(t, rendered(t, e, meta("check-then-set"))["leaks.md"], "[first](README.md#runs): hot-key; ")
+	requireAll(t, rendered(t, e, meta("check-then-set"))["leaks.md"], "From [first](README.md#runs):")
 	e.Others[0].Bytes = []byte("# Leaks\n" + strings.Replace(named, "first", "second", 1) + to)
 	if _, err := Render(nil, e); err == nil {
 		t.Error("figures of a record that is not there")
