@@ -22,13 +22,13 @@ func quoted(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 		}
 		return
 	}
-	for _, kind := range []struct{ name, title string }{{results.Measured, "Measured"}, {results.Simulated, "Simulated"}} {
-		of := slices.DeleteFunc(slices.Clone(rows), func(f figure) bool { return f.file.Kind != kind.name })
-		if len(of) > 0 {
-			fmt.Fprintf(b, "## %s\n\n", kind.title)
-			table(b, m, of)
-		}
+	slices.SortStableFunc(rows, func(a, b figure) int { return strings.Compare(a.file.Kind, b.file.Kind) })
+	title := "Measured and simulated"
+	if first, last := rows[0].file.Kind, rows[len(rows)-1].file.Kind; first == last {
+		title = map[string]string{results.Measured: "Measured", results.Simulated: "Simulated"}[first]
 	}
+	fmt.Fprintf(b, "## %s\n\n", title)
+	table(b, m, rows)
 }
 
 // setting says what was asked of the strategy, in cells.
@@ -69,9 +69,12 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 		if _, given, _ := strings.Cut(s.Label, ":"); given != "" {
 			cells[0] += ", " + cell(given)
 		}
-		if timed {
+		switch {
+		case r.file.Kind == results.Measured:
 			lat := s.Latency()
 			cells = append(cells, perS(s), percentile(lat.P50), percentile(lat.P99))
+		case timed:
+			cells = append(cells, "-", "-", "-")
 		}
 		if s.Counts() {
 			for _, key := range []string{"leak", "leaked-trials", "leak-worst", "false-rejects", "drift"} {
