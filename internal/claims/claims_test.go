@@ -136,7 +136,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", condition, j.Verdict, j.Why, want)
 		}
 	}
-	if j := decide(t, `share(a["slow"].errors, a["slow"].issued) < 1`, records); j.Measured != "0 % (0 % to 0.64 %)" {
+	if j := decide(t, `share(a["slow"].errors, a["slow"].issued) < 1`, records); j.Measured != "share(slow errors, slow issued) = 0 % (0 % to 0.64 %)" {
 		t.Errorf("a share is shown as %q", j.Measured)
 	}
 }

@@ -71,7 +71,7 @@ func finite(x, otherwise float64) float64 {
 }
 
 // structural are the names in a path that say nothing to a reader.
-var structural = []string{"meter", "params", "runs", "samples", "series", "stored", "value"}
+var structural = []string{"meter", "params", "parts", "runs", "samples", "series", "stored", "value"}
 
 // words are an expression for readers: what it shows, with the runs that it is of if they are several.
 func words(node ast.Expr, records map[string]*Record) string {
@@ -116,7 +116,7 @@ func (w namer) of(node ast.Expr) string {
 		if slices.Contains(structural, n.Sel.Name) {
 			return w.of(n.X)
 		}
-		return format.Join(" ", w.of(n.X), strings.ReplaceAll(n.Sel.Name, "_", "-"))
+		return format.Join(" ", w.of(n.X), strings.ReplaceAll(strings.TrimSuffix(n.Sel.Name, "_ns"), "_", "-"))
 	case *ast.IndexExpr:
 		return format.Join(" ", w.of(n.X), w.of(n.Index))
 	case *ast.IndexListExpr:

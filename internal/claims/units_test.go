@@ -14,9 +14,9 @@ func TestUnitsAndCounters(t *testing.T) {
 	}
 	a.Series = []results.Series{{Strategy: "slow", Counters: []string{"redis"}, Samples: []results.Sample{{Counters: []results.Counter{{Worst: -80}}}}}}
 	for condition, want := range map[string]string{
-		`median(a["slow"].runs.service_ns.parts["bloom"].p50) <= 10*us`: "700 ns",
-		`share(a["slow"].rejected, 100 * a["slow"].rejected) < 9`:       "1.00 % (0.84 % to 1.19 %)",
-		`min(a["slow"].series.redis.worst) >= 0 - 80`:                   "-80",
+		`median(a["slow"].runs.service_ns.parts["bloom"].p50) <= 10*us`: "median(slow service bloom p50) = 700 ns",
+		`share(a["slow"].rejected, 100 * a["slow"].rejected) < 9`:       "share(slow rejected, 100 * slow rejected) = 1.00 % (0.84 % to 1.19 %)",
+		`min(a["slow"].series.redis.worst) >= 0 - 80`:                   "min(slow redis worst) = -80",
 	} {
 		if j := decide(t, condition, map[string]*Record{"a": a}); j.Verdict != Holds || j.Measured != want {
 			t.Errorf("%s: %s %q, want %q", condition, j.Verdict, j.Measured, want)
@@ -38,7 +38,7 @@ func TestFormOfASweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := f.Judge(&f.Claims[0], map[string]*Record{"s": r})
-	if err != nil || j.Verdict != Holds || j.Measured != "300 at 0.5" || j.Form != "0.4 at 0.5" {
+	if err != nil || j.Verdict != Holds || j.Measured != "slow issued = 300 at 0.5" || j.Form != "slow rejected / slow issued = 0.4 at 0.5" {
 		t.Errorf("%v: %+v", err, j)
 	}
 }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -48,6 +49,48 @@ func TestWriteRead(t *testing.T) {
 		if bytes.Contains(b, []byte(": null")) && !bytes.Contains(b, []byte(`"drift": null`)) {
 			t.Errorf("%s: an empty list was written as null", name)
 		}
+	}
+}
+
+// TestReadsCompressed: a record may be compressed, unless it is there as it is.
+func TestReadsCompressed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "results.json")
+	if err := Write(path, fixture.New(2)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(b); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"results.json": []byte("{"), "results.json.gz": out.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Read(path); err == nil {
+		t.Error("what is there as it is was not read")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(path); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the compressed record differs: %v", err)
+	}
+	if err := os.WriteFile(path+".gz", out.Bytes()[:out.Len()/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil || !strings.HasPrefix(err.Error(), path) {
+		t.Errorf("half of it: %v", err)
 	}
 }
 
