@@ -14,7 +14,7 @@ import (
 )
 
 // longest is the number of steps that a page shows: nobody reads more of them.
-const longest = 3
+const longest = 4
 
 // explored quotes what searches found, the shortest finding step by step, and what they
 // did not find.
@@ -34,14 +34,14 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 		return nil
 	}
 	if len(f.Steps) > longest || f.Property != leak {
-		fmt.Fprintf(b, "Repeat %s: `explore --replay %s`\n\n", f.Property, f.Token)
+		fmt.Fprintf(b, "Repeat %s: `quotabench explore --replay %s`\n\n", f.Property, f.Token)
 		return nil
 	}
 	fmt.Fprintf(b, "The %s, faults: %s:\n\n```\n", f.Property, faults(of))
 	if err := text.Timeline(b, layout.Page{}, f); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "```\n\nRepeat it: `explore --replay %s`\n\n", f.Token)
+	fmt.Fprintf(b, "```\n\nRepeat it: `quotabench explore --replay %s`\n\n", f.Token)
 	return nil
 }
 
