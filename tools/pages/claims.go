@@ -112,7 +112,7 @@ func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
 	fmt.Fprintln(&b)
 	heading(&b, []string{"claim", "what the record says", "here", "verdict"})
 	for _, j := range v.of(f.Record) {
-		line(&b, []string{j.ID, said(&j), cell(cmp.Or(j.Measured, "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
+		line(&b, []string{j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
 		if j.Curve != nil {
 			image, err := curve(&j)
 			if err != nil {
@@ -154,6 +154,9 @@ func said(j *claims.Judgement) string {
 }
 
 var number = regexp.MustCompile(`[0-9][0-9.,]*`)
+
+// interval is what is known of a figure, which the report has.
+var interval = regexp.MustCompile(` \([^()]* to [^()]*\)`)
 
 // condition is what a verdict of a sweep depends on.
 func condition(j *claims.Judgement) string {

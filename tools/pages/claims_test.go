@@ -103,7 +103,7 @@ func TestVerdictsAreJudged(t *testing.T) {
 // TestPageOfARecord has each verdict with its figure, and strategies link the claims whose runs have them.
 func TestPageOfARecord(t *testing.T) {
 	v := &Verdicts{Files: []*claims.File{{Record: "ADR-1", Title: "Limits", Summary: claims.Summary{Keep: "X1 alone."}}}, Report: claims.Report{Claims: []claims.Judgement{
-		{Record: "ADR-1", ID: "X1", Says: "It takes 9 µs.", Promised: "9 µs", Measured: "p99 = 7 µs", Verdict: claims.Holds, Commands: []string{"quotabench run another --redis x"}},
+		{Record: "ADR-1", ID: "X1", Says: "It takes 9 µs.", Promised: "9 µs", Measured: "p99 = 7 µs (6 µs to 8 µs)", Verdict: claims.Holds, Commands: []string{"quotabench run another --redis x"}},
 		{Record: "ADR-1", ID: "X2", Says: "It is fast.", Promised: "50x", Verdict: claims.HoldsOnlyIf, Why: "workers = 1; not with workers = 2"},
 		{Record: "ADR-2", ID: "X1", Says: "Other.", Verdict: claims.Refuted},
 	}}}
