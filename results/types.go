@@ -328,8 +328,8 @@ func (r *Run) Key() string {
 func (r *Run) setting() string {
 	p := &r.Params
 	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.KillCallers, p.LimitChanges,
-		p.Shard, p.Shards, p.Point)
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages,
+		p.KillCallers, p.LimitChanges, p.Shard, p.Shards, p.Point)
 }
 
 // Params are the parameters of a run.

@@ -205,7 +205,13 @@ func (f *File) parse(c *Claim, at string) error {
 	for _, e := range []struct {
 		name, text string
 		to         **Expression
-	}{{"holds", c.Holds, &c.holds}, {"needs", c.Needs, &c.needs}, {"shows", c.Shows, &c.shows}, {"form", c.Form, &c.form}, {"curve", c.Curve, &c.curve}} {
+	}{
+		{"holds", c.Holds, &c.holds},
+		{"needs", c.Needs, &c.needs},
+		{"shows", c.Shows, &c.shows},
+		{"form", c.Form, &c.form},
+		{"curve", c.Curve, &c.curve},
+	} {
 		if e.text == "" {
 			continue
 		}

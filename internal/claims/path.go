@@ -320,9 +320,7 @@ func index(v any, keys []string) (any, error) {
 		if x.Kind() != reflect.Map {
 			return nil, errNoKeys
 		}
-		if at := x.MapIndex(reflect.ValueOf(keys[0])); at.IsValid() {
-			return x.of.wrap(at, keys[0])
-		}
+		return x.of.wrap(x.MapIndex(reflect.ValueOf(keys[0])), keys[0])
 	case []any:
 		return element(x, keys)
 	}
