@@ -26,9 +26,9 @@ func hostile(t *testing.T) map[string]string {
 		"corrupt":   {strings.Replace(string(good), `"histogram": "`, `"histogram": "!`, 1), "decode histogram"},
 		"edited":    {strings.Replace(string(good), `"rounds": 1`, `"rounds": 2`, 1), "does not follow from the runs"},
 		"null":      {"null", "no \"schema\" field"},
-		"list":      {"[{}]", "cannot hold"},
+		"list":      {"[{}]", "no \"schema\" field"},
 		"binary":    {"\x00\x01\x1b[31m", "not valid JSON"},
-		"deep":      {strings.Repeat("[", 200_000), "max depth"},
+		"deep":      {strings.Repeat("[", 200_000), "nested more than"},
 		"many":      {`{"schema":3,"kind":"measured","runs":[` + strings.Repeat("{},", 100_000) + "{}]}", "more than 50000 runs"},
 		"nothing":   {`{"schema":3,"kind":"measured"}`, "missing"},
 	}

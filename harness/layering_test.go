@@ -48,7 +48,7 @@ var layers = [][]string{
 // bring in: renderers, plots and container engines.
 var importers = map[string][]string{
 	"results/codec":         {"results/render", "internal/settings/group", "internal/session", "internal/searches", "cli"},
-	"internal/claims":       {"internal/present/text", "internal/present/html", "cli"},
+	"internal/claims":       {"internal/present/text", "internal/present/plot", "internal/present/html", "cli"},
 	"internal/compare":      {"results/codec", "results/render", "internal/present/text", "internal/settings/group", "internal/session", "internal/searches", "cli", "results/compare"},
 	"internal/present/plot": {"results/render", "cli"},
 	"internal/present/html": {"results/render", "internal/session", "cli"},

@@ -122,6 +122,9 @@ func TestGroups(t *testing.T) {
 		}}, answer.Enforces, "no leak in only 10 trials"},
 		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
 			answer.Bounded, "rejects 25.2 % of valid requests while its store is away or after that"},
+		"callers killed": {[]func(*results.Run){reject(126), func(r *results.Run) {
+			r.Errors, r.ErrorKinds, r.Params.KillCallers = 300, &results.ErrorKinds{Killed: 300}, "0.3:1"
+		}}, answer.Bounded, "rejects 25.2 % of valid requests after callers were killed"},
 		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
 			answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, declares no bound"},
 		"invalid": {[]func(*results.Run){func(r *results.Run) {

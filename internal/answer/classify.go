@@ -51,7 +51,7 @@ func (s *Strategy) Also(other *Strategy, where string) {
 func classify(s *results.Summary, maxBound float64) Strategy {
 	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
 	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: s, Judged: s}
-	unit, away := s.Params.Unit, len(s.Params.Outages) > 0
+	unit, planned := s.Params.Unit, trouble(s)
 	set := func(g Group, reason string) Strategy {
 		if s.PerProcess {
 			reason += "; counts per process"
@@ -77,7 +77,7 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show")
 	case s.Leak.Units > 0 && (!leak.bounds() || s.Leak.WorstUnits > leak.units):
 		return set(Fails, leaks(s)+", "+leak.passed(unit))
-	case s.FalseRejects.Count > 0 && !mayReject.declared && !away:
+	case s.FalseRejects.Count > 0 && !mayReject.declared && planned == "":
 		return set(Fails, rejects(s)+", and declares no bound")
 	}
 	if c := violated(s); c != nil {
@@ -93,7 +93,7 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	}
 	switch {
 	case s.FalseRejects.Count > 0 && !mayReject.declared:
-		parts = append(parts, rejects(s)+" while its store is away or after that")
+		parts = append(parts, rejects(s)+" "+planned)
 	case s.FalseRejects.Count > 0:
 		parts = append(parts, rejects(s)+", as it declares")
 	case mayReject.declared && mayReject.units > 0:
@@ -224,6 +224,18 @@ func leaks(s *results.Summary) string {
 		text += ", " + format.Units(s.Leak.WorstUnits, s.Params.Unit) + " in the worst window"
 	}
 	return text
+}
+
+// trouble is the planned one that may have a strategy reject valid requests: what is charged for a caller
+// that was killed stays charged. It is empty if none was planned.
+func trouble(s *results.Summary) string {
+	switch {
+	case len(s.Params.Outages) > 0:
+		return "while its store is away or after that"
+	case s.Params.KillCallers != "":
+		return "after callers were killed"
+	}
+	return ""
 }
 
 func rejects(s *results.Summary) string {
