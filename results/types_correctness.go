@@ -1,7 +1,6 @@
 package results
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -266,114 +265,6 @@ func (c *Clause) Claimed() string {
 		return c.Source
 	}
 	return name + said
-}
-
-// Audit is the run's judgement of itself.
-type Audit struct {
-	// Valid is set if the correctness figures count.
-	Valid bool `json:"valid"`
-	// TimingsValid is set if the timings count.
-	TimingsValid bool `json:"timings_valid"`
-	// Reasons holds every finding.
-	Reasons []Reason `json:"reasons"`
-}
-
-// Reason is one finding of the audit.
-type Reason struct {
-	// Code is its short name, e.g. "history-overflow".
-	Code string `json:"code"`
-	// Discards is what the finding takes back.
-	Discards string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=timings,enum=response,enum=note"`
-	// Detail is one line for people.
-	Detail string `json:"detail"`
-	// Stack is that of the strategy's goroutine which has panicked, or whose call did
-	// not return; empty otherwise.
-	Stack string `json:"stack,omitempty"`
-}
-
-// Discard adds a finding and takes back what it touches. Its detail becomes one line.
-func (a *Audit) Discard(code, discards, detail string) {
-	a.Reasons = append(a.Reasons, Reason{Code: code, Discards: discards, Detail: format.OneLine(detail)})
-	switch discards {
-	case DiscardsCorrectness:
-		a.Valid = false
-	case DiscardsTimings, DiscardsRound:
-		a.TimingsValid = false
-	}
-}
-
-// Has reports whether there is a finding of that code.
-func (a *Audit) Has(code string) bool {
-	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })
-}
-
-// Discarded is the first finding that takes the correctness figures back, in words; "" if none does.
-func (a *Audit) Discarded() string {
-	for _, r := range a.Reasons {
-		if r.Discards == DiscardsCorrectness {
-			return r.Detail
-		}
-	}
-	return ""
-}
-
-// ResponseValid reports whether the response times of this run count.
-func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.discards(DiscardsResponse) }
-
-// discards reports whether a finding takes that back.
-func (a *Audit) discards(what string) bool {
-	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Discards == what })
-}
-
-// What a finding takes back.
-const (
-	DiscardsCorrectness = "correctness"
-	// DiscardsRound: the machine was disturbed. If that is so for more than a fifth of a
-	// round's time, the round is left out of the timings of all strategies.
-	DiscardsRound    = "round"
-	DiscardsTimings  = "timings"  // the strategy's, over all rounds
-	DiscardsResponse = "response" // response times in open loop, if most rounds have it; service times stand
-	DiscardsNothing  = "note"
-)
-
-// InvalidError says that the correctness figures of a run do not count.
-type InvalidError struct {
-	// Label is the strategy as the command line takes it.
-	Label string
-	// Reason is the first finding that discards correctness.
-	Reason Reason
-}
-
-func (e *InvalidError) Error() string {
-	return fmt.Sprintf("%s: the run is invalid: %s (%s)", e.Label, e.Reason.Detail, e.Reason.Code)
-}
-
-// Invalid returns an [*InvalidError] about the first run whose correctness figures
-// do not count, or nil.
-func Invalid(runs []Run) error {
-	for i := range runs {
-		if err := runs[i].Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Err is an [*InvalidError] if the correctness figures of the run, or of its
-// open loop at the common rate, do not count, and nil otherwise.
-func (r *Run) Err() error {
-	switch {
-	case r.Audit.Valid && r.Paced != nil:
-		return r.Paced.Err()
-	case r.Audit.Valid:
-		return nil
-	}
-	for _, reason := range r.Audit.Reasons {
-		if reason.Discards == DiscardsCorrectness {
-			return &InvalidError{Label: r.Params.Label, Reason: reason}
-		}
-	}
-	return &InvalidError{Label: r.Params.Label, Reason: Reason{Code: "unknown", Detail: "its audit gives no reason"}}
 }
 
 // ErrorKinds counts requests without a decision by what kept them from one.

@@ -1,0 +1,158 @@
+package results
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Finding is a schedule that breaks a property.
+type Finding struct {
+	// Strategy is its label.
+	Strategy string `json:"strategy"`
+	// Policy is the public name of the policy.
+	Policy string `json:"policy"`
+	// Property that is broken.
+	Property Property `json:"property"`
+	// Detail is one sentence.
+	Detail string `json:"detail"`
+	// Units by which it is broken, if it has any; drift may be negative.
+	Units int64 `json:"units,omitempty"`
+	// Preemptions of the schedule if it was found by the search that counts them:
+	// none with fewer breaks the property, and one with more may be shorter. nil if it
+	// is a shortest one.
+	Preemptions *int `json:"preemptions,omitempty"`
+	// Faults that happen in the schedule.
+	Faults []quota.Fault `json:"faults,omitempty"`
+	// Paused is how much time passes in the schedule while a call or a round of a job is
+	// under way, in nanoseconds: of schedules of the same length, one with the least is shown.
+	Paused time.Duration `json:"paused_ns,omitempty"`
+	// Sampled is how many schedules were run at random, with the same chance for each
+	// step that could come next; 0 for none.
+	Sampled int `json:"sampled_schedules,omitempty"`
+	// Met is how many of them break the property. It compares findings, and is no
+	// probability of a system in service.
+	Met int `json:"met_schedules,omitempty"`
+	// AtRate is how often the property broke in a simulation at a stated rate of requests;
+	// nil if there was none.
+	AtRate *AtRate `json:"at_rate,omitempty"`
+	// Steps of the schedule; none if the strategy ended the search and the schedule
+	// could not be run again.
+	Steps []Step `json:"steps"`
+	// Columns are the actors by [Step.Column].
+	Columns []Column `json:"columns"`
+	// Token repeats the schedule.
+	Token string `json:"token"`
+}
+
+// HeldUp is for how long calls are held up, e.g. "15m".
+func (f *Finding) HeldUp() string { return span(f.Paused.String()) }
+
+// ActorColumns are the columns that have a step, clients first; none if only
+// the clock moves.
+func (f *Finding) ActorColumns() []int {
+	var cols []int
+	for i := range f.Steps {
+		if c := f.Steps[i].Column; c >= 0 && !slices.Contains(cols, c) {
+			cols = append(cols, c)
+		}
+	}
+	slices.SortFunc(cols, func(a, b int) int { return compareColumns(f.Columns[a], f.Columns[b]) })
+	return cols
+}
+
+// compareColumns puts clients before jobs, and client26 after Z.
+func compareColumns(a, b Column) int {
+	if a.Role != b.Role {
+		if a.Role == RoleClient {
+			return -1
+		}
+		return 1
+	}
+	if a.Role == RoleClient && len(a.Name) != len(b.Name) {
+		return len(a.Name) - len(b.Name)
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// Role says what an actor is.
+type Role string
+
+// The roles.
+const (
+	RoleClient   Role = "client"
+	RoleJob      Role = "job"
+	RoleClock    Role = "clock"
+	RoleStore    Role = "store"
+	RoleInstance Role = "instance"
+)
+
+// Column is an actor that has steps of its own: a client or a job.
+type Column struct {
+	// Name is e.g. "A", or "0:sync" for a job of instance 0.
+	Name string `json:"name"`
+	// Role says what the actor is.
+	Role Role `json:"role"`
+}
+
+// StepEvent says what happens in a step.
+type StepEvent string
+
+// The events of a step.
+const (
+	EventStart     StepEvent = "start"      // the client comes
+	EventCommand   StepEvent = "command"    // a command or statement takes effect
+	EventReply     StepEvent = "reply"      // its reply arrives, if that is a step of its own
+	EventResume    StepEvent = "resume"     // the actor goes on after a wait
+	EventRound     StepEvent = "round"      // a job's round begins
+	EventTick      StepEvent = "tick"       // time passes
+	EventCrash     StepEvent = "crash"      // a client, or an instance, dies
+	EventLostReply StepEvent = "lost-reply" // the command took effect, the caller sees an error
+	EventRetry     StepEvent = "retry"      // the client library sends the command again
+	EventOutage    StepEvent = "outage"     // the store cannot be reached
+	EventEviction  StepEvent = "eviction"   // the store drops a key
+)
+
+// Injected reports whether the event is a fault that befalls an actor.
+func (e StepEvent) Injected() bool {
+	switch e {
+	case EventCrash, EventLostReply, EventRetry, EventOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Step is one line of a schedule's timeline.
+type Step struct {
+	// Number from 1.
+	Number int `json:"number"`
+	// At is virtual time since the start, in nanoseconds.
+	At time.Duration `json:"at_ns"`
+	// Actor that took the step.
+	Actor string `json:"actor"`
+	// Role of the actor.
+	Role Role `json:"role" jsonschema:"enum=client,enum=job,enum=clock,enum=store,enum=instance"`
+	// Column of the actor; -1 for clock, store and instances.
+	Column int `json:"column"`
+	// Event says what happens.
+	Event StepEvent `json:"event"`
+	// Store that the step is about: "redis", "model" for a database of record that
+	// is a model, "postgres", or empty.
+	Store string `json:"store,omitempty"`
+	// Kind of what is sent to the store: "redis" or "sql".
+	Kind string `json:"kind,omitempty"`
+	// Command that is sent. If none is, it says in words what happens.
+	Command string `json:"command,omitempty"`
+	// Reply to the command. If effect and reply are two steps, the second one has
+	// only the reply.
+	Reply string `json:"reply,omitempty"`
+	// Outcome is what the caller was told in this step.
+	Outcome string `json:"outcome,omitempty"`
+	// InUse is the truth after the step, in units.
+	InUse int64 `json:"in_use"`
+	// Limit in units.
+	Limit int64 `json:"limit"`
+}

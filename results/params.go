@@ -1,0 +1,115 @@
+package results
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Key identifies what a run repeats: runs with the same key are rounds of the
+// same measurement. It is for comparing, not for showing.
+func (r *Run) Key() string {
+	return fmt.Sprintf("%s|%s", r.Params.Label, r.setting())
+}
+
+// setting is what has to be equal for two runs to be comparable with each other.
+func (r *Run) setting() string {
+	p := &r.Params
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages,
+		p.KillCallers, p.LimitChanges, p.Shard, p.Shards, p.Point)
+}
+
+// Params are the parameters of a run.
+type Params struct {
+	// Label is the strategy as the command line takes it, options included.
+	Label string `json:"label"`
+	// Limit in units per subject and window.
+	Limit int64 `json:"limit"`
+	// PolicyLimit is that of the policy's own, if it was tried with another one.
+	PolicyLimit int64 `json:"policy_limit,omitempty"`
+	// Unit is what is counted, plural.
+	Unit string `json:"unit"`
+	// Window is its kind, with its length if it has one, e.g. "calendar-month"
+	// or "fixed 1m0s".
+	Window string `json:"window"`
+	// Loop is "closed" (each worker waits for its answer before it asks again) or
+	// "open" (requests start when they are due).
+	Loop string `json:"loop" jsonschema:"enum=closed,enum=open"`
+	// Arrivals is how intended starts are spread, in open loop.
+	Arrivals string `json:"arrivals,omitempty"`
+	// RatePerS is intended requests per second, in open loop.
+	RatePerS float64 `json:"rate_per_s,omitempty"`
+	// RateFrom says where the rate comes from; absent if it was given, or follows from the
+	// workload.
+	RateFrom string `json:"rate_from,omitempty"`
+	// Workers are the most requests in flight.
+	Workers int `json:"workers"`
+	// Instances of the application share the stores.
+	Instances int `json:"instances"`
+	// Subjects counts distinct ones.
+	Subjects int `json:"subjects"`
+	// Pool is connections per instance and store; 0 is the default, one per worker,
+	// at most 64 to Redis and 16 to PostgreSQL.
+	Pool int `json:"pool"`
+	// Cold is set if every command, pipeline or transaction had a connection of its
+	// own, opened for it.
+	Cold bool `json:"cold_connections,omitempty"`
+	// Client is the kind of Redis client, if it is not the plain one: "autopipeline"
+	// puts commands of callers that come at the same time into one pipeline.
+	Client string `json:"client,omitempty"`
+	// Retries are repetitions by the store's client after an error.
+	Retries int `json:"client_retries"`
+	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, if that
+	// was not the default.
+	DecisionTimeoutNS int64 `json:"decision_timeout_ns,omitempty"`
+	// Requests is the bound on requests per round; 0 means none.
+	Requests int64 `json:"requests,omitempty"`
+	// DurationNS is the bound on time per round in nanoseconds; 0 means none.
+	DurationNS int64 `json:"duration_ns,omitempty"`
+	// Speed is policy time per real time, if not 1.
+	Speed float64 `json:"speed,omitempty"`
+	// Workload holds the workload's own parameters by name, as they were given,
+	// e.g. "popularity": "zipf:1.1". What was not given is left to the workload and
+	// not listed.
+	Workload map[string]string `json:"workload"`
+	// Outages are planned ones, e.g. "redis:0.3-0.6", and pauses and restarts of instances, e.g.
+	// "pause:0.5+11s:1" and "restart:0.7".
+	Outages []string `json:"outages,omitempty"`
+	// KillCallers are those that were killed, e.g. "0.01:2": their share, and after which of
+	// their commands to a Redis; "" for none.
+	KillCallers string `json:"kill_callers,omitempty"`
+	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
+	// the limit from then on. Limit is the one at the start.
+	LimitChanges []string `json:"limit_changes,omitempty"`
+	// Second is the second quota that each request was charged to, e.g. "10 routes: 100
+	// requests per fixed 1m"; absent if there was none.
+	Second string `json:"second_quota,omitempty"`
+	// Shard is the part of the load, e.g. "2/4", if others had the other parts, on
+	// subjects of their own.
+	Shard string `json:"shard,omitempty"`
+	// Shards is how many parts were joined into this run; 0 for none.
+	Shards int `json:"shards,omitempty"`
+	// Point holds the values of the parameters that a sweep varies, by name, e.g.
+	// "workers": "64"; absent outside of a sweep.
+	Point map[string]string `json:"point,omitempty"`
+	// Stream is the fingerprint of the request stream; equal streams are equal.
+	Stream string `json:"stream"`
+}
+
+// The two ways to issue requests.
+const (
+	// ClosedLoop: each worker waits for its answer before it asks again.
+	ClosedLoop = "closed"
+	// OpenLoop: requests start when they are due, whatever the answers do.
+	OpenLoop = "open"
+)
+
+// WindowText is the window for people: lengths as in "rolling 1h"; Go writes
+// 1h0m0s.
+func (p *Params) WindowText() string {
+	words := strings.Fields(p.Window)
+	for i, w := range words {
+		words[i] = span(w)
+	}
+	return strings.Join(words, " ")
+}
