@@ -31,7 +31,6 @@ func (r *roundTimes) add(from, to int64) {
 
 // jobLatency tells the requests whose call overlaps a round of a job from the others.
 type jobLatency struct {
-	name           string
 	rounds         []roundTime // that overlap the pass, since its epoch; those that overlap each other are one
 	out            results.JobLatency
 	during, others *results.Histogram

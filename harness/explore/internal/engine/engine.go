@@ -77,9 +77,11 @@ type Retracer interface {
 	Retrace(path []Choice, trail []Digest) error
 }
 
-// ProbedWindows are passed at rest before a limiter is asked again, and MaxProbeSteps bounds the
-// steps of one part of a probe.
-const ProbedWindows, MaxProbeSteps = 3, 10_000
+// ProbedWindows are passed at rest before a limiter is asked again.
+const ProbedWindows = 3
+
+// MaxProbeSteps bounds the steps of one part of a probe.
+const MaxProbeSteps = 10_000
 
 // Prober is an [Engine] whose clock can be moved.
 type Prober interface {

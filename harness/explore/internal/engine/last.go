@@ -8,8 +8,11 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// MostAsks bounds how often the last client asks, and MostOfAnAsk the operations of one request of it.
-const MostAsks, MostOfAnAsk = MaxActions, 1_000
+// MostAsks bounds how often the last client asks.
+const MostAsks = MaxActions
+
+// MostOfAnAsk bounds the operations of one request of it.
+const MostOfAnAsk = 1_000
 
 // Last is the client that asks once the scripts of all others have ended and everything is
 // at rest, without a break in any of its requests, until it does not get what it asks for.
