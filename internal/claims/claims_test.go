@@ -30,6 +30,7 @@ func planted(n int) *Record {
 			r.ElapsedNS = 1
 			r.Audit = results.Audit{Valid: true, TimingsValid: true}
 			r.Leak = results.Leak{Units: int64(5 * i), Possible: int64(7 * i), WorstUnits: int64(3 * i)}
+			r.LeakTiers = map[string]int64{"redis": int64(5 * i)}
 			r.Meter = []results.Measure{{Name: "retries", Unit: "retries", Value: 200}}
 			f.Runs = append(f.Runs, r)
 		}
@@ -100,6 +101,9 @@ func TestConditions(t *testing.T) {
 		`a["fast"].throughput >= 4100`:                         Undecided,
 		`a["fast"].throughput / b["slow"].throughput >= 1`:     Undecided,
 		`a["slow"].meter["retries"].per_decision == 2`:         Holds,
+		`a["fast"].leak_tiers["redis"] == 30`:                  Holds,
+		`a["slow"].leak_tiers["redis"] == 0`:                   Holds,
+		`a["slow"].leak_tiers["sql"] == 0`:                     Undecided, // it decided nothing
 		`max(a["slow"].runs.issued) == 100`:                    Holds,
 		`share(a["slow"].admitted, a["slow"].issued) > 55`:     Holds,
 		`share(a["slow"].admitted, a["slow"].issued) > 59`:     Undecided,
