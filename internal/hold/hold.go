@@ -14,79 +14,157 @@ package hold
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"slices"
+	"sync"
 )
 
 // Proxy stands between one instance of a service and Redis. All methods may be called
 // from any goroutine.
 type Proxy struct {
-	changed chan struct{}
+	dial     func(context.Context) (net.Conn, error)
+	listener net.Listener
+	changed  chan struct{}
+	ctx      context.Context //nolint:containedctx // of what the proxy does by itself
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+
+	mu     sync.Mutex
+	room   *sync.Cond // there may be, for more commands in a queue
+	on     bool
+	links  map[*link]struct{} // nil once the proxy is closed
+	opened int
+	held   []*Command
+	passed int
+	foul   error
 }
 
 // Listen opens a proxy on a free port of 127.0.0.1 that passes everything at once. dial
 // connects to Redis, once for each connection of the service; if it fails, that
 // connection is closed.
 func Listen(dial func(context.Context) (net.Conn, error)) (*Proxy, error) {
-	return &Proxy{changed: make(chan struct{}, 1)}, nil
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for a service: %w", err)
+	}
+	p := &Proxy{dial: dial, listener: listener, changed: make(chan struct{}, 1), links: map[*link]struct{}{}}
+	p.room = sync.NewCond(&p.mu)
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.running.Go(p.accept)
+	return p, nil
 }
 
 // Addr is where the service reaches Redis: 127.0.0.1 and a port.
-func (p *Proxy) Addr() string { return "" }
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+func (p *Proxy) accept() {
+	for {
+		c, err := p.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		p.mu.Lock()
+		switch {
+		case err != nil && p.foul == nil: // too few file descriptors: the service sees an outage that no fault names
+			p.foul = fmt.Errorf("accept a connection of the service: %w", err)
+			p.signal()
+		case err == nil && p.links == nil:
+			_ = c.Close()
+		case err == nil:
+			p.opened++
+			l := &link{p: p, number: p.opened, service: c}
+			p.links[l] = struct{}{}
+			p.signal()
+			p.running.Go(l.serve)
+		}
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
 
 // Hold says whether commands are held from now on. If not, what is held now takes effect
-// and is answered, in its order, and stalled replies arrive too.
-func (p *Proxy) Hold(on bool) {}
+// and is answered, in the order of each connection, and stalled replies arrive.
+func (p *Proxy) Hold(on bool) {
+	p.mu.Lock()
+	p.on = on
+	var first []*Command
+	if !on {
+		for l := range p.links {
+			if len(l.queue) > 0 {
+				first = append(first, l.queue[0])
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, c := range first {
+		c.Answer()
+		c.link.advance()
+	}
+}
 
 // Held lists the commands that wait for Send or Answer, in order of arrival. Of each
 // connection only the first can be released. A command stays here when the service
 // closes its connection, because it is under way then and may still take effect; nobody
 // reads its reply. A stalled command is not listed, nor is any behind it.
-func (p *Proxy) Held() []*Command { return nil }
+func (p *Proxy) Held() []*Command {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(p.held), func(c *Command) bool { return c.link.queue[0].state == stalled })
+}
 
 // Changed receives if something was held, or a connection was opened or closed, since it
 // received last. Its capacity is 1.
 func (p *Proxy) Changed() <-chan struct{} { return p.changed }
 
+func (p *Proxy) signal() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
 // Cut closes all connections, as the death of the instance does: end the instance first,
 // so that it opens no others. What is held has no effect.
-func (p *Proxy) Cut() {}
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut()
+}
 
-// Foul says which bytes have come, from either side, that are not RESP, or nil. The
-// connection has been closed, and nothing may be claimed.
-func (p *Proxy) Foul() error { return nil }
+func (p *Proxy) cut() {
+	for l := range p.links {
+		l.shut()
+	}
+}
+
+// Foul says what has come, from either side, that is not RESP, or nil. That connection has
+// been closed, and nothing may be claimed.
+func (p *Proxy) Foul() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.foul
+}
 
 // Passed counts the commands of data that have passed while commands were held: blocking
 // ones, subscriptions, and what followed a subscription on its connection.
-func (p *Proxy) Passed() int { return 0 }
+func (p *Proxy) Passed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.passed
+}
 
-// Close closes all connections and the port.
-func (p *Proxy) Close() error { return nil }
-
-// Command is a command that is held, or a transaction.
-type Command struct{}
-
-// Parts are the command's words, or those of all commands between MULTI and EXEC.
-func (c *Command) Parts() [][]string { return nil }
-
-// Conn numbers the connection that the command came by, from 1 in order of opening.
-func (c *Command) Conn() int { return 0 }
-
-// Send has the command take effect and keeps the reply, which it describes in a few
-// words. An error says that there is no reply: the connection ended, or the command is
-// not the first that its connection holds, or was released before.
-func (c *Command) Send() (reply string, err error) { return "", nil }
-
-// Answer gives the service the reply, after Send, or late after Stall. The next command
-// of the connection can be released then.
-func (c *Command) Answer() {}
-
-// Lose closes the connection after Send, so that the service does not get the reply.
-func (c *Command) Lose() {}
-
-// Fail closes the connection before Send: the command has no effect, nor has any behind
-// it.
-func (c *Command) Fail() {}
-
-// Stall leaves the service without a reply after Send, and the connection open, until the
-// service closes it, or until Answer.
-func (c *Command) Stall() {}
+// Close closes the port and all connections, and waits until nothing is left of them.
+func (p *Proxy) Close() error {
+	err := p.listener.Close()
+	p.cancel()
+	p.mu.Lock()
+	p.cut()
+	p.links = nil
+	p.mu.Unlock()
+	p.running.Wait()
+	return err
+}

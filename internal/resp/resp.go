@@ -1,5 +1,6 @@
-// Package resp reads commands as Redis clients send them, for stores in this
-// process that stand in for a server.
+// Package resp reads commands as Redis clients send them, for stores in this process
+// that stand in for a server, and the messages of both sides for what stands between
+// them.
 package resp
 
 import (
@@ -7,9 +8,9 @@ import (
 	"errors"
 )
 
-// ErrProtocol says that what was sent is no command. A server would end the
-// connection.
-var ErrProtocol = errors.New("not a command of the Redis protocol")
+// ErrProtocol says that what was sent is no command, or no reply. A server would end
+// the connection.
+var ErrProtocol = errors.New("not the Redis protocol")
 
 // Bounds as Redis has them, and the longest line that can hold them.
 const (
@@ -66,13 +67,22 @@ func length(b []byte, kind byte, limit int) (v, next int, err error) {
 	if end < 3 || b[end-1] != '\r' {
 		return 0, 0, ErrProtocol
 	}
-	for _, c := range b[1 : end-1] {
-		if c < '0' || c > '9' {
-			return 0, 0, ErrProtocol
-		}
-		if v = v*10 + int(c-'0'); v > limit {
-			return 0, 0, ErrProtocol
-		}
+	v, ok := size(b[1:end-1], limit)
+	if !ok {
+		return 0, 0, ErrProtocol
 	}
 	return v, end + 1, nil
+}
+
+// size reads digits, which make a number of at most limit.
+func size(digits []byte, limit int) (v int, ok bool) {
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		if v = v*10 + int(c-'0'); v > limit {
+			return 0, false
+		}
+	}
+	return v, true
 }

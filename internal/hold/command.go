@@ -1,0 +1,147 @@
+package hold
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/resp"
+)
+
+// state is how far a command has been released.
+type state uint8
+
+const (
+	waiting state = iota
+	sending
+	replied
+	stalled
+	answering
+	gone // answered, or its connection is closed
+)
+
+// errReleased says that a command cannot be sent.
+var errReleased = errors.New("this command is not the first that its connection holds")
+
+// errClosed says that a command has no reply.
+var errClosed = errors.New("the connection to Redis ended before the reply")
+
+// Command is a command that is held, or a transaction.
+type Command struct {
+	link   *link
+	raw    []byte
+	manner manner
+	queued [][]byte      // of EXEC
+	got    chan struct{} // closed once there is a reply, or can be none
+
+	state state  // guarded by the proxy's mutex
+	reply []byte // written before got is closed
+}
+
+// Parts are the command's words, or those of all commands between MULTI and EXEC.
+func (c *Command) Parts() [][]string {
+	raws := c.queued
+	if len(raws) == 0 {
+		raws = [][]byte{c.raw}
+	}
+	parts := make([][]string, len(raws))
+	for i, raw := range raws {
+		args, n, err := resp.Command(raw)
+		if n == 0 || err != nil { // on one line
+			args = strings.Fields(string(raw))
+		}
+		parts[i] = args
+	}
+	return parts
+}
+
+// Conn numbers the connection that the command came by, from 1 in order of opening.
+func (c *Command) Conn() int { return c.link.number }
+
+// Send has the command take effect and keeps the reply, which it describes in a few
+// words. An error says that there is no reply: the connection ended, or the command is
+// not the first that its connection holds, or was released before. It waits as long as
+// Redis does not answer; [Proxy.Cut] ends that.
+func (c *Command) Send() (reply string, err error) {
+	l := c.link
+	l.toRedis.Lock()
+	l.p.mu.Lock()
+	if c.state != waiting || l.queue[0] != c {
+		l.p.mu.Unlock()
+		l.toRedis.Unlock()
+		return "", errReleased
+	}
+	c.state, l.sent = sending, c
+	l.p.mu.Unlock()
+	l.write(c.raw)
+	l.toRedis.Unlock()
+
+	<-c.got
+	l.p.mu.Lock()
+	answered, held := c.reply != nil, l.p.on
+	l.p.mu.Unlock()
+	if !answered {
+		return "", errClosed
+	}
+	if !held {
+		c.Answer()
+	}
+	return resp.Text(c.reply), nil
+}
+
+// Answer gives the service the reply, after Send, or late after Stall. The next command
+// of the connection can be released then.
+func (c *Command) Answer() {
+	l := c.link
+	if !c.enter(answering, replied, stalled) {
+		return
+	}
+	l.give(c.reply)
+	l.p.mu.Lock()
+	if c.state == answering {
+		l.leave(c)
+	}
+	l.p.mu.Unlock()
+	l.advance()
+}
+
+// enter goes from one of some states to another.
+func (c *Command) enter(to state, from ...state) bool {
+	c.link.p.mu.Lock()
+	defer c.link.p.mu.Unlock()
+	for _, s := range from {
+		if c.state == s {
+			c.state = to
+			return true
+		}
+	}
+	return false
+}
+
+// Lose closes the connection after Send, so that the service does not get the reply.
+func (c *Command) Lose() { c.closeAt(replied) }
+
+// Fail closes the connection before Send: the command has no effect, nor has any behind
+// it.
+func (c *Command) Fail() { c.closeAt(waiting) }
+
+func (c *Command) closeAt(s state) {
+	c.link.p.mu.Lock()
+	defer c.link.p.mu.Unlock()
+	if c.state == s {
+		c.link.shut()
+	}
+}
+
+// Stall leaves the service without a reply after Send, and the connection open, until the
+// service closes it, or until Answer.
+func (c *Command) Stall() {
+	if !c.enter(stalled, replied) {
+		return
+	}
+	c.link.p.mu.Lock()
+	ended := c.link.ended
+	c.link.p.mu.Unlock()
+	if ended { // there is nobody to wait
+		c.Answer()
+	}
+}
