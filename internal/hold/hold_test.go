@@ -150,7 +150,7 @@ func (b *bench) calm(passed int) {
 }
 
 // begin calls f beside the test.
-func begin(f func() error) <-chan error {
+func begin(f func() error) chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	return done
@@ -175,7 +175,7 @@ func TestOrderDecides(t *testing.T) {
 			b.direct.Del(t.Context(), b.key())
 			clients := []*redis.Client{b.client(2), b.client(3)}
 			b.Hold(true)
-			var done []<-chan error
+			var done []chan error
 			conns := map[int]int{} // of the clients
 			for i, c := range clients {
 				done = append(done, begin(func() error {
@@ -222,7 +222,7 @@ func TestReplyLostAndCommandFailed(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
 		c := b.client(3)
 		b.Hold(true)
-		incr := func() <-chan error { return begin(func() error { return c.Incr(t.Context(), b.key()).Err() }) }
+		incr := func() chan error { return begin(func() error { return c.Incr(t.Context(), b.key()).Err() }) }
 		done := incr()
 		cmd := b.holding(1)[0]
 		if got := b.value(); got != "" {

@@ -1,0 +1,380 @@
+package hold_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/hold"
+	"github.com/quotabench/quotabench/internal/resp"
+)
+
+// varied are commands whose replies are of all kinds, errors too. K is a key.
+var varied = []string{
+	"PING", "PING hello", "ECHO x", "SET K 1", "GET K", "INCR K", "INCRBY K 41", "DECR K", "APPEND K abc", "STRLEN K", "GETRANGE K 0 1",
+	"INCR K", "SETNX K 2", "SET K 5 NX", "SET K 5 XX GET", "GETSET K 7", "MGET K Kb K", "MSET Ka 1 Kb 2", "EXISTS K Ka Kz", "TYPE K",
+	"EXPIRE K 1000", "PERSIST K", "TTL K", "PTTL Kz", "DEL K", "GET K", "HSET K f 1 g 2", "HGET K f", "HGET K z", "HGETALL K", "HMGET K f z",
+	"HINCRBY K f 5", "HINCRBYFLOAT K f 0.5", "HEXISTS K f", "HLEN K", "HKEYS K", "HVALS K", "HDEL K f", "GET K", "LPUSH K x", "DEL K",
+	"RPUSH K a b c", "LRANGE K 0 -1", "LPOP K", "LPOP K 2", "LLEN K", "LINDEX K 0", "DEL K", "SADD K a", "SISMEMBER K a", "SMISMEMBER K a b",
+	"SMEMBERS K", "SCARD K", "SREM K a", "DEL K", "ZADD K 1 a 2.5 b", "ZSCORE K b", "ZSCORE K z", "ZRANGE K 0 -1 WITHSCORES", "ZINCRBY K 1.5 a",
+	"ZRANGEBYSCORE K -inf +inf", "ZRANK K a", "ZRANK K z", "ZCARD K", "ZCOUNT K 0 9", "ZPOPMIN K", "ZREMRANGEBYSCORE K 0 9", "DEL K",
+	"SET", "NOSUCH x y", "EVAL return(1) 0", "EVAL return{1,{2,{3}},'x'} 0", "EVAL return(nil) 0", "EVAL return{ok='FINE'} 0",
+	"EVAL return{err='BAD'} 0", "EVAL return(redis.call('SET',KEYS[1],ARGV[1])) 1 K v", "EVALSHA 0123456789012345678901234567890123456789 0",
+	"SCRIPT LOAD return(2)", "EVALSHA 7f923f79fe76194c868d7e1d0820de36700eb649 0", "SCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649 a",
+	"MULTI", "INCR Ka", "GET Kz", "EXEC", "MULTI", "SET Ka 5", "DISCARD", "EXEC", "DISCARD", "MULTI", "MULTI", "NOSUCH", "EXEC", "WATCH Ka",
+	"SET Ka 6", "MULTI", "GET Ka", "EXEC", "UNWATCH", "SELECT 0", "SELECT x", "MULTI", "EXEC", "TYPE Kz", "SET Ka \r\n\x00\xff", "GET Ka", "SET Ka ",
+	"GET Ka", "RENAME Ka Kc", "COPY Kc Ka", "RANDOMKEY x", "OBJECT NOSUCH", "CLIENT SETNAME me", "CLIENT GETNAME", "BLPOP Kc 1", "TOUCH Kc",
+}
+
+// encoded is a command as clients send it; only the last word may have odd bytes.
+func encoded(command, key string) []byte {
+	words := strings.Split(command, " ")
+	out := fmt.Appendf(nil, "*%d\r\n", len(words))
+	for _, w := range words {
+		if strings.HasPrefix(w, "K") && !strings.HasPrefix(w, "KEYS") {
+			w = key + w
+		}
+		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(w), w)
+	}
+	return out
+}
+
+// Through the proxy each reply has the bytes that it has without, whether commands pass or
+// are held and released.
+func TestSameBytes(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		for _, hello := range []string{"2", "3"} {
+			greet := "*2\r\n$5\r\nHELLO\r\n$1\r\n" + hello + "\r\n"
+			o := b.direct.Options()
+			straight, err := o.Dialer(t.Context(), o.Network, o.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = straight.Close() }()
+			if o.Password != "" {
+				b.write(straight, "AUTH "+o.Password)
+				b.read(straight, "+OK\r\n")
+			}
+			passed, held := b.dial(), b.dial()
+			conns := []net.Conn{straight, passed, held}
+			b.Hold(false)
+			readers := make([]*resp.Reader, len(conns))
+			for i, c := range conns {
+				readers[i] = resp.NewReader(c)
+				if _, err := io.WriteString(c, greet); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := readers[i].Reply(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			steps := 0
+			for _, command := range varied {
+				var replies [3][]byte
+				for i, c := range conns {
+					b.Hold(i == 2)
+					if _, err := c.Write(encoded(command, fmt.Sprintf("%skey-%s-%d-", b.prefix, hello, i))); err != nil {
+						t.Fatal(err)
+					}
+					got := begin(func() error {
+						raw, err := readers[i].Reply()
+						replies[i] = bytes.Clone(raw)
+						return err
+					})
+					if i == 2 {
+						steps += b.release(got)
+					}
+					if err := b.end(got); err != nil {
+						t.Fatalf("%s: %v", command, err)
+					}
+					replies[i] = bytes.ReplaceAll(replies[i], fmt.Appendf(nil, "%skey-%s-%d-", b.prefix, hello, i), []byte("key"))
+				}
+				if !bytes.Equal(replies[0], replies[1]) || !bytes.Equal(replies[0], replies[2]) {
+					t.Errorf("HELLO %s: %s is answered by %q", hello, command, replies)
+				}
+			}
+			if len(varied) < 100 || steps < 80 {
+				t.Errorf("%d commands with %d steps", len(varied), steps)
+			}
+		}
+		if err := b.Foul(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// release has commands take effect until a client has its reply, and counts them.
+func (b *bench) release(got chan error) (steps int) {
+	b.t.Helper()
+	limit := time.After(patience)
+	for {
+		for _, c := range b.Held() {
+			if _, err := c.Send(); err != nil {
+				b.t.Fatal(err)
+			}
+			c.Answer()
+			steps++
+		}
+		select {
+		case err := <-got:
+			got <- err
+			return steps
+		case <-b.Changed():
+		case <-limit:
+			b.t.Fatal("no reply")
+		}
+	}
+}
+
+// A server knows commands on a line of their own.
+func TestInline(t *testing.T) {
+	b := onServer(t)
+	raw := b.dial()
+	b.Hold(true)
+	if _, err := fmt.Fprintf(raw, "\r\nping\nSET %s 1\r\n*0\r\n*-1\r\nincr %[1]s\n", b.key()); err != nil {
+		t.Fatal(err)
+	}
+	b.read(raw, "+PONG\r\n")
+	b.sent(b.holding(2)[0], "SET KEY 1", "OK")
+	b.Hold(false)
+	b.read(raw, "+OK\r\n:2\r\n")
+	b.calm(0)
+}
+
+// A payload of many megabytes comes through as it is, while a longer queue waits.
+func TestLargePayloads(t *testing.T) {
+	b := onServer(t)
+	raw := b.dial()
+	b.Hold(true)
+	big := bytes.Repeat([]byte("0123456789abcde\n"), 40<<20/16)
+	sent := begin(func() error {
+		for range 3 { // of which two are more than the proxy reads ahead
+			_, err := raw.Write(fmt.Appendf(nil, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(b.key()), b.key(), len(big), big))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for range 3 {
+		c := b.until("a command", func(held []*hold.Command) bool { return len(held) > 0 })[0]
+		if n := len(b.Held()); n > 2 {
+			t.Errorf("%d commands were read ahead", n)
+		}
+		if reply, err := c.Send(); err != nil || reply != "OK" {
+			t.Fatal(reply, err)
+		}
+		c.Answer()
+		b.read(raw, "+OK\r\n")
+	}
+	if err := b.end(sent); err != nil {
+		t.Fatal(err)
+	}
+	b.Hold(false)
+	b.write(raw, "GET "+b.key())
+	b.read(raw, fmt.Sprintf("$%d\r\n", len(big)))
+	got := make([]byte, len(big))
+	if _, err := io.ReadFull(raw, got); err != nil || !bytes.Equal(got, big) {
+		t.Errorf("the payload has changed, %v", err)
+	}
+	b.calm(0)
+}
+
+// duel is a proxy between two ends that the test plays.
+func duel(t testing.TB) (p *hold.Proxy, service, redis net.Conn) {
+	ours, theirs := net.Pipe()
+	p, err := hold.Listen(func(context.Context) (net.Conn, error) { return theirs, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = ours.Close()
+	})
+	service, err = net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = service.Close() })
+	for _, c := range []net.Conn{service, ours} {
+		_ = c.SetDeadline(time.Now().Add(patience))
+	}
+	return p, service, ours
+}
+
+// What is not RESP ends the connection, and is told.
+func TestFoul(t *testing.T) {
+	for _, text := range []string{
+		"\x16\x03\x01\x02\x00\x01\n", "*1\r\n:1\r\n", "*x\r\n", "*1\r\n$-1\r\n", "*1\r\n$4\r\nPINGxx", "*1048577\r\n", "*1\r\n$536870913\r\n",
+		"$4\r\nPI\x00G\r\n", strings.Repeat("x", 100_000),
+	} {
+		p, service, redis := duel(t)
+		go func() { _, _ = io.Copy(io.Discard, redis) }()
+		go func() { _, _ = io.WriteString(service, text) }()
+		if n, err := service.Read(make([]byte, 1)); n > 0 || err == nil {
+			t.Errorf("%.40q was answered", text)
+		}
+		if err := p.Foul(); !errors.Is(err, resp.ErrProtocol) || !strings.Contains(err.Error(), "the service") {
+			t.Errorf("%.40q of a service: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"HTTP/1.1 400 Bad Request\r\n", "\r\n", "+OK\n", ":x\r\n", ":\r\n", "$2\r\nabc\r\n", "*2\r\n+a\r\n\x00\r\n", "#x\r\n", ",x\r\n", "_x\r\n",
+		"$-2\r\n", strings.Repeat("*1\r\n", 40) + "+x\r\n", "+two\r\n+replies\r\n", "+" + strings.Repeat("x", 100_000),
+	} {
+		p, service, redis := duel(t)
+		if _, err := io.WriteString(service, "PING\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(redis, make([]byte, 6)); err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.WriteString(redis, text) }()
+		_, _ = io.ReadAll(service)
+		if err := p.Foul(); err == nil || !strings.Contains(err.Error(), "Redis") {
+			t.Errorf("%.40q of a server: %v", text, err)
+		}
+	}
+}
+
+// Replies of RESP3 that no server in the tests gives come through as they are.
+func TestRepliesOfRESP3(t *testing.T) {
+	for text, want := range map[string]string{
+		"+OK\r\n": "OK", "-ERR x\r\n": "error: ERR x", ":-5\r\n": "-5", "$3\r\na\nb\r\n": `"a\nb"`, "$0\r\n\r\n": "", "$-1\r\n": "nil", "*-1\r\n": "nil",
+		"_\r\n": "nil", "#t\r\n": "t", ",1.5\r\n": "1.5", ",inf\r\n": "inf", "(3492890328409238509324850943850943825024385\r\n": "3492890328409238509324850943850943825024385",
+		"!5\r\nERR x\r\n": "error: ERR x", "=7\r\ntxt:abc\r\n": "abc", "%1\r\n+a\r\n:1\r\n": "[a 1]", "~2\r\n:1\r\n:2\r\n": "[1 2]", "*0\r\n": "[]",
+		"|1\r\n+ttl\r\n:3600\r\n*2\r\n:1\r\n*1\r\n_\r\n": "[ttl 3600] [1 [nil]]", "*1\r\n|1\r\n+a\r\n+b\r\n:7\r\n": "[[a b] 7]",
+		"$200\r\n" + strings.Repeat("x", 200) + "\r\n": strings.Repeat("x", 160) + "...",
+	} {
+		p, service, redis := duel(t)
+		p.Hold(true)
+		if _, err := io.WriteString(service, "GET k\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		for len(p.Held()) == 0 {
+			<-p.Changed()
+		}
+		const push = ">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n"
+		go func() {
+			_, _ = io.ReadFull(redis, make([]byte, 7))
+			_, _ = io.WriteString(redis, push+text)
+		}()
+		c := p.Held()[0]
+		reply, err := c.Send()
+		if err != nil || reply != want {
+			t.Errorf("%.60q is described as %q, %v; want %q", text, reply, err, want)
+		}
+		c.Answer()
+		got := make([]byte, len(push)+len(text))
+		if _, err := io.ReadFull(service, got); err != nil || string(got) != push+text {
+			t.Errorf("%.60q arrives as %.80q, %v", text, got, err)
+		}
+		if err := p.Foul(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Whatever a side sends, its connection is foul exactly if that is not RESP, and ends.
+func FuzzEitherSide(f *testing.F) {
+	f.Add([]byte("*1\r\n$4\r\nPING\r\nGET k\r\n"), false)
+	f.Add([]byte("MULTI\r\nGET k\r\nEXEC\r\nSUBSCRIBE a\r\nGET k\r\n"), true)
+	f.Add([]byte("+OK\r\n*1\r\n_\r\n>1\r\n+x\r\n"), false)
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), true)
+	f.Add([]byte{0x16, 3, 1}, false)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		noise := make([]byte, r.IntN(200))
+		for i := range noise {
+			noise[i] = "*$+-:>|%~_#,(\r\n\r\n\r\n0123456789abc\x00\xff"[r.IntN(34)]
+		}
+		f.Add(noise, r.IntN(2) == 0)
+	}
+	f.Fuzz(func(t *testing.T, sent []byte, on bool) {
+		if got, want := foulService(t, sent, on), fails(sent, (*resp.Reader).Command); got != want {
+			t.Errorf("%q of a service is foul: %v, want %v", sent, got, want)
+		}
+		if got, want := foulRedis(t, sent), foulReplies(t, sent); got != want {
+			t.Errorf("%q of a server is foul: %v, want %v", sent, got, want)
+		}
+	})
+}
+
+func foulService(t *testing.T, sent []byte, on bool) bool {
+	p, service, redis := duel(t)
+	p.Hold(on)
+	go func() { _, _ = io.Copy(io.Discard, redis) }()
+	_, _ = service.Write(sent)
+	if fails(sent, (*resp.Reader).Command) {
+		_, _ = io.Copy(io.Discard, service) // until the proxy closes it
+		return p.Foul() != nil
+	}
+	for i, c := range p.Held() {
+		if i == 0 {
+			go func() { _, _ = c.Send() }()
+		}
+		c.Stall()
+		c.Answer()
+	}
+	p.Cut()
+	if n := len(p.Held()); n > 0 {
+		t.Errorf("%d commands of closed connections are held", n)
+	}
+	return p.Foul() != nil
+}
+
+// pings are how many replies the server of a duel owes.
+const pings = 3
+
+func foulRedis(t *testing.T, sent []byte) bool {
+	p, service, redis := duel(t)
+	_, _ = io.WriteString(service, strings.Repeat("PING\r\n", pings))
+	_, _ = io.ReadFull(redis, make([]byte, pings*len("PING\r\n")))
+	go func() {
+		_, _ = redis.Write(sent)
+		_ = redis.Close()
+	}()
+	got, _ := io.ReadAll(service)
+	if !bytes.HasPrefix(sent, got) {
+		t.Errorf("the server sent %q, and the service got %q", sent, got)
+	}
+	return p.Foul() != nil
+}
+
+// foulReplies says whether something is no reply, or one reply too many.
+func foulReplies(t *testing.T, sent []byte) bool {
+	r, n := resp.NewReader(bytes.NewReader(sent)), 0
+	for {
+		raw, err := r.Reply()
+		if err != nil {
+			return errors.Is(err, resp.ErrProtocol)
+		}
+		if text := resp.Text(raw); len(text) > 400 || strings.ContainsAny(text, "\r\n") {
+			t.Errorf("%q is described as %q", raw, text)
+		}
+		if raw[0] != '>' {
+			n++
+		}
+		if n > pings && raw[0] != '-' && raw[0] != '>' {
+			return true
+		}
+	}
+}
+
+// fails reports whether reading ends because what was sent is not RESP.
+func fails(sent []byte, read func(*resp.Reader) ([][]byte, []byte, error)) bool {
+	for r := resp.NewReader(bytes.NewReader(sent)); ; {
+		if _, _, err := read(r); err != nil {
+			return errors.Is(err, resp.ErrProtocol)
+		}
+	}
+}
