@@ -13,7 +13,7 @@ import (
 
 // maxAhead is how many bytes a service may send ahead of what is released, per
 // connection, and of how many a transaction remembers the text.
-const maxAhead = 64 << 20
+const maxAhead = 16 << 20
 
 // link is one connection of the service, and its own one to Redis.
 //
@@ -181,10 +181,12 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 		l.write(c.raw)
 		return
 	}
-	c.raw, c.got = bytes.Clone(c.raw), make(chan struct{})
-	l.queue, l.ahead = append(l.queue, &c), l.ahead+len(c.raw)
+	kept := new(Command) // apart, so that what passes at once is not allocated
+	*kept = c
+	kept.raw, kept.got = bytes.Clone(c.raw), make(chan struct{})
+	l.queue, l.ahead = append(l.queue, kept), l.ahead+len(c.raw)
 	if c.manner == data {
-		p.held = append(p.held, &c)
+		p.held = append(p.held, kept)
 		p.signal()
 	}
 	p.mu.Unlock()

@@ -153,7 +153,7 @@ func TestLargePayloads(t *testing.T) {
 	b := onServer(t)
 	raw := b.dial()
 	b.Hold(true)
-	big := bytes.Repeat([]byte("0123456789abcde\n"), 40<<20/16)
+	big := bytes.Repeat([]byte("0123456789abcde\n"), 10<<20/16)
 	sent := begin(func() error {
 		for range 3 { // of which two are more than the proxy reads ahead
 			_, err := raw.Write(fmt.Appendf(nil, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(b.key()), b.key(), len(big), big))
@@ -280,6 +280,41 @@ func TestRepliesOfRESP3(t *testing.T) {
 		}
 		if err := p.Foul(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A command that passes leaves next to nothing behind, and one that is held a few small
+// pieces, whatever is in it.
+func TestAllocations(t *testing.T) {
+	p, service, redis := duel(t)
+	const reply = "$-1\r\n"
+	command := encoded("SET k "+strings.Repeat("v", 1000), "")
+	go func() {
+		for in := make([]byte, len(command)); ; {
+			if _, err := io.ReadFull(redis, in); err != nil {
+				return
+			}
+			_, _ = redis.Write([]byte(reply))
+		}
+	}()
+	got := make([]byte, len(reply))
+	for _, on := range []bool{false, true} {
+		p.Hold(on)
+		n := testing.AllocsPerRun(50, func() {
+			_, _ = service.Write(command)
+			for on {
+				if held := p.Held(); len(held) > 0 {
+					_, _ = held[0].Send()
+					held[0].Answer()
+					break
+				}
+				<-p.Changed()
+			}
+			_, _ = io.ReadFull(service, got)
+		})
+		if most := map[bool]float64{false: 2, true: 20}[on]; n > most {
+			t.Errorf("held %v: %v allocations per command, want at most %v", on, n, most)
 		}
 	}
 }
