@@ -1,11 +1,14 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // written is a command in the form that it is read from.
@@ -45,6 +48,43 @@ func TestNoCommand(t *testing.T) {
 	}
 }
 
+// A reader returns each message as it was sent, however it arrives, and finds nothing wrong
+// with what has not arrived whole.
+func TestReader(t *testing.T) {
+	command := func(r *Reader) ([]byte, error) { _, raw, err := r.Command(); return raw, err }
+	for _, side := range []struct {
+		read     func(*Reader) ([]byte, error)
+		messages []string
+	}{
+		{command, []string{written([]string{"SET", "k", strings.Repeat("v\r\n", 50_000)}), "PING\r\n", "set k 1\n", written([]string{""})}},
+		{(*Reader).Reply, []string{
+			"+OK\r\n", "-ERR x\r\n", ":-1\r\n", "$-1\r\n", "$0\r\n\r\n", "$3\r\na\r\n\r\n", "*-1\r\n", "*0\r\n", "*2\r\n$1\r\nx\r\n*1\r\n:1\r\n",
+			"_\r\n", "#f\r\n", ",1e9\r\n", ",-inf\r\n", "(-12345678901234567890\r\n", "!5\r\nERR x\r\n", "=5\r\ntxt:a\r\n",
+			"%1\r\n+a\r\n%1\r\n+b\r\n_\r\n", "~1\r\n+x\r\n", ">1\r\n+x\r\n", "|1\r\n+a\r\n:1\r\n|0\r\n+OK\r\n",
+		}},
+	} {
+		all := strings.Join(side.messages, "")
+		for _, in := range []io.Reader{strings.NewReader(all), iotest.OneByteReader(strings.NewReader(all))} {
+			r := NewReader(in)
+			for _, want := range side.messages {
+				if got, err := side.read(r); err != nil || string(got) != want {
+					t.Errorf("%.40q is read as %.40q, %v", want, got, err)
+				}
+			}
+			if _, err := side.read(r); !errors.Is(err, io.EOF) {
+				t.Errorf("at the end: %v", err)
+			}
+		}
+		for _, m := range side.messages {
+			for i := range min(len(m), 100) {
+				if got, err := side.read(NewReader(strings.NewReader(m[:i]))); err == nil || errors.Is(err, ErrProtocol) {
+					t.Errorf("%q is read as %q, %v", m[:i], got, err)
+				}
+			}
+		}
+	}
+}
+
 // Whatever is sent, it is a command with a form that reads the same again, the
 // beginning of one, or an error; more bytes behind it change nothing.
 func FuzzCommand(f *testing.F) {
@@ -72,6 +112,10 @@ func FuzzCommand(f *testing.F) {
 			}
 			if more, k, err := Command(append(slices.Clone(b), 'x')); err != nil || k != n || !slices.Equal(args, more) {
 				t.Fatalf("%q with more behind it reads as %q, %d, %v", args, more, k, err)
+			}
+			if parts, raw, err := NewReader(bytes.NewReader(b)).Command(); err != nil || string(raw) != string(b[:n]) ||
+				!slices.EqualFunc(parts, args, func(p []byte, a string) bool { return string(p) == a }) {
+				t.Fatalf("%q is read from a connection as %q, %v", args, parts, err)
 			}
 			if _, k, err := Command(b[:n-1]); k != 0 || err != nil {
 				t.Fatalf("without its last byte it reads as %d bytes, %v", k, err)
