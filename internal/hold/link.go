@@ -205,7 +205,8 @@ func (l *link) classify(args [][]byte, raw []byte) Command {
 	case aborts:
 		l.multi, l.queued = false, nil
 	case ends:
-		c.manner, c.queued, l.multi, l.queued = data, l.queued, false, nil
+		c.manner, c.queued = data, l.queued
+		l.multi, l.queued = false, nil
 	default:
 		if l.multi {
 			c.manner = inTransaction

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,7 +114,7 @@ func (r *Reader) value(depth int) error {
 		switch kind {
 		case '+', '-':
 		case ':', '(', ',', '#', '_':
-			if !scalar(kind, string(line[1:len(line)-1])) {
+			if !scalar.Match(line) {
 				return unread(line)
 			}
 		case '$', '!', '=':
@@ -145,21 +146,8 @@ func (r *Reader) value(depth int) error {
 	return nil
 }
 
-// scalar reports whether a value of one line is one of its kind.
-func scalar(kind byte, text string) bool {
-	switch kind {
-	case '_':
-		return text == ""
-	case '#':
-		return text == "t" || text == "f"
-	case ',':
-		_, err := strconv.ParseFloat(text, 64)
-		return err == nil || errors.Is(err, strconv.ErrRange)
-	default:
-		digits := strings.TrimPrefix(strings.TrimPrefix(text, "-"), "+")
-		return digits != "" && strings.Trim(digits, "0123456789") == ""
-	}
-}
+// scalar is a value of one line that is no text.
+var scalar = regexp.MustCompile(`^([:(][-+]?[0-9]+|#[tf]|_|,[-+]?([0-9.]+([eE][-+]?[0-9]+)?|inf|nan))\r$`)
 
 // line reads to the end of a line and returns it without its last byte.
 func (r *Reader) line() ([]byte, error) {
@@ -223,37 +211,41 @@ func Text(raw []byte) string {
 }
 
 // describe writes the first value of raw and returns what is behind it.
-func describe(b *strings.Builder, raw []byte) []byte {
+func describe(b *strings.Builder, raw []byte) (rest []byte) {
 	line, rest, _ := bytes.Cut(raw, []byte("\r\n"))
 	if len(line) == 0 || b.Len() > textSize {
 		return nil
 	}
 	kind, text := line[0], line[1:]
-	n, err := strconv.Atoi(string(text))
-	switch {
-	case kind == '_' || err == nil && n < 0 && (kind == '$' || kind == '*'):
-		b.WriteString("nil")
-		return rest
-	case bytes.IndexByte([]byte("*~>%|"), kind) >= 0:
-		return elements(b, kind, n, rest)
-	case kind == '$' || kind == '!' || kind == '=':
-		n = min(n, len(rest))
-		text, rest = rest[:n], rest[min(n+len("\r\n"), len(rest)):]
-		if kind == '=' && len(text) >= len("txt:") {
-			text = text[len("txt:"):]
+	n, _ := strconv.Atoi(string(text))
+	switch kind {
+	case '*', '~', '>', '%', '|', '$', '!', '=':
+		if n < 0 {
+			text = []byte("nil")
+			break
 		}
+		if strings.IndexByte("$!=", kind) < 0 {
+			return elements(b, kind, n, rest)
+		}
+		text, rest = rest[:n], rest[n+len("\r\n"):]
+	case '_':
+		text = []byte("nil")
 	}
 	if kind == '-' || kind == '!' {
 		b.WriteString("error: ")
 	}
-	if shown := string(text[:min(len(text), textSize+1)]); strings.ContainsFunc(shown, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		b.WriteString(strconv.Quote(shown))
-	} else {
-		b.WriteString(shown)
+	if kind == '=' {
+		text = bytes.TrimPrefix(text, []byte("txt:"))
 	}
+	shown := string(text[:min(len(text), textSize+1)])
+	if strings.ContainsFunc(shown, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		shown = strconv.Quote(shown)
+	}
+	b.WriteString(shown)
 	return rest
 }
 
+// elements writes those of an array. Attributes come before the value that they are about.
 func elements(b *strings.Builder, kind byte, n int, rest []byte) []byte {
 	if kind == '%' || kind == '|' {
 		n *= 2
@@ -266,9 +258,9 @@ func elements(b *strings.Builder, kind byte, n int, rest []byte) []byte {
 		rest = describe(b, rest)
 	}
 	b.WriteByte(']')
-	if kind == '|' { // attributes come before the value that they are about
+	if kind == '|' {
 		b.WriteByte(' ')
-		return describe(b, rest)
+		rest = describe(b, rest)
 	}
 	return rest
 }
