@@ -135,13 +135,7 @@ func (c *Command) closeAt(s state) {
 // Stall leaves the service without a reply after Send, and the connection open, until the
 // service closes it, or until Answer.
 func (c *Command) Stall() {
-	if !c.enter(stalled, replied) {
-		return
-	}
-	c.link.p.mu.Lock()
-	ended := c.link.ended
-	c.link.p.mu.Unlock()
-	if ended { // there is nobody to wait
-		c.Answer()
+	if c.enter(stalled, replied) {
+		c.link.advance()
 	}
 }

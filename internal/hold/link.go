@@ -113,16 +113,16 @@ func (l *link) end(who string, err error) {
 	}
 	l.ended = true
 	l.p.signal()
-	if len(l.queue) > 0 && l.queue[0].state == stalled { // the service has waited long enough
-		l.leave(l.queue[0])
-	}
 	l.p.mu.Unlock()
 	l.advance()
 }
 
-// settle closes a connection that the service has ended, if nothing of it is under way.
-// Redis gives up what waits when its connection ends.
+// settle closes a connection that the service has ended, if nothing of it is under way:
+// nobody waits for a stalled reply, and Redis gives up what waits when a connection ends.
 func (l *link) settle() {
+	if l.ended && len(l.queue) > 0 && l.queue[0].state == stalled {
+		l.leave(l.queue[0])
+	}
 	waits := l.opaque || slices.Contains(l.awaited, blocking)
 	if l.ended && (waits || len(l.queue) == 0 && len(l.awaited) == 0) {
 		l.shut()
@@ -240,8 +240,8 @@ func (l *link) advance() {
 	defer l.toRedis.Unlock()
 	for {
 		l.p.mu.Lock()
+		l.settle()
 		if len(l.queue) == 0 || l.queue[0].manner == data && (l.p.on || l.queue[0].state != waiting) {
-			l.settle()
 			l.p.mu.Unlock()
 			return
 		}
