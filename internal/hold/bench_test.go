@@ -236,9 +236,7 @@ func duel(t testing.TB) (p *hold.Proxy, service, redis net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		_ = p.Close() // the second time, for some tests
 		_ = ours.Close()
 	})
 	service, err = net.Dial("tcp", p.Addr())

@@ -98,7 +98,7 @@ func (c *Command) Answer() {
 	l.give(c.reply)
 	l.p.mu.Lock()
 	if c.state == answering {
-		l.leave(c)
+		l.leave()
 	}
 	l.p.mu.Unlock()
 	l.advance()

@@ -46,6 +46,23 @@ func TestFoul(t *testing.T) {
 	}
 }
 
+// A pipeline that is cut while it is read leaves nothing that is held.
+func TestCutWhileReading(t *testing.T) {
+	p, service, _ := duel(t)
+	p.Hold(true)
+	go func() { _, _ = io.WriteString(service, strings.Repeat("GET k\r\n", 20_000)) }()
+	for len(p.Held()) == 0 {
+		<-p.Changed()
+	}
+	p.Cut()
+	if err := p.Close(); err != nil { // which waits for the readers
+		t.Error(err)
+	}
+	if n := len(p.Held()); n > 0 {
+		t.Errorf("%d commands of closed connections are held", n)
+	}
+}
+
 // Whatever a side sends, its connection is foul exactly if that is not RESP, and ends.
 func FuzzEitherSide(f *testing.F) {
 	f.Add([]byte("*1\r\n$4\r\nPING\r\nGET k\r\n"), false)

@@ -12,8 +12,9 @@ import (
 )
 
 // maxAhead is how many bytes a service may send ahead of what is released, per
-// connection, and of how many a transaction remembers the text.
-const maxAhead = 16 << 20
+// connection, and of how many a transaction remembers the text. least is what each command
+// counts for besides.
+const maxAhead, least = 16 << 20, 1 << 10
 
 // link is one connection of the service, and its own one to Redis.
 //
@@ -121,7 +122,7 @@ func (l *link) end(who string, err error) {
 // nobody waits for a stalled reply, and Redis gives up what waits when a connection ends.
 func (l *link) settle() {
 	if l.ended && len(l.queue) > 0 && l.queue[0].state == stalled {
-		l.leave(l.queue[0])
+		l.leave()
 	}
 	waits := l.opaque || slices.Contains(l.awaited, blocking)
 	if l.ended && (waits || len(l.queue) == 0 && len(l.awaited) == 0) {
@@ -137,7 +138,7 @@ func (l *link) shut() {
 	l.closed = true
 	delete(l.p.links, l)
 	for len(l.queue) > 0 {
-		l.leave(l.queue[0])
+		l.leave()
 	}
 	_ = l.service.Close() // the other side may have closed it before
 	if l.redis != nil {
@@ -147,11 +148,14 @@ func (l *link) shut() {
 	l.p.signal()
 }
 
-// leave takes a command out of the queue.
-func (l *link) leave(c *Command) {
-	l.queue = slices.DeleteFunc(l.queue, func(o *Command) bool { return o == c })
-	l.p.held = slices.DeleteFunc(l.p.held, func(o *Command) bool { return o == c })
-	l.ahead -= len(c.raw)
+// leave takes the first command out of the queue.
+func (l *link) leave() *Command {
+	c := l.queue[0]
+	l.queue = l.queue[1:]
+	if i := slices.Index(l.p.held, c); i >= 0 {
+		l.p.held = slices.Delete(l.p.held, i, i+1)
+	}
+	l.ahead -= len(c.raw) + least
 	l.p.room.Broadcast()
 	if l.sent == c {
 		l.sent = nil
@@ -160,6 +164,7 @@ func (l *link) leave(c *Command) {
 		close(c.got)
 	}
 	c.state = gone
+	return c
 }
 
 // arrive takes a command of the service.
@@ -174,6 +179,10 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 	l.toRedis.Lock()
 	defer l.toRedis.Unlock()
 	p.mu.Lock()
+	if l.closed {
+		p.mu.Unlock()
+		return
+	}
 	c := l.classify(args, raw)
 	if len(l.queue) == 0 && (c.manner != data || !p.on) {
 		l.passes(c.manner)
@@ -184,7 +193,7 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 	kept := new(Command) // apart, so that what passes at once is not allocated
 	*kept = c
 	kept.raw, kept.got = bytes.Clone(c.raw), make(chan struct{})
-	l.queue, l.ahead = append(l.queue, kept), l.ahead+len(c.raw)
+	l.queue, l.ahead = append(l.queue, kept), l.ahead+len(c.raw)+least
 	if c.manner == data {
 		p.held = append(p.held, kept)
 		p.signal()
@@ -245,8 +254,7 @@ func (l *link) advance() {
 			l.p.mu.Unlock()
 			return
 		}
-		c := l.queue[0]
-		l.leave(c)
+		c := l.leave()
 		l.passes(c.manner)
 		l.p.mu.Unlock()
 		l.write(c.raw)
