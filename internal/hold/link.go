@@ -282,7 +282,7 @@ func (l *link) keep(raw []byte) bool {
 		return false
 	default:
 		if p.foul == nil {
-			p.foul = fmt.Errorf("Redis sent a reply to nothing: %.32q", raw) //nolint:staticcheck // a name
+			p.foul = fmt.Errorf("a reply of Redis to nothing that was sent: %.32q", raw)
 		}
 		l.shut()
 		return true
