@@ -2,6 +2,7 @@ package hold
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/resp"
@@ -108,13 +109,11 @@ func (c *Command) Answer() {
 func (c *Command) enter(to state, from ...state) bool {
 	c.link.p.mu.Lock()
 	defer c.link.p.mu.Unlock()
-	for _, s := range from {
-		if c.state == s {
-			c.state = to
-			return true
-		}
+	ok := slices.Contains(from, c.state)
+	if ok {
+		c.state = to
 	}
-	return false
+	return ok
 }
 
 // Lose closes the connection after Send, so that the service does not get the reply.
