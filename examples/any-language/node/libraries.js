@@ -87,6 +87,11 @@ const libraries = {
     limiter.on('error', () => {})
     return async id => (await limiter.limit(id)).success
   },
+  'oss-ratelimit-bucket': async () => {
+    const { Ratelimit, tokenBucket, getRedisClient } = require('oss-ratelimit')
+    const limiter = new Ratelimit({ redis: await getRedisClient({ url }), limiter: tokenBucket(1, `${seconds} s`, limit) })
+    return async id => (await limiter.limit(id)).success
+  },
   'rate-limiter-flexible': () => {
     const { RateLimiterRedis } = require('rate-limiter-flexible')
     const limiter = new RateLimiterRedis({ storeClient: redis(), points: limit, duration: seconds })
