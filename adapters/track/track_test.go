@@ -68,6 +68,7 @@ func TestPageIsUpToDate(t *testing.T) {
 			t.Errorf("the page lacks %q: make -C tools track-record", part)
 		}
 	}
+	has(languages)
 	for i := range findings {
 		f := &findings[i]
 		has(short(f.module) + " " + version[f.module] + ". " + f.broken)
