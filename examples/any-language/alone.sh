@@ -6,7 +6,8 @@
 set -euo pipefail
 
 dir=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
+set -m # a group for each program, which ends with it
+trap 'for p in $(jobs -p); do kill -- "-$p" 2>/dev/null || true; done; wait; rm -rf "$dir"' EXIT
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 redis_port=$(free_port)
 redis-server --port "$redis_port" --save '' --dir "$dir" >"$dir/redis.log" &
