@@ -7,10 +7,10 @@ set -euo pipefail
 
 dir=$(mktemp -d)
 set -m # a group for each program, which ends with it
-trap 'for p in $(jobs -p); do kill -- "-$p" 2>/dev/null || true; done; wait; rm -rf "$dir"' EXIT
+trap 'for p in $(jobs -p); do kill -- "-$p" 2>/dev/null || true; done; wait 2>/dev/null; rm -rf "$dir"' EXIT
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 redis_port=$(free_port)
-redis-server --port "$redis_port" --save '' --dir "$dir" >"$dir/redis.log" &
+redis-server --bind 127.0.0.1 --port "$redis_port" --save '' --dir "$dir" >"$dir/redis.log" &
 redis=(redis-cli -p "$redis_port")
 until "${redis[@]}" ping >/dev/null 2>&1; do sleep 0.05; done
 export REDIS_URL=redis://127.0.0.1:$redis_port LIMIT=${LIMIT:-1} WINDOW=${WINDOW:-3600}
