@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
@@ -46,20 +42,6 @@ type chooseSettings struct {
 	subjects              int64
 	leak, outage, settles string
 	p99, budget, skew     time.Duration
-	yes                   bool
-}
-
-// questions are the settings that are asked for on a terminal, in their order.
-var questions = []struct{ name, text string }{
-	{"policy", "Policy: a name, or a text such as \"5 attempts per rolling 15m\""},
-	{"instances", "Application instances, in each region"},
-	{"regions", "Regions"},
-	{"rate", "Requests per second of the whole application"},
-	{"subjects", "Subjects: users, keys or addresses"},
-	{"leak", "Tolerated leak, in units or percent of the limit"},
-	{"p99", "Longest p99 of a decision, e.g. 5ms; 0 for none"},
-	{"redis-down", "While Redis cannot be reached: any, open (admit), closed (hold the limit), survive (decide and hold)"},
-	{"uploads", "Are units committed, refunded or abandoned, as by uploads: auto, yes, no"},
 }
 
 // What --uploads takes.
@@ -76,7 +58,7 @@ func newChooseSettings() *chooseSettings {
 	}
 }
 
-// asked are the questions that no other command has.
+// asked are the settings that no other command has.
 func (s *chooseSettings) asked() []settings.Setting {
 	settles := []string{settlesAuto, settlesYes, settlesNo}
 	return []settings.Setting{
@@ -101,8 +83,6 @@ func (s *chooseSettings) asked() []settings.Setting {
 			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: if the policy has no window"},
 		{Name: "budget", Common: true, Title: settings.What, Value: settings.SpanFrom(&s.budget, choose.LeastBudget, measure.MaxDuration),
 			Doc: "time that the choice may take; what it does not reach is listed as not tested"},
-		{Name: "yes", Common: true, Title: settings.What, Value: settings.Bool(&s.yes),
-			Doc: "ask nothing and take the defaults; without a terminal nothing is asked anyway"},
 	}
 }
 
@@ -112,9 +92,6 @@ func chooseCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer session.OutlivePipes()()
-			if err := s.ask(cmd); err != nil {
-				return err
-			}
 			cfg, err := session.Before(cmd.Context(), s.configure)
 			if err != nil {
 				return err
@@ -185,67 +162,6 @@ func leakOf(text string, limit int64) (int64, error) {
 		return 0, bad
 	}
 	return n, nil
-}
-
-// ask puts the questions that no flag has answered, if there is a terminal to answer
-// them.
-func (s *chooseSettings) ask(cmd *cobra.Command) error {
-	in, ok := cmd.InOrStdin().(*os.File)
-	if s.yes || !ok || !term.IsTerminal(int(in.Fd())) || !terminal.Is(cmd.ErrOrStderr()) {
-		return nil
-	}
-	_, err := session.Before(cmd.Context(), func() (struct{}, error) { return struct{}{}, s.put(in, cmd.ErrOrStderr()) })
-	return err
-}
-
-// put asks each question that no flag has answered. An empty answer takes the default,
-// and one that does not fit is asked again. The end of the input takes all defaults that
-// are left.
-func (s *chooseSettings) put(in io.Reader, out io.Writer) error {
-	fmt.Fprintln(out, "Enter takes the default in brackets; quotabench choose --help explains each question.")
-	lines := bufio.NewReader(in)
-	for _, q := range questions {
-		if s.Given(q.name) {
-			continue
-		}
-		for x := s.Lookup(q.name); ; {
-			fmt.Fprintf(out, "%s [%s]: ", q.text, x.Value)
-			line, err := lines.ReadString('\n')
-			answer := strings.TrimSpace(line)
-			if answer != "" {
-				if wrong := s.answer(x, answer); wrong != nil {
-					fmt.Fprintf(out, "  %v\n", wrong)
-					if err == nil {
-						continue
-					}
-				}
-			}
-			if errors.Is(err, io.EOF) {
-				fmt.Fprintln(out)
-				return nil
-			}
-			if err != nil {
-				return fail(ExitUsage, fmt.Errorf("read the answer: %w", err))
-			}
-			break
-		}
-	}
-	return nil
-}
-
-// answer takes one, if it fits.
-func (s *chooseSettings) answer(x *settings.Setting, text string) error {
-	if x.Name == "policy" {
-		if _, err := group.LookupPolicy(text); err != nil {
-			return err
-		}
-	}
-	if x.Name == "leak" {
-		if _, err := leakOf(text, 1); err != nil {
-			return err
-		}
-	}
-	return x.Value.Set(text)
 }
 
 // The files of a choice, next to the record of each stage.

@@ -1,17 +1,14 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/choose"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -44,7 +41,7 @@ func TestChooseUsage(t *testing.T) {
 		"honest":                         "takes no argument",
 		"--redis-down redis:0.3-05":      "give any",
 	} {
-		o := call(t.Context(), append([]string{"choose", "--yes"}, strings.Fields(args)...)...)
+		o := call(t.Context(), append([]string{"choose"}, strings.Fields(args)...)...)
 		if o.code != ExitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d, %q, want %q", args, o.code, o.stderr, want)
 		}
@@ -60,35 +57,11 @@ func TestLeakOf(t *testing.T) {
 	}
 }
 
-// An answer that does not fit is asked for again, an empty one takes the default, and
-// what a flag has answered is not asked.
-func TestChooseAsks(t *testing.T) {
-	s := newChooseSettings()
-	cmd := &cobra.Command{Use: "choose"}
-	s.register(cmd)
-	if err := cmd.ParseFlags([]string{"--rate", "50"}); err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	in := strings.NewReader("nonsense\n5 attempts per rolling 15m\n4\n\n\n1%\n5ms\nshut\nsurvive\n")
-	if err := s.put(in, &out); err != nil {
-		t.Fatal(err)
-	}
-	if s.rate != 50 || s.Policy != "5 attempts per rolling 15m" || s.Instances != 4 || s.regions != 1 || s.subjects != choose.DefaultSubjects || s.leak != "1%" || s.p99 != 5*time.Millisecond || s.outage != "survive" || s.settles != settlesAuto {
-		t.Errorf("the answers are %+v", s)
-	}
-	for _, want := range []string{"unknown policy \"nonsense\"", "Regions [1]: ", "give any or open or closed or survive"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
-}
-
 // The whole command, if nothing is left that would be measured: an honest counter in
 // memory leaks if its only instance crashes. The records are written and fit their schemas.
 func TestChoose(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), "choose", "--yes", "--strategy", "honest,liar,broken,monthly,sql-only", "--policy", "contact-form", "--instances", "1",
+	o := call(t.Context(), "choose", "--strategy", "honest,liar,broken,monthly,sql-only", "--policy", "contact-form", "--instances", "1",
 		"--redis", "embedded", "--postgres", "embedded", "--budget", "10m", "--out", "found", "--json")
 	if o.code != ExitOK && o.code != ExitGate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)

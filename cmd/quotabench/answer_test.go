@@ -87,7 +87,7 @@ func TestChooseMeasures(t *testing.T) {
 	testenv.Long(t)
 	t.Chdir(t.TempDir())
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"choose", "--yes", "--strategy", "incr-expire-atomic,check-then-set", "--policy", "contact-form",
+	if code := cli.Main([]string{"choose", "--strategy", "incr-expire-atomic,check-then-set", "--policy", "contact-form",
 		"--instances", "1", "--redis", "embedded", "--budget", "10m", "--out", "found", "--json"}, &out, &errs); code != cli.ExitOK {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}

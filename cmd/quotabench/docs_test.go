@@ -276,7 +276,7 @@ func shortened(args []string) []string {
 		}
 		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres", "embedded")
 	case "choose":
-		return append(args, "--yes", "--budget", "1s", "--redis", "embedded", "--postgres", "embedded")
+		return append(args, "--budget", "1s", "--redis", "embedded", "--postgres", "embedded")
 	case "sweep":
 		if sql || slices.Contains(args, "--until") {
 			return append(args, "--print-config")
