@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Further is a store in addition to the main one of its kind.
@@ -55,8 +56,9 @@ type Promoter interface {
 // FailsOver is a [Store] with a replica that can take its place in mid-run.
 type FailsOver interface {
 	Store
-	// CanFailOver returns nil, or why the store cannot do any of what follows.
-	CanFailOver() error
+	// CanFailOver returns nil, or why the store cannot do what follows: where the replica got its last write so
+	// long before its master dies, and the run goes on for the time left.
+	CanFailOver(behind, left time.Duration) error
 	// Replicate waits until the replica has all that was written when it was called.
 	Replicate(ctx context.Context) error
 	// Detach ends the flow of writes to the replica: what is written from then on is not

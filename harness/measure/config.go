@@ -153,7 +153,7 @@ func (c *Config) Complete() error {
 			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
 		}
 		if o.Failover && here {
-			if err := canFailOver(store); err != nil {
+			if err := canFailOver(store, o, c.Duration); err != nil {
 				return fmt.Errorf("the outage %s: %s cannot come back as its replica: %w", o, o.Store, err)
 			}
 		}

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/stores"
 )
 
-// canFailOver returns nil, or why a replica cannot take a store's place.
-func canFailOver(s stores.Store) error {
+// canFailOver returns nil, or why a replica cannot take a store's place in the outage of a run of that length.
+func canFailOver(s stores.Store, o harness.Outage, length time.Duration) error {
 	f, ok := s.(stores.FailsOver)
 	if !ok {
 		return errors.New("no store of its kind can")
 	}
-	return f.CanFailOver()
+	from, _ := o.Within(length)
+	return f.CanFailOver(o.Behind, length-from)
 }
 
 // newOutage prepares an outage of the site's stores. Of one that the strategy does not

@@ -6,54 +6,78 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/quotabench/quotabench/stores"
 )
 
 var _ stores.FailsOver = (*Store)(nil)
 
+// What sentinels that are started here need to let a replica take over, and how long a replica may lack its
+// master's writes before they make it follow again.
+const (
+	election   = 8 * time.Second
+	mostBehind = 5 * time.Second
+)
+
 // CanFailOver implements [stores.FailsOver]: the server and a replica of it were started
-// here, by "process:replicas=1".
-func (r *Store) CanFailOver() error {
-	if r.PID() == 0 || len(r.nodes) == 0 {
-		return errors.New("it has no replica that was started with it: use process:replicas=1")
+// here, by "process:replicas=1" or "process:sentinel=3".
+func (r *Store) CanFailOver(behind, left time.Duration) error {
+	_, err := r.heirs()
+	switch {
+	case err != nil || len(r.sentinels) == 0:
+		return err
+	case behind > mostBehind:
+		return fmt.Errorf("its sentinels make a replica follow again that stops for longer than %v: give failover=%[1]v, or less", mostBehind)
+	case left < election:
+		return fmt.Errorf("its sentinels need up to %v to name another master, and the run goes on for %v: give a longer --duration", election, left)
 	}
 	return nil
 }
 
-// heir is the replica that takes the server's place.
-func (r *Store) heir() *Store { return r.nodes[0] }
+// heirs are the replicas that may take the server's place.
+func (r *Store) heirs() ([]*Store, error) {
+	switch {
+	case len(r.sentinels) > 0:
+		return r.watched[1:], nil
+	case r.PID() == 0 || len(r.nodes) == 0:
+		return nil, errors.New("it has no replica that was started with it: use process:replicas=1 or process:sentinel=3")
+	}
+	return r.nodes[:1], nil
+}
 
 // Replicate implements [stores.FailsOver].
 func (r *Store) Replicate(ctx context.Context) error {
-	if err := r.CanFailOver(); err != nil {
-		return err
+	heirs, err := r.heirs()
+	for _, h := range heirs {
+		err = errors.Join(err, h.CatchUp(ctx, r))
 	}
-	return r.heir().CatchUp(ctx, r)
+	return err
 }
 
 // Detach implements [stores.FailsOver].
 func (r *Store) Detach(ctx context.Context) error {
-	if err := r.CanFailOver(); err != nil {
-		return err
+	heirs, err := r.heirs()
+	for _, h := range heirs {
+		err = errors.Join(err, h.Promote(ctx))
 	}
-	return r.heir().Promote(ctx)
+	return err
 }
 
 // FailOver implements [stores.FailsOver]. The server is killed. A replica that was not
-// detached first reads what had been sent to it.
+// detached first reads what had been sent to it. Of several, sentinels choose.
 func (r *Store) FailOver(ctx context.Context) error {
-	if err := r.CanFailOver(); err != nil {
+	heirs, err := r.heirs()
+	switch {
+	case err != nil:
+		return err
+	case len(r.sentinels) > 0:
+		return r.elect(ctx)
+	}
+	if err := r.kill(); err != nil {
 		return err
 	}
-	master, err := os.FindProcess(r.PID())
-	if err == nil {
-		err = master.Kill()
-	}
-	if err != nil {
-		return fmt.Errorf("stop the master: %w", err)
-	}
-	heir := r.heir()
+	heir := heirs[0]
 	if heir.self.Replica {
 		err := poll(ctx, "a replica to miss its master", func() (bool, error) {
 			f, err := info(ctx, heir.admin)
@@ -70,20 +94,36 @@ func (r *Store) FailOver(ctx context.Context) error {
 	return poll(ctx, "the new master", func() (bool, error) { return true, r.admin.Ping(ctx).Err() })
 }
 
+// kill ends the server as if it had died.
+func (r *Store) kill() error {
+	p, err := os.FindProcess(r.PID())
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		return fmt.Errorf("stop the master: %w", err)
+	}
+	return nil
+}
+
 // Recover implements [stores.FailsOver]. A new server is started in the place of the one
 // that died.
 func (r *Store) Recover(ctx context.Context) error {
-	if err := r.CanFailOver(); err != nil {
+	heirs, err := r.heirs()
+	switch {
+	case err != nil:
 		return err
+	case len(r.sentinels) > 0:
+		return r.regroup(ctx)
 	}
-	heir := r.heir()
+	heir := heirs[0]
 	if to := r.moved.Load(); to == nil || *to != heir.base.Addr { // the master lives
 		if heir.self.Replica {
 			return nil
 		}
 		return heir.follow(ctx, r)
 	}
-	err := errors.Join(r.self.Own.Close(), heir.admin.Close())
+	err = errors.Join(r.self.Own.Close(), heir.admin.Close())
 	r.self.Own, r.base.Addr, r.self.About.Addr = heir.self.Own, heir.base.Addr, heir.self.About.Addr
 	r.nodes = r.nodes[1:]
 	bin, findErr := find()

@@ -70,6 +70,9 @@ type Store struct {
 	dial func(ClientOptions) goredis.UniversalClient
 	// nodes were started for this store, in addition to own: replicas of it.
 	nodes []*Store
+	// watched are a master, which is the first, and its replicas, all started here with the sentinels; both nil
+	// if there are none.
+	watched, sentinels []*Store
 	// moved is the address of the server that has taken this one's place; nil if none
 	// has. options are those that both were started with.
 	moved   atomic.Pointer[string]
@@ -254,6 +257,9 @@ func (r *Store) Close() error {
 		var errs []error
 		if !r.lent && r.admin != nil {
 			errs = append(errs, r.admin.Close())
+		}
+		for _, n := range slices.Concat(r.watched, r.sentinels) {
+			errs = append(errs, n.admin.Close())
 		}
 		for _, n := range slices.Backward(r.nodes) {
 			errs = append(errs, n.Close())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -13,8 +15,8 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// watched is the name by which sentinels that are started here know the master.
-const watched = "quotabench"
+// masterName is the name by which sentinels that are started here know the master.
+const masterName = "quotabench"
 
 // Times of these sentinels, in milliseconds: how long a master may not answer, and how long they let a replica take over
 // before they try again.
@@ -36,14 +38,16 @@ func startSentinels(ctx context.Context, s shape, o stores.Options, one func(sto
 		", and watched by " + count(s.sentinels, "sentinel")
 	r.nodes = append([]*Store{master}, master.nodes...)
 	master.nodes = nil
-	opt := &goredis.FailoverOptions{MasterName: watched, Password: master.base.Password, SentinelPassword: master.base.Password}
+	opt := &goredis.FailoverOptions{MasterName: masterName, Password: master.base.Password, SentinelPassword: master.base.Password}
 	if err = r.watch(ctx, s.sentinels, o); err == nil {
 		for _, n := range r.nodes[1+replicas:] {
 			opt.SentinelAddrs = append(opt.SentinelAddrs, n.base.Addr)
 		}
 		r.self.About.Addr = strings.Join(opt.SentinelAddrs, ",")
 		r.useSentinel(opt)
-		err = errors.Join(r.adopt(), r.connectAll(ctx))
+		r.watched, r.sentinels, r.nodes, r.options = r.nodes[:1+replicas], r.nodes[1+replicas:], nil, o
+		r.own()
+		err = r.connectAll(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start sentinels: %w", err), r.Close())
@@ -65,7 +69,7 @@ func (r *Store) watch(ctx context.Context, sentinels int, o stores.Options) erro
 	password := master.base.Password
 	text := fmt.Sprintf("sentinel sentinel-pass %[2]s\nsentinel monitor %[1]s %[3]s %[4]s %[5]d\nsentinel auth-pass %[1]s %[2]s\n"+
 		"sentinel down-after-milliseconds %[1]s %[6]d\nsentinel failover-timeout %[1]s %[7]d\n",
-		watched, password, host, port, sentinels/2+1, downAfter, failoverTimeout)
+		masterName, password, host, port, sentinels/2+1, downAfter, failoverTimeout)
 	o.Settings = map[string]string{"requirepass": password}
 	for range sentinels {
 		n, err := server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o, text) })
@@ -74,15 +78,113 @@ func (r *Store) watch(ctx context.Context, sentinels int, o stores.Options) erro
 		}
 		r.nodes = append(r.nodes, n)
 	}
-	for _, n := range r.nodes[known:] {
+	return r.agree(ctx, r.nodes[known:], known-1)
+}
+
+// agree waits until sentinels know each other, and see a master with all of its replicas.
+func (r *Store) agree(ctx context.Context, sentinels []*Store, replicas int) error {
+	for _, n := range sentinels {
 		err := poll(ctx, "the sentinels to find each other", func() (bool, error) {
-			m := goredis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", watched)
-			err := n.admin.Process(ctx, m)
-			return m.Val()["num-slaves"] == fmt.Sprint(known-1) && m.Val()["num-other-sentinels"] == fmt.Sprint(sentinels-1), err
+			m := goredis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", masterName)
+			all := goredis.NewMapStringStringSliceCmd(ctx, "SENTINEL", "REPLICAS", masterName)
+			err := errors.Join(n.admin.Process(ctx, m), n.admin.Process(ctx, all))
+			lost := slices.ContainsFunc(all.Val(), func(f map[string]string) bool { return f["flags"] != "slave" })
+			return !lost && len(all.Val()) == replicas && m.Val()["num-other-sentinels"] == fmt.Sprint(len(sentinels)-1) &&
+				m.Val()["flags"] == "master", err
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// own makes the servers that sentinels watch, and these, the store's own. The master is the first.
+func (r *Store) own() {
+	var all server.Group
+	for _, n := range slices.Concat(r.watched, r.sentinels) {
+		all = append(all, n.self.Own)
+	}
+	r.self.Own = all
+}
+
+// master is the server that all sentinels name; nil if they do not agree.
+func (r *Store) master(ctx context.Context) (m *Store, err error) {
+	for i, s := range r.sentinels {
+		at := goredis.NewStringSliceCmd(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName)
+		if err := s.admin.Process(ctx, at); err != nil {
+			return nil, fmt.Errorf("ask a sentinel for the master: %w", err)
+		}
+		n := slices.IndexFunc(r.watched, func(w *Store) bool { return w.base.Addr == strings.Join(at.Val(), ":") })
+		if n < 0 || i > 0 && m != r.watched[n] {
+			return nil, nil
+		}
+		m = r.watched[n]
+	}
+	return m, nil
+}
+
+// elect ends the master, and waits until all sentinels name another one.
+func (r *Store) elect(ctx context.Context) error {
+	was, err := r.master(ctx)
+	switch {
+	case err != nil:
+		return err
+	case was == nil:
+		return errors.New("the sentinels do not agree on a master")
+	}
+	if err := was.kill(); err != nil {
+		return err
+	}
+	return poll(ctx, "the sentinels to name another master", func() (bool, error) {
+		m, err := r.master(ctx)
+		return m != nil && m != was, err
+	})
+}
+
+// regroup starts a server again that has ended, at its address, and has all others follow the master.
+func (r *Store) regroup(ctx context.Context) error {
+	master, err := r.master(ctx)
+	if err == nil && master == nil {
+		err = errors.New("the sentinels do not agree on a master")
+	}
+	if err != nil {
+		return err
+	}
+	for i, n := range r.watched {
+		ended := n.self.Own.Ended()
+		if ended {
+			if n, err = r.again(ctx, n); err != nil {
+				return fmt.Errorf("start a replica: %w", err)
+			}
+			r.watched[i] = n
+		}
+		if n == master {
+			continue
+		}
+		if ended || !n.self.Replica {
+			err = n.follow(ctx, master)
+		} else { // sentinels see to it
+			err = n.CatchUp(ctx, master)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	i := slices.Index(r.watched, master)
+	r.watched[0], r.watched[i] = master, r.watched[0]
+	master.self.Replica = false
+	r.own()
+	return r.agree(ctx, r.sentinels, len(r.watched)-1)
+}
+
+// again starts a server at the address of one that has ended.
+func (r *Store) again(ctx context.Context, n *Store) (*Store, error) {
+	_, port, err := net.SplitHostPort(n.base.Addr)
+	bin, findErr := find()
+	at, portErr := strconv.Atoi(port)
+	if err := errors.Join(n.Close(), err, findErr, portErr); err != nil {
+		return nil, err
+	}
+	return start(ctx, bin, at, r.options, "")
 }
