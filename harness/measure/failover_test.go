@@ -1,25 +1,66 @@
 package measure
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// TestFailover kills a real master in mid-run. The units of its last quarter are admitted once more by strategies that do not wait for the replica, and counters
-// say so.
+// TestFailover kills a real master in mid-run, and a replica takes its place. The units of the last quarter before are admitted
+// once more by strategies that do not wait for the replica, and counters say so.
 func TestFailover(t *testing.T) {
 	testenv.Long(t)
-	plan, err := harness.NewPlan("incr-expire,lua-reserve,redis-wait", "agent-api", "steady")
+	failover(t, storetest.Further(t, "redis.replicated"), "incr-expire,lua-reserve,redis-wait", masterDies{
+		shortest: 600 * time.Millisecond, at: 0.5, behind: func(d time.Duration) time.Duration { return d / 4 }, rate: 1500, limit: 5. / 9,
+	})
+	plan, err := harness.NewPlan("incr-expire", "agent-api", "steady")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := storetest.Further(t, "redis.replicated")
+	plan.Duration, plan.Stores = time.Minute, setOf(t, storetest.Redis(t))
+	plan.Outages = []harness.Outage{{Store: "redis", From: 0.5, To: 0.52, Failover: true}}
+	cfg := Config{Plan: plan}
+	if err := cfg.Complete(); err == nil {
+		t.Error("a server without a replica is to fail over")
+	}
+}
+
+// TestSentinelsFailOver is TestFailover with sentinels that choose the new master.
+func TestSentinelsFailOver(t *testing.T) {
+	testenv.Long(t)
+	storetest.Redis(t) // or skip
+	server, err := redis.Open(t.Context(), "process:sentinel=3", stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	failover(t, server, "lease:block=20,incr-expire-atomic,redis-wait", masterDies{
+		shortest: 8 * time.Second, at: 0.25, behind: func(time.Duration) time.Duration { return time.Second }, rate: 500, limit: 3. / 8,
+	})
+}
+
+// masterDies is how a master fails: from when on, as a share of the duration, with a replica so far behind. The limit is a
+// share of all requests that is used up after that, and before the end.
+type masterDies struct {
+	shortest  time.Duration
+	behind    func(time.Duration) time.Duration
+	rate      int64
+	at, limit float64
+}
+
+func failover(t *testing.T, server stores.Store, names string, f masterDies) {
+	plan, err := harness.NewPlan(names, "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
 	set := stores.NewSet()
 	for _, name := range []string{"redis", "redis.replicated"} {
 		if err := set.Add(name, server); err != nil {
@@ -30,11 +71,10 @@ func TestFailover(t *testing.T) {
 	plan.Stream.Set("subjects", 1)
 	plan.Stream.Set("popularity", "uniform")
 	plan.Stream.Set("over-quota", 0)
-	const rate = 1500
-	report := longer(t, 600*time.Millisecond, func(d time.Duration) *Report {
-		// The limit is used up after more than half of the run, and before its end.
-		plan.Load, plan.Duration, plan.Policy.Limit = harness.OpenAt(rate), d, rate*d.Milliseconds()*5/9000
-		plan.Outages = []harness.Outage{{Store: "redis", From: 0.5, To: 0.52, Failover: true, Behind: d / 4}}
+	report := longer(t, f.shortest, func(d time.Duration) *Report {
+		plan.Load, plan.Duration = harness.OpenAt(float64(f.rate)), d
+		plan.Policy.Limit = int64(f.limit * float64(f.rate) * d.Seconds())
+		plan.Outages = []harness.Outage{{Store: "redis", From: f.at, To: f.at + 0.02, Failover: true, Behind: f.behind(d)}}
 		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +83,7 @@ func TestFailover(t *testing.T) {
 	}, func(report *Report) bool {
 		for _, r := range report.Runs {
 			// The master took requests that its replica did not get, and more came after it.
-			if r.Admitted == 0 || r.Strategy != "redis-wait" && (r.Admitted+r.Rejected-r.Degraded <= plan.Policy.Limit || decided(r, 0.3, 0.45) == 0) {
+			if r.Admitted == 0 || r.Strategy != "redis-wait" && (r.Admitted+r.Rejected-r.Degraded <= plan.Policy.Limit || decided(r, f.at-f.behind(plan.Duration).Seconds()/plan.Duration.Seconds()+0.03, f.at-0.03) == 0) {
 				return false
 			}
 		}
@@ -54,7 +94,10 @@ func TestFailover(t *testing.T) {
 		if !r.Audit.Valid {
 			t.Fatalf("%s: audit %+v", r.Strategy, r.Audit)
 		}
-		if waits := r.Strategy == "redis-wait"; waits != (len(r.Guarantee) == 1 && r.Guarantee[0].Verdict != results.Broken) {
+		held := slices.ContainsFunc(r.Guarantee, func(g results.Clause) bool {
+			return g.Property == string(quota.PropertyLeak) && g.Verdict != results.Broken
+		})
+		if held != (r.Strategy == "redis-wait") {
 			t.Errorf("%s is held to %+v", r.Strategy, r.Guarantee)
 		}
 		if o := r.Params.Outages; len(o) != 1 || o[0] != plan.Outages[0].String() {
@@ -72,10 +115,5 @@ func TestFailover(t *testing.T) {
 	}
 	if len(report.Runs) != 3 {
 		t.Errorf("%d runs", len(report.Runs))
-	}
-	plan.Stores = setOf(t, storetest.Redis(t))
-	cfg := Config{Plan: plan}
-	if err := cfg.Complete(); err == nil {
-		t.Error("a server without a replica is to fail over")
 	}
 }

@@ -84,8 +84,9 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 }
 
 // reconnectGrace is how long after an outage errors are still its doing: pooled
-// connections are found dead one by one.
-const reconnectGrace = int64(100 * time.Millisecond)
+// connections are found dead one by one. After as many failed dials as its pool has
+// connections, go-redis looks for the server once a second.
+const reconnectGrace = int64(1100 * time.Millisecond)
 
 // span is when the outage was, since the epoch; ok is false if it never began.
 func (o *outage) span(epoch int64) (s results.Span, ok bool) {

@@ -16,7 +16,7 @@ var _ stores.FailsOver = (*Store)(nil)
 // What sentinels that are started here need to let a replica take over, and how long a replica may lack its
 // master's writes before they make it follow again.
 const (
-	election   = 8 * time.Second
+	election   = 5 * time.Second
 	mostBehind = 5 * time.Second
 )
 

@@ -22,8 +22,8 @@ func TestCanFailOver(t *testing.T) {
 		behind, left time.Duration
 		want         string
 	}{
-		{0, 8 * time.Second, ""}, {5 * time.Second, time.Minute, ""},
-		{5001 * time.Millisecond, time.Minute, "give failover=5s"}, {0, 7999 * time.Millisecond, "--duration"},
+		{0, 5 * time.Second, ""}, {5 * time.Second, time.Minute, ""},
+		{5001 * time.Millisecond, time.Minute, "give failover=5s"}, {0, 4999 * time.Millisecond, "--duration"},
 	} {
 		if err := s.CanFailOver(c.behind, c.left); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("behind by %v, %v left: %v, want %q", c.behind, c.left, err, c.want)
@@ -67,11 +67,9 @@ func failOver(t *testing.T, spec string, processes int) {
 				t.Fatal(err)
 			}
 		}
-		from := time.Now()
 		if err := s.FailOver(ctx); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("after %v", time.Since(from))
 		_ = c.Ping(ctx).Err() // connections of before are found broken
 		var err error
 		for range 5 {
@@ -88,11 +86,9 @@ func failOver(t *testing.T, spec string, processes int) {
 		if err != nil {
 			t.Errorf("writing to the new master: %v", err)
 		}
-		from = time.Now()
 		if err := s.Recover(ctx); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("recovered after %v", time.Since(from))
 		if pids, err := s.Processes(ctx); err != nil || len(pids) != processes || s.PID() == pid {
 			t.Errorf("processes %v with the master %d, which was %d before (%v)", pids, s.PID(), pid, err)
 		}
