@@ -34,6 +34,10 @@ type holding struct {
 	// scarce is set if Redis has too few units left for a block, or if the last draw failed: every
 	// caller asks Redis itself until it has answered one.
 	scarce bool
+	// last is the answer to the last request that Redis rejected when no block was open: what it had left will
+	// not become more in this window. lastLimit is the request's.
+	last      reply
+	lastLimit int64
 	// busy is set by a caller that needed no new block, until the next round of the job.
 	busy bool
 	// turn is that of the caller who draws a block, for which others wait; nil if nobody does. waiting
@@ -86,12 +90,12 @@ func (s *lease) owes(d debt) {
 	}
 }
 
-// plan is what a request does: it was spent from a block, waits for a turn, or asks Redis.
+// plan is what a request does: it was spent from a block, is rejected, waits for a turn, or asks Redis.
 type plan struct {
-	spent     bool
-	remaining int64
-	turn      quota.Event
-	waiter    *waiter
+	spent, rejected bool
+	remaining       int64
+	turn            quota.Event
+	waiter          *waiter
 
 	h      *holding
 	window int64
@@ -132,6 +136,8 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 			s.wake(jobPrefetch)
 		}
 		p.spent, p.remaining = true, h.left+h.rest
+	case current && h.last.verdict == final && h.lastLimit == req.Policy.Limit && h.last.left < req.Units:
+		p.rejected, p.remaining = true, max(0, h.last.left)
 	case h.turn != nil && current && waited < turns && !h.scarce && req.Units < s.block:
 		p.turn, p.waiter = h.turn, &waiter{units: req.Units, limit: req.Policy.Limit}
 		h.waiting = append(h.waiting, p.waiter)
@@ -156,6 +162,9 @@ func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	}
 	if err == nil && h.window == p.window {
 		h.scarce = s.part(r.left) < least
+		if r.verdict == final {
+			h.last, h.lastLimit = r, limit
+		}
 	}
 	if !p.draws {
 		return

@@ -35,6 +35,7 @@ var script = redis.NewScript(source)
 const (
 	admitted int64 = 1
 	over     int64 = -1
+	final    int64 = -2 // rejected, and no unit can come back in the window
 )
 
 const (
@@ -185,6 +186,8 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 		switch {
 		case p.spent:
 			return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: p.remaining}, nil
+		case p.rejected:
+			return quota.Decision{Tier: quota.TierProcess, Remaining: p.remaining, RetryAfter: w.End.Sub(now)}, nil
 		case p.turn != nil:
 			waited++
 			err := p.turn.Wait(ctx)

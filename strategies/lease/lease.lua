@@ -14,7 +14,7 @@
 --   ARGV[11] units of it that were not spent
 --   ARGV[12] number of the new block, which the instance has given to no other
 -- Answers {verdict, units left, units of the new block}: 1 admitted, 0 rejected, -1 the window is
--- over.
+-- over, -2 rejected while no block is open, so that no unit can come back in this window.
 local key, units, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -45,7 +45,7 @@ if drawn then
   return {1, left, tonumber(string.match(drawn, '^%d+'))} -- the request is here again, and was charged
 end
 if units > left or units + most == 0 then
-  return {0, left, 0}
+  return {redis.call('HLEN', key) > 1 and 0 or -2, left, 0}
 end
 local extra = math.min(most, math.floor(left * tonumber(ARGV[4]) / tonumber(ARGV[5]))) - units
 if extra > 0 then

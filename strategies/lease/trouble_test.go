@@ -76,11 +76,13 @@ func killed(t *testing.T, options string) (leak, stranded int64) {
 	for k := 1; k <= mostCommands; k++ {
 		for _, late := range []bool{false, true} {
 			dies(func(b *bed, s *lease) (admitted int64) {
-				for b.commands < k {
+				for range 2 * troubled {
 					if b.commands == k-1 {
 						b.fail, b.late = errors.New("killed"), late
 					}
-					admitted += b.takes(s, p, 1)
+					if admitted += b.takes(s, p, 1); b.commands == k {
+						break
+					}
 				}
 				return admitted
 			})
