@@ -45,7 +45,8 @@ func startSentinels(ctx context.Context, s shape, o stores.Options, one func(sto
 		}
 		r.self.About.Addr = strings.Join(opt.SentinelAddrs, ",")
 		r.useSentinel(opt)
-		r.watched, r.sentinels, r.nodes, r.options = r.nodes[:1+replicas], r.nodes[1+replicas:], nil, o
+		r.watched, r.sentinels, r.nodes = r.nodes[:1+replicas], r.nodes[1+replicas:], nil
+		r.options = o
 		r.own()
 		err = r.connectAll(ctx)
 	}
