@@ -147,6 +147,7 @@ var usageErrors = [][]string{
 	{"run", "--outage", "mysql:0.3-0.6"},
 	{"run", "--outage", "redis:0.6-0.3"},
 	{"run", "--outage", "redis:0.3-0.6", "--requests", "100"},
+	{"run", "--outage", "redis:0.5-0.52:failover", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--out", "held"},
 	{"run", "--out", "file"},
 	{"run", "--out", "file/below/it"},

@@ -100,7 +100,10 @@ func (j *job) check(x *session.Session) (skipped map[string]string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := cfg.CheckRoom(x.Ctx); err != nil {
+		if err = cfg.Complete(); err == nil { // the stores are known now
+			err = cfg.CheckRoom(x.Ctx)
+		}
+		if err != nil {
 			return nil, fail(ExitUsage, err)
 		}
 		maps.Copy(skipped, without)
