@@ -3,6 +3,8 @@ package redis
 import (
 	"context"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
@@ -20,3 +22,12 @@ func (r *Store) Arguments() []string {
 
 // Renew renews the leases at once.
 func (r *Store) Renew(ctx context.Context) { r.self.Renew(ctx) }
+
+// Heirs are clients of the replicas that may take the store's place.
+func (r *Store) Heirs() (clients []goredis.UniversalClient) {
+	heirs, _ := r.heirs()
+	for _, h := range heirs {
+		clients = append(clients, h.admin)
+	}
+	return clients
+}

@@ -55,9 +55,14 @@ func (r *Store) Replicate(ctx context.Context) error {
 	return err
 }
 
-// Detach implements [stores.FailsOver].
-func (r *Store) Detach(ctx context.Context) error {
+// Detach implements [stores.FailsOver]. Several replicas end with the same write: one that waited for any of them
+// would otherwise lose what another one confirmed.
+func (r *Store) Detach(ctx context.Context) (err error) {
 	heirs, err := r.heirs()
+	if len(heirs) > 1 {
+		err = errors.Join(r.admin.Do(ctx, "CLIENT", "PAUSE", 5000, "WRITE").Err(), r.Replicate(ctx))
+		defer func() { err = errors.Join(err, r.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) }()
+	}
 	for _, h := range heirs {
 		err = errors.Join(err, h.Promote(ctx))
 	}

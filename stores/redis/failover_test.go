@@ -1,11 +1,16 @@
 package redis_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -108,5 +113,38 @@ func failOver(t *testing.T, spec string, processes int) {
 	}
 	if n, err := waited(t, c); n < 1 || err != nil {
 		t.Errorf("WAIT of a replica that was only detached: %d, %v", n, err)
+	}
+}
+
+// TestDetachesTogether: replicas that are detached while callers write have the same writes.
+func TestDetachesTogether(t *testing.T) {
+	testenv.Long(t)
+	s := started(t, "process:sentinel=1,replicas=3")
+	c, ctx := clientOf(t, s, stores.ConnOptions{Pool: 4}), t.Context()
+	var writers errgroup.Group
+	var stop atomic.Bool
+	for range 4 {
+		writers.Go(func() (err error) {
+			for !stop.Load() && err == nil {
+				err = c.Incr(ctx, "n").Err()
+			}
+			return err
+		})
+	}
+	storecheck.Eventually(t, "a write", func() bool { return c.Exists(ctx, "n").Val() == 1 })
+	err := s.Detach(ctx)
+	stop.Store(true)
+	if err = errors.Join(err, writers.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	first := ""
+	for _, h := range s.Heirs() {
+		n := h.Get(ctx, "n").Val()
+		if first == "" {
+			first = n
+		}
+		if n != first || n == "" {
+			t.Errorf("a replica has %q, and the first one %q", n, first)
+		}
 	}
 }
