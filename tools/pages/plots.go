@@ -30,7 +30,7 @@ var swept = map[string]struct{ quantity, about string }{
 		"what comes in a period. With a period as long as the window, each further instance adds a limit."},
 	"sweep-instances-sim": {"leak", "The same in virtual time, over 6 windows:"},
 	"sweep-over-quota": {"p99", "ADR-005 claims a p99 of 9 µs for `three-tier`, whose filter rejects without a store what is over quota. That p99 is " +
-		"not met up to a share of 0.99. `lease` spends blocks; when this was recorded, it asked Redis about what is over quota."},
+		"not met up to a share of 0.99. When this was recorded, `lease` asked Redis about what is over quota."},
 }
 
 // newSweep draws a record.
