@@ -56,8 +56,8 @@ type Promoter interface {
 // FailsOver is a [Store] with a replica that can take its place in mid-run.
 type FailsOver interface {
 	Store
-	// CanFailOver returns nil, or why the store cannot do what follows: where the replica got its last write so
-	// long before its master dies, and the run goes on for the time left.
+	// CanFailOver returns nil, or why the store cannot do what follows. behind is how long before its master dies
+	// the replica is to get its last write, and left is for how long the run goes on afterwards.
 	CanFailOver(behind, left time.Duration) error
 	// Replicate waits until the replica has all that was written when it was called.
 	Replicate(ctx context.Context) error

@@ -109,7 +109,7 @@ func (r *Store) own() {
 	r.self.Own = all
 }
 
-// master is the server that all sentinels name; nil if they do not agree.
+// master is the server that all sentinels name.
 func (r *Store) master(ctx context.Context) (m *Store, err error) {
 	for i, s := range r.sentinels {
 		at := goredis.NewStringSliceCmd(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName)
@@ -118,7 +118,7 @@ func (r *Store) master(ctx context.Context) (m *Store, err error) {
 		}
 		n := slices.IndexFunc(r.watched, func(w *Store) bool { return w.base.Addr == strings.Join(at.Val(), ":") })
 		if n < 0 || i > 0 && m != r.watched[n] {
-			return nil, nil
+			return nil, errors.New("the sentinels do not agree on a master")
 		}
 		m = r.watched[n]
 	}
@@ -128,30 +128,25 @@ func (r *Store) master(ctx context.Context) (m *Store, err error) {
 // elect ends the master, and waits until all sentinels name another one.
 func (r *Store) elect(ctx context.Context) error {
 	was, err := r.master(ctx)
-	switch {
-	case err != nil:
-		return err
-	case was == nil:
-		return errors.New("the sentinels do not agree on a master")
+	if err == nil {
+		err = was.kill()
 	}
-	if err := was.kill(); err != nil {
+	if err != nil {
 		return err
 	}
 	return poll(ctx, "the sentinels to name another master", func() (bool, error) {
 		m, err := r.master(ctx)
-		return m != nil && m != was, err
+		return m != was, err
 	})
 }
 
 // regroup starts a server again that has ended, at its address, and has all others follow the master.
 func (r *Store) regroup(ctx context.Context) error {
 	master, err := r.master(ctx)
-	if err == nil && master == nil {
-		err = errors.New("the sentinels do not agree on a master")
-	}
 	if err != nil {
 		return err
 	}
+	defer r.own()
 	for i, n := range r.watched {
 		ended := n.self.Own.Ended()
 		if ended {
@@ -175,7 +170,6 @@ func (r *Store) regroup(ctx context.Context) error {
 	i := slices.Index(r.watched, master)
 	r.watched[0], r.watched[i] = master, r.watched[0]
 	master.self.Replica = false
-	r.own()
 	return r.agree(ctx, r.sentinels, len(r.watched)-1)
 }
 
