@@ -73,14 +73,25 @@ func (r *Store) Detach(ctx context.Context) (err error) {
 // detached first reads what had been sent to it. Of several, sentinels choose.
 func (r *Store) FailOver(ctx context.Context) error {
 	heirs, err := r.heirs()
-	switch {
-	case err != nil:
-		return err
-	case len(r.sentinels) > 0:
-		return r.elect(ctx)
+	master := r
+	if err == nil && len(r.sentinels) > 0 {
+		master, err = r.master(ctx)
 	}
-	if err := r.kill(); err != nil {
+	if err != nil {
 		return err
+	}
+	p, err := os.FindProcess(master.PID())
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		return fmt.Errorf("stop the master: %w", err)
+	}
+	if len(r.sentinels) > 0 {
+		return poll(ctx, "the sentinels to name another master", func() (bool, error) {
+			m, err := r.master(ctx)
+			return m != master, err
+		})
 	}
 	heir := heirs[0]
 	if heir.self.Replica {
@@ -97,18 +108,6 @@ func (r *Store) FailOver(ctx context.Context) error {
 	}
 	r.moved.Store(&heir.base.Addr)
 	return poll(ctx, "the new master", func() (bool, error) { return true, r.admin.Ping(ctx).Err() })
-}
-
-// kill ends the server as if it had died.
-func (r *Store) kill() error {
-	p, err := os.FindProcess(r.PID())
-	if err == nil {
-		err = p.Kill()
-	}
-	if err != nil {
-		return fmt.Errorf("stop the master: %w", err)
-	}
-	return nil
 }
 
 // Recover implements [stores.FailsOver]. A new server is started in the place of the one

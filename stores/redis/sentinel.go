@@ -125,21 +125,6 @@ func (r *Store) master(ctx context.Context) (m *Store, err error) {
 	return m, nil
 }
 
-// elect ends the master, and waits until all sentinels name another one.
-func (r *Store) elect(ctx context.Context) error {
-	was, err := r.master(ctx)
-	if err == nil {
-		err = was.kill()
-	}
-	if err != nil {
-		return err
-	}
-	return poll(ctx, "the sentinels to name another master", func() (bool, error) {
-		m, err := r.master(ctx)
-		return m != was, err
-	})
-}
-
 // regroup starts a server again that has ended, at its address, and has all others follow the master.
 func (r *Store) regroup(ctx context.Context) error {
 	master, err := r.master(ctx)
@@ -148,8 +133,7 @@ func (r *Store) regroup(ctx context.Context) error {
 	}
 	defer r.own()
 	for i, n := range r.watched {
-		ended := n.self.Own.Ended()
-		if ended {
+		if n.self.Own.Ended() {
 			if n, err = r.again(ctx, n); err != nil {
 				return fmt.Errorf("start a replica: %w", err)
 			}
@@ -158,12 +142,7 @@ func (r *Store) regroup(ctx context.Context) error {
 		if n == master {
 			continue
 		}
-		if ended || !n.self.Replica {
-			err = n.follow(ctx, master)
-		} else { // sentinels see to it
-			err = n.CatchUp(ctx, master)
-		}
-		if err != nil {
+		if err := n.follow(ctx, master); err != nil {
 			return err
 		}
 	}
@@ -175,11 +154,10 @@ func (r *Store) regroup(ctx context.Context) error {
 
 // again starts a server at the address of one that has ended.
 func (r *Store) again(ctx context.Context, n *Store) (*Store, error) {
-	_, port, err := net.SplitHostPort(n.base.Addr)
+	port, err := strconv.Atoi(n.base.Addr[strings.LastIndexByte(n.base.Addr, ':')+1:])
 	bin, findErr := find()
-	at, portErr := strconv.Atoi(port)
-	if err := errors.Join(n.Close(), err, findErr, portErr); err != nil {
+	if err := errors.Join(n.Close(), err, findErr); err != nil {
 		return nil, err
 	}
-	return start(ctx, bin, at, r.options, "")
+	return start(ctx, bin, port, r.options, "")
 }

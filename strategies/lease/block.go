@@ -97,11 +97,10 @@ type plan struct {
 	turn            quota.Event
 	waiter          *waiter
 
-	h      *holding
-	window int64
-	ends   time.Time
-	sent   time.Time
-	key    string
+	h          *holding
+	window     int64
+	ends, sent time.Time
+	key        string
 	// draws is set if the caller draws a block, and old is the one that is settled with that.
 	draws bool
 	old   block

@@ -11,10 +11,7 @@ import (
 )
 
 // The names of jobs.
-const (
-	jobGiveBack = "give-back"
-	jobPrefetch = "prefetch"
-)
+const jobGiveBack, jobPrefetch = "give-back", "prefetch"
 
 // debt is a block that Redis has to be told about, with the units that were not spent.
 type debt struct {

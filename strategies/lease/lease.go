@@ -117,19 +117,18 @@ func init() { family.Register(notes, meta) }
 
 // lease is one instance.
 type lease struct {
-	redis     redis.UniversalClient
-	clock     quota.Clock
-	windows   *quota.Memo
-	prefix    string
-	name      string // tells its blocks from those of others, and of its earlier lives
-	self      int
-	peers     *peers
-	instances int64
-	block     int64
-	share     float64
-	prefetch  float64
-	wake      func(job string)
-	ttl       time.Duration
+	redis            redis.UniversalClient
+	clock            quota.Clock
+	windows          *quota.Memo
+	prefix           string
+	name             string // tells its blocks from those of others, and of its earlier lives
+	self             int
+	peers            *peers
+	instances, block int64
+	share            float64
+	prefetch         float64
+	wake             func(job string)
+	ttl              time.Duration
 	// valid is how long a block is spent, from the moment at which the request for it was sent.
 	valid, every time.Duration
 	free, open   bool
