@@ -42,7 +42,7 @@ func (j *Judgement) draw(c *Claim, records map[string]*Record) error {
 	p := sweep.File.Sweep.Parameters[0]
 	curve := &Curve{Parameter: p.Name, Simulated: sweep.File.Kind == results.Simulated, Points: []Point{}}
 	for _, value := range p.Values {
-		at := pointOf(records, c.sweep, value)
+		at := pointOf(c, records, c.sweep, value)
 		v, err := at.value(c.curve.node)
 		if err == nil {
 			_, err = at.truth(c.holds.node)

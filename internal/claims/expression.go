@@ -135,6 +135,8 @@ func (x *Expression) name(name string, runs []string) error {
 type evaluation struct {
 	records map[string]*Record
 	point   any // of a sweep
+	// tolerance is the share of a limit within which a figure is close to it.
+	tolerance float64
 	// first is the first comparison: what was compared, and with what.
 	first *comparison
 }
@@ -229,7 +231,13 @@ func (e *evaluation) binary(n *ast.BinaryExpr) (any, error) {
 	if e.first == nil {
 		e.first = &comparison{a, b, n.X}
 	}
-	return compare(n.Op.String(), a, b)
+	t, err := compare(n.Op.String(), a, b)
+	x, isNumber := a.(Number)
+	y, areNumbers := b.(Number)
+	if isNumber && areNumbers {
+		t.Close = near(x, y, e.tolerance)
+	}
+	return t, err
 }
 
 // truth of a condition.
@@ -239,7 +247,7 @@ func (e *evaluation) truth(node ast.Expr) (Truth, error) {
 	case Truth:
 		return x, err
 	case missing:
-		return Truth{Why: x.why}, err
+		return Truth{Why: x.why, Close: x.here}, err
 	}
 	if err == nil {
 		err = errors.New("it is no condition: compare it with something, e.g. > 0")

@@ -4,6 +4,7 @@ package claims
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ type Claim struct {
 	Curve string `yaml:"curve"`
 	// Schedule is a search, of which a page prints the shortest schedule.
 	Schedule string `yaml:"schedule"`
-	// Tolerance is by how much of the limit of a comparison, in percent, a figure is called close to it.
+	// Tolerance is by how much of the limit of a comparison, in percent, a figure is called close to it; 0 is 10.
 	Tolerance float64 `yaml:"tolerance"`
 	// Gate makes the command fail unless it holds.
 	Gate bool `yaml:"gate"`
@@ -104,8 +105,8 @@ type Claim struct {
 	sweep                            string // of the curve
 }
 
-// tolerance of a claim that gives none.
-const tolerance = 10
+// within is the tolerance, as a share of the limit.
+func (c *Claim) within() float64 { return cmp.Or(c.Tolerance, 10) / 100 }
 
 //go:embed records/*.yaml
 var records embed.FS

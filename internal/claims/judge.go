@@ -2,7 +2,6 @@ package claims
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ type Judgement struct {
 	Source string `json:"source,omitempty"`
 	// Verdict is one of the five.
 	Verdict Verdict `json:"verdict" jsonschema:"enum=holds,enum=refuted,enum=holds only if,enum=undecided,enum=not measurable here"`
-	// Close is set if the figure is so close to the limit of the condition that another pass may decide otherwise.
+	// Close is set if another pass may decide otherwise: of what was measured, a figure is close to its limit, or missing.
 	Close bool `json:"close,omitempty"`
 	// Why it is undecided or cannot be measured, or the condition under which it holds.
 	Why string `json:"why,omitempty"`
@@ -75,9 +74,10 @@ func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
 	if err := j.draw(c, records); err != nil {
 		return j, f.about(c, err)
 	}
-	e := evaluation{records: records}
+	e := evaluation{records: records, tolerance: c.within()}
 	if c.needs != nil {
 		t, err := e.truth(c.needs.node)
+		j.Close = t.Close
 		if err != nil || !t.Yes {
 			j.Verdict, j.Why = Undecided, "what it is about did not happen ("+c.Needs+")"
 			if t.Why != "" {
@@ -90,7 +90,7 @@ func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
 	if c.Each != "" {
 		err = j.each(c, records)
 	} else {
-		err = j.once(c, &evaluation{records: records})
+		err = j.once(c, &evaluation{records: records, tolerance: c.within()})
 	}
 	return j, f.about(c, err)
 }
@@ -111,8 +111,7 @@ func (j *Judgement) once(c *Claim, e *evaluation) error {
 		return err
 	}
 	j.Verdict = verdict(t)
-	j.Why = t.Why
-	j.Close = e.first.isClose(c)
+	j.Why, j.Close = t.Why, j.Close || t.Close
 	if j.Measured, err = e.shown(c.shows, c.Named); err != nil {
 		return err
 	}
@@ -186,21 +185,6 @@ func (e *evaluation) add(list []string, x *Expression, named, value string) ([]s
 	return append(list, text+" at "+value), err
 }
 
-// isClose reports whether the first comparison may turn out otherwise: of a figure that is not counted, and within
-// the tolerance of its limit.
-func (k *comparison) isClose(c *Claim) bool {
-	if k == nil {
-		return false
-	}
-	x, ok := k.left.(Number)
-	y, both := k.right.(Number)
-	by := c.Tolerance
-	if by == 0 {
-		by = tolerance
-	}
-	return ok && both && (x.timed || y.timed) && math.Abs(x.Value-y.Value) <= by/100*math.Abs(y.Value)
-}
-
 // each decides the condition at each point of a sweep.
 func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 	sweep := records[c.Each]
@@ -213,7 +197,7 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 	var measured, forms []string
 	why := ""
 	for _, value := range p.Values {
-		at := pointOf(records, c.Each, value)
+		at := pointOf(c, records, c.Each, value)
 		t, err := at.truth(c.holds.node)
 		if err != nil {
 			return err
@@ -221,7 +205,7 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 		if why == "" {
 			why = t.Why
 		}
-		j.Close = j.Close || at.first.isClose(c)
+		j.Close = j.Close || t.Close
 		by[verdict(t)] = append(by[verdict(t)], value)
 		if measured, err = at.add(measured, c.shows, c.Named, value); err == nil && c.form != nil {
 			forms, err = at.add(forms, c.form, "", value)
@@ -236,10 +220,10 @@ func (j *Judgement) each(c *Claim, records map[string]*Record) error {
 }
 
 // pointOf is the evaluation at a value of a sweep.
-func pointOf(records map[string]*Record, sweep, value string) *evaluation {
+func pointOf(c *Claim, records map[string]*Record, sweep, value string) *evaluation {
 	here := *records[sweep]
 	here.point = value
-	at := &evaluation{records: with(records, sweep, &here), point: value}
+	at := &evaluation{records: with(records, sweep, &here), point: value, tolerance: c.within()}
 	if x, ok := results.SweepNumber(value); ok {
 		at.point = exactly(x)
 	}

@@ -25,12 +25,43 @@ type Record struct {
 	Why string
 	// point is the value of the swept parameter at which expressions are looked at; empty for all.
 	point string
+	// few is set if fewer rounds have timings than tell how much these vary.
+	few bool
 }
 
 // object is a part of a record.
 type object struct {
 	reflect.Value
 	of *Record
+}
+
+// measured reports whether another pass may show other figures: the same simulation or search finds the same again.
+func (r *Record) measured() bool { return r.File != nil && r.File.Kind == results.Measured }
+
+// exact is a number of the record.
+func (r *Record) exact(x float64, unit figures.Unit) Number {
+	return Number{Lo: x, Hi: x, Value: x, Unit: unit, varies: r.measured(), few: r.few && r.measured()}
+}
+
+// rounds of a strategy that were made, and those of which timings count.
+func (r *Record) rounds(key string) (made, timed int) {
+	for i := range r.File.Runs {
+		if x := &r.File.Runs[i]; x.Key() == key {
+			made++
+			if x.Audit.TimingsValid {
+				timed++
+			}
+		}
+	}
+	return made, timed
+}
+
+// told is the record for timings of single rounds of a strategy.
+func (r *Record) told(key string) *Record {
+	out := *r
+	_, timed := r.rounds(key)
+	out.few = timed < fewestRounds
+	return &out
 }
 
 // rows are the summaries of runs and the searches, with their labels, in the order of the record.
@@ -61,7 +92,7 @@ func (r *Record) rows() (labels []string, rows []any) {
 // row is that of a label; an empty one stands for the only strategy. Several points of a sweep are a list.
 func (r *Record) row(label string) any {
 	if r.Why != "" {
-		return missing{r.Why}
+		return missing{why: r.Why}
 	}
 	labels, rows := r.rows()
 	var out []any
@@ -113,7 +144,7 @@ func sel(v any, name string) (any, error) {
 		if len(x) > 0 && isSearch(x[0]) {
 			return overSearches(out, name), nil
 		}
-		return out, nil
+		return undisturbed(out), nil
 	case object:
 		return x.sel(name)
 	case Number:
@@ -122,6 +153,20 @@ func sel(v any, name string) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("a number has no %s", name)
+}
+
+const errDiscarded = "timings of a round were discarded"
+
+// undisturbed leaves out the rounds whose timings were discarded, if there are others.
+func undisturbed(rounds []any) []any {
+	kept := slices.DeleteFunc(slices.Clone(rounds), func(v any) bool {
+		m, ok := v.(missing)
+		return ok && m.why == errDiscarded
+	})
+	if len(kept) == 0 || len(kept) == len(rounds) {
+		return rounds
+	}
+	return kept
 }
 
 func (o object) sel(name string) (any, error) {
@@ -150,9 +195,12 @@ func (o object) sel(name string) (any, error) {
 	case *results.Run:
 		timed := strings.HasSuffix(name, "_ns") || strings.HasSuffix(name, "_per_s") || name == "jobs"
 		if err := x.Err(); err != nil {
-			return absent("%v", err), nil
+			return missing{err.Error(), o.of.measured()}, nil
 		} else if timed && !x.Audit.TimingsValid {
-			return absent("timings of a round were discarded"), nil
+			return missing{errDiscarded, true}, nil
+		}
+		if timed {
+			o.of = o.of.told(x.Key())
 		}
 	case results.Series:
 		if i := slices.Index(x.Counters, name); i >= 0 {
@@ -177,18 +225,18 @@ func (o object) sel(name string) (any, error) {
 func (o object) figure(s *results.Summary, f *figures.Figure) any {
 	v, err := f.Value(s)
 	if err != nil {
-		return missing{err.Error()}
+		return missing{err.Error(), o.of.measured() && f.Counts > figures.Always}
 	}
-	out := Number{Lo: v, Hi: v, Value: v, Unit: f.Unit}
+	out := o.of.exact(v, f.Unit)
 	if path, last, ok := cutLast(f.From); ok {
 		if parent, ok := figures.At(reflect.ValueOf(s), path); ok {
 			if n, partly := (object{parent, o.of}).possible(last); partly {
-				n.Unit = f.Unit
+				n.Unit, n.varies = f.Unit, out.varies
 				return n
 			}
 		}
 	}
-	if f.Counts < figures.Timed || o.of.File.Kind == results.Simulated {
+	if f.Counts < figures.Timed || !o.of.measured() {
 		return out
 	}
 	if f.AtRate {
@@ -261,22 +309,21 @@ func (r *Record) wrap(v reflect.Value, name string) (any, error) {
 	switch x := v.Interface().(type) {
 	case results.Percentile:
 		if !x.Shown() {
-			return absent("%s cannot be told: %s", name, x.Status), nil
+			return missing{fmt.Sprintf("%s cannot be told: %s", name, x.Status), r.measured()}, nil
 		}
-		measured := r.File.Kind == results.Measured
-		if measured && x.Coverage == 0 {
+		if r.measured() && x.Coverage == 0 {
 			return absent("%s tell nothing of how much %s varies: give more rounds", format.Plural(int64(x.Rounds), "round", "rounds"), name), nil
 		}
-		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, Unit: figures.Nanoseconds, timed: measured}, nil
+		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, Unit: figures.Nanoseconds, varies: r.measured()}, nil
 	case results.Figure:
 		if x.Rounds == 0 {
 			return absent("no round has %s", name), nil
 		}
-		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value}, nil
+		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, varies: r.measured()}, nil
 	}
 	switch {
 	case v.CanInt() || v.CanFloat():
-		n := exactly(figures.Numeric(v))
+		n := r.exact(figures.Numeric(v), "")
 		switch {
 		case strings.HasSuffix(name, "_ns"), slices.Contains([]string{"p50", "p90", "p99"}, name):
 			n.Unit = figures.Nanoseconds

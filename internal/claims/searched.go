@@ -16,7 +16,7 @@ const Steps results.Property = "steps"
 // or 1. A schedule that was not tried may break it by more.
 func found(s *results.Search, p results.Property) any {
 	if len(s.Withheld) > 0 {
-		return missing{s.Withheld[0].Detail}
+		return missing{why: s.Withheld[0].Detail}
 	}
 	least := between(0, math.Inf(1))
 	for i := range s.Findings {

@@ -23,8 +23,10 @@ type Number struct {
 	// rounds has the value of each round of the record that it is of; nil if it is no timing.
 	rounds map[int]float64
 	record *Record
-	// timed is set if timings are behind it.
-	timed bool
+	// varies is set if it was measured: another pass may show another one.
+	varies bool
+	// few is set if it comes from so few rounds that they tell nothing of how much it varies.
+	few bool
 	// part of the record with the figure's name, which has more of it, e.g. leak.over_quota_units.
 	part object
 }
@@ -72,22 +74,44 @@ type Truth struct {
 	Yes, No bool // neither, if it is undecided
 	// Why it is undecided.
 	Why string
+	// Close is set if another pass may decide otherwise.
+	Close bool
 }
 
 func truth(yes bool) Truth { return Truth{Yes: yes, No: !yes} }
 
 // missing is the value of what a record lacks. Whatever is computed from it is missing, too.
-type missing struct{ why string }
+type missing struct {
+	why string
+	// here is set if only this pass lacks it: the machine was disturbed, or there were too few samples.
+	here bool
+}
 
-func absent(format string, args ...any) missing { return missing{fmt.Sprintf(format, args...)} }
+func absent(format string, args ...any) missing { return missing{why: fmt.Sprintf(format, args...)} }
 
 var errNotComparable = errors.New("numbers are compared with numbers, and texts with texts")
+
+// near reports whether another pass may find the two on other sides of each other: its figures are expected within these intervals, with
+// intervals as wide as these, give or take the tolerance, which is a share of the limit y.
+func near(x, y Number, tolerance float64) bool {
+	below := x.Value <= y.Value
+	by := tolerance * math.Abs(y.Value)
+	switch {
+	case x.few || y.few:
+		return true
+	case !x.varies && !y.varies:
+		return false
+	case below:
+		return 2*x.Hi-x.Value+by > 2*y.Lo-y.Value
+	}
+	return 2*x.Lo-x.Value-by < 2*y.Hi-y.Value
+}
 
 // compare is a op b.
 func compare(op string, a, b any) (Truth, error) {
 	for _, x := range []any{a, b} {
 		if m, ok := x.(missing); ok {
-			return Truth{Why: m.why}, nil
+			return Truth{Why: m.why, Close: m.here}, nil
 		}
 	}
 	if x, ok := a.(string); ok {
@@ -146,18 +170,23 @@ func join(and bool, a, b Truth) Truth {
 	if !and {
 		return negate(join(true, negate(a), negate(b)))
 	}
+	out := a
 	switch {
-	case a.No || b.No:
+	case a.No && !a.Close || b.No && !b.Close: // whatever the other is
 		return truth(false)
-	case a.Yes && b.Yes:
-		return truth(true)
+	case a.No || b.No:
+		out = truth(false)
 	case a.Yes:
-		return b
+		out = b
 	}
-	return a
+	out.Close = a.Close || b.Close
+	return out
 }
 
-func negate(t Truth) Truth { return Truth{Yes: t.No, No: t.Yes, Why: t.Why} }
+func negate(t Truth) Truth {
+	t.Yes, t.No = t.No, t.Yes
+	return t
+}
 
 // compute is a op b for numbers. The ratio of two timings is that of their rounds.
 func compute(op string, a, b any) (any, error) {
@@ -201,7 +230,7 @@ func ends(all ...float64) (lo, hi float64) {
 
 // with is the result of an operation, in the unit that it has.
 func (n Number) with(by Number, op string, lo, hi, value float64) Number {
-	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit, timed: n.timed || by.timed}
+	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit, varies: n.varies || by.varies, few: n.few || by.few}
 	switch {
 	case op == "/" && plain(by.Unit), by.Unit == n.Unit && op != "*" && op != "/":
 	case op == "*" && plain(n.Unit):
@@ -235,11 +264,14 @@ const fewestRounds = 3
 // confidence interval, or the extremes of few rounds.
 func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
 	if len(rounds) < fewestRounds {
-		return absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
+		m := absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
 			format.Plural(int64(len(rounds)), "round", "rounds"), fewestRounds)
+		made, _ := of.rounds(of.File.Runs[0].Key())
+		m.here = made >= fewestRounds
+		return m
 	}
 	f := results.OverRounds(slices.Collect(maps.Values(rounds)))
-	return Number{Lo: f.Lo, Hi: f.Hi, Value: f.Value, Unit: unit, rounds: rounds, record: of, timed: true}
+	return Number{Lo: f.Lo, Hi: f.Hi, Value: f.Value, Unit: unit, rounds: rounds, record: of, varies: true}
 }
 
 // reduce is a function of all numbers of a list.
@@ -269,10 +301,14 @@ func reduce(name string, list []any) (any, error) {
 		}
 		return f(values)
 	}
-	return Number{
+	out := Number{
 		Lo: column(func(n Number) float64 { return n.Lo }), Hi: column(func(n Number) float64 { return n.Hi }),
 		Value: column(func(n Number) float64 { return n.Value }), Unit: all[0].Unit,
-	}, nil
+	}
+	for _, n := range all {
+		out.varies, out.few = out.varies || n.varies, out.few || n.few
+	}
+	return out, nil
 }
 
 // reductions rise with each of their numbers, so that the ends of an interval give its ends.
@@ -298,7 +334,7 @@ func share(part, whole Number) any {
 	if whole.Lo <= 0 {
 		return absent("the share of nothing is not defined")
 	}
-	out := Number{Lo: 0, Hi: 100, Value: 100 * part.Value / whole.Value, Unit: figures.Percent}
+	out := Number{Lo: 0, Hi: 100, Value: 100 * part.Value / whole.Value, Unit: figures.Percent, varies: part.varies || whole.varies}
 	if part.Lo > 0 { // else it is 0, and not the next number above it
 		out.Lo, _ = proportion(part.Lo, whole.Hi)
 	}
