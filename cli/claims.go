@@ -193,13 +193,16 @@ func (s *claimsSettings) show(cmd *cobra.Command, p *claims.Pass, r *claims.Repo
 	return tables.Claims(out, laid, r)
 }
 
-// failedClaims is the exit code of a pass, and a line for each gate that failed.
+// failedClaims is the exit code of a pass, and a line for each gate that failed, or that holds and is close.
 func failedClaims(stderr io.Writer, r *claims.Report) error {
 	n := 0
 	for i := range r.Claims {
-		if j := &r.Claims[i]; j.Fails() {
+		j := &r.Claims[i]
+		if j.Fails() {
 			n++
-			fmt.Fprintf(stderr, "gate: %s %s: %s\n", j.Record, j.ID, j.Verdict)
+		}
+		if j.Fails() || j.Gate && j.Close {
+			fmt.Fprintf(stderr, "gate: %s %s: %s\n", j.Record, j.ID, j.Text())
 		}
 	}
 	switch {

@@ -112,7 +112,7 @@ func (p *pass) auditTimings() {
 		p.discard("histogram-overflow", results.DiscardsTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.Share(); s > maxSteal {
-		p.discard("cpu-steal", results.DiscardsRound, "%.1f %% of the processor time went to other machines of the host", 100*s)
+		p.discard("cpu-steal", results.DiscardsRound, "at least %.1f %% of the processor time went to other machines of the host", 100*s)
 	}
 	if s, ok := p.others(); ok && s > maxOthers {
 		p.discard("machine-busy", results.DiscardsRound,

@@ -59,6 +59,14 @@ type Judgement struct {
 	Gate bool `json:"gate,omitempty"`
 }
 
+// Text is the verdict with its mark.
+func (j *Judgement) Text() string {
+	if j.Close {
+		return string(j.Verdict) + ", close"
+	}
+	return string(j.Verdict)
+}
+
 // Fails reports whether a gate has failed.
 func (j *Judgement) Fails() bool { return j.Gate && j.Verdict != Holds }
 

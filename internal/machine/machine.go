@@ -38,12 +38,15 @@ func (t CPUTime) Sub(earlier CPUTime) CPUTime {
 	return CPUTime{t.Stolen - earlier.Stolen, t.Busy - earlier.Busy, t.Total - earlier.Total}
 }
 
-// Share is the part of the processor time that was stolen, 0 to 1.
+// tick is the time in seconds by which the system counts: a difference of two readings may show one more than there was.
+const tick = 0.01
+
+// Share is the part of the processor time that was stolen for certain, 0 to 1.
 func (t CPUTime) Share() float64 {
 	if t.Total <= 0 {
 		return 0
 	}
-	return t.Stolen / t.Total
+	return max(0, t.Stolen-tick) / t.Total
 }
 
 // CPUModel is the processor's name, or empty if the system does not tell.

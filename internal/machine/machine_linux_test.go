@@ -32,9 +32,13 @@ func TestReadCPU(t *testing.T) {
 }
 
 func TestCPUTime(t *testing.T) {
-	passed := CPUTime{Stolen: 3, Total: 110}.Sub(CPUTime{Stolen: 1, Total: 10})
-	if passed != (CPUTime{Stolen: 2, Total: 100}) || passed.Share() != 0.02 || (CPUTime{}).Share() != 0 {
+	passed := CPUTime{Stolen: 3.01, Total: 110}.Sub(CPUTime{Stolen: 1, Total: 10})
+	if math.Abs(passed.Stolen-2.01) > 1e-9 || passed.Total != 100 || math.Abs(passed.Share()-0.02) > 1e-9 || (CPUTime{}).Share() != 0 {
 		t.Errorf("%+v, share %v", passed, passed.Share())
+	}
+	// One tick of a short run is more than 1 % of its time, and may be no time at all.
+	if share := (CPUTime{Stolen: 0.01, Total: 0.3}).Share(); share != 0 {
+		t.Errorf("a tick is a share of %v", share)
 	}
 }
 

@@ -112,7 +112,8 @@ func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
 	fmt.Fprintln(&b)
 	heading(&b, []string{"claim", "what the record says", "here", "verdict"})
 	for _, j := range v.of(f.Record) {
-		line(&b, []string{j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), "**" + string(j.Verdict) + "**" + condition(&j)})
+		verdict := "**" + string(j.Verdict) + "**" + strings.TrimPrefix(j.Text(), string(j.Verdict)) + condition(&j)
+		line(&b, []string{j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), verdict})
 		if j.Curve != nil {
 			image, err := curve(&j)
 			if err != nil {

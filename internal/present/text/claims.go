@@ -22,7 +22,7 @@ func Claims(w io.Writer, page layout.Page, r *claims.Report) error {
 		}}
 		for i := range group {
 			j := &group[i]
-			g.Add(j.ID, claimVerdict(j), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
+			g.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
 		}
 		lines = append(append(lines, page.Title(strings.ToUpper(group[0].Record))...), page.Table(&g)...)
 		lines = append(lines, "")
@@ -36,13 +36,6 @@ func Claims(w io.Writer, page layout.Page, r *claims.Report) error {
 	lines = append(lines, page.Wrap(claimsSummary(r))...)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
-}
-
-func claimVerdict(j *claims.Judgement) string {
-	if j.Close {
-		return string(j.Verdict) + ", close"
-	}
-	return string(j.Verdict)
 }
 
 // ofRecord are the claims of one design record after the other.
@@ -59,11 +52,15 @@ func ofRecord(all []claims.Judgement) (out [][]claims.Judgement) {
 // claimsSummary counts the verdicts, and the runs behind them.
 func claimsSummary(r *claims.Report) string {
 	var counts []string
+	unsure := 0
 	for _, v := range claims.Verdicts {
 		n := 0
 		for i := range r.Claims {
-			if r.Claims[i].Verdict == v {
+			if j := &r.Claims[i]; j.Verdict == v {
 				n++
+				if j.Close {
+					unsure++
+				}
 			}
 		}
 		if n > 0 {
@@ -72,6 +69,9 @@ func claimsSummary(r *claims.Report) string {
 	}
 	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.", format.Plural(int64(len(r.Claims)), "claim", "claims"),
 		strings.Join(counts, ", "), format.Plural(int64(r.Runs), "run", "runs"), format.Plural(int64(r.Asked), "time", "times"))
+	if unsure > 0 {
+		text += fmt.Sprintf(" %d close: another pass may decide otherwise.", unsure)
+	}
 	if r.Interrupted {
 		text += " The pass was interrupted."
 	}
@@ -86,7 +86,7 @@ func ClaimsMarkdown(w io.Writer, r *claims.Report) error {
 			markdown(group[0].Record))
 		for i := range group {
 			j := &group[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", markdown(j.ID), markdown(claimVerdict(j)), markdown(j.Says), markdown(j.Promised),
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", markdown(j.ID), markdown(j.Text()), markdown(j.Says), markdown(j.Promised),
 				markdown(format.Join("; ", j.Measured, j.Form, j.Why)))
 		}
 		fmt.Fprintln(out)
@@ -101,13 +101,18 @@ func ClaimsMarkdown(w io.Writer, r *claims.Report) error {
 	return out.Flush()
 }
 
-// ClaimsAnnotations writes the workflow commands of GitHub Actions: an error for each gate that fails.
+// ClaimsAnnotations writes the workflow commands of GitHub Actions: an error for each gate that fails, and a warning for
+// each that another pass may fail.
 func ClaimsAnnotations(w io.Writer, r *claims.Report) error {
 	out := bufio.NewWriter(w)
 	for i := range r.Claims {
-		if j := &r.Claims[i]; j.Fails() {
-			fmt.Fprintf(out, "::error title=quotabench::%s\n",
-				annotation(format.Join("; ", fmt.Sprintf("%s %s: %s", j.Record, j.ID, claimVerdict(j)), j.Measured, j.Why)))
+		level := "error"
+		if j := &r.Claims[i]; j.Fails() || j.Gate && j.Close {
+			if !j.Fails() {
+				level = "warning"
+			}
+			fmt.Fprintf(out, "::%s title=quotabench::%s\n", level,
+				annotation(format.Join("; ", fmt.Sprintf("%s %s: %s", j.Record, j.ID, j.Text()), j.Measured, j.Why)))
 		}
 	}
 	fmt.Fprintf(out, "::notice title=quotabench::%s\n", annotation(claimsSummary(r)))

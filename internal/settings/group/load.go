@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -158,6 +159,7 @@ func (s *Settings) Issued(workload string, own workloads.Loop) (harness.Load, er
 // rounds are how often, and for how long.
 type rounds struct {
 	Rounds  int
+	Spare   int // rounds at most, for those that the machine disturbs
 	Quick   bool
 	Budget  time.Duration
 	Looking bool // at the figures, to see whether more rounds are needed
@@ -181,6 +183,8 @@ func (s *Settings) Repeated() []settings.Setting {
 		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
+		{Name: "spare-rounds", Title: settings.Load, Value: settings.Whole(&s.Spare, 0, measure.MaxRounds),
+			Doc: "more rounds at most: one for each whose timings do not count because the machine was disturbed"},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
 	}
@@ -197,12 +201,21 @@ func (s *Settings) Budgeted() []settings.Setting {
 
 // look plans the rounds of a run for which nobody gave their number or length.
 func (s *Settings) look(c *measure.Config) {
-	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0
+	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
 	if !s.Looking {
 		return
 	}
 	c.Rounds = answer.LastLook
 	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(len(c.Strategies))*budgetEach))
+}
+
+// replace plans rounds in place of those that the machine disturbs.
+func (s *Settings) replace(c *measure.Config) {
+	planned := c.Rounds
+	c.Rounds += s.Spare
+	c.Enough = func(_ int, runs []results.Run) bool {
+		return !slices.ContainsFunc(results.Summarise(runs), func(x results.Summary) bool { return min(x.Timed, x.AtRate().Timed) < planned })
+	}
 }
 
 // Expand follows what one setting implies for others. It counts if the other one was not

@@ -117,6 +117,12 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	if !s.Looking { // a duration that is given ends that
 		s.Rounds, s.Duration = c.Rounds, c.Duration
 	}
+	switch {
+	case s.Spare > 0 && s.Against != "":
+		return c, s.Wrong("spare-rounds", errors.New("--against compares the rounds of two programs in pairs: leave one of the two out"))
+	case s.Spare > 0:
+		s.replace(&c)
+	}
 	return c, nil
 }
 
