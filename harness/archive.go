@@ -84,6 +84,6 @@ func JudgeFile(f *oracle.File) (results.Run, error) {
 	run.Rejected = v.Rejected.Requests
 	run.Errors = v.Failed.Requests
 	correctness(&run, &v, p)
-	run.LeakTiers = leakTiers(&v, f.Header.Tiers)
+	byTier(&run, &v, f.Header.Tiers)
 	return run, nil
 }

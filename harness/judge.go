@@ -153,7 +153,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 	j.verdict = &v
 	run.Outages = j.Outages
 	correctness(run, &v, f.Policy)
-	run.LeakTiers = leakTiers(&v, f.Tiers)
+	byTier(run, &v, f.Tiers)
 	run.Drift = drift.result()
 	rolling, err := j.rolling()
 	if err != nil {
@@ -199,7 +199,7 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	if v.OverOffered > 0 {
 		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
 	}
-	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
+	f.Count, f.Possible, f.Units, f.LongestNS = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits, v.LongestWrong
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
@@ -212,15 +212,17 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	}
 }
 
-// leakTiers is the leak by the names of the tiers that decided; one that let nothing through is 0.
-func leakTiers(v *oracle.Verdict, names []string) map[string]int64 {
-	out := map[string]int64{}
+// byTier sets what tiers did, by their names. One that let nothing through leaks 0.
+func byTier(run *results.Run, v *oracle.Verdict, names []string) {
+	run.LeakTiers = map[string]int64{}
 	for i, name := range names {
 		if name != "" {
-			out[name] = v.LeakTiers[uint8(i)]
+			run.LeakTiers[name] = v.LeakTiers[uint8(i)]
+		}
+		if i == int(v.LongestTier) && v.LongestWrong > 0 {
+			run.FalseRejects.LongestTier = name
 		}
 	}
-	return out
 }
 
 // see passes one subject's events to all that need them.

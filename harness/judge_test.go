@@ -36,7 +36,7 @@ func TestPlantedFigures(t *testing.T) {
 		t.Errorf("leak\n%+v, want\n%+v", r.Leak, leak)
 	}
 	given := int64(4) // of the 7 units that subject 3 left, as many as it was refused
-	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, NeverGiven: &given, PctOfValid: 100 * 2. / 28}); !reflect.DeepEqual(r.FalseRejects, want) {
+	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, NeverGiven: &given, LongestNS: 11, PctOfValid: 100 * 2. / 28}); !reflect.DeepEqual(r.FalseRejects, want) {
 		t.Errorf("false rejects %+v, want %+v", r.FalseRejects, want)
 	}
 	if r.Issued != 45 || r.Admitted != 30 || r.Rejected != 14 || r.Errors != 1 || r.Degraded != 5 || r.FirstError != "gone" || !r.Partial {
@@ -79,6 +79,28 @@ func TestPlantedLeakOfTiers(t *testing.T) {
 	defer func() { _ = file.Close() }()
 	if again, err := JudgeFile(file); err != nil || !maps.Equal(again.LeakTiers, want) {
 		t.Errorf("judged again: %v, %v", again.LeakTiers, err)
+	}
+}
+
+// TestPlantedLongestWrong: the filter rejects the first of 10 units for 2,001 ns, and the cache one of them once.
+func TestPlantedLongestWrong(t *testing.T) {
+	var events []oracle.Event
+	for i, at := range []int64{0, 1000, 2000, 9000} {
+		e := takes(0, at, 1, oracle.Rejected)[0]
+		e.Tier = []uint8{1, 1, 1, 2}[i]
+		events = append(events, e)
+	}
+	f := planted(t, second, events)
+	f.Tiers = []string{"", "filter", "cache"}
+	r, _ := judged(t, f)
+	want := events[2].Reply - events[0].Call
+	shorter := r
+	shorter.FalseRejects.LongestNS, shorter.FalseRejects.LongestTier = want/2, "cache"
+	s := results.Summarise([]results.Run{shorter, r, shorter})[0]
+	for _, x := range []results.FalseRejects{r.FalseRejects, s.FalseRejects} {
+		if want < 2000 || x.LongestNS != want || x.LongestTier != "filter" {
+			t.Errorf("%d ns by %q, want %d by the filter", x.LongestNS, x.LongestTier, want)
+		}
 	}
 }
 

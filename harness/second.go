@@ -89,7 +89,7 @@ func (j *judgement) second() error {
 	first, second := j.run.Leak, run.Leak
 	both := j.verdict.With(&v)
 	correctness(j.run, &both, j.Policy)
-	j.run.LeakTiers = leakTiers(&both, j.Tiers)
+	byTier(j.run, &both, j.Tiers)
 	if n := float64(both.Crossings); n > 0 {
 		j.run.Leak.PctOfLimit = (first.PctOfLimit*float64(first.Trials) + second.PctOfLimit*float64(second.Trials)) / n
 	}

@@ -211,6 +211,7 @@ func (f *firstRequest) fill() {
 			r.once = e.least() <= highest && f.between(e.Call, e.Reply, first, last)
 			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last
 			if first > last {
+				f.mark(e, r.always)
 				f.verdictOn(&f.w, e.least(), e.Units, r.always, r.once)
 				own += b2n(r.always) * e.least()
 			}
@@ -276,6 +277,7 @@ func (f *firstRequest) judgeWindow(k int) {
 		r.always, r.once = r.always && r.least() <= surely, r.once || r.least() <= once
 		w.maybe += b2n(r.once) * r.Units
 		if k == r.last {
+			f.mark(r.Event, r.always)
 			f.verdictOn(&f.w, r.least(), r.Units, r.always, r.once)
 			w.falsely += b2n(r.always && r.first == r.last) * r.least()
 		}

@@ -73,9 +73,10 @@ type judge struct {
 	takes    []*Event // by call
 	gives    []*Event // by call
 	names    naming
-	rejected int64 // units of all rejections
-	wrongly  int64 // units of certain false rejects
-	overran  int64 // units that commits used beyond reservations
+	rejected int64    // units of all rejections
+	wrongly  int64    // units of certain false rejects
+	wrong    []*Event // these
+	overran  int64    // units that commits used beyond reservations
 
 	windows tumbling
 	buckets bucket
@@ -98,7 +99,7 @@ func (j *judge) subject(events []Event) {
 	j.initial = j.cfg.initial(j.id)
 	j.takes, j.gives = slices.Grow(j.takes[:0], len(events)), j.gives[:0]
 	j.rejected = 0
-	j.wrongly = 0
+	j.wrongly, j.wrong = 0, j.wrong[:0]
 	j.overran = 0
 	j.names = naming{}
 	for i := range events {
@@ -140,6 +141,7 @@ func (j *judge) subject(events []Event) {
 		j.standing()
 	}
 	j.total(j.out.Windows[first:])
+	j.stretches()
 	if j.cfg.Brief {
 		j.out.Windows = j.out.Windows[:first]
 	}
@@ -262,6 +264,7 @@ func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wro
 // refused enters a rejection for which there was room for at least surely units all
 // the time, and for at most once at some moment.
 func (j *judge) refused(w *windowVerdict, e *Event, surely, once int64) {
+	j.mark(e, e.least() <= surely)
 	if e.short() {
 		j.verdictOn(w, max(0, min(surely, e.Units)), max(0, min(once, e.Units)), surely > 0, once > 0)
 		return
@@ -280,6 +283,41 @@ func (j *judge) verdictOn(w *windowVerdict, surely, maybe int64, certain, possib
 	if possible {
 		w.FalseRejectsPossible++
 		w.FalseRejectUnitsPossible += maybe
+	}
+}
+
+// mark keeps a rejection that was certainly wrong.
+func (j *judge) mark(e *Event, certain bool) {
+	if certain {
+		j.wrong = append(j.wrong, e)
+	}
+}
+
+// stretches finds for how long one tier of an instance rejected the subject wrongly: in how long a row of the answers there, from the call
+// of the first to the reply of the last.
+func (j *judge) stretches() {
+	if len(j.wrong) == 0 {
+		return
+	}
+	isWrong := make(map[*Event]bool, len(j.wrong))
+	for _, e := range j.wrong {
+		isWrong[e] = true
+	}
+	first := map[uint8]*Event{} // of the row at hand, by instance
+	for _, e := range j.takes {
+		f := first[e.Instance]
+		switch {
+		case !e.answered():
+			continue
+		case !isWrong[e]:
+			delete(first, e.Instance)
+			continue
+		case f == nil || f.Tier != e.Tier:
+			f, first[e.Instance] = e, e
+		}
+		if length := e.Reply - f.Call; length > j.out.LongestWrong {
+			j.out.LongestWrong, j.out.LongestTier = length, e.Tier
+		}
 	}
 }
 

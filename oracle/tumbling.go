@@ -358,6 +358,7 @@ func (t *tumbling) besides() (units int64) {
 func (t *tumbling) leave() {
 	for _, p := range t.riders {
 		if p.Reply < t.end && p.rejected() {
+			t.mark(p.Event, p.always)
 			t.verdictOn(&t.out.Windows[p.home], p.least(), p.Units, p.always, p.once)
 		}
 	}

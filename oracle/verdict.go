@@ -103,6 +103,10 @@ type Verdict struct {
 	// FalseRejectWorst and FalseRejectPossibleWorst are units of the worst
 	// subject-window.
 	FalseRejectWorst, FalseRejectPossibleWorst int64
+	// LongestWrong is the longest time, in nanoseconds, in which a tier of an instance gave one subject nothing but certain false rejects,
+	// and LongestTier is its number.
+	LongestWrong int64
+	LongestTier  uint8
 	// NeverGiven are refused units that certainly fitted besides all that was admitted: under a tumbling
 	// policy those that were free when their window ended or, if its limit changed, those with room under the limits of
 	// their time, under a rolling one those with room in every window that they would have been in. Room counts
@@ -143,6 +147,9 @@ func (v Verdict) With(o *Verdict) Verdict {
 	v.CrossingLeaks = slices.Concat(v.CrossingLeaks, o.CrossingLeaks)
 	v.OverOffered, v.NeverGiven = v.OverOffered+o.OverOffered, v.NeverGiven+o.NeverGiven
 	v.FalseRejects, v.FalseRejectsPossible = v.FalseRejects+o.FalseRejects, v.FalseRejectsPossible+o.FalseRejectsPossible
+	if o.LongestWrong > v.LongestWrong {
+		v.LongestWrong, v.LongestTier = o.LongestWrong, o.LongestTier
+	}
 	v.FalseRejectUnits += o.FalseRejectUnits
 	v.FalseRejectUnitsPossible += o.FalseRejectUnitsPossible
 	return v

@@ -135,6 +135,9 @@ func (s *Summary) correctness(runs []*Run) {
 			fr.Explained = false
 		}
 		fr.Units += r.FalseRejects.Units
+		if x := &r.FalseRejects; x.LongestNS > fr.LongestNS {
+			fr.LongestNS, fr.LongestTier = x.LongestNS, x.LongestTier
+		}
 		if n := r.FalseRejects.NeverGiven; n != nil {
 			total := *n
 			if fr.NeverGiven != nil {

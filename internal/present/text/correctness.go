@@ -40,6 +40,7 @@ func correctnessLines(page layout.Page, f results.File, group []results.Summary)
 	}
 	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
 	out = append(out, noteLines(page, neverGiven(group))...)
+	out = append(out, noteLines(page, longestWrong(group))...)
 	out = append(out, noteLines(page, leakTiers(group))...)
 	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, answer.ByTime(&f)), "; "))...)
 }
@@ -82,6 +83,17 @@ func neverGiven(group []results.Summary) string {
 		}
 	}
 	return surrounded("room never given, in "+format.Plain(group[0].Params.Unit)+": ", strings.Join(parts, ", "), "")
+}
+
+// longestWrong is for how long a tier went on rejecting wrongly.
+func longestWrong(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		if x := &group[i].FalseRejects; x.LongestNS > 0 {
+			parts = append(parts, format.Join(" ", group[i].Label, format.NS(float64(x.LongestNS)), surrounded("(", format.Plain(x.LongestTier), ")")))
+		}
+	}
+	return surrounded("longest wrong verdict: ", strings.Join(parts, ", "), "")
 }
 
 // leakTiers are the tiers that admitted what leaked, where these are several.
