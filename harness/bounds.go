@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -103,6 +104,11 @@ func (p *Plan) checkSizes() error {
 	}
 	if err := p.Load.check(); err != nil {
 		return err
+	}
+	for _, text := range p.Overwrites {
+		if _, err := overwrite.Parse(text); err != nil {
+			return err
+		}
 	}
 	return p.checkOutages()
 }

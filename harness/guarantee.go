@@ -1,8 +1,11 @@
 package harness
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -42,6 +45,12 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	}
 	if j.Selection.Control == strategies.ControlExact { // it goes by one clock, whatever its instances' clocks show
 		own = j.verdict
+	}
+	if n := j.Overwritten; len(j.Plan.Overwrites) > 0 {
+		j.run.Overwritten = n
+		j.note("overwritten", fmt.Sprintf("somebody else changed %s in Redis, as planned (%s): no clause holds then",
+			format.Number(n, "value"), strings.Join(j.Plan.Overwrites, ", ")))
+		j.Noticed = append(j.Noticed, Notice{})
 	}
 	var happened []quota.Fault
 	for _, o := range j.Plan.Outages {

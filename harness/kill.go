@@ -44,9 +44,11 @@ func (p *Plan) Kills(i int64) bool {
 	return p != nil && p.KillShare > 0 && float64(seed.At(seed.Stream(p.Seed, seed.Kills), uint64(i))>>11)/(1<<53) < p.KillShare
 }
 
-// cannotKill is why callers of a strategy cannot be killed as planned, or nil.
+// cannotKill is why callers of a strategy cannot be killed, or its counters be overwritten, as planned, or nil.
 func (p *Plan) cannotKill(s strategies.Selection, mode strategies.Mode) error {
 	switch {
+	case len(p.Overwrites) > 0 && len(s.RedisNeeds()) == 0:
+		return errors.New("it has no counter in a Redis that could be overwritten")
 	case p.KillShare == 0:
 	case len(s.RedisNeeds()) == 0:
 		return errors.New("its callers send no command to a Redis after which they could be killed")

@@ -76,6 +76,9 @@ type Plan struct {
 	// Redis, KillAfter; default 1. Which ones follows from the seed and the request's position.
 	KillShare float64
 	KillAfter int
+	// Overwrites change counters in Redis in mid-run, as somebody else would: "quota:*:0.5:100" adds 100 to each whole number
+	// at a key of that pattern, prefix apart, at half of the time. They need a Duration.
+	Overwrites []string
 	// Stores are the open stores of the run, by name. A strategy that needs a
 	// database of record uses its model if there is no "postgres".
 	Stores *stores.Set
@@ -135,8 +138,8 @@ func (p *Plan) Complete(maxWorkers int) error {
 		return errors.New("requests, duration, rate, life and the length of a history cannot be negative")
 	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:
 		return fmt.Errorf("arrivals %q: one of poisson, constant", p.Arrivals)
-	case len(p.Outages) > 0 && p.Duration == 0:
-		return errors.New("an outage needs a duration to be a share of: give --duration")
+	case len(p.Outages)+len(p.Overwrites) > 0 && p.Duration == 0:
+		return errors.New("an outage, or a change of counters, needs a duration to be a share of: give --duration")
 	}
 	if err := cmp.Or(p.CheckPolicy(), p.checkLimitChanges()); err != nil {
 		return err
@@ -255,7 +258,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if p.Second != nil {
 		params.Second = format.Number(p.Routes, "route") + ": " + p.Second.String()
 	}
-	params.KillCallers = p.kills()
+	params.KillCallers, params.Overwrites = p.kills(), p.Overwrites
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())
 	}

@@ -14,9 +14,9 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
 		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages,
-		p.KillCallers, p.LimitChanges, p.Shard, p.Shards, p.Point)
+		p.KillCallers, p.Overwrites, p.LimitChanges, p.Shard, p.Shards, p.Point)
 }
 
 // Params are the parameters of a run.
@@ -78,6 +78,9 @@ type Params struct {
 	// KillCallers are those that were killed, e.g. "0.01:2": their share, and after which of
 	// their commands to a Redis; "" for none.
 	KillCallers string `json:"kill_callers,omitempty"`
+	// Overwrites are planned changes of counters, e.g. "quota:*:0.5:100": a pattern of keys, when, as a share of the
+	// duration, and what was added to each whole number there.
+	Overwrites []string `json:"overwrites,omitempty"`
 	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
 	// the limit from then on. Limit is the one at the start.
 	LimitChanges []string `json:"limit_changes,omitempty"`

@@ -282,6 +282,8 @@ type Run struct {
 	// LeakTiers splits the units of Leak by the tier that admitted them: those of the admissions answered
 	// last, as many as had to be rejected. It has each tier that decided.
 	LeakTiers map[string]int64 `json:"leak_tiers,omitempty"`
+	// Overwritten counts the values in Redis that somebody else changed as planned.
+	Overwritten int64 `json:"overwritten,omitempty"`
 	// Rolling is set if a window ended in mid-run.
 	Rolling *Rolling `json:"rolling,omitempty"`
 	// FalseRejects are what was rejected although there was room.

@@ -109,7 +109,7 @@ func (p *pass) facts() *harness.Facts {
 	}
 	facts.Noticed = p.noticed()
 	facts.Unwatched = p.stores.Len() < len(p.s.stores)
-	facts.LimitChanges = p.limits.changes(d.epoch)
+	facts.LimitChanges, facts.Overwritten = p.limits.changes(d.epoch), p.overwritten
 	return facts
 }
 

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -284,6 +286,8 @@ type pass struct {
 	traffic traffic
 	meter   []results.Measure // as the pass began
 	limits  operator
+	// overwritten counts the values in Redis that were changed as planned.
+	overwritten int64
 	// failed is why the strategy is asked nothing any more; nil if it is.
 	failed   error
 	stores   monitor.Stores
@@ -331,6 +335,10 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
+	var overwriting error
+	if plan := p.m.cfg.Overwrites; len(plan) > 0 {
+		over = append(over, p.overwrite(work, overwrite.Plan(plan), &overwriting))
+	}
 	p.stores.Begin(work, d.tb.nano)
 	p.counters.begin(work, d)
 	if length := p.m.cfg.Duration; length > 0 && !p.m.latencyOnly {
@@ -368,7 +376,7 @@ func (p *pass) drive(ctx context.Context) error {
 			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)
 		}
 	}
-	return p.limits.err
+	return cmp.Or(p.limits.err, overwriting)
 }
 
 func heapAllocs() uint64 {

@@ -28,7 +28,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
 		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), Tiers: d.tierNames(), TiersFolded: d.folded,
-		LimitChanges: d.changes, Restarts: p.restarts, Pause: p.paused,
+		LimitChanges: d.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
 	if err := p.settled(ctx, facts); err != nil {

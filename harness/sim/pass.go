@@ -18,6 +18,7 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/stacks"
@@ -43,7 +44,9 @@ type pass struct {
 
 	run    results.Run
 	series results.Series
-	trace  uint64
+	// overwritten counts the values in Redis that were changed as planned.
+	overwritten int64
+	trace       uint64
 
 	st *site
 	d  *drive
@@ -182,6 +185,9 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	}
 	if len(c.LimitChanges) > 0 {
 		s.Go("operator", d.operate(c.LimitChanges, p.st.through()))
+	}
+	if len(c.Overwrites) > 0 {
+		s.Go("somebody else", func(ctx context.Context) { p.overwrite(ctx, overwrite.Plan(c.Overwrites)) })
 	}
 	horizon := time.Unix(0, math.MaxInt64/2)
 	if c.Duration > 0 {

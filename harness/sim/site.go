@@ -127,7 +127,7 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	env.TrueClock = st.s.Clock(0)
 	env.Region = t.Regions[r]
 	env.Wake = st.jobs.Wake
-	env.Prefix = fmt.Sprintf("%sr%d:", scope.Prefix(), n) // regions may share a real server
+	env.Prefix = st.prefix(n)
 	if st.sel.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(st.w.statement(toSQL))
 	}
@@ -140,6 +140,9 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	}
 	return nil
 }
+
+// prefix of the keys in the Redis of that number: regions may share a real server.
+func (st *site) prefix(n int) string { return fmt.Sprintf("%sr%d:", scope.Prefix(), n) }
 
 // Adopt implements [harness.Host].
 func (st *site) Adopt(instance int, jobs []*harness.Job) error {

@@ -234,6 +234,8 @@ func trouble(s *results.Summary) string {
 		return "while its store is away or after that"
 	case s.Params.KillCallers != "":
 		return "after callers were killed"
+	case len(s.Params.Overwrites) > 0:
+		return "after counters were overwritten"
 	}
 	return ""
 }

@@ -28,6 +28,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("each request also", p.Second)
 	entry("outages", outagesText(p.Outages))
 	entry("killed callers", p.KillCallers)
+	entry("overwritten counters", strings.Join(p.Overwrites, ", "))
 	entry("limit", limitsText(p))
 	loop := "closed loop"
 	if p.Loop == results.OpenLoop {

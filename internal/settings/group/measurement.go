@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/likely"
+	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -61,6 +62,12 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	}
 	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
 		return p, err
+	}
+	p.Overwrites = s.Overwrites
+	for _, text := range s.Overwrites {
+		if _, err := overwrite.Parse(text); err != nil {
+			return p, s.Wrong("overwrite", err)
+		}
 	}
 	if s.Kills != "" {
 		if err := p.SetKills(s.Kills); err != nil {

@@ -17,6 +17,7 @@ type trouble struct {
 	Cold                  bool
 	Outages, LimitChanges []string
 	Kills                 string
+	Overwrites            []string
 	Pauses, Restarts      []string
 }
 
@@ -38,6 +39,9 @@ func (s *Settings) Trouble() []settings.Setting {
 		{Name: "kill-callers", Title: settings.Trouble, Value: settings.Named(&s.Kills, "a share, as in 0.01 or 0.01:2"),
 			Computed: true, Complete: settings.Words("0.01", "0.01:2"),
 			Doc: "kill that share of the callers after their first command to a Redis, e.g. `0.01`, or 0.01:2 after their second"},
+		{Name: "overwrite", Title: settings.Trouble, Value: settings.List(&s.Overwrites), Complete: settings.Words("quota:*:0.5:100"),
+			Doc: "have somebody else change counters in Redis, e.g. `quota:*:0.5:100` (keys, without the prefix of the run, when, as a " +
+				"share of the duration, and what is added to each whole number there); may be repeated"},
 		{Name: "change-limit", Title: settings.Trouble, Value: settings.List(&s.LimitChanges), Complete: settings.Words("0.5:40"),
 			Doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then " +
 				"on); may be repeated"},

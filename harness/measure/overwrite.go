@@ -1,0 +1,50 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/overwrite"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// overwrite plans changes of the strategy's counters in a pass that starts now, each over a connection of its own. The returned function
+// waits for one that is being made, gives up the rest, and leaves what went wrong in err.
+func (p *pass) overwrite(ctx context.Context, plan []overwrite.Change, err *error) (stop func()) {
+	begun := p.d.tb.nano()
+	return monitor.Aside(func(wait func(time.Duration) bool) {
+		for _, c := range plan {
+			if !wait(c.After(p.m.cfg.Duration) - time.Duration(p.d.tb.nano()-begun)) {
+				return
+			}
+			if *err = p.overwriteOnce(ctx, c); *err != nil {
+				return
+			}
+		}
+	})
+}
+
+func (p *pass) overwriteOnce(ctx context.Context, c overwrite.Change) error {
+	st := p.s.stores[string(p.s.sel.RedisNeeds()[0])]
+	conn, err := st.Connect(ctx, p.s.scope, stores.ConnOptions{Pool: 1})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client, ok := conn.Client().(redis.UniversalClient)
+	if !ok {
+		return fmt.Errorf("the client of %s is no Redis client", st.Driver())
+	}
+	prefix := p.s.scope.Prefix()
+	keys, err := overwrite.Keys(ctx, client, prefix)
+	if err != nil {
+		return err
+	}
+	n, err := c.Apply(ctx, client, prefix, keys)
+	p.overwritten += n
+	return err
+}
