@@ -51,6 +51,7 @@ var (
 		{"T12", claims.Refuted, claims.Holds, []string{"three-tier --preset", "three-tier:lag=0s,batch=256 --preset"}},
 		{"T13", claims.Refuted, claims.Holds, []string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
 		{"T18", claims.Holds, claims.Refuted, []string{"sim three-tier --policy agent-tokens", "sim three-tier:filter=fixed --policy agent-tokens"}},
+		{"T20", claims.Refuted, claims.Holds, []string{"reconcile=5s", "write=through,reconcile=5s"}},
 		{"T21", claims.Refuted, claims.Holds, []string{"three-tier", "three-tier-hardened"}},
 		{"T24", claims.Refuted, claims.Holds, []string{"names=literal", "names=schema"}},
 		{"U3", claims.Holds, claims.Refuted, []string{"sim incr-expire --policy user-links", "sim fixed-window --policy agent-api"}},
