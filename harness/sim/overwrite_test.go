@@ -1,0 +1,54 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+)
+
+// TestPlantedOverwrite: somebody adds 500 to each count in Redis at 303 s, in which nothing else is ever wrong. Every reading is off by exactly
+// that until the next round of reconcile, by 305 s, and by nothing after it; without reconcile it stays so.
+func TestPlantedOverwrite(t *testing.T) {
+	cfg := asking(t, "three-tier:write=through,reconcile=5s", "agent-api")
+	cfg.Load, cfg.Duration, cfg.Every = harness.OpenAt(1), 10*time.Minute, time.Second
+	cfg.Stream.Set("subjects", 20)
+	cfg.Policy.Limit = 5 // later all are rejected by counts that stay in Redis
+	cfg.Overwrites = []string{"quota:*:0.505:500"}
+	report := run(t, cfg)
+	r, series := &report.Runs[0], report.Series[0]
+	valid(t, r)
+	if r.Overwritten < 1 || r.Drift.Units != 0 || len(r.Params.Overwrites) != 1 || !r.Audit.Has("overwritten") {
+		t.Errorf("%d values changed, drift %+v, audit %+v", r.Overwritten, r.Drift, r.Audit)
+	}
+	wrong := 0
+	for _, s := range series.Samples {
+		at, c := time.Duration(s.AtNS), s.Counters[0]
+		switch during := at >= 303*time.Second && at <= 305*time.Second; {
+		case c.Worst != 0 && (!during || c.Worst != 500 || c.Drift%500 != 0):
+			t.Errorf("at %v the worst reading is off by %d, all by %d", at, c.Worst, c.Drift)
+		case c.Worst != 0:
+			wrong++
+		}
+	}
+	if wrong == 0 {
+		t.Error("no reading shows what was added")
+	}
+
+	// A counter that nobody corrects is off by what was added, at rest and for good, in whatever order the changes are given.
+	cfg = asking(t, "incr-expire", "user-links")
+	cfg.Policy.Limit = 100_000
+	cfg.Overwrites = []string{"*:0.75:-3", "*:0.5:10"}
+	r = &run(t, cfg).Runs[0]
+	if r.Overwritten != 2 || r.Drift.Units != 7 {
+		t.Errorf("%d values changed, drift %+v; want 2 and 7", r.Overwritten, r.Drift)
+	}
+	cfg.Overwrites = []string{"nothing:0.5:10"}
+	if r = &run(t, cfg).Runs[0]; r.Overwritten != 0 || r.Drift.Units != 0 || !r.Audit.Has("overwritten") {
+		t.Errorf("no key matches: %d values changed, drift %+v", r.Overwritten, r.Drift)
+	}
+	cfg.Overwrites = []string{"nonsense"}
+	if err := cfg.Complete(); err == nil {
+		t.Error("nonsense is taken")
+	}
+}
