@@ -360,6 +360,7 @@ func TestUntested(t *testing.T) {
 		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
 		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, for which redis-server must be installed: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
 		"failed over":  {redis, func(r *results.Run) { r.Params.Outages = []string{"redis:0.5-0.52:failover"} }, faults},
+		"killed":       {nil, func(r *results.Run) { r.Params.KillCallers = "0.01:1" }, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
 		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
 		"all that is not a default": {nil, func(r *results.Run) {
 			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7

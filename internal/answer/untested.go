@@ -70,7 +70,11 @@ func (s *Setting) untested() []Untested {
 		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
 	}
 	label := format.Quoted(withoutClient(first))
-	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})
+	what := "crashes, retries and other faults"
+	if p.KillCallers != "" {
+		what = "crashes at other steps, retries and other faults"
+	}
+	return append(out, Untested{What: what, Command: "quotabench explore " + label + " --faults all"})
 }
 
 // needsRedis reports whether the strategy keeps anything in the main Redis.

@@ -50,7 +50,7 @@ func (j *Judgement) draw(c *Claim, records map[string]*Record) error {
 		if err != nil {
 			return err
 		}
-		curve.Shown = at.name(c.curve, "")
+		curve.Shown = at.name(c.curve, c.Named)
 		if limit, ok := at.first.right.(Number); ok && limit.Lo == limit.Hi {
 			curve.Limit = &limit.Value
 		}
@@ -116,7 +116,11 @@ func (w namer) of(node ast.Expr) string {
 		if slices.Contains(structural, n.Sel.Name) {
 			return w.of(n.X)
 		}
-		return format.Join(" ", w.of(n.X), strings.ReplaceAll(strings.TrimSuffix(n.Sel.Name, "_ns"), "_", "-"))
+		name := strings.ReplaceAll(strings.TrimSuffix(n.Sel.Name, "_ns"), "_", "-")
+		if f := figures.Lookup(name); f != nil && strings.Contains(name, "-") {
+			name = f.Title()
+		}
+		return format.Join(" ", w.of(n.X), name)
 	case *ast.IndexExpr:
 		return format.Join(" ", w.of(n.X), w.of(n.Index))
 	case *ast.IndexListExpr:

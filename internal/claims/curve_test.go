@@ -15,7 +15,7 @@ func TestFiguresHaveNames(t *testing.T) {
 	for condition, want := range map[string]string{
 		`a["fast"].leak > 1`:                                  "fast leak = ",
 		`a["fast"].throughput / a["slow"].throughput > 1`:     "fast throughput / slow throughput = 4",
-		`a["fast"].leak_worst + b["fast"].leak_worst > 1`:     "a fast leak-worst + b fast leak-worst = ",
+		`a["fast"].leak_worst + b["fast"].leak_worst > 1`:     "a fast worst window + b fast worst window = ",
 		`max(a["slow"].meter["retries"].value, 3) > 1`:        "max(slow retries, 3) = ",
 		`-(a["fast"].params.limit - 2) < share(1, 2) && 1==1`: "-(fast limit - 2) = ",
 	} {
@@ -59,7 +59,7 @@ func TestCurve(t *testing.T) {
 		t.Fatalf("%+v, %v", j, err)
 	}
 	got := fmt.Sprintln(j.Curve.Parameter, *j.Curve.Limit, j.Curve.Simulated, j.Curve.Shown, j.Curve.Points)
-	if want := "lag 4 true leak [{1 1 1 1} {2 4 4 4} {3 9 9 9}]\n"; got != want {
+	if want := "lag 4 true units [{1 1 1 1} {2 4 4 4} {3 9 9 9}]\n"; got != want {
 		t.Errorf("the curve is %s, want %s", got, want)
 	}
 	for _, wrong := range []string{"curve: a.leak", "schedule: a"} {

@@ -50,7 +50,9 @@ func (n Number) Text() string {
 func (n Number) show(x float64) string {
 	switch n.Unit {
 	case figures.Nanoseconds:
-		return format.NS(x)
+		if x != 0 {
+			return format.NS(x)
+		}
 	case figures.Percent:
 		return format.Pct(x)
 	case figures.PerSecond:

@@ -210,7 +210,7 @@ func settingsAxis(a *plot.Axis, title string, values []string) (place map[string
 		even = even || !ok || math.IsNaN(n) || math.IsInf(n, 0)
 	}
 	a.Label.Text = title
-	even = even || slices.Max(numbers) > 0.9 && slices.Max(numbers) < 1
+	even = even || slices.Max(numbers) <= 1 && slices.ContainsFunc(numbers, func(n float64) bool { return n > 0.9 && n < 1 })
 	if least := slices.Min(numbers); !even && slices.Max(numbers) >= 20*smallest {
 		even = least <= 0
 		if !even {

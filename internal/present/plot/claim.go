@@ -25,11 +25,15 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 	limit := line{name: "the condition's limit", style: styleOf(1)}
 	var extent []float64
 	var told []string
+	note := ""
 	for i, x := range c.Points {
 		l.marks = append(l.marks, i)
 		l.add(place[x.At], x.Value)
 		l.lo, l.hi = append(l.lo, x.Lo), append(l.hi, x.Hi)
 		extent = append(extent, x.Value, x.Lo, x.Hi)
+		if x.Lo < x.Hi {
+			note = "Whiskers: what is known of the figure."
+		}
 		told = append(told, claims.Number{Value: x.Value, Lo: x.Value, Hi: x.Value, Unit: c.Unit}.Text()+" at "+x.At)
 		if c.Limit != nil {
 			limit.add(place[x.At], *c.Limit)
@@ -53,6 +57,6 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 	title := drawable(fmt.Sprintf("%s %s: %s", j.Record, j.ID, strings.TrimSuffix(format.Plain(j.Says), ".")))
 	return (&figure{panels: []*panel{p}, sheet: sheet{
 		title: title, caption: c.Shown + " against " + c.Parameter, simulated: c.Simulated,
-		note: "Whiskers: what is known of the figure.", desc: drawable(c.Shown + ": " + strings.Join(told, ", ") + "."),
+		note: note, desc: drawable(c.Shown + ": " + strings.Join(told, ", ") + "."),
 	}}).plot(), nil
 }

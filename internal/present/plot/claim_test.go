@@ -29,12 +29,15 @@ func TestClaim(t *testing.T) {
 			t.Errorf("the drawing does not say %q", want)
 		}
 	}
-	j.Curve.Limit = nil
+	if !strings.Contains(string(svg), "Whiskers") {
+		t.Error("nothing says what the whiskers are")
+	}
+	j.Curve.Limit, j.Curve.Points[0].Lo, j.Curve.Points[0].Hi = nil, 2e6, 2e6
 	if p, err = Claim(j); err != nil {
 		t.Fatal(err)
 	}
-	if svg, err = p.Render("svg"); err != nil || strings.Contains(string(svg), "limit") {
-		t.Errorf("a limit is drawn that varies: %v", err)
+	if svg, err = p.Render("svg"); err != nil || strings.Contains(string(svg), "limit") || strings.Contains(string(svg), "Whiskers") {
+		t.Errorf("a limit is drawn that varies, or there is a note about whiskers without any: %v", err)
 	}
 	j.Curve.Points = nil
 	if _, err := Claim(j); !errors.Is(err, ErrNothingToPlot) {

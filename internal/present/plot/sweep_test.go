@@ -119,4 +119,7 @@ func TestSharesStandApart(t *testing.T) {
 	if place["0.999"]-place["0.99"] != place["0.1"]-place["0.001"] {
 		t.Errorf("shares are at %v", place)
 	}
+	if place = settingsAxis(&axis, "over-quota", []string{"0.05", "0.5", "0.99", "1"}); place["1"]-place["0.99"] != place["0.5"]-place["0.05"] {
+		t.Errorf("shares up to all are at %v", place)
+	}
 }
