@@ -1,5 +1,7 @@
 package results
 
+import "github.com/quotabench/quotabench/internal/stat"
+
 // Latency is what callers of this loop wait for: the response time in open loop, the
 // service time in closed loop. [Run.Paced] has its own.
 func (r *Run) Latency() *Latency {
@@ -42,6 +44,17 @@ type JobLatency struct {
 	During Distribution `json:"during_ns"`
 	// Others has all others.
 	Others Distribution `json:"others_ns"`
+}
+
+// JobP99 is the p99 of the requests that overlap rounds of a background job, in nanoseconds, of the job with the largest. ok is false if
+// there are too few of them.
+func (r *Run) JobP99() (ns float64, ok bool) {
+	for i := range r.Jobs {
+		if d := &r.Jobs[i].During; d.Samples >= stat.MinSamples(0.99) {
+			ns, ok = max(ns, float64(d.P99)), true
+		}
+	}
+	return ns, ok
 }
 
 // Distribution of durations in nanoseconds. Percentiles are given whether or not

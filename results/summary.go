@@ -81,6 +81,10 @@ type Summary struct {
 	// Saturated counts rounds whose backlog kept growing.
 	Saturated int `json:"saturated_rounds"`
 
+	// JobP99 is the p99 of the requests that overlap rounds of a background job, of the job with the largest, as a median over
+	// rounds; absent if none has enough of them.
+	JobP99 *Figure `json:"job_p99_ns,omitempty"`
+
 	// PoolWait is the wait for connections; absent if no client tells it.
 	PoolWait *PoolWaitSummary `json:"pool_wait,omitempty"`
 

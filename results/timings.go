@@ -64,13 +64,16 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 	use, s.TimingsCount, s.ResponseCounts = kept(runs, out)
 	s.Timed = len(use)
 	s.each = map[int]Timing{}
-	var throughput, ratio []float64
+	var throughput, ratio, jobs []float64
 	var service, response, reference []*Latency
 	var lateness []*Lateness
 	for _, r := range use {
 		throughput = append(throughput, r.ThroughputPerS)
 		if r.ReferencePerS > 0 {
 			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)
+		}
+		if x, ok := r.JobP99(); ok {
+			jobs = append(jobs, x)
 		}
 		service = append(service, &r.Service)
 		if r.Response != nil {
@@ -100,10 +103,14 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 	}
 	if s.TimingsCount {
 		s.Throughput, s.Ratio = meanOf(throughput), meanOf(ratio)
+		if jobs != nil {
+			f := OverRounds(jobs)
+			s.JobP99 = &f
+		}
 	}
 	s.impossible()
 	if !s.TimingsCount {
-		s.Throughput, s.Ratio, s.each = Figure{}, Figure{}, nil
+		s.Throughput, s.Ratio, s.each, s.JobP99 = Figure{}, Figure{}, nil, nil
 	}
 	s.Service = s.pooled(service, s.TimingsCount)
 	if len(response) > 0 {

@@ -73,6 +73,7 @@ func All() (out []Figure) {
 var computed = map[string]func(*results.Summary) (x float64, ok bool){
 	"admitted-pct":     func(s *results.Summary) (float64, bool) { return s.AdmittedPct(), true },
 	"errors-pct":       func(s *results.Summary) (float64, bool) { return results.Percent(s.Errors, s.Issued), true },
+	"leak-tier":        func(s *results.Summary) (float64, bool) { return worstTier(s.LeakTiers) },
 	"drift":            tier((*results.Summary).AtRest),
 	"drift-after-jobs": tier((*results.Summary).AfterJobs),
 	"violations":       violations,
@@ -83,6 +84,8 @@ var computed = map[string]func(*results.Summary) (x float64, ok bool){
 var ofRound = map[string]func(*results.Run) (x float64, ok bool){
 	"time":             timePerDecision,
 	"ratio":            ratio,
+	"job-p99":          (*results.Run).JobP99,
+	"leak-tier":        func(r *results.Run) (float64, bool) { return worstTier(r.LeakTiers) },
 	"leak-per-request": func(r *results.Run) (float64, bool) { return float64(r.Leak.Units) / float64(max(r.Issued, 1)), true },
 	"all-commands":     func(r *results.Run) (float64, bool) { return r.Cost.PerDecision(), true },
 }
@@ -118,6 +121,14 @@ func timePerDecision(r *results.Run) (float64, bool) {
 
 func ratio(r *results.Run) (float64, bool) {
 	return r.ThroughputPerS / r.ReferencePerS, r.ReferencePerS > 0
+}
+
+// worstTier is the leak of the tier that let most through.
+func worstTier(leak map[string]int64) (x float64, ok bool) {
+	for _, n := range leak {
+		x = max(x, float64(n))
+	}
+	return x, len(leak) > 0
 }
 
 // tier is the size of the drift of the worst tier.

@@ -1,0 +1,38 @@
+package figures
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// TestFiguresOfParts: of two jobs the slower one counts, with the median of the rounds, and of three tiers the one that let most through.
+func TestFiguresOfParts(t *testing.T) {
+	var runs []results.Run
+	for i, slowest := range []int64{400, 900, 500} {
+		r := results.Run{Strategy: "s", Repetition: i, Audit: results.Audit{Valid: true, TimingsValid: true}, LeakTiers: map[string]int64{"a": 1, "b": 5, "c": 0}}
+		r.Jobs = []results.JobLatency{
+			{Job: "quick", During: results.Distribution{Samples: 1000, P99: 100}},
+			{Job: "slow", During: results.Distribution{Samples: 1000, P99: slowest}},
+			{Job: "rare", During: results.Distribution{Samples: 3, P99: 1e9}},
+		}
+		runs = append(runs, r)
+	}
+	s := results.Summarise(runs)[0]
+	for key, want := range map[string]float64{"job-p99": 500, "leak-tier": 15} {
+		if got, err := Of(key).Value(&s); err != nil || got != want {
+			t.Errorf("%s is %v, %v; want %v", key, got, err, want)
+		}
+	}
+	for key, want := range map[string]float64{"job-p99": 900, "leak-tier": 5} {
+		if got, ok := Of(key).Round(&runs[1]); !ok || got != want {
+			t.Errorf("%s of a round is %v, %t; want %v", key, got, ok, want)
+		}
+	}
+	none := results.Summarise([]results.Run{{Strategy: "s", Audit: results.Audit{Valid: true, TimingsValid: true}}})[0]
+	for _, key := range []string{"job-p99", "leak-tier"} {
+		if got, err := Of(key).Value(&none); err == nil || Of(key).Text(&none, &Notes{}) != "" {
+			t.Errorf("%s without any is %v", key, got)
+		}
+	}
+}
