@@ -201,7 +201,8 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	if v.OverOffered > 0 {
 		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
 	}
-	f.Count, f.Possible, f.Units, f.LongestNS = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits, v.LongestWrong
+	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
+	f.LongestNS = v.LongestWrong
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}

@@ -139,7 +139,7 @@ func (p *Plan) Complete(maxWorkers int) error {
 	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:
 		return fmt.Errorf("arrivals %q: one of poisson, constant", p.Arrivals)
 	case len(p.Outages)+len(p.Overwrites) > 0 && p.Duration == 0:
-		return errors.New("an outage, or a change of counters, needs a duration to be a share of: give --duration")
+		return errors.New("an outage needs a duration to be a share of, and so does an overwrite: give --duration")
 	}
 	if err := cmp.Or(p.CheckPolicy(), p.checkLimitChanges()); err != nil {
 		return err

@@ -103,14 +103,14 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 	}
 	if s.TimingsCount {
 		s.Throughput, s.Ratio = meanOf(throughput), meanOf(ratio)
-		if jobs != nil {
-			f := OverRounds(jobs)
-			s.JobP99 = &f
-		}
 	}
 	s.impossible()
 	if !s.TimingsCount {
-		s.Throughput, s.Ratio, s.each, s.JobP99 = Figure{}, Figure{}, nil, nil
+		s.Throughput, s.Ratio, s.each = Figure{}, Figure{}, nil
+	}
+	if jobs != nil && s.TimingsCount {
+		f := OverRounds(jobs)
+		s.JobP99 = &f
 	}
 	s.Service = s.pooled(service, s.TimingsCount)
 	if len(response) > 0 {
