@@ -56,7 +56,7 @@ var roundTrips = [][]string{
 	{"--cost", "2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
 	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--outage", "redis:0.3-0.6", "--outage", "postgres:0.5-0.7"},
 	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
-	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--shard", "2/3"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--kill-callers", "0.01:2"}, {"--change-limit", "0.25:40", "--change-limit", "0.5:10"},
+	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--shard", "2/3"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--kill-callers", "0.01:2"}, {"--rounds", "6", "--spare-rounds", "2"}, {"--overwrite", "quota:*:0.5:100", "--overwrite", "*:0.25:-1"}, {"--change-limit", "0.25:40", "--change-limit", "0.5:10"},
 	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s", "--life", "20m", "--history", "kept"},
 	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--max-bound", "12.5%", "--against", "./other", "--format", "markdown"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},

@@ -157,6 +157,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	if s.Looking { // the measurement ends after the first look if all is decided then
 		first.Enough = func(round int, runs []results.Run) bool { return round == answer.FirstLook && decided(file, runs) }
 	}
+	s.Replace(first)
 	report, err := j.measure(x.Ctx, j.points)
 	x.Progress.End()
 	if err != nil {

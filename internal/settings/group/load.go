@@ -209,9 +209,12 @@ func (s *Settings) look(c *measure.Config) {
 	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(len(c.Strategies))*budgetEach))
 }
 
-// replace plans rounds in place of those that the machine disturbs.
-func (s *Settings) replace(c *measure.Config) {
+// Replace plans rounds in place of those that the machine disturbs, if there are spare ones.
+func (s *Settings) Replace(c *measure.Config) {
 	planned := c.Rounds
+	if s.Spare == 0 {
+		return
+	}
 	c.Rounds += s.Spare
 	c.Enough = func(_ int, runs []results.Run) bool {
 		return !slices.ContainsFunc(results.Summarise(runs), func(x results.Summary) bool { return min(x.Timed, x.AtRate().Timed) < planned })

@@ -12,7 +12,7 @@ func TestSpareRounds(t *testing.T) {
 	s := New(Run)
 	s.Spare = 2
 	c := measure.Config{Rounds: 6}
-	s.replace(&c)
+	s.Replace(&c)
 	if c.Rounds != 8 {
 		t.Fatalf("%d rounds at most, want 8", c.Rounds)
 	}

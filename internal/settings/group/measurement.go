@@ -63,11 +63,11 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
 		return p, err
 	}
-	p.Overwrites = s.Overwrites
 	for _, text := range s.Overwrites {
 		if _, err := overwrite.Parse(text); err != nil {
 			return p, s.Wrong("overwrite", err)
 		}
+		p.Overwrites = append(p.Overwrites, text)
 	}
 	if s.Kills != "" {
 		if err := p.SetKills(s.Kills); err != nil {
@@ -124,11 +124,8 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	if !s.Looking { // a duration that is given ends that
 		s.Rounds, s.Duration = c.Rounds, c.Duration
 	}
-	switch {
-	case s.Spare > 0 && s.Against != "":
+	if s.Spare > 0 && s.Against != "" {
 		return c, s.Wrong("spare-rounds", errors.New("--against compares the rounds of two programs in pairs: leave one of the two out"))
-	case s.Spare > 0:
-		s.replace(&c)
 	}
 	return c, nil
 }
