@@ -73,6 +73,7 @@ func All() (out []Figure) {
 var computed = map[string]func(*results.Summary) (x float64, ok bool){
 	"admitted-pct":     func(s *results.Summary) (float64, bool) { return s.AdmittedPct(), true },
 	"errors-pct":       func(s *results.Summary) (float64, bool) { return results.Percent(s.Errors, s.Issued), true },
+	"job-p99":          jobP99,
 	"leak-tier":        func(s *results.Summary) (float64, bool) { return worstTier(s.LeakTiers) },
 	"drift":            tier((*results.Summary).AtRest),
 	"drift-after-jobs": tier((*results.Summary).AfterJobs),
@@ -121,6 +122,13 @@ func timePerDecision(r *results.Run) (float64, bool) {
 
 func ratio(r *results.Run) (float64, bool) {
 	return r.ThroughputPerS / r.ReferencePerS, r.ReferencePerS > 0
+}
+
+func jobP99(s *results.Summary) (x float64, ok bool) {
+	if s.JobP99 == nil {
+		return 0, false
+	}
+	return s.JobP99.Value, true
 }
 
 // worstTier is the leak of the tier that let most through.
