@@ -112,7 +112,10 @@ func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
 	fmt.Fprintln(&b)
 	heading(&b, []string{"claim", "what the record says", "here", "verdict"})
 	for _, j := range v.of(f.Record) {
-		verdict := "**" + string(j.Verdict) + "**" + strings.TrimPrefix(j.Text(), string(j.Verdict)) + condition(&j)
+		verdict := "**" + string(j.Verdict) + "**" + condition(&j)
+		if j.Close {
+			verdict += " (close)"
+		}
 		line(&b, []string{j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), verdict})
 		if j.Curve != nil {
 			image, err := curve(&j)
