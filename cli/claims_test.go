@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/claims"
+	tables "github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 )
 
 const promises = `record: Ours
@@ -57,5 +63,32 @@ func TestClaims(t *testing.T) {
 		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage || !strings.Contains(o.transcript(), want) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
 		}
+	}
+}
+
+// TestCloseGates: a gate that holds passes although it is close, and says so; one that is undecided fails.
+func TestCloseGates(t *testing.T) {
+	r := &claims.Report{Claims: []claims.Judgement{
+		{Record: "R", ID: "C1", Verdict: claims.Holds, Close: true, Gate: true}, {Record: "R", ID: "C2", Verdict: claims.Holds, Gate: true},
+		{Record: "R", ID: "C3", Verdict: claims.Undecided, Close: true},
+	}}
+	var errs, github, text, markdown bytes.Buffer
+	if err := failedClaims(&errs, r); err != nil || errs.String() != "gate: R C1: holds, close\n" {
+		t.Errorf("%v, %q", err, errs.String())
+	}
+	if err := errors.Join(tables.ClaimsAnnotations(&github, r), tables.Claims(&text, layout.Page{}, r), tables.ClaimsMarkdown(&markdown, r)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "::warning title=quotabench::R C1: holds, close\n::notice title="; !strings.HasPrefix(github.String(), want) {
+		t.Errorf("annotations %q, want %q", github.String(), want)
+	}
+	for _, out := range []string{text.String(), markdown.String()} {
+		if strings.Count(out, "holds, close") != 1 || !strings.Contains(out, "undecided, close") || !strings.Contains(out, "2 close: another pass may decide otherwise.") {
+			t.Errorf("it says\n%s", out)
+		}
+	}
+	r.Claims[2].Gate = true
+	if err := failedClaims(&errs, r); err == nil {
+		t.Error("an undecided gate passes")
 	}
 }
