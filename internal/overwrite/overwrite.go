@@ -2,6 +2,7 @@
 package overwrite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -52,7 +54,7 @@ func Plan(texts []string) (out []Change) {
 		c, _ := Parse(text)
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(a, b Change) int { return int(a.At*1e9) - int(b.At*1e9) })
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	return out
 }
 
@@ -100,28 +102,20 @@ func whole(text string) bool {
 
 // Keys are those with the prefix on all nodes that take writes.
 func Keys(ctx context.Context, r redis.UniversalClient, prefix string) (keys []string, err error) {
-	scan := func(ctx context.Context, c *redis.Client) error {
+	var mu sync.Mutex // masters are asked at once
+	scan := func(ctx context.Context, c redis.Cmdable) error {
 		i := c.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 		for i.Next(ctx) {
+			mu.Lock()
 			keys = append(keys, i.Val())
+			mu.Unlock()
 		}
 		return i.Err()
 	}
-	switch c := r.(type) {
-	case *redis.Client:
-		err = scan(ctx, c)
-	case *redis.ClusterClient:
-		all := make(chan *redis.Client, 1<<10)
-		err = c.ForEachMaster(ctx, func(_ context.Context, one *redis.Client) error {
-			all <- one
-			return nil
-		})
-		close(all)
-		for one := range all {
-			err = errors.Join(err, scan(ctx, one))
-		}
-	default:
-		err = errors.New("its keys cannot be listed")
+	if cluster, ok := r.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return scan(ctx, c) })
+	} else {
+		err = scan(ctx, r)
 	}
 	return keys, err
 }
