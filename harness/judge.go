@@ -68,9 +68,9 @@ type Facts struct {
 	// being noticed: then a time-out may be its failure.
 	Unwatched bool
 	// LimitChanges as they happened, in nanoseconds since the epoch.
-	// Overwritten counts the values that [Plan.Overwrites] changed.
-	Overwritten  int64
 	LimitChanges []oracle.LimitChange
+	// Overwritten counts the values that [Plan.Overwrites] changed.
+	Overwritten int64
 	// SyncPeriod is the achieved one; see [Session.AchievedPeriod].
 	SyncPeriod time.Duration
 	// Readings of the counters at rest, and once more after jobs have run.
