@@ -37,8 +37,8 @@ func Parse(text string) (c Change, err error) {
 	c.By, err2 = strconv.ParseInt(by, 10, 64)
 	_, err3 := path.Match(flat(keys), "")
 	if !ok || !ok2 || keys == "" || c.By == 0 || !(c.At > 0 && c.At < 1) || errors.Join(err1, err2, err3) != nil {
-		return c, fmt.Errorf("%q is not of the form quota:*:0.5:100: the pattern of keys without their prefix, when, as a share of the duration "+
-			"above 0 and below 1, and what is added", text)
+		return c, fmt.Errorf("%q is not of the form quota:*:0.5:100: the pattern of keys without their prefix, when, as a share of the "+
+			"duration above 0 and below 1, and what is added", text)
 	}
 	return c, nil
 }

@@ -146,7 +146,8 @@ func decisionsTable(s *results.Summary) *table {
 		t.add("errors", format.Join(": ", format.Count(s.Errors), strings.Join(figures.Errors(s), ", ")))
 		t.add("first error", s.FirstError)
 	}
-	t.rows(s, "degraded", "leak", "leak-pct", "leak-worst", "leaked-trials", "excursions", "unit-seconds", "rolling", "false-rejects", "longest-wrong", "drift")
+	t.rows(s, "degraded", "leak", "leak-pct", "leak-worst", "leaked-trials", "excursions", "unit-seconds", "rolling", "false-rejects",
+		"longest-wrong", "drift")
 	return t
 }
 

@@ -90,7 +90,8 @@ func longestWrong(group []results.Summary) string {
 	var parts []string
 	for i := range group {
 		if x := &group[i].FalseRejects; x.LongestNS > 0 {
-			parts = append(parts, format.Join(" ", group[i].Label, format.NS(float64(x.LongestNS)), surrounded("(", format.Plain(x.LongestTier), ")")))
+			tier := surrounded("(", format.Plain(x.LongestTier), ")")
+			parts = append(parts, format.Join(" ", group[i].Label, format.NS(float64(x.LongestNS)), tier))
 		}
 	}
 	return surrounded("longest wrong verdict: ", strings.Join(parts, ", "), "")

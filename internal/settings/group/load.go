@@ -217,7 +217,9 @@ func (s *Settings) Replace(c *measure.Config) {
 	}
 	c.Rounds += s.Spare
 	c.Enough = func(_ int, runs []results.Run) bool {
-		return !slices.ContainsFunc(results.Summarise(runs), func(x results.Summary) bool { return min(x.Timed, x.AtRate().Timed) < planned })
+		return !slices.ContainsFunc(results.Summarise(runs), func(x results.Summary) bool {
+			return min(x.Timed, x.AtRate().Timed) < planned
+		})
 	}
 }
 
