@@ -136,6 +136,18 @@ func (c *Child) Close() error {
 	return c.dir.Remove()
 }
 
+// Done is closed when the process is gone.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Kill ends the process and its group at once, and removes its directory.
+func (c *Child) Kill() error {
+	if !c.Ended() {
+		killGroup(c.cmd.Process)
+		<-c.done
+	}
+	return c.dir.Remove()
+}
+
 // Args are the program and its arguments, which every user of the machine can read.
 func (c *Child) Args() []string { return c.cmd.Args }
 

@@ -105,6 +105,9 @@ type Traits struct {
 	Preempts bool
 	// Foreign is set for code that goes by a clock of its own.
 	Foreign bool
+	// Wall is set for code that goes by the wall clock: what one run shows may be the end of
+	// a window, and repeated runs do not show it.
+	Wall bool
 }
 
 // Place is where an actor is within what it does.

@@ -1,0 +1,370 @@
+// Package service runs schedules of a service in any language: several instances of one
+// command, each with a proxy of its own that holds what it sends to Redis. A client is one
+// HTTP request at a time to its instance, and its steps are the commands that the instance
+// sends while it has the request. What the process knows cannot be hashed, so the engine
+// returns no state: every schedule is run to its end, with a subject of its own.
+package service
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// wall is the clock of the instances and of their Redis.
+var wall clock.Wall
+
+// controlEvery is after how many runs the clients come one after the other again, to see
+// whether they are answered as in the first run.
+const controlEvery = 200
+
+// ErrStale says that the instances were answering otherwise than at the start, and that they
+// have been started anew: what was run since the last control says nothing.
+var ErrStale = errors.New("the service keeps something from one subject for the next")
+
+// Engine is a service with its clients.
+type Engine struct {
+	engine.World
+	setup     engine.Setup
+	sel       strategies.Selection
+	cmd       Command
+	base      context.Context //nolint:containedctx // of the exploration
+	instances []*instance
+	callers   []*client
+	snapshot  engine.Snapshot
+	timer     *time.Timer
+	// split has effect and reply of a command be two steps.
+	split bool
+
+	// subjects begins the names of all subjects, and subject is that of this run.
+	subjects, subject string
+	named             int
+	// kept are keys that the instances made when they started.
+	kept map[string]bool
+	keys []string // that the run has made, as they are stored
+	held []engine.Holding
+	// control is what the clients were answered one after the other, and runs counts those since.
+	control []string
+	runs    int
+	// renew has instances started anew before each run.
+	renew bool
+	// commands counts those of all clients.
+	commands int
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// Open starts the instances. The engine ends what it does when ctx is done, and can then
+// still run again what was found.
+func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (_ *Engine, err error) {
+	w := &Engine{
+		setup: setup, sel: sel, cmd: cmd, base: ctx, timer: time.NewTimer(time.Hour),
+		subjects: "s" + strings.ToLower(crand.Text()[:6]), kept: map[string]bool{},
+		split: slices.ContainsFunc(setup.Faults, engine.BefallsReplies),
+	}
+	w.Setup, w.Run.Aborts = &w.setup, map[results.Property]int{}
+	w.Connect(w)
+	w.Witness = witness.New(witness.Config{Real: wall.Now(), Virtual: engine.Start})
+	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	version, err := w.emptyRedis()
+	if err != nil {
+		return nil, err
+	}
+	w.Traits = engine.Traits{Store: version, Deadlines: true, Splits: w.split, Wall: true}
+	for i := range setup.Instances {
+		if _, err := w.open(i); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := cmd.Redis.Keys(ctx, "*").Result()
+	for _, k := range keys {
+		w.kept[k] = !strings.Contains(k, w.subjects)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the keys of Redis: %w", err)
+	}
+	return w, w.check()
+}
+
+// emptyRedis refuses a database with keys, since those of a run are removed after it. It returns what Redis calls itself.
+func (w *Engine) emptyRedis() (version string, err error) {
+	n, err := w.cmd.Redis.DBSize(w.base).Result()
+	if err != nil {
+		return "", fmt.Errorf("reach Redis: %w", err)
+	}
+	if n > 0 {
+		return "", unfit("the database of --redis holds %d keys, and a search removes the keys of each schedule: give an empty one, or process", n)
+	}
+	info, err := w.cmd.Redis.Info(w.base, "server").Result()
+	if err != nil {
+		return "", fmt.Errorf("reach Redis: %w", err)
+	}
+	_, version, _ = strings.Cut(info, "redis_version:")
+	version, _, _ = strings.Cut(version, "\r\n")
+	return strings.TrimSpace("Redis " + version), nil
+}
+
+// check runs the control for the first time.
+func (w *Engine) check() (err error) {
+	if w.control, err = w.inTurn(); err != nil {
+		return err
+	}
+	if w.commands == 0 {
+		return unfit("no command of the service came through the proxy, although it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
+	}
+	return nil
+}
+
+// Begin implements [engine.Engine].
+func (w *Engine) Begin() error {
+	if w.base.Err() != nil { // what was found is still run again
+		w.base = context.WithoutCancel(w.base)
+	}
+	if w.runs++; w.runs%controlEvery == 0 {
+		if err := w.repeatControl(); err != nil {
+			return err
+		}
+	}
+	return w.begin()
+}
+
+// repeatControl runs the control again. If it goes otherwise the instances start anew before
+// each run from then on, and if that does not help, nothing can be said of the service.
+func (w *Engine) repeatControl() error {
+	again, err := w.inTurn()
+	if err != nil || slices.Equal(again, w.control) {
+		return err
+	}
+	if w.renew {
+		return w.unlike(again)
+	}
+	w.renew = true
+	if again, err = w.inTurn(); err != nil {
+		return err
+	}
+	if !slices.Equal(again, w.control) {
+		return w.unlike(again)
+	}
+	return ErrStale
+}
+
+func (w *Engine) unlike(again []string) error {
+	return fmt.Errorf("%w: schedules do not repeat: callers that came one after the other were answered %s at first, and %s later", //nolint:errorlint
+		engine.ErrNotDeterministic, strings.Join(w.control, ", "), strings.Join(again, ", "))
+}
+
+// inTurn runs the clients one after the other, and returns what they were answered.
+func (w *Engine) inTurn() (answers []string, err error) {
+	recording, t := w.Run.Timeline.Recording, &w.Run.Timeline
+	t.Recording = true
+	defer func() { t.Recording = recording }()
+	if err := w.begin(); err != nil {
+		return nil, errors.Join(err, w.End())
+	}
+	for c, ok := w.Serial(); ok; c, ok = w.Serial() {
+		if err := w.Step(c); err != nil {
+			return nil, errors.Join(err, w.End())
+		}
+	}
+	for _, c := range w.callers {
+		if c.stuck != "" {
+			return nil, errors.Join(unfit("the service hangs: %s; %s", c.stuck, c.in.saying("it runs")), w.End())
+		}
+	}
+	for _, x := range t.Steps {
+		if x.Outcome != "" {
+			answers = append(answers, x.Actor+" "+x.Outcome)
+		}
+	}
+	return answers, w.End()
+}
+
+// begin starts a run.
+func (w *Engine) begin() error {
+	for _, in := range w.instances {
+		if in.child != nil && (w.renew || in.child.Ended()) {
+			if err := in.end(); err != nil {
+				return err
+			}
+		}
+		if in.child == nil {
+			if err := w.start(in); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.clearOfWindows(); err != nil {
+		return err
+	}
+	w.subject = string(w.newSubject())
+	w.Run.Timeline.Begin()
+	w.Run.Truth.Begin(engine.Start)
+	w.Budget, w.Err = engine.Budget{}, nil
+	if err := w.use(); err != nil {
+		return err
+	}
+	w.callers = w.callers[:0]
+	for i := range w.setup.Clients {
+		in := w.instances[i]
+		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
+		c := &client{w: w, in: in, stops: make(chan stop, 1), Client: engine.Client{
+			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i), Pending: -1, Setup: &w.setup, Run: &w.Run, Witness: w.Witness,
+		}}
+		c.Strategy = func() strategies.Strategy { return c }
+		c.resume, c.quit, c.gone = make(chan struct{}), make(chan struct{}), make(chan struct{})
+		c.Over = c.over
+		c.Turn = func() { c.halt(answered) }
+		w.callers = append(w.callers, c)
+		c.send()
+	}
+	return nil
+}
+
+// newSubject is one that was not used before.
+func (w *Engine) newSubject() quota.Subject {
+	w.named++
+	return quota.Subject(fmt.Sprintf("%sx%07d", w.subjects, w.named))
+}
+
+// spare is how long before the end of a window no run begins, if windows are that long.
+const spare = 250 * time.Millisecond
+
+// clearOfWindows waits for the end of the policy's window if that is so near that a run could
+// meet it: time is not a step.
+func (w *Engine) clearOfWindows() error {
+	win, now := w.setup.Policy.Window, wall.Now()
+	if !win.Kind.Tumbling() {
+		return nil
+	}
+	span := win.At(now)
+	if left := span.End.Sub(now); left < min(spare, span.End.Sub(span.Start)/4) {
+		return wall.Sleep(w.base, left)
+	}
+	return nil
+}
+
+// use takes the units that are in use at the start.
+func (w *Engine) use() error {
+	for i := range w.setup.Used {
+		ctx, cancel := context.WithTimeout(w.base, w.setup.Patience)
+		in := w.instances[i%int64(len(w.instances))]
+		d, err := in.strategy.Take(ctx, quota.Request{Subject: quota.Subject(w.subject), Policy: &w.setup.Policy, Units: 1})
+		cancel()
+		switch {
+		case err != nil:
+			return unfit("the service's answer to request %d of %d, which come one after the other, is no decision: %v", i+1, w.setup.Used, err)
+		case !d.Admitted:
+			return unfit("the service rejects request %d of %d that come one after the other: its limit is lower than --limit", i+1, w.setup.Used)
+		}
+	}
+	return nil
+}
+
+// End implements [engine.Engine]. A run that is not over goes on by itself first, and an
+// instance that does not get through is killed.
+func (w *Engine) End() error {
+	var errs []error
+	for _, c := range w.callers {
+		if c.stuck != "" && c.in.child != nil {
+			errs = append(errs, c.in.end())
+		}
+	}
+	for _, c := range w.callers {
+		if !c.over() { // one that has crashed is gone
+			c.leave()
+		}
+	}
+	w.callers = w.callers[:0]
+	for _, in := range w.instances {
+		if in.child != nil && in.child.Ended() {
+			errs = append(errs, unfit("the service ends in the middle: %s", in.saying(fmt.Sprintf("instance %d has ended", in.index))))
+		}
+		if foul := in.proxy.Foul(); foul != nil {
+			errs = append(errs, unfit("what goes between the service and Redis is not Redis' protocol: %v", foul))
+		}
+	}
+	return errors.Join(append(errs, w.clean())...)
+}
+
+// Close implements [engine.Engine].
+func (w *Engine) Close() error {
+	var errs []error
+	for _, in := range w.instances {
+		if in.proxy != nil {
+			errs = append(errs, in.end(), in.proxy.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// State implements [engine.Engine]: there is none.
+func (w *Engine) State() (engine.Digest, error) {
+	return engine.Digest{}, errors.New("explore: what a service keeps cannot be hashed")
+}
+
+// Used implements [engine.Engine]: a service does not say.
+func (w *Engine) Used() ([]quota.Reading, bool) { return nil, false }
+
+// Crashable implements [engine.Engine]: each instance has one client, whose death is its own.
+func (w *Engine) Crashable(int) bool { return false }
+
+// stored are the keys that this run has made.
+func (w *Engine) stored() error {
+	all, err := w.cmd.Redis.Keys(w.base, "*").Result()
+	if err != nil {
+		return fmt.Errorf("list the keys of Redis: %w", err)
+	}
+	w.keys = slices.DeleteFunc(all, func(k string) bool { return w.kept[k] })
+	slices.Sort(w.keys)
+	return nil
+}
+
+// clean removes the keys of the run.
+func (w *Engine) clean() error {
+	if err := w.stored(); err != nil || len(w.keys) == 0 {
+		return err
+	}
+	return w.cmd.Redis.Unlink(w.base, w.keys...).Err()
+}
+
+// Holdings implements [engine.Engine]. Names hold the subject as records have it.
+func (w *Engine) Holdings() ([]engine.Holding, error) {
+	if err := w.stored(); err != nil {
+		return nil, err
+	}
+	left := make([]*redis.DurationCmd, len(w.keys))
+	_, err := w.cmd.Redis.Pipelined(w.base, func(p redis.Pipeliner) error {
+		for i, k := range w.keys {
+			left[i] = p.PTTL(w.base, k)
+		}
+		return nil
+	})
+	w.held = w.held[:0]
+	for i, k := range w.keys {
+		w.held = append(w.held, engine.Holding{Name: w.plain(k), Forever: left[i].Val() == -1, Left: max(0, left[i].Val())})
+	}
+	return w.held, err
+}
+
+// plain has the subject's name in records in place of its real one.
+func (w *Engine) plain(text string) string {
+	return strings.ReplaceAll(text, w.subject, string(engine.Subject))
+}

@@ -1,0 +1,229 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/hold"
+	"github.com/quotabench/quotabench/internal/stores/httpstore"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Command says what an instance runs, and how it is asked.
+type Command struct {
+	// Line is run by a shell.
+	Line string
+	// Request is the path and query of a request, with {subject} where that belongs.
+	Request string
+	// Env are further variables of its environment, NAME=VALUE, in which names such as {port}
+	// stand for what the instance is given.
+	Env []string
+	// Redis is behind the proxies. It stays the caller's.
+	Redis *redis.Client
+}
+
+// given are the variables of an instance's environment.
+func (c *Command) given(proxy, port string, limit int64) []string {
+	host, at, _ := net.SplitHostPort(proxy)
+	out := os.Environ()
+	var pairs []string
+	for _, v := range [][2]string{
+		{"REDIS_URL", "redis://" + proxy}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port}, {"LIMIT", strconv.FormatInt(limit, 10)},
+	} {
+		out = append(out, v[0]+"="+v[1])
+		pairs = append(pairs, "{"+strings.ToLower(strings.ReplaceAll(v[0], "_", "-"))+"}", v[1])
+	}
+	filled := strings.NewReplacer(pairs...)
+	for _, e := range c.Env {
+		out = append(out, filled.Replace(e))
+	}
+	return out
+}
+
+// dial connects to Redis as the client of the search does, so that instances need no password.
+func (c *Command) dial(ctx context.Context) (net.Conn, error) {
+	o := c.Redis.Options()
+	conn, err := o.Dialer(ctx, o.Network, o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	var login [][]string
+	if o.Password != "" && o.Username != "" {
+		login = append(login, []string{"AUTH", o.Username, o.Password})
+	} else if o.Password != "" {
+		login = append(login, []string{"AUTH", o.Password})
+	}
+	if o.DB != 0 {
+		login = append(login, []string{"SELECT", strconv.Itoa(o.DB)})
+	}
+	for _, words := range login {
+		if err := order(conn, words); err != nil {
+			return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), conn.Close())
+		}
+	}
+	return conn, nil
+}
+
+// order sends one command whose answer is +OK.
+func order(conn net.Conn, words []string) error {
+	text := fmt.Sprintf("*%d\r\n", len(words))
+	for _, w := range words {
+		text += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
+	}
+	if _, err := conn.Write([]byte(text)); err != nil {
+		return err
+	}
+	answer := make([]byte, len("+OK\r\n"))
+	for n := 0; n < len(answer); {
+		k, err := conn.Read(answer[n:])
+		if err != nil {
+			return err
+		}
+		n += k
+	}
+	if string(answer) != "+OK\r\n" {
+		return fmt.Errorf("%s is answered %q", words[0], answer)
+	}
+	return nil
+}
+
+// instance is one process of the service, with its own way to Redis.
+type instance struct {
+	index    int
+	proxy    *hold.Proxy
+	addr     string // where it listens
+	child    *server.Child
+	http     *http.Client
+	strategy strategies.Strategy
+}
+
+// The strategy http asks an instance by what it takes for a store.
+
+// HTTP is the client.
+func (in *instance) HTTP() *http.Client { return in.http }
+
+// Login adds nothing.
+func (in *instance) Login(*http.Request) {}
+
+// remote is an instance with the URL of its requests.
+type remote struct {
+	*instance
+	url string
+}
+
+// URL has {subject} where that belongs.
+func (r remote) URL() string { return r.url }
+
+// open makes the instance's proxy and client, once, and starts it.
+func (w *Engine) open(i int) (_ *instance, err error) {
+	in := &instance{index: i}
+	w.instances = append(w.instances, in)
+	if in.proxy, err = hold.Listen(w.cmd.dial); err != nil {
+		return nil, err
+	}
+	in.http = httpstore.NewClient(stores.ConnOptions{Pool: 2, Timeout: w.setup.Patience}, false)
+	return in, w.start(in)
+}
+
+// start starts an instance and waits until it listens.
+func (w *Engine) start(in *instance) error {
+	return server.OnFreePort(0, func(port int) error {
+		dir, err := server.NewDir("")
+		if err != nil {
+			return err
+		}
+		number := strconv.Itoa(port)
+		cmd := exec.Command("sh", "-c", w.cmd.Line)
+		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.setup.Policy.Limit)
+		if in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil); err != nil {
+			return err
+		}
+		in.addr = net.JoinHostPort("127.0.0.1", number)
+		if err := w.listens(in); err != nil {
+			return errors.Join(err, in.end())
+		}
+		env := strategies.Env{
+			Clock: wall, TrueClock: wall, Options: w.sel.Options, Instance: in.index, Instances: w.setup.Instances,
+			Clients: map[string]any{"service": remote{in, "http://" + in.addr + w.cmd.Request}},
+		}
+		if in.strategy, err = w.sel.Open(w.base, env); err != nil {
+			return fmt.Errorf("open %s: %w", w.sel, err)
+		}
+		return w.greet(in)
+	})
+}
+
+// listens waits until something listens on the instance's port.
+func (w *Engine) listens(in *instance) error {
+	ctx, cancel := context.WithTimeout(w.base, w.setup.Patience)
+	defer cancel()
+	taken := func(words string) bool {
+		return strings.Contains(words, "EADDRINUSE") || strings.Contains(words, "ddress already in use")
+	}
+	err := server.Await(ctx, in.child, taken, func(ctx context.Context) error {
+		c, err := httpstore.Dial(ctx, in.addr)
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	})
+	switch {
+	case err == nil, errors.Is(err, server.ErrPortTaken), w.base.Err() != nil:
+		return errors.Join(err, w.base.Err())
+	case in.child.Ended():
+		return unfit("the service does not start: %s", in.saying("it ends at once"))
+	}
+	return unfit("the service does not listen on the port that PORT names (%s) within %v: %s", in.addr, w.setup.Patience, in.saying("it runs"))
+}
+
+// greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts.
+func (w *Engine) greet(in *instance) error {
+	ctx, cancel := context.WithTimeout(w.base, w.setup.Patience)
+	defer cancel()
+	_, err := in.strategy.Take(ctx, quota.Request{Subject: w.newSubject(), Policy: &w.setup.Policy, Units: 1})
+	switch {
+	case err == nil || w.base.Err() != nil:
+		return w.base.Err()
+	case ctx.Err() != nil:
+		return unfit("the service does not answer its first request within %v: %s", w.setup.Patience, in.saying("it runs"))
+	}
+	return unfit("the service's first answer is no decision: %s; %s", strings.ReplaceAll(err.Error(), "\n", " "), in.saying("it runs"))
+}
+
+// saying is how it is with an instance, and what it printed last.
+func (in *instance) saying(how string) string {
+	if words := in.child.LastWords(); words != "" {
+		return how + ", and its last output is: " + words
+	}
+	return how + ", and has printed nothing"
+}
+
+// end kills an instance with its process group.
+func (in *instance) end() (err error) {
+	if in.child != nil {
+		err = in.child.Kill()
+		in.child = nil
+	}
+	if in.http != nil {
+		in.http.CloseIdleConnections()
+	}
+	in.proxy.Cut()
+	return err
+}
+
+func unfit(format string, args ...any) error {
+	return &engine.UnfitError{Err: fmt.Errorf(format, args...)}
+}

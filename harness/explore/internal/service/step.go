@@ -1,0 +1,367 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/hold"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// mostCommands of one client in one run are more than a limiter needs: it goes round in a circle.
+const mostCommands = 300
+
+// fewCommands in a row give the others a turn, who may hold what a client asks for again and again.
+const fewCommands = 30
+
+// stop is why a client's goroutine has stopped.
+type stop uint8
+
+const (
+	running  stop = iota
+	asking        // it has noted a request in the truth; it goes on by itself
+	answered      // the service has answered
+	paused        // between two actions of its script
+	ended
+)
+
+// client sends one request after the other to its instance. One of all goroutines of clients
+// runs at a time, and the engine only while all have stopped or wait for the service.
+type client struct {
+	engine.Client
+	w      *Engine
+	in     *instance
+	ctx    context.Context //nolint:containedctx // of its requests
+	cancel context.CancelFunc
+	stops  chan stop
+	resume chan struct{}
+	quit   chan struct{} // closed when the run is over
+	gone   chan struct{} // closed when the client's goroutine has ended
+	at     stop          // where it has stopped
+	begun  bool
+	asks   bool        // a request of it is under way
+	first  chan answer // of a request that was sent before the client has begun
+	held   *hold.Command
+	text   string // what is held, for people
+	sent   bool   // held has taken effect
+	// commands counts those of the run, and inRow those since another client's step.
+	commands, inRow int
+	stuck           string // why it does not get on
+}
+
+type answer struct {
+	d   quota.Decision
+	err error
+}
+
+// send sends the client's first request, which is held at its first command: that saves
+// the time for which each client would wait when its turn comes.
+func (c *client) send() {
+	c.ctx, c.cancel = context.WithCancel(c.w.base)
+	c.first = make(chan answer, 1)
+	c.in.proxy.Hold(true)
+	strategy, req := c.in.strategy, quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.setup.Policy, Units: 1}
+	go func(first chan<- answer, ctx context.Context) {
+		d, err := strategy.Take(ctx, req)
+		first <- answer{d, err}
+	}(c.first, c.ctx)
+}
+
+// Take implements [strategies.Strategy].
+func (c *client) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	c.tell(asking)
+	if first := c.first; first != nil {
+		c.first = nil
+		a := <-first
+		return a.d, a.err
+	}
+	req.Subject = quota.Subject(c.w.subject)
+	c.in.proxy.Hold(true)
+	return c.in.strategy.Take(ctx, req)
+}
+
+// Close implements [strategies.Strategy].
+func (c *client) Close(context.Context) error { return nil }
+
+// follow is what the client's goroutine does.
+func (c *client) follow() {
+	defer close(c.gone)
+	c.Perform(c.ctx, func() bool { return c.halt(paused) })
+	c.tell(ended)
+}
+
+// halt stops until the engine says so. It reports whether the client goes on.
+func (c *client) halt(why stop) bool {
+	if !c.tell(why) {
+		return false
+	}
+	select {
+	case <-c.resume:
+		return true
+	case <-c.quit:
+		return false
+	}
+}
+
+// tell tells the engine where the client is, and reports whether the run goes on.
+func (c *client) tell(where stop) bool {
+	select {
+	case c.stops <- where:
+		return true
+	case <-c.quit:
+		return false
+	}
+}
+
+// String says what the client waits for.
+func (c *client) String() string {
+	if c.stuck != "" {
+		return c.stuck
+	}
+	return c.Name + ": " + c.text
+}
+
+func (c *client) over() bool {
+	select {
+	case <-c.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave ends a client whose run is over. What its instance still does is not held.
+func (c *client) leave() {
+	c.in.proxy.Hold(false)
+	close(c.quit)
+	defer c.cancel()
+	late := time.AfterFunc(c.w.setup.Patience, c.cancel)
+	defer late.Stop()
+	if c.begun {
+		<-c.gone
+	} else {
+		<-c.first
+	}
+}
+
+// Snapshot implements [engine.Engine].
+func (w *Engine) Snapshot() *engine.Snapshot {
+	s := &w.snapshot
+	*s = engine.Snapshot{Now: engine.Start, Actors: s.Actors[:0]}
+	for _, c := range w.callers {
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: 1, Ready: c.stuck == "", Text: c}
+		switch {
+		case c.at == ended:
+			a.At = engine.Done
+		case !c.begun:
+			a.At = engine.Unborn
+		case c.at == paused:
+			a.At = engine.Between
+		case c.sent:
+			a.At = engine.Answering
+		default:
+			a.At, a.Fails = engine.Asking, true
+		}
+		s.Actors = append(s.Actors, a)
+	}
+	slices.SortStableFunc(s.Actors, func(a, b engine.Actor) int {
+		return w.callers[a.ID].inRow/fewCommands - w.callers[b.ID].inRow/fewCommands
+	})
+	return s
+}
+
+// Step implements [engine.Engine]. A client sends the command before which it stands, or
+// gets the reply, and goes on to its next command. If no faults may happen, both are one
+// step, and the first command of a request is one with the request.
+func (w *Engine) Step(pick engine.Choice) error {
+	if !slices.Contains(w.Enabled(nil, false), pick) {
+		return engine.ErrMisfit
+	}
+	t := &w.Run.Timeline
+	w.Run.Truth.At(engine.Start)
+	t.Start()
+	defer func() { t.End(0, &w.Run.Truth) }()
+	if pick.Kind == engine.EvictKey {
+		w.Inject(pick, "", "")
+		i := slices.IndexFunc(w.keys, func(k string) bool { return w.plain(k) == pick.Key })
+		return w.cmd.Redis.Unlink(w.base, w.keys[i]).Err()
+	}
+	c := w.callers[pick.ID]
+	if l := t.Line; l != nil {
+		l.Actor, l.Role, l.Column, l.Event = c.Name, results.RoleClient, c.Index, results.EventCommand
+	}
+	w.counts(c)
+	switch pick.Kind {
+	case engine.CrashCall:
+		w.Inject(pick, c.Name, results.RoleClient)
+		return w.crash(c)
+	case engine.LoseReply:
+		w.Inject(pick, c.Name, results.RoleClient)
+		c.told("", "no reply")
+		c.held.Lose()
+	case engine.FailBefore:
+		w.Inject(pick, c.Name, results.RoleClient)
+		c.told(c.text, "error")
+		c.held.Fail()
+	default:
+		return w.goOn(c)
+	}
+	return w.wait(c)
+}
+
+// counts counts the steps of a client, and those of it in a row.
+func (w *Engine) counts(c *client) {
+	for _, o := range w.callers {
+		if o != c {
+			o.inRow = 0
+		}
+	}
+	c.inRow++
+}
+
+// goOn takes a client's step.
+func (w *Engine) goOn(c *client) error {
+	if !c.begun || c.at == paused {
+		if !c.begun {
+			c.begun = true
+			go c.follow()
+		} else {
+			c.at = running
+			c.resume <- struct{}{}
+		}
+		if err := w.wait(c); err != nil {
+			return err
+		}
+		if len(w.setup.Faults) > 0 || c.held == nil {
+			c.mark("starts", results.EventStart)
+			return nil
+		}
+	}
+	if !c.sent {
+		reply, err := c.held.Send()
+		if err != nil {
+			reply = "error: " + err.Error()
+		}
+		c.told(c.text, w.plain(reply))
+		if c.sent = w.split && err == nil; c.sent {
+			return nil
+		}
+	} else {
+		c.told("", "reply")
+		c.mark("", results.EventReply)
+	}
+	c.held.Answer()
+	return w.wait(c)
+}
+
+// crash kills the client's instance, and with it the client.
+func (w *Engine) crash(c *client) error {
+	err := c.in.end()
+	c.Lose()
+	c.leave()
+	c.at = ended
+	return err
+}
+
+// told puts a command and its reply on the line of the step.
+func (c *client) told(command, reply string) {
+	if l := c.w.Run.Timeline.Line; l != nil {
+		l.Store, l.Kind, l.Reply = "redis", "redis", reply
+		if command != "" {
+			l.Command = command
+		}
+	}
+}
+
+// mark says that something other than a command happens.
+func (c *client) mark(text string, event results.StepEvent) {
+	if l := c.w.Run.Timeline.Line; l != nil {
+		l.Event = event
+		if text != "" {
+			l.Command = text
+		}
+	}
+}
+
+// wait waits until a client's instance has sent its next command, or has answered and the
+// client has come to its next stop. Nobody else does anything meanwhile.
+func (w *Engine) wait(c *client) error {
+	c.held, c.sent = nil, false
+	w.timer.Reset(w.setup.Patience)
+	defer w.timer.Stop()
+	for {
+		select {
+		case why := <-c.stops:
+			if c.stopped(why) {
+				return nil
+			}
+			continue
+		default:
+		}
+		if held := c.in.proxy.Held(); c.asks && len(held) > 0 {
+			return c.faces(held[0])
+		}
+		select {
+		case why := <-c.stops:
+			if c.stopped(why) {
+				return nil
+			}
+		case <-c.in.proxy.Changed():
+		case <-c.in.child.Done():
+			return unfit("the service ends in the middle of a request: %s", c.in.saying(fmt.Sprintf("instance %d has ended", c.in.index)))
+		case <-w.timer.C:
+			c.stuck = fmt.Sprintf("%s gets no answer within %v, and its instance sends no command", c.Name, w.setup.Patience)
+			return nil
+		case <-w.base.Done():
+			return w.base.Err()
+		}
+	}
+}
+
+// stopped notes why a client has stopped, and reports whether it stands still.
+func (c *client) stopped(why stop) bool {
+	switch c.asks = why == asking; why {
+	case asking:
+		return false
+	case answered: // what its instance sends from now on is of no client
+		c.in.proxy.Hold(false)
+		c.resume <- struct{}{}
+		return false
+	}
+	c.at = why
+	return true
+}
+
+// faces has a client stand before a command.
+func (c *client) faces(cmd *hold.Command) error {
+	c.held = cmd
+	var parts []string
+	for _, words := range cmd.Parts() {
+		parts = append(parts, commandText(words))
+	}
+	c.text = c.w.plain(strings.Join(parts, "; "))
+	c.w.commands++
+	if c.commands++; c.commands > mostCommands {
+		c.stuck = fmt.Sprintf("%s sends commands without end, and gets no answer: %s", c.Name, c.text)
+	}
+	return nil
+}
+
+// mostText bounds a word of a command, e.g. a script, in a timeline.
+const mostText = 40
+
+// commandText is a command on one line.
+func commandText(words []string) string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = format.Shorten(format.OneLine(word), mostText)
+	}
+	out[0] = strings.ToLower(out[0])
+	return strings.Join(out, " ")
+}
