@@ -103,6 +103,14 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "redis", Was: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container"),
 			Doc:      "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
+		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&s.Service), Complete: cobra.NoFileCompletions,
+			Doc: "`command` of a service in any language, which http explores: each instance is a process with REDIS_URL, REDIS_HOST, " +
+				"REDIS_PORT, PORT and LIMIT in its environment, and its commands to Redis are the steps"},
+		{Name: "request", Title: settings.Stores, Value: settings.Text(&s.Request), Computed: true, Complete: cobra.NoFileCompletions,
+			Doc: "`path` of a request to --service (default /?key={subject})"},
+		{Name: "env", Title: settings.Stores, Value: settings.List(&s.Environment), Complete: cobra.NoFileCompletions,
+			Doc: "a further variable of --service, e.g. `CACHE={redis-url}`; {redis-host}, {redis-port}, {port} and {limit} stand for " +
+				"what an instance is given; may be repeated"},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
 			Doc: "repeat the schedule of this `token`, on the store of --redis"},
 	}
@@ -149,6 +157,7 @@ func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explore.Config, err error) {
 	cfg = s.search
 	cfg.Instances = s.Instances
+	cfg.Service, cfg.Request, cfg.Environment = s.Service, s.Request, s.Environment
 	cfg.Seed = s.Seed
 	cfg.DecisionTimeout = s.Decision
 	cfg.First = s.First

@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"internal/monitor"},
 	{"harness/explore/internal/engine", "strategies/strategytest"},
 	{"harness/explore/internal/inproc"},
-	{"harness/explore/internal/bubble", "harness/explore/internal/postgres"},
+	{"harness/explore/internal/bubble", "harness/explore/internal/postgres", "harness/explore/internal/service"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"internal/choose", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
 	{"internal/session"},

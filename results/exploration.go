@@ -176,10 +176,13 @@ func (s *Search) Found(p Property) *Finding {
 }
 
 // ServerFacts is what is known of strategies that are explored on a PostgreSQL
-// server, and empty for others.
+// server, and of services that are explored on a Redis, and empty for others.
 type ServerFacts struct {
 	// Store names the server.
 	Store string `json:"store,omitempty"`
+	// Service is the command of a service of which each instance is a process; empty for what
+	// runs in this process.
+	Service string `json:"service,omitempty"`
 	// Waited counts the schedules in which a client waited for another's lock.
 	Waited int64 `json:"schedules_with_waiting,omitempty"`
 	// Aborts are transactions that PostgreSQL ended.

@@ -37,6 +37,7 @@ func (s *search) newResult() *Result {
 	t := s.Traits
 	c := &s.cfg
 	r := newResult(s.sel, c)
+	r.Service = c.Service
 	r.Store, r.Split = t.Store, t.Splits && s.Setup.Split()
 	if !t.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
@@ -133,6 +134,11 @@ func (s *search) claim(r *Result) string {
 	}
 	if r.Asks > 0 {
 		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no call was held up)", r.Asks)
+	}
+	if r.Service != "" {
+		return fmt.Sprintf("%s: no violation in %s of %s (%s), each on an instance of its own of %s, for a limit of %d with %s, by the commands "+
+			"to %s; threads of the service may interleave within a step, and other times of its clock were not tried", what,
+			count(int(r.Runs), "schedule"), count(r.Clients, "client"), strings.Join(r.Scripts, "; "), r.Service, r.Limit, faults, r.Store)
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {

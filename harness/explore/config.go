@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -94,6 +96,17 @@ type Config struct {
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
+	// Service is a command, for a shell, of which each instance is a process of its own: the
+	// strategy http is explored on it, in any language, by the commands that the instances send
+	// to Redis. Each has a way to Redis of its own, by REDIS_URL, or REDIS_HOST and REDIS_PORT, in its
+	// environment, listens on PORT, and may read LIMIT. Environment is added to that, as
+	// NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request
+	// is the path of a request, with {subject} for the key; empty means /?key={subject}.
+	// Time is the wall clock's, and nothing but the commands is a step.
+	Service, Request string
+	Environment      []string
+	// Redis is the server for Service, with an empty database, which stays the caller's.
+	Redis redis.UniversalClient `json:"-"`
 	// Isolate has a foreign strategy searched in a process of its own, which is this program
 	// again. A panic on a goroutine that the strategy has started then ends only that process,
 	// and is a finding of [Panicked] with its schedule; nothing is claimed. The strategy must

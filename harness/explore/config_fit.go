@@ -50,6 +50,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		}
 		return c, err
 	}
+	if c.Service != "" {
+		c.setServiceDefaults()
+	}
 	if len(c.Scripts) == 0 {
 		c.Scripts = defaultScripts(sel.Meta, &c.Policy, c.Limit)
 	}
@@ -81,6 +84,12 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 
 // fitKind reports why the strategy cannot be explored so, whatever the bounds.
 func (c *Config) fitKind(sel strategies.Selection) error {
+	if c.Service != "" {
+		return c.fitService(sel)
+	}
+	if sel.Name == "http" {
+		return fmt.Errorf("strategy %s is explored as a service that is started here: give its command by --service", sel.Name)
+	}
 	if why, ok := sel.Excludes(strategies.ModeExplore); ok {
 		return fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
 	}

@@ -34,7 +34,7 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 
 func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
-	c.Store = s.Traits.Store
+	c.Store, c.Service = s.Traits.Store, s.cfg.Service
 	so.counted(c, nil)
 	var shortest *breakage
 	var err error

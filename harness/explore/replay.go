@@ -31,6 +31,10 @@ type Target struct {
 	// RedisStore is the store that Redis is a client of, which keeps the lease on the
 	// keys; nil if none is kept.
 	RedisStore stores.Store
+	// Service, Request and Environment are as in [Config], for schedules of a service, which are
+	// repeated on Redis; its database must be empty.
+	Service, Request string
+	Environment      []string
 	// Postgres is the server for schedules of statements.
 	Postgres stores.Store
 	// Name of the Redis in the record; empty asks it for its version.
@@ -64,7 +68,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	if t.Strategy != sel.String() {
 		return nil, fmt.Errorf("replay: the token was issued for %s, not for %s", t.Strategy, sel)
 	}
-	cfg, err := t.config(sel, on.Postgres)
+	cfg, err := t.config(sel, &on)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -92,7 +96,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	switch {
 	case err != nil:
 		return nil, err
-	case OnPostgres(sel):
+	case OnPostgres(sel) || cfg.Service != "":
 		here.Same = true
 		return here, nil
 	case on.Redis != nil && sel.Foreign:

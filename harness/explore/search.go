@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/harness/explore/internal/inproc"
 	"github.com/quotabench/quotabench/harness/explore/internal/postgres"
+	"github.com/quotabench/quotabench/harness/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
@@ -72,6 +73,14 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 	gaveUp := make(chan struct{})
 	defer close(gaveUp)
 	cfg.gaveUp = gaveUp
+	if cfg.Service != "" {
+		e, err := service.Open(ctx, sel, *cfg.setup(), cfg.command())
+		if err != nil {
+			return res, err
+		}
+		res, err = f(newSearch(e, sel, cfg))
+		return res, errors.Join(err, e.Close())
+	}
 	if sel.Foreign {
 		trail, err := isolate.OpenTrail()
 		if err != nil {
@@ -144,7 +153,7 @@ type search struct {
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
 	return &search{Engine: e, World: e.Common(), sel: sel, cfg: cfg, wanted: map[Property]bool{}, applied: map[quota.Fault]bool{},
-		symmetric: stacks.InCatalogue(sel.Open) && !cfg.enumerates}
+		symmetric: stacks.InCatalogue(sel.Open) && !cfg.enumerates && cfg.Service == ""}
 }
 
 // breakage is a finding with its schedule.

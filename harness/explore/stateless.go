@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/service"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -54,7 +55,13 @@ func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
 	w.res = res
-	if err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
+	err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64)
+	if errors.Is(err, service.ErrStale) { // it starts instances anew from now on
+		*w = *s.newStatelessSearch(so)
+		w.res = res
+		err = w.walk(ctx, s.cfg.MaxStates, math.MaxInt64)
+	}
+	if err != nil {
 		return err
 	}
 	res.Waited, res.States = w.waiting, w.points+1
@@ -67,7 +74,6 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 			res.Findings = append(res.Findings, b.Finding)
 		}
 	}
-	var err error
 	res.Aborts, err = w.repeatAborts()
 	return err
 }
@@ -119,6 +125,9 @@ func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64
 	}
 	if w.unrepeated > 0 {
 		w.capped = fmt.Sprintf("PostgreSQL let waiting clients go on in an order of its own %d times", w.unrepeated)
+		if w.Traits.Wall {
+			w.capped = fmt.Sprintf("%d schedules went otherwise when they were run again", w.unrepeated)
+		}
 	}
 	if ctx.Err() != nil {
 		w.capped = "interrupted"
@@ -191,6 +200,14 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 	if err := w.End(); err != nil {
 		return err
 	}
+	if w.Traits.Wall && len(found) > 0 {
+		again, err := w.again(found)
+		if err != nil {
+			return err
+		}
+		w.unrepeated += len(found) - len(again)
+		found = again
+	}
 	w.count(path, found, leak)
 	for at, others := range more {
 		for len(w.queue) <= at+1 {
@@ -205,6 +222,24 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 	w.so.walked(w)
 	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth)})
 	return nil
+}
+
+// again are the breaches that a second run of their schedules shows too: the end of a window by
+// the wall clock is no part of a schedule.
+func (w *statelessSearch) again(found []breakage) (out []breakage, err error) {
+	for _, b := range found {
+		if err := w.goTo(b.path); err != nil {
+			return nil, errors.Join(err, w.End())
+		}
+		breaches, err := w.check(map[Property]bool{b.Property: true})
+		if err = errors.Join(err, w.finish(), w.End()); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(breaches, func(x breach) bool { return x.property == b.Property }) {
+			out = append(out, b)
+		}
+	}
+	return out, nil
 }
 
 func (w *statelessSearch) count(path []engine.Choice, found []breakage, leak int64) {

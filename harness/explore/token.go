@@ -17,7 +17,6 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -181,7 +180,7 @@ func (t *ticket) selection() (sel strategies.Selection, err error) {
 }
 
 // config is what the ticket was issued for.
-func (t *ticket) config(sel strategies.Selection, server stores.Store) (cfg Config, err error) {
+func (t *ticket) config(sel strategies.Selection, on *Target) (cfg Config, err error) {
 	var p quota.Policy
 	if t.Own != nil {
 		p, err = t.Own.unpack(t.Policy)
@@ -198,7 +197,10 @@ func (t *ticket) config(sel strategies.Selection, server stores.Store) (cfg Conf
 	cfg = Config{
 		Policy: p, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
 		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs,
-		Asks: t.Asks, Postgres: server,
+		Asks: t.Asks, Postgres: on.Postgres, Service: on.Service, Request: on.Request, Environment: on.Environment,
+	}
+	if cfg.Service != "" {
+		cfg.Redis = on.Redis
 	}
 	return cfg.complete(sel)
 }

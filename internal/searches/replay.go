@@ -24,7 +24,7 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	}
 	for _, x := range s.All() {
 		switch x.Name {
-		case "replay", "redis", "postgres", "postgres-image", "json", "out", "exit-zero":
+		case "replay", "redis", "service", "request", "env", "postgres", "postgres-image", "json", "out", "exit-zero":
 		default:
 			if s.Given(x.Name) {
 				return s.Wrong(x.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
@@ -92,7 +92,7 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	on := explore.Target{Isolate: x.Isolates}
+	on := explore.Target{Isolate: x.Isolates, Service: x.Service, Request: x.Request, Environment: x.Environment}
 	sel, err := explore.TokenStrategy(token)
 	switch {
 	case errors.Is(err, explore.ErrToken):

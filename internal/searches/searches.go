@@ -44,6 +44,9 @@ type Options struct {
 	Timeout               time.Duration
 	On                    string // the store that findings are repeated on
 	Replay                string // a token
+	// Service, Request and Environment are those of [explore.Config].
+	Service, Request string
+	Environment      []string
 }
 
 // Embedded is the store that searches run on, by the name that --redis has for it.
@@ -97,10 +100,14 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 			err = errors.Join(err, x.out.Release())
 		}
 	}()
-	if s.On == Embedded {
+	serves := s.Given("service")
+	switch {
+	case s.On == Embedded && serves:
+		s.On = "auto" // its processes need a port
+	case s.On == Embedded:
 		return x, nil
 	}
-	if s.Full {
+	if s.Full && !serves {
 		return nil, s.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that it prints to --replay"))
 	}
 	server, err := redisstore.Open(x.ctx, s.On, stores.Options{})
@@ -158,6 +165,9 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	}
 	if x.sql != nil {
 		cfg.Postgres = x.sql
+	}
+	if cfg.Service != "" {
+		cfg.Redis = x.server.Admin()
 	}
 	plan := s.plan(chosen, cfg)
 	at := cmp.Or(x.Parallel, runtime.GOMAXPROCS(0))
@@ -305,7 +315,7 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 		for i := 0; err == nil && i < len(f.search.Findings); i++ {
 			b := &f.search.Findings[i]
 			x.judge(b, true)
-			if x.server != nil && b.Token != "" && x.ctx.Err() == nil {
+			if x.server != nil && f.search.Service == "" && b.Token != "" && x.ctx.Err() == nil {
 				err = x.repeat(b.Token)
 			}
 		}

@@ -16,7 +16,10 @@ func SearchFacts(r *results.Search) []string {
 	if r.Split {
 		how = "effect and reply are two steps"
 	}
-	if r.Store != "" {
+	switch {
+	case r.Service != "":
+		how += fmt.Sprintf(" of %s to %s", r.Service, r.Store)
+	case r.Store != "":
 		how = "one step per statement on " + r.Store
 	}
 	if r.Passes {
@@ -33,8 +36,12 @@ func SearchFacts(r *results.Search) []string {
 		}
 		out = append(out, text)
 	} else {
-		out = append(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", format.Number(r.States, "state"),
-			format.Number(r.Runs, "schedule"), format.Number(r.Depth, "step")))
+		text := fmt.Sprintf("%s in %s, at most %s deep", format.Number(r.States, "state"), format.Number(r.Runs, "schedule"),
+			format.Number(r.Depth, "step"))
+		if r.Service == "" {
+			text += "; clients that have not begun are alike"
+		}
+		out = append(out, text)
 	}
 	if b := r.Bounded; b != nil {
 		extent := b.Extent()
@@ -211,7 +218,7 @@ func withheldLines(page layout.Page, reasons []results.Withheld) (out []string) 
 
 // waits says in how many schedules a client waited or was aborted on a server.
 func waits(s *results.ServerFacts) []string {
-	if s.Store == "" {
+	if s.Store == "" || s.Service != "" {
 		return nil
 	}
 	parts := []string{fmt.Sprintf("schedules in which a client waits for another's lock: %d", s.Waited)}

@@ -1,0 +1,79 @@
+package explore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/service"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// defaultRequest is the path of a request to a service if none is given.
+const defaultRequest = "/?key={subject}"
+
+// ofServices are the properties that can be seen of a service and its Redis.
+var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
+
+// ofServiceFaults are the faults that can befall a service.
+var ofServiceFaults = []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage, quota.FaultEviction}
+
+// fitService reports why a service cannot be explored so.
+func (c *Config) fitService(sel strategies.Selection) error {
+	switch {
+	case !sel.NeedsStore("service"):
+		return fmt.Errorf("strategy %s asks no service of yours: name http, or leave the service out", sel.Name)
+	case c.Instances != 0 && c.Instances != cmp.Or(c.Clients, 2):
+		return fmt.Errorf("%d instances for %d clients: an instance of a service has one client, so that each command is known to be "+
+			"of its request", c.Instances, cmp.Or(c.Clients, 2))
+	case c.Passes || c.From != 0 || slices.Contains(c.Faults, quota.FaultClock):
+		return errors.New("a service goes by the wall clock, which cannot be moved: leave the fault clock out")
+	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
+		return errors.New("the instances of a service have one clock: leave the skew out")
+	case slices.ContainsFunc(c.Scripts, Script.Operates):
+		return errors.New("a service keeps its limit by itself: leave limit out of the script")
+	case c.Request != "" && !strings.HasPrefix(c.Request, "/"):
+		return fmt.Errorf("request %q: write a path that begins with /, e.g. %s", c.Request, defaultRequest)
+	case c.Request != "" && !strings.Contains(c.Request, "{subject}") && sel.Options["subject-header"] == "":
+		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, e.g. %s, or "+
+			"name a header by subject-header", c.Request, defaultRequest)
+	}
+	if _, ok := c.Redis.(*redis.Client); !ok {
+		return errors.New("a service is explored on one Redis server, which is missing: install redis-server, or give a URL by --redis")
+	}
+	for _, f := range c.Faults {
+		if !slices.Contains(ofServiceFaults, f) {
+			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost reply)", f)
+		}
+	}
+	for _, p := range c.Properties {
+		if !slices.Contains(ofServices, p) && len(c.Properties) < len(properties) {
+			return fmt.Errorf("property %s cannot be seen of a service: give some of %v", p, ofServices)
+		}
+	}
+	return nil
+}
+
+// setServiceDefaults has as many units used at the start that the last request does not fit, if the limit is that of the service.
+func (c *Config) setServiceDefaults() {
+	if len(c.Properties) == len(properties) {
+		c.Properties = ofServices
+	}
+	if c.Request == "" {
+		c.Request = defaultRequest
+	}
+	if c.Limit > 0 && c.Used == 0 && len(c.Scripts) == 0 {
+		c.Used = max(0, c.Limit-int64(c.Clients)+1)
+	}
+}
+
+func (c *Config) command() service.Command {
+	r, _ := c.Redis.(*redis.Client)
+	return service.Command{Line: c.Service, Request: c.Request, Env: c.Environment, Redis: r}
+}
