@@ -45,6 +45,9 @@ type Finding struct {
 	Columns []Column `json:"columns"`
 	// Token repeats the schedule.
 	Token string `json:"token"`
+	// ReplayWith are the flags that quotabench explore --replay takes in addition to the token, as
+	// a shell reads them: a token names no command of a service.
+	ReplayWith string `json:"replay_with,omitempty"`
 }
 
 // HeldUp is for how long calls are held up, e.g. "15m".

@@ -241,7 +241,7 @@ func (s *search) repeat(b *breakage) error {
 			"those of Env.Rand, or a variable of its package", ErrNotDeterministic, b.Property)
 	}
 	b.Strategy, b.Policy, b.Steps = s.sel.String(), s.cfg.Policy.Name, first
-	b.Token = tokenOf(s.sel, &s.cfg, b.path, b.Property)
+	b.Token, b.ReplayWith = tokenOf(s.sel, &s.cfg, b.path, b.Property), s.cfg.serviceFlags()
 	return nil
 }
 

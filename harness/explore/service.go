@@ -77,3 +77,19 @@ func (c *Config) command() service.Command {
 	r, _ := c.Redis.(*redis.Client)
 	return service.Command{Line: c.Service, Request: c.Request, Env: c.Environment, Redis: r}
 }
+
+// serviceFlags are those that say what the service is; empty for none.
+func (c *Config) serviceFlags() string {
+	if c.Service == "" {
+		return ""
+	}
+	quoted := func(flag, value string) string { return " --" + flag + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
+	text := quoted("service", c.Service)
+	if c.Request != defaultRequest {
+		text += quoted("request", c.Request)
+	}
+	for _, e := range c.Environment {
+		text += quoted("env", e)
+	}
+	return text[1:]
+}

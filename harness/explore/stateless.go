@@ -178,6 +178,9 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 			w.so.walked(w)
 			return errors.Join(err, w.End())
 		}
+		if f := path[at].Fault(); f != "" {
+			w.applied[f] = true
+		}
 		leak = max(leak, w.Run.Truth.Leak())
 		if at+1 < len(beginning) {
 			continue // has been judged in the run that this one began in

@@ -168,12 +168,10 @@ func (w *Engine) start(in *instance) error {
 
 // listens waits until something listens on the instance's port.
 func (w *Engine) listens(in *instance) error {
-	ctx, cancel := context.WithTimeout(w.base, w.setup.Patience)
-	defer cancel()
 	taken := func(words string) bool {
 		return strings.Contains(words, "EADDRINUSE") || strings.Contains(words, "ddress already in use")
 	}
-	err := server.Await(ctx, in.child, taken, func(ctx context.Context) error {
+	err := server.Await(w.base, in.child, taken, func(ctx context.Context) error {
 		c, err := httpstore.Dial(ctx, in.addr)
 		if err != nil {
 			return err
@@ -186,7 +184,7 @@ func (w *Engine) listens(in *instance) error {
 	case in.child.Ended():
 		return unfit("the service does not start: %s", in.saying("it ends at once"))
 	}
-	return unfit("the service does not listen on the port that PORT names (%s) within %v: %s", in.addr, w.setup.Patience, in.saying("it runs"))
+	return unfit("the service does not listen on the port that PORT names (%s) within %v: %s", in.addr, server.OpenTimeout, in.saying("it runs"))
 }
 
 // greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts.

@@ -155,7 +155,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 	s := &w.snapshot
 	*s = engine.Snapshot{Now: engine.Start, Actors: s.Actors[:0]}
 	for _, c := range w.callers {
-		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: 1, Ready: c.stuck == "", Text: c}
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: 1, Ready: c.stuck == "" && c.at != ended, Text: c}
 		switch {
 		case c.at == ended:
 			a.At = engine.Done
@@ -238,7 +238,7 @@ func (w *Engine) goOn(c *client) error {
 		if err := w.wait(c); err != nil {
 			return err
 		}
-		if len(w.setup.Faults) > 0 || c.held == nil {
+		if w.setup.Has(quota.FaultOutage) || c.held == nil {
 			c.mark("starts", results.EventStart)
 			return nil
 		}
