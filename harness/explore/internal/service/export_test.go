@@ -1,0 +1,8 @@
+package service
+
+// SetControl has the control repeated after so many runs, until the function that it returns is called.
+func SetControl(runs int) (restore func()) {
+	was := controlEvery
+	controlEvery = runs
+	return func() { controlEvery = was }
+}

@@ -1,0 +1,215 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/stores/storetest"
+	_ "github.com/quotabench/quotabench/strategies/all"
+)
+
+// plantedVariable names the planted service that the test program is to be, and pidVariable a
+// file to which it adds the number of its process.
+const plantedVariable, pidVariable = "QUOTABENCH_PLANTED", "QUOTABENCH_PIDS"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(plantedVariable); kind != "" {
+		if err := servePlanted(kind); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	storetest.Main(m)
+}
+
+// planted is a service with a limiter.
+type planted struct {
+	*redis.Client
+	limit int64
+	mu    sync.Mutex
+	asked int64
+	cache map[string]int64
+}
+
+const window = time.Minute
+
+var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n")
+
+// limiters decide about a key. Each is right or wrong in its own way.
+var limiters = map[string]func(ctx context.Context, p *planted, key string) (bool, error){
+	"get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Get(ctx, key).Int64()
+		if err != nil && err != redis.Nil || n >= p.limit {
+			return false, ignoreNil(err)
+		}
+		return true, p.Set(ctx, key, n+1, window).Err()
+	},
+	"incr-expire": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if n == 1 {
+			err = p.Expire(ctx, key, window).Err()
+		}
+		return n <= p.limit, err
+	},
+	"pipeline": func(ctx context.Context, p *planted, key string) (bool, error) {
+		var n *redis.IntCmd
+		_, err := p.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+			n = tx.Incr(ctx, key)
+			tx.Expire(ctx, key, window)
+			return nil
+		})
+		return n.Val() <= p.limit, err
+	},
+	"lua": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	"set-incr": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if err := p.SetNX(ctx, key, 0, window).Err(); err != nil {
+			return false, err
+		}
+		n, err := p.Incr(ctx, key).Result()
+		return n <= p.limit, err
+	},
+	// Two callers at one moment are one member.
+	"sorted-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		const now = 1_700_000_000
+		if err := p.ZAdd(ctx, key, redis.Z{Score: now, Member: now}).Err(); err != nil {
+			return false, err
+		}
+		n, err := p.ZCard(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		return n <= p.limit, err
+	},
+	"cache": func(ctx context.Context, p *planted, key string) (bool, error) {
+		p.mu.Lock()
+		p.cache[key]++
+		n := p.cache[key]
+		p.mu.Unlock()
+		return n <= p.limit, p.Set(ctx, key, n, window).Err()
+	},
+	// Whoever holds the lock and dies keeps the others out forever.
+	"lock": func(ctx context.Context, p *planted, key string) (bool, error) {
+		for {
+			ok, err := p.SetNX(ctx, key+":lock", 1, 0).Result()
+			if err != nil {
+				return false, err
+			}
+			if ok {
+				break
+			}
+		}
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		p.Del(ctx, key+":lock")
+		return n <= p.limit, err
+	},
+	"memory": func(_ context.Context, p *planted, key string) (bool, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.cache[key]++
+		return p.cache[key] <= p.limit, nil
+	},
+	// It rejects all from its tenth request on.
+	"tired": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		return n <= p.limit && p.asked < 10, err
+	},
+	// The whole service rejects all after some requests, also when it has started anew.
+	"weary": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		f, ferr := os.OpenFile(os.Getenv(pidVariable)+".asked", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if ferr != nil {
+			return false, ferr
+		}
+		defer f.Close()
+		if _, err := f.WriteString("x"); err != nil {
+			return false, err
+		}
+		info, ferr := f.Stat()
+		if ferr != nil {
+			return false, ferr
+		}
+		return n <= p.limit && info.Size() < 20, err
+	},
+	"garbled": func(_ context.Context, _ *planted, _ string) (bool, error) { return false, fmt.Errorf("no idea") },
+	"foul": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if p.asked > 1 {
+			c, err := net.Dial("tcp", os.Getenv("REDIS_HOST")+":"+os.Getenv("REDIS_PORT"))
+			if err != nil {
+				return false, err
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte("*1\r\n:x\r\n")); err != nil {
+				return false, err
+			}
+			_, _ = c.Read(make([]byte, 1)) // until it is closed
+		}
+		n, err := p.Incr(ctx, key).Result()
+		return n <= p.limit, err
+	},
+	"crash": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if p.asked > 1 {
+			fmt.Println("panic: it is broken")
+			os.Exit(2)
+		}
+		return n <= p.limit, err
+	},
+	"hang": func(ctx context.Context, _ *planted, _ string) (bool, error) {
+		<-ctx.Done()
+		return false, ctx.Err()
+	},
+}
+
+func ignoreNil(err error) error {
+	if err == redis.Nil {
+		return nil
+	}
+	return err
+}
+
+// servePlanted is the service.
+func servePlanted(kind string) error {
+	if f, err := os.OpenFile(os.Getenv(pidVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		fmt.Fprintln(f, os.Getpid())
+		_ = f.Close()
+	}
+	switch kind {
+	case "exit":
+		return fmt.Errorf("the configuration is missing")
+	case "deaf":
+		select {}
+	}
+	limit, err := strconv.ParseInt(os.Getenv("LIMIT"), 10, 64)
+	if err != nil {
+		return err
+	}
+	o, err := redis.ParseURL(os.Getenv("REDIS_URL"))
+	if err != nil {
+		return err
+	}
+	p := &planted{Client: redis.NewClient(o), limit: limit, cache: map[string]int64{}}
+	return http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.asked++
+		p.mu.Unlock()
+		switch ok, err := limiters[kind](r.Context(), p, r.URL.Query().Get("key")); {
+		case err != nil:
+			w.WriteHeader(http.StatusInternalServerError)
+		case !ok:
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+}

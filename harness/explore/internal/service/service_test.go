@@ -1,0 +1,220 @@
+package service_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/explore/internal/service"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/redis"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// redisOf is a Redis of the test's own.
+func redisOf(t *testing.T) goredis.UniversalClient {
+	t.Helper()
+	s, err := redis.Open(t.Context(), "embedded", stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Admin()
+}
+
+func asked(t *testing.T) strategies.Selection {
+	t.Helper()
+	chosen, err := strategies.Parse("http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chosen[0]
+}
+
+// explored searches a planted service, and sees to it that no process of it is left.
+func explored(t *testing.T, kind string, cfg explore.Config) (*results.Search, error) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := filepath.Join(t.TempDir(), "pids")
+	if cfg.Service == "" {
+		cfg.Service = "'" + program + "'"
+	}
+	cfg.Environment = append(cfg.Environment, plantedVariable+"="+kind, pidVariable+"="+pids)
+	cfg.Redis = redisOf(t)
+	found, err := explore.Run(t.Context(), asked(t), cfg)
+	list, _ := os.ReadFile(pids)
+	for _, text := range strings.Fields(string(list)) {
+		pid, nerr := strconv.Atoi(text)
+		if nerr != nil {
+			t.Fatal(nerr)
+		}
+		if syscall.Kill(pid, 0) != syscall.ESRCH {
+			t.Errorf("%s: process %d is left", kind, pid)
+		}
+	}
+	return found, err
+}
+
+// Each planted defect is found, with its shortest schedule, and no other property is broken by it.
+func TestPlantedServices(t *testing.T) {
+	crash, lost := []quota.Fault{quota.FaultCrash}, []quota.Fault{quota.FaultLostReply}
+	for _, c := range []struct {
+		kind   string
+		faults []quota.Fault
+		look   []explore.Property
+		want   string
+	}{
+		{"get-set", nil, nil, "leak: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
+		{"sorted-set", nil, []explore.Property{explore.Leak}, "leak: A zadd s 1.7e+09 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
+			"B zadd s 1.7e+09 1700000000 = 0; B zcard s = 1; B expire s 60 = 1 admitted"},
+		{"cache", nil, nil, "leak: A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
+		{"incr-expire", crash, []explore.Property{explore.TTL}, "ttl: A incr s = 1; A crash"},
+		{"lock", crash, []explore.Property{explore.Stuck}, "stuck"},
+		// The client library sends the command again.
+		{"set-incr", lost, []explore.Property{explore.FalseReject}, "false-reject"},
+		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""},
+		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 300})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := told(found); got != c.want && (strings.Contains(c.want, ":") || !strings.HasPrefix(got, c.want+":") || c.want == "") {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+			if found.Claim == "" && len(c.look) != 1 {
+				t.Error("nothing is claimed of the other properties")
+			}
+			if c.want != "" {
+				replayed(t, c.kind, &found.Findings[0])
+			}
+		})
+	}
+}
+
+// told is what was found, in a line.
+func told(found *results.Search) string {
+	var out []string
+	for _, f := range found.Findings {
+		var steps []string
+		for _, s := range f.Steps {
+			text := s.Actor + " "
+			if s.Event.Injected() {
+				text += string(s.Event)
+			}
+			text += s.Command
+			if s.Reply != "" && s.Command != "" {
+				text += " = "
+			}
+			steps = append(steps, strings.TrimSpace(text+s.Reply+" "+s.Outcome))
+		}
+		out = append(out, string(f.Property)+": "+strings.Join(steps, "; "))
+	}
+	return strings.Join(out, "\n")
+}
+
+// replayed repeats a finding by its token.
+func replayed(t *testing.T, kind string, f *results.Finding) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := explore.Replay(t.Context(), f.Token, explore.Target{
+		Redis: redisOf(t), Service: "'" + program + "'", Environment: []string{plantedVariable + "=" + kind},
+	})
+	if err != nil || !r.Broken || len(r.Finding.Steps) != len(f.Steps) {
+		t.Errorf("repeated: %+v, %v", r, err)
+	}
+}
+
+// A service that misbehaves is told in one line, and nothing is claimed.
+func TestMisbehavingServices(t *testing.T) {
+	was := server.OpenTimeout
+	for _, c := range []struct{ kind, want string }{
+		{"absent", "the service does not start: it ends at once, and its last output is: sh: 1: no-such-program: not found"},
+		{"exit", "the service does not start: it ends at once, and its last output is: the configuration is missing"},
+		{"deaf", "the service does not listen on the port that PORT names"},
+		{"hang", "the service does not answer its first request within 1s"},
+		{"garbled", "the service's first answer is no decision: the service answers with status 500"},
+		{"crash", "the service ends in the middle"},
+		{"memory", "no command of the service came through the proxy"},
+		{"foul", "what goes between the service and Redis is not Redis' protocol"},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			cfg := explore.Config{}
+			switch c.kind {
+			case "absent":
+				cfg.Service = "no-such-program"
+			case "deaf":
+				server.OpenTimeout = time.Second
+				defer func() { server.OpenTimeout = was }()
+			case "hang":
+				cfg.DecisionTimeout = time.Second
+			}
+			found, err := explored(t, c.kind, cfg)
+			var unfit *explore.UnfitError
+			if !errors.As(err, &unfit) || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if found != nil && found.Claim != "" {
+				t.Errorf("claims %q", found.Claim)
+			}
+		})
+	}
+}
+
+// Instances that keep something from one subject for the next are started anew before each
+// schedule, and if they are unlike themselves even then nothing is said of them.
+func TestServicesThatDoNotRepeat(t *testing.T) {
+	defer service.SetControl(5)()
+	cfg := explore.Config{Clients: 3, MaxStates: 60}
+	found, err := explored(t, "tired", cfg)
+	if err != nil || len(found.Findings) > 0 {
+		t.Errorf("a service that tires: %v, %v", found, err)
+	}
+	if _, err := explored(t, "weary", cfg); !errors.Is(err, explore.ErrNotDeterministic) {
+		t.Errorf("a service that never recovers: %v", err)
+	}
+}
+
+// What cannot be asked of a service is refused.
+func TestUnfitForServices(t *testing.T) {
+	for want, cfg := range map[string]explore.Config{
+		"fault clock":        {Faults: []quota.Fault{quota.FaultClock}},
+		"fault retry":        {Faults: []quota.Fault{quota.FaultRetry}},
+		"property drift":     {Properties: []explore.Property{explore.Drift}},
+		"1 instances":        {Clients: 3, Instances: 1},
+		"write {subject}":    {Request: "/check"},
+		"begins with /":      {Request: "check?key={subject}"},
+		"have one clock":     {Skew: []time.Duration{0, time.Second}},
+		"limit out":          {Scripts: slices.Repeat([]explore.Script{{{Kind: explore.Limit, Units: 2}}}, 1)},
+		"its limit is lower": {Limit: 9, Environment: []string{"LIMIT=2"}},
+	} {
+		_, err := explored(t, "lua", cfg)
+		var unfit *explore.UnfitError
+		if !errors.As(err, &unfit) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", want, err)
+		}
+	}
+}
