@@ -63,6 +63,8 @@ type Engine struct {
 	renew bool
 	// commands counts those of all clients.
 	commands int
+	// told is set once an error says how the service misbehaves: what follows from that is not told.
+	told bool
 }
 
 var _ engine.Engine = (*Engine)(nil)
@@ -184,7 +186,7 @@ func (w *Engine) inTurn() (answers []string, err error) {
 	}
 	for _, c := range w.callers {
 		if c.stuck != "" {
-			return nil, errors.Join(unfit("the service hangs: %s; %s", c.stuck, c.in.saying("it runs")), w.End())
+			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", c.stuck, c.in.saying("it runs")), w.End())
 		}
 	}
 	for _, x := range t.Steps {
@@ -293,10 +295,10 @@ func (w *Engine) End() error {
 	w.callers = w.callers[:0]
 	for _, in := range w.instances {
 		if in.child != nil && in.child.Ended() {
-			errs = append(errs, unfit("the service ends in the middle: %s", in.saying(fmt.Sprintf("instance %d has ended", in.index))))
+			errs = append(errs, w.misbehaves("the service ends in the middle: %s", in.saying(fmt.Sprintf("instance %d has ended", in.index))))
 		}
 		if foul := in.proxy.Foul(); foul != nil {
-			errs = append(errs, unfit("what goes between the service and Redis is not Redis' protocol: %v", foul))
+			errs = append(errs, w.misbehaves("what goes between the service and Redis is not Redis' protocol: %v", foul))
 		}
 	}
 	return errors.Join(append(errs, w.clean())...)

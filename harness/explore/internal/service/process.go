@@ -53,6 +53,14 @@ func (c *Command) given(proxy, port string, limit int64) []string {
 	return out
 }
 
+// shell is what a shell runs. The shell becomes a simple command, so that there is no process between.
+func (c *Command) shell() string {
+	if strings.ContainsAny(c.Line, "=;&|(){}!\n") {
+		return c.Line
+	}
+	return "exec " + c.Line
+}
+
 // dial connects to Redis as the client of the search does, so that instances need no password.
 func (c *Command) dial(ctx context.Context) (net.Conn, error) {
 	o := c.Redis.Options()
@@ -146,7 +154,7 @@ func (w *Engine) start(in *instance) error {
 			return err
 		}
 		number := strconv.Itoa(port)
-		cmd := exec.Command("sh", "-c", w.cmd.Line)
+		cmd := exec.Command("sh", "-c", w.cmd.shell())
 		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.setup.Policy.Limit)
 		if in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil); err != nil {
 			return err
@@ -224,4 +232,13 @@ func (in *instance) end() (err error) {
 
 func unfit(format string, args ...any) error {
 	return &engine.UnfitError{Err: fmt.Errorf(format, args...)}
+}
+
+// misbehaves is an error the first time, and nil afterwards.
+func (w *Engine) misbehaves(format string, args ...any) error {
+	if w.told {
+		return nil
+	}
+	w.told = true
+	return unfit(format, args...)
 }

@@ -314,7 +314,7 @@ func (w *Engine) wait(c *client) error {
 			}
 		case <-c.in.proxy.Changed():
 		case <-c.in.child.Done():
-			return unfit("the service ends in the middle of a request: %s", c.in.saying(fmt.Sprintf("instance %d has ended", c.in.index)))
+			return w.misbehaves("the service ends in the middle of a request: %s", c.in.saying(fmt.Sprintf("instance %d has ended", c.in.index)))
 		case <-w.timer.C:
 			c.stuck = fmt.Sprintf("%s gets no answer within %v, and its instance sends no command", c.Name, w.setup.Patience)
 			return nil
