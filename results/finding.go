@@ -50,6 +50,11 @@ type Finding struct {
 	ReplayWith string `json:"replay_with,omitempty"`
 }
 
+// Replay is the command that repeats the schedule.
+func (f *Finding) Replay() string {
+	return strings.TrimSpace("quotabench explore --replay " + f.Token + " " + f.ReplayWith)
+}
+
 // HeldUp is for how long calls are held up, e.g. "15m".
 func (f *Finding) HeldUp() string { return span(f.Paused.String()) }
 

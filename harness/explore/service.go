@@ -83,7 +83,9 @@ func (c *Config) serviceFlags() string {
 	if c.Service == "" {
 		return ""
 	}
-	quoted := func(flag, value string) string { return " --" + flag + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
+	quoted := func(flag, value string) string {
+		return " --" + flag + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+	}
 	text := quoted("service", c.Service)
 	if c.Request != defaultRequest {
 		text += quoted("request", c.Request)

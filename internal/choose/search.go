@@ -173,7 +173,7 @@ func (c *chooser) against(sel strategies.Selection, res *results.Search) *result
 	}
 	e := results.Evidence{
 		Kind: results.EvidenceSchedule, Text: fmt.Sprintf("%s: %s, in %s", where, what, format.Plural(int64(len(f.Steps)), "step", "steps")),
-		Token: f.Token, Steps: len(f.Steps), Command: "quotabench explore --replay " + f.Token,
+		Token: f.Token, Steps: len(f.Steps), Command: f.Replay(),
 	}
 	if f.Token == "" {
 		e.Command = exploreText(sel, res)

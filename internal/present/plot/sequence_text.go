@@ -32,7 +32,7 @@ func sheetOf(f *results.Finding) sheet {
 			format.Plural(int64(len(f.Steps)), "step", "steps"), f.Policy, faults)),
 	}
 	if f.Token != "" {
-		s.note = "quotabench explore --replay " + f.Token
+		s.note = f.Replay()
 	}
 	s.desc = format.Join(" ", s.caption, s.note)
 	return s

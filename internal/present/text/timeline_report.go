@@ -187,9 +187,7 @@ func replayLines(page layout.Page, r *results.Replay, known bool) []string {
 }
 
 // replayHint is a line to copy, however long.
-func replayHint(f *results.Finding) string {
-	return strings.TrimSpace("replay: quotabench explore --replay " + f.Token + " " + f.ReplayWith)
-}
+func replayHint(f *results.Finding) string { return "replay: " + f.Replay() }
 
 func paragraphs(page layout.Page, texts ...string) (out []string) {
 	for _, t := range texts {

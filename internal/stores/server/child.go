@@ -152,12 +152,12 @@ func (c *Child) Kill() error {
 func (c *Child) Args() []string { return c.cmd.Args }
 
 // LastWords is the end of the child's log, on one line.
-func (c *Child) LastWords() string {
-	b, err := os.ReadFile(filepath.Join(c.dir.Path, "log"))
-	if err != nil {
-		return ""
-	}
-	return LastLines(string(b), 3)
+func (c *Child) LastWords() string { return LastLines(c.Output(), 3) }
+
+// Output is the child's log, which has no end while it runs; empty if there is none.
+func (c *Child) Output() string {
+	b, _ := os.ReadFile(filepath.Join(c.dir.Path, "log"))
+	return string(b)
 }
 
 // LastLines makes one line of a text's last n.

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/hold"
 	"github.com/quotabench/quotabench/internal/stores/httpstore"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -206,12 +208,19 @@ func (w *Engine) greet(in *instance) error {
 	case ctx.Err() != nil:
 		return unfit("the service does not answer its first request within %v: %s", w.setup.Patience, in.saying("it runs"))
 	}
-	return unfit("the service's first answer is no decision: %s; %s", strings.ReplaceAll(err.Error(), "\n", " "), in.saying("it runs"))
+	return unfit("the service's first answer is no decision: %s; %s", format.OneLine(err.Error()), in.saying("it runs"))
 }
+
+// complaint is a line by which programs say what is wrong, before or after a trace of calls.
+var complaint = regexp.MustCompile(`(?m)^\s*[\w.]*([eE]rror|Exception|panic|fatal error)\b.*`)
 
 // saying is how it is with an instance, and what it printed last.
 func (in *instance) saying(how string) string {
-	if words := in.child.LastWords(); words != "" {
+	output := in.child.Output()
+	if all := complaint.FindAllString(output, -1); len(all) > 0 {
+		return how + ", and says: " + format.OneLine(all[len(all)-1])
+	}
+	if words := server.LastLines(output, 3); words != "" {
 		return how + ", and its last output is: " + words
 	}
 	return how + ", and has printed nothing"
@@ -230,15 +239,15 @@ func (in *instance) end() (err error) {
 	return err
 }
 
-func unfit(format string, args ...any) error {
-	return &engine.UnfitError{Err: fmt.Errorf(format, args...)}
+func unfit(text string, args ...any) error {
+	return &engine.UnfitError{Err: fmt.Errorf(text, args...)}
 }
 
 // misbehaves is an error the first time, and nil afterwards.
-func (w *Engine) misbehaves(format string, args ...any) error {
+func (w *Engine) misbehaves(text string, args ...any) error {
 	if w.told {
 		return nil
 	}
 	w.told = true
-	return unfit(format, args...)
+	return unfit(text, args...)
 }
