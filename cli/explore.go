@@ -104,13 +104,11 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Complete: settings.Words(searches.Embedded, "process", "container"),
 			Doc:      "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
 		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&s.Service), Complete: cobra.NoFileCompletions,
-			Doc: "`command` of a service in any language, which http explores: each instance is a process with REDIS_URL, REDIS_HOST, " +
-				"REDIS_PORT, PORT and LIMIT in its environment, and its commands to Redis are the steps"},
+			Doc: "`command` of a service, which http explores by what its processes send to Redis; they have REDIS_URL, PORT and LIMIT"},
 		{Name: "request", Title: settings.Stores, Value: settings.Text(&s.Request), Computed: true, Complete: cobra.NoFileCompletions,
 			Doc: "`path` of a request to --service (default /?key={subject})"},
 		{Name: "env", Title: settings.Stores, Value: settings.List(&s.Environment), Complete: cobra.NoFileCompletions,
-			Doc: "a further variable of --service, e.g. `CACHE={redis-url}`; {redis-host}, {redis-port}, {port} and {limit} stand for " +
-				"what an instance is given; may be repeated"},
+			Doc: "a further `variable` of --service, e.g. CACHE={redis-url}; also {redis-host}, {redis-port}, {port}, {limit}; may be repeated"},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
 			Doc: "repeat the schedule of this `token`, on the store of --redis"},
 	}
@@ -118,12 +116,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 
 func exploreCommand() *cobra.Command {
 	s := newExploreSettings()
-	cmd := described("explore", &cobra.Command{
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.run(cmd, args)
-		},
-		ValidArgsFunction: group.CompleteStrategies,
-	})
+	cmd := described("explore", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
 	s.register(cmd)
 	return cmd
 }

@@ -12,13 +12,14 @@ import (
 
 // SearchFacts say what was searched, a text for each.
 func SearchFacts(r *results.Search) []string {
-	how := "one step per command"
+	how, alike := "one step per command", "; clients that have not begun are alike"
 	if r.Split {
 		how = "effect and reply are two steps"
 	}
 	switch {
 	case r.Service != "":
-		how += fmt.Sprintf(" of %s to %s", r.Service, r.Store)
+		how += fmt.Sprintf("; each instance is a process of %s, with %s", r.Service, r.Store)
+		alike = ""
 	case r.Store != "":
 		how = "one step per statement on " + r.Store
 	}
@@ -36,12 +37,8 @@ func SearchFacts(r *results.Search) []string {
 		}
 		out = append(out, text)
 	} else {
-		text := fmt.Sprintf("%s in %s, at most %s deep", format.Number(r.States, "state"), format.Number(r.Runs, "schedule"),
-			format.Number(r.Depth, "step"))
-		if r.Service == "" {
-			text += "; clients that have not begun are alike"
-		}
-		out = append(out, text)
+		out = append(out, fmt.Sprintf("%s in %s, at most %s deep%s", format.Number(r.States, "state"),
+			format.Number(r.Runs, "schedule"), format.Number(r.Depth, "step"), alike))
 	}
 	if b := r.Bounded; b != nil {
 		extent := b.Extent()

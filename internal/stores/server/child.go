@@ -120,15 +120,16 @@ func (c *Child) Ended() bool {
 	}
 }
 
-// Close ends the process, first by asking, and removes its directory.
+// Close ends the process, first by asking, and removes its directory. If it stops by os.Kill, so does its group at once.
 func (c *Child) Close() error {
 	if !c.Ended() {
+		if c.stop == os.Kill {
+			killGroup(c.cmd.Process)
+		}
 		_ = c.cmd.Process.Signal(c.stop) // fails if it ends at this moment
-		t := time.NewTimer(graceful)
-		defer t.Stop()
 		select {
 		case <-c.done:
-		case <-t.C:
+		case <-time.After(graceful):
 			killGroup(c.cmd.Process)
 			<-c.done
 		}
@@ -138,15 +139,6 @@ func (c *Child) Close() error {
 
 // Done is closed when the process is gone.
 func (c *Child) Done() <-chan struct{} { return c.done }
-
-// Kill ends the process and its group at once, and removes its directory.
-func (c *Child) Kill() error {
-	if !c.Ended() {
-		killGroup(c.cmd.Process)
-		<-c.done
-	}
-	return c.dir.Remove()
-}
 
 // Args are the program and its arguments, which every user of the machine can read.
 func (c *Child) Args() []string { return c.cmd.Args }

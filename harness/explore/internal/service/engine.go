@@ -92,7 +92,7 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 	}
 	w.Traits = engine.Traits{Store: version, Deadlines: true, Splits: w.split, Wall: true}
 	for i := range setup.Instances {
-		if _, err := w.open(i); err != nil {
+		if err := w.open(i); err != nil {
 			return nil, err
 		}
 	}
@@ -211,9 +211,6 @@ func (w *Engine) begin() error {
 			}
 		}
 	}
-	if err := w.clearOfWindows(); err != nil {
-		return err
-	}
 	w.subject = string(w.newSubject())
 	w.Run.Timeline.Begin()
 	w.Run.Truth.Begin(engine.Start)
@@ -242,23 +239,6 @@ func (w *Engine) begin() error {
 func (w *Engine) newSubject() quota.Subject {
 	w.named++
 	return quota.Subject(fmt.Sprintf("%sx%07d", w.subjects, w.named))
-}
-
-// spare is how long before the end of a window no run begins, if windows are that long.
-const spare = 250 * time.Millisecond
-
-// clearOfWindows waits for the end of the policy's window if that is so near that a run could
-// meet it: time is not a step.
-func (w *Engine) clearOfWindows() error {
-	win, now := w.setup.Policy.Window, wall.Now()
-	if !win.Kind.Tumbling() {
-		return nil
-	}
-	span := win.At(now)
-	if left := span.End.Sub(now); left < min(spare, span.End.Sub(span.Start)/4) {
-		return wall.Sleep(w.base, left)
-	}
-	return nil
 }
 
 // use takes the units that are in use at the start.
@@ -308,9 +288,7 @@ func (w *Engine) End() error {
 func (w *Engine) Close() error {
 	var errs []error
 	for _, in := range w.instances {
-		if in.proxy != nil {
-			errs = append(errs, in.end(), in.proxy.Close())
-		}
+		errs = append(errs, in.end(), in.proxy.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -138,14 +138,14 @@ type remote struct {
 func (r remote) URL() string { return r.url }
 
 // open makes the instance's proxy and client, once, and starts it.
-func (w *Engine) open(i int) (_ *instance, err error) {
-	in := &instance{index: i}
-	w.instances = append(w.instances, in)
-	if in.proxy, err = hold.Listen(w.cmd.dial); err != nil {
-		return nil, err
+func (w *Engine) open(i int) error {
+	proxy, err := hold.Listen(w.cmd.dial)
+	if err != nil {
+		return err
 	}
-	in.http = httpstore.NewClient(stores.ConnOptions{Pool: 2, Timeout: w.setup.Patience}, false)
-	return in, w.start(in)
+	in := &instance{index: i, proxy: proxy, http: httpstore.NewClient(stores.ConnOptions{Pool: 2, Timeout: w.setup.Patience}, false)}
+	w.instances = append(w.instances, in)
+	return w.start(in)
 }
 
 // start starts an instance and waits until it listens.
@@ -189,6 +189,8 @@ func (w *Engine) listens(in *instance) error {
 		return c.Close()
 	})
 	switch {
+	case err == nil && strings.Contains(in.child.Output(), "cannot be preloaded"):
+		return unfit("the service runs without what LD_PRELOAD names: %s", in.child.LastWords())
 	case err == nil, errors.Is(err, server.ErrPortTaken), w.base.Err() != nil:
 		return errors.Join(err, w.base.Err())
 	case in.child.Ended():
@@ -229,12 +231,10 @@ func (in *instance) saying(how string) string {
 // end kills an instance with its process group.
 func (in *instance) end() (err error) {
 	if in.child != nil {
-		err = in.child.Kill()
+		err = in.child.Close()
 		in.child = nil
 	}
-	if in.http != nil {
-		in.http.CloseIdleConnections()
-	}
+	in.http.CloseIdleConnections()
 	in.proxy.Cut()
 	return err
 }
