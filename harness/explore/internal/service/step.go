@@ -194,7 +194,8 @@ func (w *Engine) Step(pick engine.Choice) error {
 	}
 	c := w.callers[pick.ID]
 	if l := t.Line; l != nil {
-		l.Actor, l.Role, l.Column, l.Event = c.Name, results.RoleClient, c.Index, results.EventCommand
+		l.Actor, l.Role = c.Name, results.RoleClient
+		l.Column, l.Event = c.Index, results.EventCommand
 	}
 	w.counts(c)
 	switch pick.Kind {
