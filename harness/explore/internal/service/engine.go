@@ -54,7 +54,8 @@ type Engine struct {
 	named             int
 	// kept are keys that the instances made when they started.
 	kept map[string]bool
-	keys []string // that the run has made, as they are stored
+	keys []string // that the run has made, as they are stored, and
+	seen bool     // set if none of its steps has come since they were listed
 	held []engine.Holding
 	// control is what the clients were answered one after the other, and runs counts those since.
 	control []string
@@ -218,6 +219,7 @@ func (w *Engine) begin() error {
 	if err := w.use(); err != nil {
 		return err
 	}
+	w.seen = false
 	w.callers = w.callers[:0]
 	for i := range w.setup.Clients {
 		in := w.instances[i]
@@ -306,12 +308,16 @@ func (w *Engine) Crashable(int) bool { return false }
 
 // stored are the keys that this run has made.
 func (w *Engine) stored() error {
+	if w.seen {
+		return nil
+	}
 	all, err := w.cmd.Redis.Keys(w.base, "*").Result()
 	if err != nil {
 		return fmt.Errorf("list the keys of Redis: %w", err)
 	}
 	w.keys = slices.DeleteFunc(all, func(k string) bool { return w.kept[k] })
 	slices.Sort(w.keys)
+	w.seen = true
 	return nil
 }
 

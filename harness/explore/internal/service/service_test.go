@@ -3,6 +3,7 @@ package service_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -144,6 +145,25 @@ func replayed(t *testing.T, kind string, f *results.Finding) {
 	})
 	if err != nil || !r.Broken || len(r.Finding.Steps) != len(f.Steps) {
 		t.Errorf("repeated: %+v, %v", r, err)
+	}
+}
+
+// A service in another language is no other.
+func TestNode(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("needs node")
+	}
+	program, err := filepath.Abs("testdata/limiter.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{
+		"get-set": "leak: A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted", "lua": "", "careless": "",
+	} {
+		found, err := explored(t, kind, explore.Config{Service: "node '" + program + "' " + kind})
+		if err != nil || told(found) != want || found.Claim == "" {
+			t.Errorf("%s: found %+v, %v, want %q", kind, found, err, want)
+		}
 	}
 }
 

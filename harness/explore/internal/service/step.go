@@ -183,6 +183,7 @@ func (w *Engine) Step(pick engine.Choice) error {
 	if !slices.Contains(w.Enabled(nil, false), pick) {
 		return engine.ErrMisfit
 	}
+	w.seen = false
 	t := &w.Run.Timeline
 	w.Run.Truth.At(engine.Start)
 	t.Start()
