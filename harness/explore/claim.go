@@ -136,9 +136,9 @@ func (s *search) claim(r *Result) string {
 		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no call was held up)", r.Asks)
 	}
 	if r.Service != "" {
-		return fmt.Sprintf("%s: no violation in %s of %s (%s), each on an instance of its own of %s, for a limit of %d with %s, by the commands "+
-			"to %s; threads of the service may interleave within a step, and other times of its clock were not tried", what,
-			count(int(r.Runs), "schedule"), count(r.Clients, "client"), strings.Join(r.Scripts, "; "), r.Service, r.Limit, faults, r.Store)
+		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where each client has a process of %s with %s; threads "+
+			"of a process within a step, and other times, were not tried", what, count(int(r.Runs), "schedule"), count(r.Clients, "client"),
+			strings.Join(r.Scripts, "; "), r.Limit, faults, r.Service, r.Store)
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {

@@ -126,7 +126,7 @@ func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64
 	if w.unrepeated > 0 {
 		w.capped = fmt.Sprintf("PostgreSQL let waiting clients go on in an order of its own %d times", w.unrepeated)
 		if w.Traits.Wall {
-			w.capped = fmt.Sprintf("%d schedules went otherwise when they were run again", w.unrepeated)
+			w.capped = count(w.unrepeated, "schedule") + " went otherwise when run again"
 		}
 	}
 	if ctx.Err() != nil {

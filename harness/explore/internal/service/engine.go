@@ -343,9 +343,17 @@ func (w *Engine) Holdings() ([]engine.Holding, error) {
 	})
 	w.held = w.held[:0]
 	for i, k := range w.keys {
+		if w.earlier(k) {
+			continue
+		}
 		w.held = append(w.held, engine.Holding{Name: w.plain(k), Forever: left[i].Val() == -1, Left: max(0, left[i].Val())})
 	}
 	return w.held, err
+}
+
+// earlier reports whether a text is about a subject of an earlier run, whose request was answered before all was done.
+func (w *Engine) earlier(text string) bool {
+	return strings.Contains(text, w.subjects) && !strings.Contains(text, w.subject)
 }
 
 // plain has the subject's name in records in place of its real one.

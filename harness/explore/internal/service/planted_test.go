@@ -42,6 +42,9 @@ type planted struct {
 
 const window = time.Minute
 
+// firstSchedule is the number of an instance's request in the first schedule of a search: a greeting, and three controls, come before.
+const firstSchedule = 5
+
 var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n")
 
 // limiters decide about a key. Each is right or wrong in its own way.
@@ -118,6 +121,23 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 		defer p.mu.Unlock()
 		p.cache[key]++
 		return p.cache[key] <= p.limit, nil
+	},
+	// Once, in the first schedule of a search, a request is admitted as if a window had ended.
+	"window-ends": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		return n <= p.limit || p.asked == firstSchedule, err
+	},
+	// A request is answered before its last command is sent.
+	"afterwards": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if n == 1 {
+			go func() {
+				time.Sleep(5 * time.Millisecond)
+				p.Expire(context.Background(), key, window)
+			}()
+		}
+		return n <= p.limit, err
 	},
 	// It rejects all from its tenth request on.
 	"tired": func(ctx context.Context, p *planted, key string) (bool, error) {

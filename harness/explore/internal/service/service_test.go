@@ -203,6 +203,22 @@ func TestMisbehavingServices(t *testing.T) {
 	}
 }
 
+// What a second run of a schedule does not show is no finding, and is told.
+func TestEndOfAWindow(t *testing.T) {
+	found, err := explored(t, "window-ends", explore.Config{Properties: []explore.Property{explore.Leak}})
+	if err != nil || len(found.Findings) > 0 || found.Capped != "1 schedule went otherwise when run again" {
+		t.Errorf("found %q, ended by %q, %v", told(found), found.Capped, err)
+	}
+}
+
+// A command that comes when its request is answered is no step of the next one.
+func TestCommandsAfterAnAnswer(t *testing.T) {
+	found, err := explored(t, "afterwards", explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak, explore.FalseReject}})
+	if err != nil || len(found.Findings) > 0 || found.Depth != 3 {
+		t.Errorf("found %q in schedules of up to %d steps, %v", told(found), found.Depth, err)
+	}
+}
+
 // Instances that keep something from one subject for the next are started anew before each
 // schedule, and if they are unlike themselves even then nothing is said of them.
 func TestServicesThatDoNotRepeat(t *testing.T) {

@@ -307,7 +307,10 @@ func (w *Engine) wait(c *client) error {
 		default:
 		}
 		if held := c.in.proxy.Held(); c.asks && len(held) > 0 {
-			return c.faces(held[0])
+			if c.faces(held[0]) {
+				return nil
+			}
+			continue
 		}
 		select {
 		case why := <-c.stops:
@@ -340,19 +343,24 @@ func (c *client) stopped(why stop) bool {
 	return true
 }
 
-// faces has a client stand before a command.
-func (c *client) faces(cmd *hold.Command) error {
-	c.held = cmd
+// faces has a client stand before a command, and reports whether it is one of this run. Others pass.
+func (c *client) faces(cmd *hold.Command) bool {
 	var parts []string
 	for _, words := range cmd.Parts() {
 		parts = append(parts, commandText(words))
 	}
 	c.text = c.w.plain(strings.Join(parts, "; "))
+	if c.w.earlier(c.text) {
+		_, _ = cmd.Send() // whoever waits for the reply has its answer
+		cmd.Answer()
+		return false
+	}
+	c.held = cmd
 	c.w.commands++
 	if c.commands++; c.commands > mostCommands {
 		c.stuck = fmt.Sprintf("%s sends commands without end, and gets no answer: %s", c.Name, c.text)
 	}
-	return nil
+	return true
 }
 
 // mostText bounds a word of a command, e.g. a script, in a timeline.
