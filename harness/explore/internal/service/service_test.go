@@ -91,7 +91,7 @@ func TestPlantedServices(t *testing.T) {
 		{"lock", crash, []explore.Property{explore.Stuck}, "stuck"},
 		// The client library sends the command again.
 		{"set-incr", lost, []explore.Property{explore.FalseReject}, "false-reject"},
-		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""},
+		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""}, {"lock", nil, nil, ""},
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPlantedServices(t *testing.T) {
 			if found.Claim == "" && len(c.look) != 1 {
 				t.Error("nothing is claimed of the other properties")
 			}
-			if c.want != "" {
+			if len(found.Findings) > 0 {
 				replayed(t, c.kind, &found.Findings[0])
 			}
 		})
