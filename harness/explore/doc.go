@@ -28,6 +28,10 @@
 // and none is left out because of a state: what a server holds cannot be hashed.
 // Deadlocks and serialization failures are counted and shown in [results.ServerFacts].
 //
+// A service in any language runs as processes (package service, [Config.Service]): a step is a command that
+// one of them sends to Redis while it has a request. All schedules are run to their ends there too, each
+// with a subject of its own, by the wall clock.
+//
 // What may be claimed of the properties that no schedule broke is in the result's
 // Claim. The claim is withheld, and the result is joined by [ErrUnseen], if not
 // all of the strategy's work was seen: commands without their caller's context or

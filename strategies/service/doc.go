@@ -1,7 +1,7 @@
 // Package service has limiters that are services: those of a user's own, asked over
 // HTTP, and gateways that are started for a run, nginx and HAProxy. They are measured
-// from outside. What decides is a process of its own, whose steps no simulation and no
-// search can order.
+// from outside. What decides is a process of its own, whose steps no simulation can order, and
+// a search only as far as they are commands to Redis.
 package service
 
 import (
