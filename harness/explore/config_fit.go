@@ -34,6 +34,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, err
 	}
 	c.setDefaults()
+	if c.Service != "" {
+		c.setServiceDefaults()
+	}
 	if c.Policy.Name == "" {
 		p, err := ownPolicy(sel.Meta)
 		if err != nil {
@@ -49,9 +52,6 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 			err = fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, sel.Name, p.Text())
 		}
 		return c, err
-	}
-	if c.Service != "" {
-		c.setServiceDefaults()
 	}
 	if len(c.Scripts) == 0 {
 		c.Scripts = defaultScripts(sel.Meta, &c.Policy, c.Limit)

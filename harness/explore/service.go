@@ -60,8 +60,11 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	return nil
 }
 
-// setServiceDefaults has as many units used at the start that the last request does not fit, if the limit is that of the service.
+// setServiceDefaults counts requests, and has as many units used at the start that the last request does not fit, if the limit is that of the service.
 func (c *Config) setServiceDefaults() {
+	if c.Policy.Name == "" {
+		c.Policy = example.As(quota.Rolling)
+	}
 	if len(c.Properties) == len(properties) {
 		c.Properties = ofServices
 	}

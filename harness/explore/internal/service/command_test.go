@@ -1,0 +1,60 @@
+package service_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+)
+
+var replayLine = regexp.MustCompile(`replay: quotabench explore --replay (\S+) --service '(.*?)' --env '(.*?)'\n`)
+
+// The command explores a service, writes files, and prints a line that repeats what it found.
+func TestExploreServiceCommand(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(code int, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := cli.Main(append([]string{"explore"}, args...), &out, &errs); got != code {
+			t.Errorf("%q: exit %d, want %d: %s", args, got, code, errs.String())
+		}
+		return out.String() + errs.String()
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	found := call(cli.ExitGate, "http", "--service", program, "--env", plantedVariable+"=get-set", "--out", dir, "--quiet")
+	said := replayLine.FindStringSubmatch(found)
+	if !strings.Contains(found, "LEAK in 4 steps") || said == nil {
+		t.Fatalf("found %s", found)
+	}
+	for _, name := range []string{"exploration.json", "report.html", "report.txt"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !bytes.Contains(b, []byte(program)) {
+			t.Errorf("%s does not name the service: %v", name, err)
+		}
+	}
+	again := call(cli.ExitGate, "--replay", said[1], "--service", said[2], "--env", said[3])
+	if !strings.Contains(again, "LEAK again: 2") {
+		t.Errorf("repeated: %s", again)
+	}
+	if none := call(cli.ExitUsage, "--replay", said[1]); !strings.Contains(none, "give its command by --service") {
+		t.Errorf("repeated without a service: %s", none)
+	}
+	clean := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=lua", "--quiet")
+	if !strings.Contains(clean, "leak, false-reject, ttl, stuck: no violation in 2 schedules of 2 clients (take)") {
+		t.Errorf("claims %s", clean)
+	}
+	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=exit"); strings.Count(broken, "\n") != 1 {
+		t.Errorf("a service that ends: %q", broken)
+	}
+	counted := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=get-set", "--full", "--quiet")
+	if !strings.Contains(counted, "every schedule of 2 clients: 6, of which 4 leak") {
+		t.Errorf("counted: %s", counted)
+	}
+}
