@@ -63,7 +63,7 @@ func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (*breaka
 	}
 	w := s.newStatelessSearch(so)
 	w.wanted[Leak], w.all = true, true
-	if err := w.walk(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
+	if err := w.walkAndControl(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
 		return nil, err
 	}
 	c.Schedules = w.runs

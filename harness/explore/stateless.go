@@ -55,13 +55,7 @@ func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
 	w.res = res
-	err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64)
-	if errors.Is(err, service.ErrStale) { // it starts instances anew from now on
-		*w = *s.newStatelessSearch(so)
-		w.res = res
-		err = w.walk(ctx, s.cfg.MaxStates, math.MaxInt64)
-	}
-	if err != nil {
+	if err := w.walkAndControl(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
 		return err
 	}
 	res.Waited, res.States = w.waiting, w.points+1
@@ -74,6 +68,7 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 			res.Findings = append(res.Findings, b.Finding)
 		}
 	}
+	var err error
 	res.Aborts, err = w.repeatAborts()
 	return err
 }
@@ -89,6 +84,23 @@ func (w *statelessSearch) repeatAborts() (out []results.Abort, err error) {
 		}
 	}
 	return out, nil
+}
+
+// walkAndControl walks again from the start if a service turns out to keep something from one schedule for the next: it has started
+// anew, and does so before each schedule from then on.
+func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, maxRuns int64) error {
+	for {
+		err := w.walk(ctx, maxPoints, maxRuns)
+		if e, ok := w.Engine.(*service.Engine); ok && err == nil && ctx.Err() == nil {
+			err = e.Control()
+		}
+		if !errors.Is(err, service.ErrStale) {
+			return err
+		}
+		fresh := w.newStatelessSearch(w.so)
+		fresh.res, fresh.all = w.res, w.all
+		*w = *fresh
+	}
 }
 
 // walk runs every schedule until all that is wanted has been found, or bounds end it.

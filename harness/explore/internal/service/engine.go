@@ -140,21 +140,21 @@ func (w *Engine) Begin() error {
 		w.base = context.WithoutCancel(w.base)
 	}
 	if w.runs++; w.runs%controlEvery == 0 {
-		if err := w.repeatControl(); err != nil {
+		if err := w.Control(); err != nil {
 			return err
 		}
 	}
 	return w.begin()
 }
 
-// repeatControl runs the control again. If it goes otherwise the instances start anew before
+// Control runs the control again. If it goes otherwise the instances start anew before
 // each run from then on, and if that does not help, nothing can be said of the service.
-func (w *Engine) repeatControl() error {
+func (w *Engine) Control() error {
 	again, err := w.inTurn()
-	if err != nil || slices.Equal(again, w.control) {
+	switch {
+	case err != nil || slices.Equal(again, w.control):
 		return err
-	}
-	if w.renew {
+	case w.renew:
 		return w.unlike(again)
 	}
 	w.renew = true
@@ -276,6 +276,12 @@ func (w *Engine) End() error {
 	}
 	w.callers = w.callers[:0]
 	for _, in := range w.instances {
+		if in.proxy.Passed() > 0 {
+			w.Witness.Note(witness.OtherClient, "it sent blocking commands to Redis, or subscribed, which are no steps here")
+		}
+		if w.told {
+			continue
+		}
 		if in.child != nil && in.child.Ended() {
 			errs = append(errs, w.misbehaves("the service ends in the middle: %s", in.saying(fmt.Sprintf("instance %d has ended", in.index))))
 		}

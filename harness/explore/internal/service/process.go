@@ -243,11 +243,8 @@ func unfit(text string, args ...any) error {
 	return &engine.UnfitError{Err: fmt.Errorf(text, args...)}
 }
 
-// misbehaves is an error the first time, and nil afterwards.
+// misbehaves is such an error, after which no other is told.
 func (w *Engine) misbehaves(text string, args ...any) error {
-	if w.told {
-		return nil
-	}
 	w.told = true
 	return unfit(text, args...)
 }
