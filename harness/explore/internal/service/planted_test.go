@@ -139,6 +139,13 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 		}
 		return n <= p.limit, err
 	},
+	// A blocking command is no step.
+	"blocking": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.RPush(ctx, key, 1).Result()
+		p.Expire(ctx, key, window)
+		p.BLPop(ctx, window, key)
+		return n <= p.limit, err
+	},
 	// It rejects all from its tenth request on.
 	"tired": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := p.Incr(ctx, key).Result()

@@ -219,6 +219,14 @@ func TestCommandsAfterAnAnswer(t *testing.T) {
 	}
 }
 
+// Nothing is claimed of a service whose commands could not all be held.
+func TestCommandsThatPass(t *testing.T) {
+	found, err := explored(t, "blocking", explore.Config{})
+	if !errors.Is(err, explore.ErrUnseen) || found == nil || found.Claim != "" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
 // Instances that keep something from one subject for the next are started anew before each
 // schedule, and if they are unlike themselves even then nothing is said of them.
 func TestServicesThatDoNotRepeat(t *testing.T) {
