@@ -237,8 +237,11 @@ func (s *search) repeat(b *breakage) error {
 	second, err := s.record(b)
 	// If the strategy sends the wall clock's time, that is said in the end.
 	if err != nil || !slices.EqualFunc(first, second, alike) && !s.Witness.Noted(witness.WallClock) {
-		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: it has random numbers other than "+
-			"those of Env.Rand, or a variable of its package", ErrNotDeterministic, b.Property)
+		why := "it has random numbers other than those of Env.Rand, or a variable of its package"
+		if s.Traits.Wall {
+			why = "it depends on more than the order of its commands, e.g. on its clock"
+		}
+		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: %s", ErrNotDeterministic, b.Property, why)
 	}
 	b.Strategy, b.Policy, b.Steps = s.sel.String(), s.cfg.Policy.Name, first
 	b.Token, b.ReplayWith = tokenOf(s.sel, &s.cfg, b.path, b.Property), s.cfg.serviceFlags()
