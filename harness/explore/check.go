@@ -195,8 +195,12 @@ func (s *search) serially() error {
 	if again, err := s.inTurn(n); err != nil || slices.Equal(first, again) || s.Witness.Noted(witness.WallClock) {
 		return err
 	}
-	return fmt.Errorf("%w: callers that came one after the other were answered otherwise when the same was run again: "+
-		"it keeps something outside of its instances, e.g. in a variable of its package", ErrNotDeterministic)
+	why := "it keeps something outside of its instances, e.g. in a variable of its package"
+	if s.Traits.Wall {
+		why = otherThanOrder
+	}
+	return fmt.Errorf("%w: callers that came one after the other were answered otherwise when the same was run again: %s",
+		ErrNotDeterministic, why)
 }
 
 // inTurn is that run. It returns what the callers were answered.

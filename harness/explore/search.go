@@ -239,7 +239,7 @@ func (s *search) repeat(b *breakage) error {
 	if err != nil || !slices.EqualFunc(first, second, alike) && !s.Witness.Noted(witness.WallClock) {
 		why := "it has random numbers other than those of Env.Rand, or a variable of its package"
 		if s.Traits.Wall {
-			why = "it depends on more than the order of its commands, e.g. on its clock"
+			why = otherThanOrder
 		}
 		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: %s", ErrNotDeterministic, b.Property, why)
 	}

@@ -18,6 +18,9 @@ import (
 // defaultRequest is the path of a request to a service if none is given.
 const defaultRequest = "/?key={subject}"
 
+// otherThanOrder is why schedules of a service do not repeat.
+const otherThanOrder = "it depends on more than the order of its commands, e.g. on its clock"
+
 // ofServices are the properties that can be seen of a service and its Redis.
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 
