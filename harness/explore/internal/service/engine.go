@@ -168,7 +168,7 @@ func (w *Engine) Control() error {
 }
 
 func (w *Engine) unlike(again []string) error {
-	return fmt.Errorf("%w: schedules do not repeat: callers that came one after the other were answered %s at first, and %s later", //nolint:errorlint
+	return fmt.Errorf("%w: schedules do not repeat: callers that came one after the other were answered %s at first, and %s later",
 		engine.ErrNotDeterministic, strings.Join(w.control, ", "), strings.Join(again, ", "))
 }
 
