@@ -7,11 +7,14 @@ import (
 	"github.com/quotabench/quotabench/internal/stat"
 )
 
+// costFields are found once: a comparison takes the median of thousands of costs.
+var costFields = reflect.VisibleFields(reflect.TypeFor[Cost]())
+
 // perDecision are the figures of a cost that are means over decisions: all but counts of
 // keys.
 func perDecision(c *Cost) (out []*float64) {
 	v := reflect.ValueOf(c).Elem()
-	for _, f := range reflect.VisibleFields(v.Type()) {
+	for _, f := range costFields {
 		if p, ok := v.FieldByIndex(f.Index).Addr().Interface().(*float64); ok {
 			out = append(out, p)
 		}
@@ -23,16 +26,16 @@ func perDecision(c *Cost) (out []*float64) {
 // of keys.
 func medianCost(costs []Cost) Cost {
 	var c Cost
-	for k, to := range perDecision(&c) {
-		values := make([]float64, len(costs))
-		for i := range costs {
-			values[i] = *perDecision(&costs[i])[k]
-		}
-		*to = stat.Median(values)
-	}
+	values := make([][]float64, len(costFields))
 	for i := range costs {
+		for k, from := range perDecision(&costs[i]) {
+			values[k] = append(values[k], *from)
+		}
 		c.KeysAtEnd = max(c.KeysAtEnd, costs[i].KeysAtEnd)
 		c.KeysWithoutTTL = max(c.KeysWithoutTTL, costs[i].KeysWithoutTTL)
+	}
+	for k, to := range perDecision(&c) {
+		*to = stat.Median(values[k])
 	}
 	return c
 }
