@@ -10,7 +10,7 @@ N             ?= 20
 PACKAGES      ?= ./...
 IN            ?= .
 
-# What runs under the race detector: packages of this module that start goroutines or share memory between them.
+# What runs under the race detector: packages of a module that start goroutines or share memory between them.
 RACE           = $$(git grep -lE 'sync\.(Mutex|RWMutex|WaitGroup|Cond|Map)|atomic\.[A-Z]|^[[:space:]]+go ' -- '*.go' ':!*_test.go' \
                    ':!full' ':!tools' ':!adapters' ':!examples' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
@@ -18,7 +18,7 @@ RACE           = $$(git grep -lE 'sync\.(Mutex|RWMutex|WaitGroup|Cond|Map)|atomi
 REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test test-all flaky golden lint bench release publish pages man
+.PHONY: help run build build-full deps deps-all test test-all race flaky golden lint bench release publish pages man
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +50,11 @@ test: deps ## run the tests on embedded and real stores; 3 minutes, 6 with the f
 test-all: deps-all ## run all tests, long ones too, and those of concurrent code again with the race detector; 10 minutes
 	@QUOTABENCH_LONG=1 $(GOTEST) ./...
 	@cd full && QUOTABENCH_LONG=1 $(GOTEST) ./...
+	@$(MAKE) --no-print-directory race
+
+race: deps-all ## run the tests of concurrent code with the race detector; 6 minutes
 	@$(GOTEST) -race $(RACE)
-	@cd full && $(GOTEST) -race ./...
+	@cd full && $(GOTEST) -race $(RACE)
 
 flaky: deps ## run the tests N times on a busy machine and list each test that ever failed: make flaky [N=20] [PACKAGES=./cli] [IN=full]
 	@cd tools && $(GO) build -o ../bin/flaky ./flaky

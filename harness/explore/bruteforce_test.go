@@ -48,6 +48,7 @@ func bruteForce(k, limit int) (orders, leaking int64) {
 }
 
 func TestEnumerationAgreesWithBruteForce(t *testing.T) {
+	testenv.Sequential(t)
 	for k := 1; k <= 4; k++ {
 		for limit := 1; limit <= k; limit++ {
 			census(t, k, limit)

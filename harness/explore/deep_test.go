@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -47,6 +48,7 @@ var deep = explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{e
 // preemptions, and a twin without it is claimed to have none with so few. Without the
 // second part neither is.
 func TestFewPreemptionsReachDeepBugs(t *testing.T) {
+	testenv.Sequential(t)
 	r, err := explore.Run(t.Context(), longWinded(true), deep)
 	if err != nil {
 		t.Fatal(err)

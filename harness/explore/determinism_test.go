@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/harness/explore"
@@ -28,6 +29,7 @@ func repetitions() int {
 // One search gives the same bytes every time, on one processor and on two: the
 // report, the record and the charts.
 func TestSameSearchSameBytes(t *testing.T) {
+	testenv.Sequential(t)
 	faults := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultClock, quota.FaultEviction}
 	for name, cfg := range map[string]explore.Config{
 		"check-then-set": {Clients: 3},

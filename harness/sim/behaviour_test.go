@@ -84,6 +84,7 @@ func exactHasOneClock(t *testing.T, skew []time.Duration) {
 
 // A month of calls leaves no key behind that its window has outlived.
 func TestKeysExpireInVirtualTime(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "incr-expire,incr-expire-atomic,decr-literal", "agent-api", "steady")
 	cfg.Load, cfg.Duration = harness.OpenAt(0.01), 72*time.Hour
 	cfg.Stream.Set("subjects", 50)
@@ -139,6 +140,7 @@ func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
 // Staleness is how old what a tier says is: a cache that no caller asks anew
 // falls behind by as much time as passes.
 func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "three-tier", "agent-tokens", "steady")
 	cfg.Load, cfg.Duration, cfg.Tracked = harness.OpenAt(50), 40*time.Second, 20
 	cfg.Stream.Set("subjects", 20)
@@ -183,6 +185,7 @@ func TestSlowerStoresLeakMore(t *testing.T) {
 // One command per decision, wherever its Redis is; and a promise about one Redis
 // is not checked against several.
 func TestRegionsCountForThemselves(t *testing.T) {
+	testenv.Sequential(t)
 	for _, shared := range []bool{false, true} {
 		cfg := config(t, "incr-expire-atomic", "agent-api", "steady")
 		cfg.Policy.Limit, cfg.Load, cfg.Duration = 20, harness.OpenAt(500), 2*time.Second
@@ -223,6 +226,7 @@ func TestCompleteRefuses(t *testing.T) {
 // A database that lags is behind, and not ahead, though its backlog drains only after the window
 // has turned: counters at rest belong to the window that was counted.
 func TestDriftIsOfItsWindow(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "three-tier", "agent-api", "steady")
 	cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 1, 1, 0, 59, 50, 0, time.UTC), 9*time.Second, harness.OpenAt(1000), -1
 	cfg.Stream.Set("subjects", 5)

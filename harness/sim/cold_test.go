@@ -6,11 +6,13 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestColdConnections: each command waits for two more round trips, and is charged
 // for nothing else.
 func TestColdConnections(t *testing.T) {
+	testenv.Sequential(t)
 	medians := func(cold bool) map[string]time.Duration {
 		cfg := config(t, "incr-expire,check-then-set", "agent-api", "steady")
 		cfg.Load, cfg.Duration, cfg.Cold, cfg.Every = harness.OpenAt(100), 20*time.Second, cold, -1

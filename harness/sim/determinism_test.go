@@ -152,6 +152,7 @@ func same(t testing.TB, how string, r *sim.Report, want []uint64) {
 }
 
 func TestTwoRunsGiveTheSameBytes(t *testing.T) {
+	testenv.Sequential(t)
 	var first [3][]byte
 	for i := range 2 {
 		r := run(t, mixed(t))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -46,6 +47,7 @@ func killing(t *testing.T, cfg sim.Config, kills string) (r *results.Run, first 
 // TestKilledCallersLeaveKeys: a caller that is killed after INCR leaves a key that never expires if
 // it has created it, and a caller that is killed after EXPIRE, or after a command that does both, none.
 func TestKilledCallersLeaveKeys(t *testing.T) {
+	testenv.Sequential(t)
 	for _, c := range []struct {
 		list, kills string
 		leaves      bool
@@ -97,6 +99,7 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 // TestKilledReservationsStrand: what killed callers have reserved stays charged, to the unit, until
 // a sync counts anew.
 func TestKilledReservationsStrand(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := asking(t, "lua-reserve:sync=1h", "tenant-uploads")
 	var err error
 	if cfg.Workload, err = workloads.Lookup("uploads"); err != nil {
