@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/claims"
 	tables "github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 const promises = `record: Ours
@@ -26,6 +27,7 @@ claims:
 `
 
 func TestClaims(t *testing.T) {
+	testenv.Sequential(t)
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "claims.yaml"), filepath.Join(dir, "out")
 	if err := os.WriteFile(file, []byte(promises), 0o644); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // planned is what a command line of run would measure.
@@ -187,6 +188,7 @@ fill: 0.5
 
 // TestSections: a file for several commands says what is common once, and what one command needs in its section.
 func TestSections(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	const common = "policy: 10 searches per fixed 1m\nstrategy: honest\n"
 	for _, c := range []struct {

@@ -61,6 +61,7 @@ func TestExploreOutput(t *testing.T) {
 }
 
 func TestExploreUsage(t *testing.T) {
+	testenv.Sequential(t)
 	p := newPlace(t, map[string]string{"held/exploration.json": "{}", "file": "not a directory"})
 	token := findToken(t)
 	var text strings.Builder

@@ -32,7 +32,12 @@ func TestGrid(t *testing.T) {
 		controls++
 		for _, kind := range quota.Kinds() {
 			for _, mode := range strategies.Modes() {
-				t.Run(fmt.Sprintf("%s/%s/%s", m.Name, kind, mode), func(t *testing.T) { cell(t, m, kind, mode) })
+				t.Run(fmt.Sprintf("%s/%s/%s", m.Name, kind, mode), func(t *testing.T) {
+					if mode != strategies.ModeMeasure {
+						testenv.Sequential(t)
+					}
+					cell(t, m, kind, mode)
+				})
 			}
 		}
 	}

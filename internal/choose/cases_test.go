@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -18,7 +19,8 @@ import (
 // reason is its kind and a part of its text; what is not named is left.
 type kase struct {
 	policy string
-	states int // of each search at most
+	states int  // of each search at most
+	slow   bool // under the race detector, for which the other cases are enough
 	change func(*Config)
 	names  string
 	out    map[string]string
@@ -27,7 +29,7 @@ type kase struct {
 
 var cases = map[string]kase{
 	"20 links a month over three regions": {
-		policy: "user-links", states: 300, change: func(c *Config) { c.Regions = 3 },
+		policy: "user-links", states: 300, slow: true, change: func(c *Config) { c.Regions = 3 },
 		names: "incr-expire-atomic,three-tier-hardened,decr-literal,edge-kv,app-lock",
 		out: map[string]string{
 			"decr-literal": "schedule: rejects although there is room, in 1 step",
@@ -39,7 +41,7 @@ var cases = map[string]kase{
 		},
 	},
 	"login attempts": {
-		policy: "login", states: 600, names: "sliding-log,sliding-counter,gcra,fixed-window,memory-deque,incr-expire",
+		policy: "login", states: 600, slow: true, names: "sliding-log,sliding-counter,gcra,fixed-window,memory-deque,incr-expire",
 		out: map[string]string{
 			"sliding-counter": "simulated: in virtual time: over-admits",
 			"gcra":            "simulated: in virtual time: over-admits",
@@ -61,7 +63,7 @@ var cases = map[string]kase{
 		left: map[string]string{"redis-durable": ""}, // that it keeps abandoned units is a figure of a run
 	},
 	"1,000 calls an hour at 50,000 per second": {
-		policy: "agent-api", states: 1_100, change: func(c *Config) { c.Rate = 50_000 },
+		policy: "agent-api", states: 1_100, slow: true, change: func(c *Config) { c.Rate = 50_000 },
 		names: "incr-expire-atomic,memory-deque,redis-hash",
 		out: map[string]string{
 			"memory-deque": "schedule: on 2 instances: admits 1 request",
@@ -85,6 +87,9 @@ var cases = map[string]kase{
 func TestCases(t *testing.T) {
 	for name, k := range cases {
 		t.Run(name, func(t *testing.T) {
+			if k.slow {
+				testenv.Sequential(t)
+			}
 			t.Parallel()
 			chosen, err := strategies.Parse(k.names)
 			if err != nil {
