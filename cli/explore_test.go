@@ -230,6 +230,7 @@ func TestExploreParallel(t *testing.T) {
 
 // Callers that meet in memory are searched on one instance, too, unless it was said how many there are.
 func TestExploreOnOneInstance(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, c := range []struct{ args, want string }{
 		{"", "2 on 2, 3 on 1"}, {"--faults crash", "2 on 2, 3 on 1"}, {"--clients 4 --asks 0", "4 on 4, 4 on 1"}, {"--instances 2", "2 on 2"},
@@ -324,6 +325,7 @@ func TestExploreInterrupted(t *testing.T) {
 
 // What explore shares with run is checked with run's table; here, its own numbers.
 func TestExploreNumbersHaveBounds(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	s := newExploreSettings()
 	s.register(&cobra.Command{})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestListAndVersion(t *testing.T) {
@@ -171,6 +172,7 @@ var usageErrors = [][]string{
 }
 
 func TestUsageErrors(t *testing.T) {
+	testenv.Sequential(t)
 	p := newPlace(t, usageFiles)
 	var text strings.Builder
 	for _, args := range usageErrors {
@@ -207,6 +209,7 @@ func numeric(v *settings.Value) bool {
 
 // Every number has bounds, whatever is added to the table.
 func TestNumbersHaveBounds(t *testing.T) {
+	testenv.Sequential(t)
 	p := newPlace(t, nil)
 	numbers := 0
 	s, _ := newRun()

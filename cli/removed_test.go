@@ -95,6 +95,7 @@ func TestInterruptedWhileReading(t *testing.T) {
 // TestSimInterruptedInABacklog: requests that come faster than they can be served wait
 // by the million, and are not served any more.
 func TestSimInterruptedInABacklog(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
