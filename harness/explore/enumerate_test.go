@@ -5,13 +5,18 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // Several workers count the same, and show the same schedule, as one does; and if a
 // bound ends the count, the same schedules are counted.
 func TestWorkersCountTheSame(t *testing.T) {
 	sel := choose(t, "check-then-set")
-	for _, most := range []int64{1, 255, 256, 257, 1000, 1500, 2519, 2520, 100_000} {
+	bounds := []int64{1, 255, 256, 257, 1000, 1500, 2519, 2520, 100_000}
+	if testenv.Race { // the sums are not what it looks at
+		bounds = []int64{257, 1000}
+	}
+	for _, most := range bounds {
 		var first string
 		for _, workers := range []int{1, 2, 3, 7} {
 			c, err := explore.Enumerate(t.Context(), sel, explore.Config{Clients: 4, Limit: 4, Workers: workers, MaxSchedules: most})
