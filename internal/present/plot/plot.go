@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"image/png"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ func (p *Plot) PNG() ([]byte, error) {
 	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(white))}
 	p.paint(draw.New(c))
 	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, c.Image()); err != nil { // a third faster, a twentieth larger
 		return nil, fmt.Errorf("render png: %w", err)
 	}
 	return b.Bytes(), nil
