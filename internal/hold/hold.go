@@ -19,6 +19,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Proxy stands between one instance of a service and Redis. All methods may be called
@@ -138,6 +139,26 @@ func (p *Proxy) Cut() {
 func (p *Proxy) cut() {
 	for l := range p.links {
 		l.shut()
+	}
+}
+
+// Drain lets everything pass that an instance had sent before it ended, and returns once its
+// connections are closed, or after patience. End the instance first.
+func (p *Proxy) Drain(patience time.Duration) {
+	p.Hold(false)
+	late := time.After(patience)
+	for {
+		p.mu.Lock()
+		open := len(p.links)
+		p.mu.Unlock()
+		if open == 0 {
+			return
+		}
+		select {
+		case <-p.changed:
+		case <-late:
+			return
+		}
 	}
 }
 

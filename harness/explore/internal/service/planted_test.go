@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,6 +72,27 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 			return nil
 		})
 		return n.Val() <= p.limit, err
+	},
+	// Both commands have left when the first takes effect.
+	"pipelined": func(ctx context.Context, p *planted, key string) (bool, error) {
+		var n *redis.IntCmd
+		_, err := p.Pipelined(ctx, func(tx redis.Pipeliner) error {
+			n = tx.Incr(ctx, key)
+			tx.Expire(ctx, key, window)
+			return nil
+		})
+		return n.Val() <= p.limit, err
+	},
+	// The time is part of what is stored, and of the reply to the second SET.
+	"get-set-time": func(ctx context.Context, p *planted, key string) (bool, error) {
+		stored, err := p.Get(ctx, key).Result()
+		count, _, _ := strings.Cut(stored, "@")
+		n, _ := strconv.ParseInt(count, 10, 64)
+		if err != nil && err != redis.Nil || n >= p.limit {
+			return false, ignoreNil(err)
+		}
+		old := p.SetArgs(ctx, key, fmt.Sprintf("%d@%d", n+1, time.Now().UnixNano()), redis.SetArgs{Get: true, TTL: window}).Err()
+		return true, ignoreNil(old)
 	},
 	"lua": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := script.Run(ctx, p, []string{key}).Int64()

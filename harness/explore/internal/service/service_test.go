@@ -93,6 +93,8 @@ func TestPlantedServices(t *testing.T) {
 		{"set-incr", lost, []explore.Property{explore.FalseReject}, "false-reject"},
 		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""}, {"lock", nil, nil, ""},
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
+		{"pipelined", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
+		{"get-set-time", nil, nil, "leak"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 300})

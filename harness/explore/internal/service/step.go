@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -262,9 +263,16 @@ func (w *Engine) goOn(c *client) error {
 	return w.wait(c)
 }
 
-// crash kills the client's instance, and with it the client.
+// crash kills the client's instance, and with it the client. What the instance has sent behind
+// the command, as the rest of a pipeline, has left it and takes effect.
 func (w *Engine) crash(c *client) error {
-	err := c.in.end()
+	if rest := c.in.proxy.Held()[1:]; len(rest) > 0 {
+		c.told("after it had sent: "+w.plain(textOf(rest...)), "")
+	}
+	err := c.in.child.Close()
+	c.in.child = nil
+	c.in.proxy.Drain(w.setup.Patience)
+	err = errors.Join(err, c.in.end())
 	c.Lose()
 	c.leave()
 	c.at = ended
@@ -345,11 +353,7 @@ func (c *client) stopped(why stop) bool {
 
 // faces has a client stand before a command, and reports whether it is one of this run. Others pass.
 func (c *client) faces(cmd *hold.Command) bool {
-	var parts []string
-	for _, words := range cmd.Parts() {
-		parts = append(parts, commandText(words))
-	}
-	c.text = c.w.plain(strings.Join(parts, "; "))
+	c.text = c.w.plain(textOf(cmd))
 	if c.w.earlier(c.text) {
 		_, _ = cmd.Send() // whoever waits for the reply has its answer
 		cmd.Answer()
@@ -361,6 +365,17 @@ func (c *client) faces(cmd *hold.Command) bool {
 		c.stuck = fmt.Sprintf("%s sends commands without end, and gets no answer: %s", c.Name, c.text)
 	}
 	return true
+}
+
+// textOf is commands on one line.
+func textOf(commands ...*hold.Command) string {
+	var parts []string
+	for _, cmd := range commands {
+		for _, words := range cmd.Parts() {
+			parts = append(parts, commandText(words))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // mostText bounds a word of a command, e.g. a script, in a timeline.
