@@ -77,7 +77,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Complete: settings.Words(append(properties, "all")...),
 			Doc:      "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&c.MaxStates, 0, explore.MostStates), Computed: true,
-			Doc: "states after which each of the two parts of a search ends (default 200000)"},
+			Doc: "states after which each of the two parts of a search ends, or schedules of a --service (default 200000)"},
 		{Name: "max-memory", Title: settings.Search, Value: settings.Count(&s.memory, 0, mostMemory), Computed: true,
 			Doc: "memory in `MiB` that a search may take for states, 0 for any"},
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes),

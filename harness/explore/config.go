@@ -59,7 +59,7 @@ type Config struct {
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
 	// MaxStates bounds the search, and again its second part. Default [DefaultStates], at
-	// most [MostStates].
+	// most [MostStates]. The search of a service ends after as many schedules.
 	MaxStates int
 	// MaxMemory bounds in bytes what a search holds of states, likewise; 0 for no bound. A
 	// strategy and its stores come on top.

@@ -55,7 +55,11 @@ func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
 	w.res = res
-	if err := w.walkAndControl(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
+	maxPoints, maxRuns := s.cfg.MaxStates, int64(math.MaxInt64)
+	if s.Traits.Wall {
+		maxPoints, maxRuns = math.MaxInt, int64(s.cfg.MaxStates)
+	}
+	if err := w.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
 		return err
 	}
 	res.Waited, res.States = w.waiting, w.points+1

@@ -97,7 +97,7 @@ func TestPlantedServices(t *testing.T) {
 		{"get-set-time", nil, nil, "leak"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 300})
+			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 60})
 			if err != nil {
 				t.Fatal(err)
 			}
