@@ -16,7 +16,7 @@ import (
 // of "incr-expire gcra in first". Tables are written again with the other pages.
 const (
 	besideFrom = "<!-- make pages: figures of "
-	besideTo   = "<!-- make pages: end of figures -->"
+	besideTo   = "<!-- /figures -->"
 )
 
 // fill makes the figures of a page that was written by hand anew. It returns nil if it

@@ -186,7 +186,7 @@ func TestFiguresBesideEachOther(t *testing.T) {
 		r.ThroughputPerS = 43_210 + float64(i)
 		r.Cost.Commands, r.Cost.SQL, r.Cost.RoundTrips = 3.25, 0.5, 4.75
 	}
-	const from, to = "<!-- make pages: figures of check-then-set one-more -->\n", "<!-- make pages: end of figures -->"
+	const from, to = "<!-- make pages: figures of check-then-set one-more -->\n", "<!-- /figures -->"
 	names := strings.Replace(from, "one-more", f.Runs[0].Strategy, 1)
 	e := &Evidence{Runs: []results.File{f}, Others: []Page{
 		{Name: "leaks.md", Bytes: []byte("# Leaks\n\nbefore\n" + names + "typed: 12 per second\n" + to + "\nafter\n")},
