@@ -64,17 +64,15 @@ const guide = `
   *future* one for later. *Frontier* ones spare round trips to Redis; they, *reference* and *baseline* strategies have no record. Unless a page says otherwise, tables, statements and scripts that a record does not show are ours.
 - **Counts**: the requests that use up the limit: all attempts, or admitted ones.
 - **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. *Also under*: the faults that it tolerates. A run judges each clause, as if a condition in words held.
-- **Leak**: units admitted over the limit. A *trial* is a window of one subject in which demand exceeded the limit.
-- **False rejects**: valid requests that were rejected although there was room; *certain..possible* if the order is not known.
+- **Leak, trials, false rejects, decisions/s, p50, p99** and their marks are those of [a report](../reading-a-report.md#correctness).
 - **Drift**: a counter minus the truth, with nothing in flight.
-- **Decisions/s**: of workers that never pause. **p50, p99**: response times at one rate for all strategies. **n/m**: not measurable, because too few rounds were undisturbed. **(w)**: waiting for a core could explain it.
 - **Commands, SQL, trips**: means per decision, including jobs and waits for others.
 - **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving of 2 clients (+1 probe client). *20,000+* states: not complete. [Assumptions](../exploration.md#reading-a-claim).
 `
 
 func index(all []*strategies.Meta, e *Evidence) []byte {
 	var b bytes.Buffer
-	fmt.Fprint(&b, "# Strategies\n\nGenerated from what strategies declare and from recorded runs and searches. To choose one, begin with the [guide](choosing.md).\n\n")
+	fmt.Fprint(&b, "# Strategies\n\nTo choose one, begin with the [guide](choosing.md).\n\n")
 	heading(&b, []string{"strategy", "form", "source", "what it does"})
 	for _, m := range all {
 		line(&b, []string{fmt.Sprintf("[%s](%s.md)", m.Name, m.Name), string(m.Form), cmp.Or(cell(m.Source), "-"), cell(m.Doc)})
