@@ -63,7 +63,8 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	return nil
 }
 
-// setServiceDefaults counts requests, and has as many units used at the start that the last request does not fit, if the limit is that of the service.
+// setServiceDefaults counts requests. If the limit is that of the service, so many units are used at the start that the last
+// request does not fit.
 func (c *Config) setServiceDefaults() {
 	if c.Policy.Name == "" {
 		c.Policy = example.As(quota.Rolling)

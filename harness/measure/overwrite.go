@@ -34,7 +34,7 @@ func (p *pass) overwriteOnce(ctx context.Context, c overwrite.Change) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // what it sent was answered
 	client, ok := conn.Client().(redis.UniversalClient)
 	if !ok {
 		return fmt.Errorf("the client of %s is no Redis client", st.Driver())

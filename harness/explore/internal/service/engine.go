@@ -114,7 +114,7 @@ func (w *Engine) emptyRedis() (version string, err error) {
 		return "", fmt.Errorf("reach Redis: %w", err)
 	}
 	if n > 0 {
-		return "", unfit("the database of --redis holds %d keys, and a search removes the keys of each schedule: give an empty one, or process", n)
+		return "", unfit("the database of --redis holds %d keys, and a search removes the keys of its schedules: give an empty one", n)
 	}
 	info, err := w.cmd.Redis.InfoMap(w.base, "server").Result()
 	if err != nil {
@@ -129,7 +129,7 @@ func (w *Engine) check() (err error) {
 		return err
 	}
 	if w.commands == 0 {
-		return unfit("no command of the service came through the proxy, although it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
+		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores/storetest"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
@@ -52,7 +54,7 @@ var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 th
 var limiters = map[string]func(ctx context.Context, p *planted, key string) (bool, error){
 	"get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := p.Get(ctx, key).Int64()
-		if err != nil && err != redis.Nil || n >= p.limit {
+		if ignoreNil(err) != nil || n >= p.limit {
 			return false, ignoreNil(err)
 		}
 		return true, p.Set(ctx, key, n+1, window).Err()
@@ -88,10 +90,10 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 		stored, err := p.Get(ctx, key).Result()
 		count, _, _ := strings.Cut(stored, "@")
 		n, _ := strconv.ParseInt(count, 10, 64)
-		if err != nil && err != redis.Nil || n >= p.limit {
+		if ignoreNil(err) != nil || n >= p.limit {
 			return false, ignoreNil(err)
 		}
-		old := p.SetArgs(ctx, key, fmt.Sprintf("%d@%d", n+1, time.Now().UnixNano()), redis.SetArgs{Get: true, TTL: window}).Err()
+		old := p.SetArgs(ctx, key, fmt.Sprintf("%d@%d", n+1, clock.Nano()), redis.SetArgs{Get: true, TTL: window}).Err()
 		return true, ignoreNil(old)
 	},
 	"lua": func(ctx context.Context, p *planted, key string) (bool, error) {
@@ -182,7 +184,7 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 		if ferr != nil {
 			return false, ferr
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // of a test
 		if _, err := f.WriteString("x"); err != nil {
 			return false, err
 		}
@@ -199,7 +201,7 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 			if err != nil {
 				return false, err
 			}
-			defer c.Close()
+			defer c.Close() //nolint:errcheck // of a test
 			if _, err := c.Write([]byte("*1\r\n:x\r\n")); err != nil {
 				return false, err
 			}
@@ -223,7 +225,7 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 }
 
 func ignoreNil(err error) error {
-	if err == redis.Nil {
+	if errors.Is(err, redis.Nil) {
 		return nil
 	}
 	return err

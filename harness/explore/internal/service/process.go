@@ -196,7 +196,7 @@ func (w *Engine) listens(in *instance) error {
 	case in.child.Ended():
 		return unfit("the service does not start: %s", in.saying("it ends at once"))
 	}
-	return unfit("the service does not listen on the port that PORT names (%s) within %v: %s", in.addr, server.OpenTimeout, in.saying("it runs"))
+	return unfit("the service does not listen on the port of PORT (%s) within %v: %s", in.addr, server.OpenTimeout, in.saying("it runs"))
 }
 
 // greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts.

@@ -175,7 +175,7 @@ func TestMisbehavingServices(t *testing.T) {
 	for _, c := range []struct{ kind, want string }{
 		{"absent", "the service does not start: it ends at once, and its last output is: sh: 1: exec: no-such-program: not found"},
 		{"exit", "the service does not start: it ends at once, and its last output is: the configuration is missing"},
-		{"deaf", "the service does not listen on the port that PORT names"},
+		{"deaf", "the service does not listen on the port of PORT"},
 		{"hang", "the service does not answer its first request within 1s"},
 		{"garbled", "the service's first answer is no decision: the service answers with status 500"},
 		{"crash", "the service ends in the middle"},
