@@ -78,7 +78,7 @@ func TestSteal(t *testing.T) {
 		detail string
 		advice bool
 	}{
-		{machine.CPUTime{Stolen: 10, Total: 100}, stateNote, "10.00 % of the processor time since the machine started", true},
+		{machine.CPUTime{Stolen: 100.01, Total: 1000}, stateNote, "10.00 % of the processor time since the machine started", true},
 		{machine.CPUTime{Stolen: 5, Total: 1000}, stateOK, "0.50 % of the processor time since the machine started", false},
 		{machine.CPUTime{Total: 1}, stateOK, "0.00 % of the processor time since the machine started", false},
 		{machine.CPUTime{}, stateNote, "this system does not tell", false},
