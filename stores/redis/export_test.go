@@ -25,7 +25,7 @@ func (r *Store) Renew(ctx context.Context) { r.self.Renew(ctx) }
 
 // Heirs are clients of the replicas that may take the store's place.
 func (r *Store) Heirs() (clients []goredis.UniversalClient) {
-	heirs, _ := r.heirs()
+	heirs, _ := r.heirs(context.Background())
 	for _, h := range heirs {
 		clients = append(clients, h.admin)
 	}

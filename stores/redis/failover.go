@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/stores"
@@ -23,10 +24,11 @@ const (
 // CanFailOver implements [stores.FailsOver]: the server and a replica of it were started
 // here, by "process:replicas=1" or "process:sentinel=3".
 func (r *Store) CanFailOver(behind, left time.Duration) error {
-	_, err := r.heirs()
-	switch {
-	case err != nil || len(r.sentinels) == 0:
+	if len(r.sentinels) == 0 {
+		_, err := r.heirs(context.Background())
 		return err
+	}
+	switch {
 	case behind > mostBehind:
 		return fmt.Errorf("its sentinels make a replica follow again that stops for longer than %v: give failover=%[1]v, or less", mostBehind)
 	case left < election:
@@ -35,11 +37,13 @@ func (r *Store) CanFailOver(behind, left time.Duration) error {
 	return nil
 }
 
-// heirs are the replicas that may take the server's place.
-func (r *Store) heirs() ([]*Store, error) {
+// heirs are the replicas that may take the server's place. Sentinels may have named another master than the first
+// one, also by themselves: if the machine is so busy that the master does not answer them.
+func (r *Store) heirs(ctx context.Context) ([]*Store, error) {
 	switch {
 	case len(r.sentinels) > 0:
-		return r.watched[1:], nil
+		master, err := r.agreed(ctx)
+		return slices.DeleteFunc(slices.Clone(r.watched), func(n *Store) bool { return n == master }), err
 	case r.PID() == 0 || len(r.nodes) == 0:
 		return nil, errors.New("it has no replica that was started with it: use process:replicas=1 or process:sentinel=3")
 	}
@@ -48,7 +52,7 @@ func (r *Store) heirs() ([]*Store, error) {
 
 // Replicate implements [stores.FailsOver].
 func (r *Store) Replicate(ctx context.Context) error {
-	heirs, err := r.heirs()
+	heirs, err := r.heirs(ctx)
 	for _, h := range heirs {
 		err = errors.Join(err, h.CatchUp(ctx, r))
 	}
@@ -58,7 +62,7 @@ func (r *Store) Replicate(ctx context.Context) error {
 // Detach implements [stores.FailsOver]. Several replicas end with the same write: one that waited for any of them
 // would otherwise lose what another one confirmed.
 func (r *Store) Detach(ctx context.Context) (err error) {
-	heirs, err := r.heirs()
+	heirs, err := r.heirs(ctx)
 	if len(heirs) > 1 {
 		err = errors.Join(r.admin.Do(ctx, "CLIENT", "PAUSE", 5000, "WRITE").Err(), r.Replicate(ctx))
 		defer func() { err = errors.Join(err, r.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) }()
@@ -72,10 +76,10 @@ func (r *Store) Detach(ctx context.Context) (err error) {
 // FailOver implements [stores.FailsOver]. The server is killed. A replica that was not
 // detached first reads what had been sent to it. Of several, sentinels choose.
 func (r *Store) FailOver(ctx context.Context) error {
-	heirs, err := r.heirs()
+	heirs, err := r.heirs(ctx)
 	master := r
 	if err == nil && len(r.sentinels) > 0 {
-		master, err = r.master(ctx)
+		master, err = r.agreed(ctx)
 	}
 	if err != nil {
 		return err
@@ -113,7 +117,7 @@ func (r *Store) FailOver(ctx context.Context) error {
 // Recover implements [stores.FailsOver]. A new server is started in the place of the one
 // that died.
 func (r *Store) Recover(ctx context.Context) error {
-	heirs, err := r.heirs()
+	heirs, err := r.heirs(ctx)
 	switch {
 	case err != nil:
 		return err

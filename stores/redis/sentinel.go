@@ -125,12 +125,30 @@ func (r *Store) master(ctx context.Context) (m *Store, err error) {
 	return m, nil
 }
 
-// regroup starts a server again that has ended, at its address, and has all others follow the master.
+// agreed is the master, once all sentinels name one.
+func (r *Store) agreed(ctx context.Context) (m *Store, err error) {
+	err = poll(ctx, "the sentinels to agree on a master", func() (bool, error) {
+		m, err = r.master(ctx)
+		return err == nil, err
+	})
+	return m, err
+}
+
+// regroup starts a server again that has ended, at its address, and has all others follow the master. It does so again
+// if the sentinels name another master meanwhile.
 func (r *Store) regroup(ctx context.Context) error {
-	master, err := r.master(ctx)
-	if err != nil {
-		return err
+	for {
+		master, err := r.agreed(ctx)
+		if err == nil {
+			err = r.gather(ctx, master)
+		}
+		if now, namedErr := r.agreed(ctx); now == master || namedErr != nil || ctx.Err() != nil {
+			return err
+		}
 	}
+}
+
+func (r *Store) gather(ctx context.Context, master *Store) (err error) {
 	defer r.own()
 	for i, n := range r.watched {
 		if n.self.Own.Ended() {
