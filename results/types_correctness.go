@@ -55,8 +55,9 @@ type FalseRejects struct {
 	// in Units for every attempt. It is nil unless windows follow each other or are rolling.
 	NeverGiven *int64 `json:"never_given_units,omitempty"`
 	// LongestNS is for how long, at most, one tier of an instance answered one subject with nothing but confirmed
-	// ones: from the call of the first to the reply of the last. LongestTier is its name.
-	LongestNS   int64  `json:"longest_ns,omitempty"`
+	// ones: from the call of the first to the reply of the last.
+	LongestNS int64 `json:"longest_ns,omitempty"`
+	// LongestTier is that tier's name.
 	LongestTier string `json:"longest_tier,omitempty"`
 	// PctOfValid is Count in percent of the requests that had to be admitted:
 	// Count + admitted - leaked ones.
