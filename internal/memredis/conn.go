@@ -58,9 +58,7 @@ func (s *session) answer(args []string) Reply {
 		}
 	case "hello": // as a server from before RESP3, which clients fall back from
 		return fault("ERR unknown command 'HELLO'")
-	case "info": // some clients ask whether a server is still loading its keys
-		return bulk("# Server\r\nredis_version:7.0.0\r\n# Persistence\r\nloading:0\r\n")
-	case "client", "select", "auth", "quit":
+	case "client", "select", "auth":
 		return okReply
 	}
 	if !s.multi {

@@ -1,0 +1,123 @@
+package claims
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Record is what a run left, or why it left nothing.
+type Record struct {
+	// File is that of runs; nil if there is none.
+	File *results.File
+	// Series are how simulations developed.
+	Series []results.Series
+	// Exploration is what searches found; nil if there were none.
+	Exploration *results.Exploration
+	// Why there is no record; empty if there is one.
+	Why string
+	// point is the value of the swept parameter at which expressions are looked at; empty for all.
+	point string
+	// few is set if fewer rounds have timings than tell how much these vary.
+	few bool
+}
+
+// object is a part of a record.
+type object struct {
+	reflect.Value
+	of *Record
+}
+
+// measured reports whether another pass may show other figures: the same simulation or search finds the same again.
+func (r *Record) measured() bool { return r.File != nil && r.File.Kind == results.Measured }
+
+// exact is a number of the record.
+func (r *Record) exact(x float64, unit figures.Unit) Number {
+	return Number{Lo: x, Hi: x, Value: x, Unit: unit, varies: r.measured(), few: r.few && r.measured()}
+}
+
+// rounds of a strategy that were made, and those of which timings count.
+func (r *Record) rounds(key string) (made, timed int) {
+	for i := range r.File.Runs {
+		if x := &r.File.Runs[i]; x.Key() == key {
+			made++
+			if x.Audit.TimingsValid {
+				timed++
+			}
+		}
+	}
+	return made, timed
+}
+
+// told is the record for timings of single rounds of a strategy.
+func (r *Record) told(key string) *Record {
+	out := *r
+	_, timed := r.rounds(key)
+	out.few = timed < fewestRounds
+	return &out
+}
+
+// rows are the summaries of runs and the searches, with their labels, in the order of the record.
+func (r *Record) rows() (labels []string, rows []any) {
+	add := func(label string, v any) {
+		labels, rows = append(labels, label), append(rows, object{reflect.ValueOf(v), r})
+	}
+	if f := r.File; f != nil {
+		all := f.Summarised()
+		for i := range all {
+			s := &all[i]
+			switch {
+			case f.Sweep == nil:
+				add(s.Label, s)
+			case r.point == "" || s.Params.Point[f.Sweep.Parameters[0].Name] == r.point:
+				add(f.Sweep.Unswept(s.Label), s)
+			}
+		}
+	}
+	if x := r.Exploration; x != nil {
+		for _, s := range x.Searches {
+			add(s.Strategy, s)
+		}
+	}
+	return labels, rows
+}
+
+// row is that of a label; an empty one stands for the only strategy. Several points of a sweep are a list.
+func (r *Record) row(label string) any {
+	if r.Why != "" {
+		return missing{why: r.Why}
+	}
+	labels, rows := r.rows()
+	var out []any
+	for i, l := range labels {
+		if l == label || label == "" && l == labels[0] {
+			out = append(out, rows[i])
+		}
+	}
+	switch {
+	case label == "" && len(slices.Compact(slices.Sorted(slices.Values(labels)))) > 1:
+		return absent("the run has several strategies: write NAME[\"%s\"]", labels[0])
+	case len(out) == 1:
+		return out[0]
+	case len(out) > 1:
+		return out
+	}
+	var skipped []results.Skipped
+	if r.File != nil {
+		skipped = r.File.Skipped
+	} else if r.Exploration != nil {
+		skipped = r.Exploration.Skipped
+		for _, f := range r.Exploration.Failed {
+			skipped = append(skipped, results.Skipped{Strategy: f.Strategy, Reason: f.Error})
+		}
+	}
+	for _, s := range skipped {
+		if s.Strategy == label || label == "" {
+			return absent("%s took no part: %s", s.Strategy, s.Reason)
+		}
+	}
+	return absent("%s is not in the record, which has %s", label, strings.Join(labels, ", "))
+}
