@@ -13,6 +13,9 @@ type Shard struct {
 	Part int
 	// Of is how many parts there are.
 	Of int
+	// Shared is set if the parts have the subjects in common: each has the operations
+	// Part-1, Part-1+Of and so on of one stream.
+	Shared bool
 }
 
 // maxShards is the most parts of a load.
@@ -40,12 +43,37 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.Part, s.Of)
 }
 
-// Seed derives the shard's seed, so that parts ask for different things.
-func (s Shard) Seed(seed uint64) uint64 { return seed + uint64(max(s.Part-1, 0))*0xD1B54A32D192ED03 }
+// Seed derives the shard's seed, so that parts ask for different things. Those that
+// share subjects have one stream, and one seed.
+func (s Shard) Seed(seed uint64) uint64 {
+	if s.Shared {
+		return seed
+	}
+	return seed + uint64(max(s.Part-1, 0))*0xD1B54A32D192ED03
+}
 
-// Stream is the stream with subjects that no other shard has.
+// Op is the number, in the stream, of the part's operation i. Both count from 0.
+func (s Shard) Op(i int64) int64 {
+	if !s.Shared {
+		return i
+	}
+	return i*int64(s.Of) + int64(s.Part-1)
+}
+
+// Ops is how many of the first n operations of the stream are the part's.
+func (s Shard) Ops(n int64) int64 {
+	if !s.Shared {
+		return n
+	}
+	return (n - int64(s.Part) + int64(s.Of)) / int64(s.Of)
+}
+
+// First reports whether the process does what is done once for all that share subjects.
+func (s Shard) First() bool { return !s.Shared || s.Part == 1 }
+
+// Stream is the stream with subjects that no other shard has, if they are not shared.
 func (s Shard) Stream(of Stream) Stream {
-	if s == (Shard{}) {
+	if s == (Shard{}) || s.Shared {
 		return of
 	}
 	return &sharded{of, "@" + s.String()}

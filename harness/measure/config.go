@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -49,6 +50,17 @@ type Config struct {
 	// are measured. The zero value decides that for each strategy and load. It is
 	// taken back before Measure returns.
 	Cores Cores
+
+	// RunID names what this measurement keeps in its stores, if generators share it: letters
+	// and digits. "" is a name of its own.
+	RunID string
+	// Meet waits for the other generators that share the load, at each step of a run, and
+	// returns a moment of the coordinator's clock, the same for all. It is needed if
+	// [workloads.Shard.Shared] is set.
+	Meet func(ctx context.Context, step string) (time.Time, error)
+	// ClockBound is how far the clock of this process is ahead of the coordinator's, and by
+	// how much that may be wrong.
+	ClockBound func() (ahead, wrong time.Duration)
 
 	// Live can be asked for figures while the measurement goes on; nil if nothing asks.
 	Live *Live
