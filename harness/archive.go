@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
@@ -19,19 +18,6 @@ const (
 	HistoryNotKept = "history-not-kept"
 )
 
-// historyName is the name of the file that keeps the history of one run, without
-// the directory: the strategy's label and the round.
-func historyName(label string, round int) string {
-	safe := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_.=", r):
-			return r
-		}
-		return '_'
-	}, label)
-	return fmt.Sprintf("%s-%d%s", safe, round, HistoryExt)
-}
-
 // keep writes the run's history to the plan's archive, if it has one. What
 // cannot be kept is noted: the run's figures stand.
 func (j *judgement) keep(initial map[uint32]int64) {
@@ -42,8 +28,9 @@ func (j *judgement) keep(initial map[uint32]int64) {
 	head := oracle.Header{
 		Strategy: j.run.Params.Label, Policy: *j.Policy, Epoch: j.Epoch, Counts: j.Selection.Counts, Initial: initial,
 		Changes: j.LimitChanges, Tiers: j.Tiers,
+		Generator: j.run.Params.Generator, RunID: j.run.Params.RunID, ClockAhead: j.ClockAhead, ClockWrong: j.ClockWrong,
 	}
-	if err := writeHistory(filepath.Join(j.Plan.Archive, historyName(j.run.Params.Label, j.run.Repetition)), head, h); err != nil {
+	if err := writeHistory(filepath.Join(j.Plan.Archive, j.run.HistoryName()), head, h); err != nil {
 		j.note(HistoryNotKept, err.Error())
 	}
 }

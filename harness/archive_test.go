@@ -17,7 +17,7 @@ func TestArchive(t *testing.T) {
 	f.Initial = func(s uint32) int64 { return 9 * int64(s) }
 	f.Plan.Archive = t.TempDir()
 	run, _ := judged(t, f)
-	file, err := oracle.OpenHistory(filepath.Join(f.Plan.Archive, historyName(run.Params.Label, run.Repetition)))
+	file, err := oracle.OpenHistory(filepath.Join(f.Plan.Archive, run.HistoryName()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestHistoryNotKept(t *testing.T) {
 }
 
 func TestHistoryName(t *testing.T) {
-	if got := historyName("three-tier:names=literal,x=../y", 2); got != "three-tier_names=literal_x=.._y-2.history" {
+	if got := (&results.Run{Params: results.Params{Label: "three-tier:names=literal,x=../y"}, Repetition: 2}).HistoryName(); got != "three-tier_names=literal_x=.._y-2.history" {
 		t.Error(got)
 	}
 }

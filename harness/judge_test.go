@@ -72,7 +72,7 @@ func TestPlantedLeakOfTiers(t *testing.T) {
 	if summary.LeakTiers["cache"] != 10 || r.LeakTiers["cache"] != 5 {
 		t.Errorf("two rounds leaked %v", summary.LeakTiers)
 	}
-	file, err := oracle.OpenHistory(filepath.Join(f.Plan.Archive, historyName(r.Params.Label, r.Repetition)))
+	file, err := oracle.OpenHistory(filepath.Join(f.Plan.Archive, r.HistoryName()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,9 @@ type Plan struct {
 	Seed   uint64
 	// Shard is the part of the load that this process has; the zero value is all of it.
 	Shard workloads.Shard
+	// RunID names what a measurement keeps in its stores, if generators share it: lower-case
+	// letters and digits. "" is a name of its own.
+	RunID string
 
 	// Second is another quota that each request is charged to as well, that of one of so
 	// many Routes; nil for none. Which one follows from the seed and the request's position.
@@ -248,7 +251,12 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if own, err := quota.LookupPolicy(p.Policy.Name); err == nil && own.Limit != p.Policy.Limit {
 		params.PolicyLimit = own.Limit
 	}
-	params.Cold, params.Shard, params.Point = p.Cold, p.Shard.String(), p.Point
+	params.Cold, params.Point = p.Cold, p.Point
+	if p.Shard.Shared {
+		params.Generator, params.RunID = p.Shard.String(), p.RunID
+	} else {
+		params.Shard = p.Shard.String()
+	}
 	if sel.Client != strategies.PlainClient {
 		params.Client = string(sel.Client)
 	}

@@ -102,15 +102,16 @@ func (p *Plan) arrivals() string {
 }
 
 // NewArrivals makes the arrivals of an open loop for one round.
-func (p *Plan) NewArrivals(stream workloads.Stream, round int) (workloads.Arrivals, error) {
+func (p *Plan) NewArrivals(stream workloads.Stream, round int) (all workloads.Arrivals, err error) {
 	switch p.arrivals() {
 	case recorded:
-		return workloads.FromTrace(stream, p.Stream.Speed)
+		all, err = workloads.FromTrace(stream, p.Stream.Speed)
 	case constant:
-		return workloads.Constant(p.RateInForce())
+		all, err = workloads.Constant(p.RateInForce())
 	default:
-		return workloads.Poisson(p.RateInForce(), p.Shard.Seed(roundSeed(p.Seed, round)))
+		all, err = workloads.Poisson(p.RateInForce(), p.Shard.Seed(roundSeed(p.Seed, round)))
 	}
+	return p.Shard.Arrivals(all), err
 }
 
 // Align returns the policy with its windows shifted if the workload needs them

@@ -19,17 +19,20 @@ import (
 )
 
 const (
-	// formatVersion is the version of the history format that is written, and
-	// changingVersion that of histories in which the limit changes.
+	// formatVersion is the version of the history format that is written,
+	// changingVersion that of histories in which the limit changes, and partVersion that
+	// of one generator's part.
 	formatVersion   = 2
 	changingVersion = 3
+	partVersion     = 4
 	magic           = "quotabench-history "
 )
 
 // formats are the versions that are read. Format 1 has no buckets, no windows that
 // begin with their first request, and no requests that were granted in part.
-// Only format 3 has limits that change: a reader of the others would pass over them.
-var formats = []string{"1", "2", "3"}
+// Only formats 3 and 4 have limits that change, and only format 4 is a generator's part: a
+// reader of the others would pass over that.
+var formats = []string{"1", "2", "3", "4"}
 
 // WriteHistory writes a history in the format that [OpenHistory] reads; see
 // FORMAT.md. A history that lost events is refused.
@@ -43,11 +46,7 @@ func WriteHistory(to io.Writer, head Header, h *History) error {
 	}
 	buf := bufio.NewWriterSize(to, readBuffer)
 	var w frameWriter
-	version := formatVersion
-	if len(head.Changes) > 0 {
-		version = changingVersion
-	}
-	if _, err := fmt.Fprintf(buf, "%s%d\n", magic, version); err != nil {
+	if _, err := fmt.Fprintf(buf, "%s%d\n", magic, head.version()); err != nil {
 		return err
 	}
 	if err := w.frame(buf, frameHeader, func(b []byte) []byte { return append(b, payload...) }); err != nil {
@@ -149,6 +148,9 @@ type File struct {
 	again   bool // only events of these subjects are wanted, all else was read
 	want    extent
 	longest int64 // nanoseconds of the longest operation
+	// instances is how many there are at least, by their numbers.
+	instances int
+	parts     []part // of a union, which has no file of its own
 }
 
 // OpenHistory opens a history file and reads it through once. Each way of being
@@ -168,7 +170,15 @@ func OpenHistory(name string) (*File, error) {
 }
 
 // Close closes the file.
-func (f *File) Close() error { return f.file.Close() }
+func (f *File) Close() (err error) {
+	for _, p := range f.parts {
+		err = errors.Join(err, p.Close())
+	}
+	if f.file != nil {
+		err = f.file.Close()
+	}
+	return err
+}
 
 // Judge judges the history against the policy in its header, with one subject at
 // a time in memory.
@@ -208,6 +218,14 @@ func (f *File) Subjects() iter.Seq2[[]Event, error] {
 }
 
 func (f *File) each(want extent, visit func(*Event) error) error {
+	for i := range f.parts {
+		if err := f.parts[i].each(want, visit); err != nil {
+			return err
+		}
+	}
+	if f.file == nil {
+		return nil
+	}
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -251,8 +269,9 @@ func (f *File) read(from io.Reader, visit func(*Event)) error {
 		if err == nil {
 			err = f.frame(kind, payload, visit)
 		}
-		if err == nil && first && len(f.Header.Changes) > 0 && version != strconv.Itoa(changingVersion) {
-			err = fmt.Errorf("a header of format %s with limits that change", version)
+		if need := f.Header.version(); err == nil && first && need > formatVersion && version < strconv.Itoa(need) {
+			what := map[int]string{changingVersion: "limits that change", partVersion: "a generator's part"}[need]
+			err = fmt.Errorf("a header of format %s with %s", version, what)
 		}
 		if err == nil && kind == frameFooter {
 			return f.footer(payload, &r)
@@ -285,7 +304,7 @@ func (f *File) frame(kind byte, payload []byte, visit func(*Event)) error {
 				f.GiveBacks++
 			}
 			if e.wellFormed() {
-				f.longest = max(f.longest, e.Reply-e.Call)
+				f.longest, f.instances = max(f.longest, e.Reply-e.Call), max(f.instances, int(e.Instance)+1)
 			}
 			visit(e)
 			return nil

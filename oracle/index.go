@@ -34,6 +34,9 @@ type index struct {
 	total  int64
 	until  int64 // last reply
 	groups int64 // events in memory at a time, at least
+	// scatter is a directory for temporary files of groups; "" reads all events for each.
+	scatter string
+	apart   scattered
 }
 
 func newIndex(each func(extent, func(*Event) error) error) (*index, error) {
@@ -126,12 +129,21 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 		records: make([]record, max(most, min(x.groups, x.total))),
 		events:  make([]Event, 0, most),
 	}
-	for first := 0; first < x.places(); {
-		last, n := first, int64(0)
-		for last < x.places() && (n == 0 || n+x.events(last) <= x.groups) {
-			n += x.events(last)
-			last++
+	begins := x.grouped()
+	if len(begins) > 1 && x.scatter != "" {
+		x.apart, err = x.scatterTo(begins)
+		defer func() { _, x.apart = x.apart.close(), nil }() // they are of no use to anybody
+		if err != nil {
+			yield(nil, fmt.Errorf("put a history in the order of its subjects: %w", err))
+			return
 		}
+	}
+	for i, first := range begins {
+		last := x.places()
+		if i+1 < len(begins) {
+			last = begins[i+1]
+		}
+		g.number = i
 		if err := g.gather(x, first, last); err != nil {
 			yield(nil, err)
 			return
@@ -141,8 +153,20 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 				return
 			}
 		}
-		first = last
 	}
+}
+
+// grouped are the places at which groups of subjects begin that are brought into memory at
+// a time.
+func (x *index) grouped() (begins []int) {
+	n := int64(0)
+	for p := range x.places() {
+		if p == 0 || n > 0 && n+x.events(p) > x.groups {
+			begins, n = append(begins, p), 0
+		}
+		n += x.events(p)
+	}
+	return begins
 }
 
 func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error) {
@@ -176,6 +200,7 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 // subjects, those of one next to each other. A record's subject is known by
 // its place, so the field numbers the takes of give-backs.
 type group struct {
+	number  int
 	records []record
 	start   []int // of each subject's records, and the end of the last one's
 	next    []int // where each subject's next record goes
@@ -199,6 +224,9 @@ func (g *group) gather(x *index, first, last int) error {
 }
 
 func (g *group) fill(x *index, first, last int) error {
+	if x.apart != nil {
+		return x.apart[g.number].each(everySubject, func(e *Event) error { return g.add(x, first, e) })
+	}
 	if x.blocks == nil {
 		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(e *Event) error { return g.add(x, first, e) })
 	}

@@ -10,17 +10,20 @@ type perSubject struct {
 }
 
 // add counts one more event of a subject, and returns how many that makes.
-func (c *perSubject) add(subject uint32) uint32 {
+func (c *perSubject) add(subject uint32) uint32 { return c.addAll(subject, 1) }
+
+// addAll is add for n events.
+func (c *perSubject) addAll(subject, n uint32) uint32 {
 	if subject >= denseSubjects {
 		if c.far == nil {
 			c.far = map[uint32]uint32{}
 		}
-		c.far[subject]++
+		c.far[subject] += n
 		return c.far[subject]
 	}
 	for int(subject) >= len(c.dense) {
 		c.dense = append(c.dense, 0)
 	}
-	c.dense[subject]++
+	c.dense[subject] += n
 	return c.dense[subject]
 }

@@ -14,9 +14,9 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%q|%s|%d|%q|%s|%d", r.Policy, r.Workload, p.Limit, p.Window,
 		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages,
-		p.KillCallers, p.Overwrites, p.LimitChanges, p.Shard, p.Shards, p.Point)
+		p.KillCallers, p.Overwrites, p.LimitChanges, p.Shard, p.Shards, p.Point, p.Generator, p.Generators)
 }
 
 // Params are the parameters of a run.
@@ -92,6 +92,12 @@ type Params struct {
 	Shard string `json:"shard,omitempty"`
 	// Shards is how many parts were joined into this run; 0 for none.
 	Shards int `json:"shards,omitempty"`
+	// Generator is the part, e.g. "2/4", of one load on the same subjects as the others'.
+	Generator string `json:"generator,omitempty"`
+	// Generators is how many of them were joined into this run; 0 for none.
+	Generators int `json:"generators,omitempty"`
+	// RunID is the name of the run that generators share.
+	RunID string `json:"run_id,omitempty"`
 	// Point holds the values of the parameters that a sweep varies, by name, e.g.
 	// "workers": "64"; absent outside of a sweep.
 	Point map[string]string `json:"point,omitempty"`

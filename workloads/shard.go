@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Shard is one of several equal parts of a load, each with subjects of its own, so
@@ -65,11 +66,38 @@ func (s Shard) Ops(n int64) int64 {
 	if !s.Shared {
 		return n
 	}
-	return (n - int64(s.Part) + int64(s.Of)) / int64(s.Of)
+	if n < int64(s.Part) {
+		return 0
+	}
+	return (n-int64(s.Part))/int64(s.Of) + 1
 }
 
 // First reports whether the process does what is done once for all that share subjects.
 func (s Shard) First() bool { return !s.Shared || s.Part == 1 }
+
+// Arrivals are the part's of those of the stream. The zero value has all.
+func (s Shard) Arrivals(of Arrivals) Arrivals {
+	if !s.Shared {
+		return of
+	}
+	return &everyNth{of, s.Part - 1, s.Of - 1}
+}
+
+// everyNth passes over some arrivals before the first and between two.
+type everyNth struct {
+	of         Arrivals
+	skip, then int
+}
+
+func (e *everyNth) Next() (time.Duration, bool) {
+	for range e.skip {
+		if _, ok := e.of.Next(); !ok {
+			return 0, false
+		}
+	}
+	e.skip = e.then
+	return e.of.Next()
+}
 
 // Stream is the stream with subjects that no other shard has, if they are not shared.
 func (s Shard) Stream(of Stream) Stream {

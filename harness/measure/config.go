@@ -51,9 +51,6 @@ type Config struct {
 	// taken back before Measure returns.
 	Cores Cores
 
-	// RunID names what this measurement keeps in its stores, if generators share it: letters
-	// and digits. "" is a name of its own.
-	RunID string
 	// Meet waits for the other generators that share the load, at each step of a run, and
 	// returns a moment of the coordinator's clock, the same for all. It is needed if
 	// [workloads.Shard.Shared] is set.
@@ -152,7 +149,7 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool,
 			c.Instances, n, maxConnections)
 	}
-	if err := c.checkRates(); err != nil {
+	if err := cmp.Or(c.checkRates(), c.completeShared()); err != nil {
 		return err
 	}
 	if err := c.Cores.check(cores.Allowed()); err != nil {
@@ -235,6 +232,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	}
 	if err := c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()); err != nil {
 		return err // its stores were not opened
+	}
+	if err := c.cannotShare(s); err != nil && c.Stores != nil {
+		return err
 	}
 	if s.Outside && c.Stream.Speed > 0 && c.Stream.Speed != 1 {
 		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not "+

@@ -33,6 +33,9 @@ func (p *pass) costs() {
 // decision costs.
 func (p *pass) leftovers(ctx context.Context) error {
 	c := &p.run.Cost
+	if !p.d.part.First() {
+		return nil // it would be told twice
+	}
 	if err := p.keep(ctx); err != nil {
 		return err
 	}

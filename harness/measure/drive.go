@@ -29,6 +29,8 @@ type drive struct {
 	// no bound.
 	requests int64
 	duration int64
+	// part is which operations of the stream are this process'; requests are its own.
+	part workloads.Shard
 	// perSecond is the rate of the arrivals; 0 if a trace gives them.
 	perSecond float64
 	// begins is told the moment at which the pass begins, before anything that
@@ -145,8 +147,9 @@ func (d *drive) run(ctx context.Context) {
 			end := d.next.Add(k.share)
 			for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
 				k.settleDue()
-				d.stream.At(i, &k.op)
-				call, reply, out, tier := k.do(i, &k.op)
+				n := d.part.Op(i)
+				d.stream.At(n, &k.op)
+				call, reply, out, tier := k.do(n, &k.op)
 				d.rec.record(k.stripe, out, tier, reply-call)
 				took = reply - call
 			}

@@ -98,6 +98,7 @@ func (p *pass) facts() *harness.Facts {
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
 		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),
 	}
+	facts.ClockAhead, facts.ClockWrong = p.m.ahead()
 	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
 	for _, o := range p.s.outages {
 		if span, ok := o.span(d.epoch); ok {
@@ -173,7 +174,7 @@ func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 // read reads the counters twice: at rest, and after the background jobs have run
 // until they are idle.
 func (p *pass) read(ctx context.Context, f *harness.Facts) error {
-	if !p.s.Counts() || p.m.latencyOnly {
+	if !p.s.Counts() || p.m.latencyOnly || p.d.part.Shared {
 		return nil
 	}
 	var touched []uint32

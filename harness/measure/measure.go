@@ -46,6 +46,8 @@ type measurement struct {
 	open *measurement
 	// latencyOnly is set if nothing is probed and no counter is read.
 	latencyOnly bool
+	// end ends the measurement of a generator, with the reason.
+	end context.CancelCauseFunc
 	// places puts the passes on cores.
 	places *placer
 	// leftOut are the stores that stopped to answer, and strategies that did.
@@ -65,6 +67,7 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		}
 		sel := selected[i]
 		if why := m.leftOut.needs(sel); why != "" {
+			m.lose(errors.New(why))
 			m.leftOut.skip(sel, round, m.cfg.last(), why)
 			continue
 		}
@@ -122,7 +125,7 @@ func between(r *results.Run, before, after loop, err error) {
 // unfounded.
 func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies.Selection) {
 	for _, s := range selected {
-		if s.Control != strategies.ControlRacy || !m.cfg.Workload.Crosses {
+		if s.Control != strategies.ControlRacy || m.cfg.Shard.Shared || !m.cfg.Workload.Crosses {
 			continue
 		}
 		for _, r := range runs {
@@ -153,12 +156,13 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 	}
 	if err != nil {
 		harness.DiscardFailed(&run, err)
+		m.lose(err)
 	}
 	m.cfg.Live.judged(&run)
 	if run.Audit.Has(harness.CodeHung) {
 		m.leftOut.hung[sel.String()] = true
 	}
-	if !run.Audit.Valid {
+	if !run.Audit.Sound() {
 		m.ask(ctx, storesOf(sel)...)
 	}
 	return run, true
@@ -170,13 +174,17 @@ func (m *measurement) random(s workloads.Stream) bool {
 	return !m.cfg.Workload.NeedsTrace && workloads.Subjects(s) > 1
 }
 
-// fromNow is the policy with its windows shifted so that one begins now, which is
-// where every run begins that its workload does not place differently.
-func (m *measurement) fromNow() quota.Policy {
+// from is the policy with its windows shifted so that one begins now, which is
+// where every run begins that its workload does not place differently. Generators
+// have agreed on the moment.
+func (m *measurement) from(now time.Time) quota.Policy {
 	p := m.cfg.Policy
 	if p.Window.Kind.Tumbling() {
-		now := m.tb.time(m.tb.nano())
+		if now.IsZero() {
+			now = m.tb.time(m.tb.nano())
+		}
 		p.Window.Timeline = quota.Timeline{Real: now, Policy: p.Window.At(now).Start}
+		m.ours(&p.Window)
 	}
 	return p
 }
@@ -186,5 +194,6 @@ func (m *measurement) fromNow() quota.Policy {
 func (m *measurement) realign(p *quota.Policy, info workloads.Info, now time.Time, expected time.Duration) {
 	if aligned := m.cfg.Align(info, now, expected); aligned.Window.Timeline != m.cfg.Policy.Window.Timeline {
 		p.Window.Timeline = aligned.Window.Timeline
+		m.ours(&p.Window)
 	}
 }

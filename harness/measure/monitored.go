@@ -34,7 +34,7 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 // none, nor those that evict keys: the mark might be one.
 func (p *pass) mark(ctx context.Context) error {
 	for name, st := range p.s.stores {
-		if st.Info().Evicts || slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o, name) }) {
+		if !p.m.cfg.Shard.First() || st.Info().Evicts || slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o, name) }) {
 			continue
 		}
 		if err := p.stores.Mark(ctx, name, st.Store, p.s.scope, &st.meter); err != nil {

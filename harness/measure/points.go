@@ -1,8 +1,10 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -38,6 +40,9 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 // apart. What [Measure] says of ctx and of errors holds here too.
 func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	points := make([]*point, len(cfgs))
+	outer := ctx
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	for i, cfg := range cfgs {
 		if i > 0 {
 			cfg.Stores, cfg.Cores, cfg.Observer = cfgs[0].Stores, cfgs[0].Cores, cfgs[0].Observer
@@ -46,7 +51,11 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		if err := cfg.Complete(); err != nil {
 			return nil, err
 		}
+		if cfg.Shard.Shared && (cfg.Meet == nil || cfg.ClockBound == nil || cfg.RunID == "") {
+			return nil, errors.New("a generator needs the name of its run, and a coordinator")
+		}
 		points[i] = newPoint(cfg)
+		points[i].measurement.end = end
 	}
 	if len(points) == 0 {
 		return nil, nil
@@ -93,7 +102,7 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	}
 	reports := make([]*Report, len(points))
 	for i, p := range points {
-		reports[i] = p.end(ctx)
+		reports[i] = p.finish(outer)
 	}
 	return reports, nil
 }
@@ -108,7 +117,7 @@ type point struct {
 
 func newPoint(cfg Config) *point {
 	// The name is not derived from the seed: two runs of one seed may share a store.
-	id := strings.ToLower(crand.Text()[:12])
+	id := cmp.Or(cfg.RunID, strings.ToLower(crand.Text()[:12]))
 	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
 		leftOut: &leftOut{why: map[string]string{}, hung: map[string]bool{}}}
 	if m.tb == nil {
@@ -164,7 +173,7 @@ func (p *point) audited() []results.Run {
 	return runs
 }
 
-func (p *point) end(ctx context.Context) *Report {
+func (p *point) finish(ctx context.Context) *Report {
 	p.report.Runs = p.audited()
 	p.report.Interrupted, p.report.Skipped = ctx.Err() != nil, p.leftOut.skipped
 	return p.report

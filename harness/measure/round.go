@@ -39,18 +39,39 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	work, cancel := context.WithCancel(rest)
 	defer cancel()
 	setUp := context.AfterFunc(ctx, cancel)
-	policy := m.fromNow()
-	s, err := openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)), run.Repetition)
-	if err != nil {
+	if _, err := m.meet(ctx, "begin"); err != nil { // the first opens before all others
 		return false, err
 	}
+	open := func() (*site, error) {
+		return openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)), run.Repetition)
+	}
+	var s *site
+	if m.cfg.Shard.First() {
+		if s, err = open(); err != nil {
+			return false, err
+		}
+	}
+	opened, err := m.meet(ctx, "open")
+	if s == nil && err == nil {
+		s, err = open()
+	}
+	if s == nil {
+		return false, err
+	}
+	policy := m.from(opened)
 	defer func() {
+		if _, lost := m.meet(ctx, "end"); err == nil { // what all have asked for may go now
+			err = lost
+		}
 		s.hung(err)
 		err = errors.Join(err, s.close(rest))
 		if slices.ContainsFunc(m.cfg.Outages, func(o harness.Outage) bool { return o.Failover }) {
 			m.places.forget()
 		}
 	}()
+	if err != nil {
+		return false, err
+	}
 	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
@@ -106,10 +127,18 @@ func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workload
 	d := m.newDrive(s, stream, p.policy, rate)
 	p.d, p.warmed = d, min(warmSubjects, warm.next.Load())
 	d.rec = warm.rec.warmed(m.cfg.Open(info))
-	d.begins = func(now time.Time) { m.realign(p.policy, info, now, m.expected(rate, d.requests)) }
+	d.begins = func(now time.Time) {
+		if !p.began.IsZero() {
+			now = p.began
+		}
+		m.realign(p.policy, info, now, m.expected(rate, d.requests))
+	}
 	run.Params.Subjects = d.subjects.n
 	if m.cfg.Open(info) {
 		d.perSecond = m.cfg.RateInForce()
+		if m.cfg.Shard.Shared {
+			d.perSecond /= float64(m.cfg.Shard.Of)
+		}
 		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
 			return d, err
 		}
@@ -155,10 +184,14 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	}
 	requests, subjects := c.Size(stream, factor*rate)
 	_, ready := c.Size(stream, rate)
+	if c.Shard.Shared { // generators differ in their rates, and not in the subjects
+		requests, subjects = c.Size(stream, 0)
+		requests, ready = c.Shard.Ops(requests), 0
+	}
 	per := workloads.OpsPerCrossing(stream)
 	return &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
+		requests: requests, part: c.Shard, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
 		history: c.NewHistory(c.Workers), subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
 		deadline: m.deadline(), plan: &c.Plan,
 	}
@@ -173,7 +206,7 @@ func setsUp(s *site, stream workloads.Stream) bool {
 
 // provision sets the subjects up.
 func (d *drive) provision(ctx context.Context, s *site) error {
-	if !setsUp(s, d.stream) {
+	if !setsUp(s, d.stream) || !d.part.First() {
 		return nil
 	}
 	grants := harness.Grants(d.stream, d.policy, d.subjects.n)
@@ -208,7 +241,7 @@ func (d *drive) willAsk() map[uint32]bool {
 	if d.perSecond > 0 && d.duration > 0 { // arrivals vary around their rate
 		n = min(n, int64(2*d.perSecond*time.Duration(d.duration).Seconds())+1000)
 	}
-	if n > askAhead {
+	if n > askAhead || d.part.Shared {
 		return nil
 	}
 	asked := map[uint32]bool{}
@@ -225,6 +258,9 @@ func (d *drive) willAsk() map[uint32]bool {
 func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
 	c := m.cfg
 	stream := warmStream{units: harness.Cost(policy, slices.Min[[]int64])}
+	if c.Shard.Shared {
+		stream.whose = fmt.Sprintf("g%d-", c.Shard.Part)
+	}
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID,
@@ -263,13 +299,16 @@ func warmUpTime(d time.Duration) time.Duration {
 const warmSubjects = 64
 
 // warmStream asks for the smallest cost, of one subject after the other.
-type warmStream struct{ units int64 }
+type warmStream struct {
+	units int64
+	whose string // of several generators
+}
 
 func (w warmStream) At(i int64, op *workloads.Op) {
 	*op = workloads.Op{Subject: uint32(i % warmSubjects), Units: w.units}
 }
-func (warmStream) Len() int64           { return 0 }
-func (warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%d", n) }
+func (warmStream) Len() int64             { return 0 }
+func (w warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%s%d", w.whose, n) }
 
 // pass is a measured pass and what surrounds it.
 type pass struct {
@@ -278,6 +317,8 @@ type pass struct {
 	d      *drive
 	run    *results.Run
 	policy *quota.Policy
+	// began is when generators begin, by the coordinator's clock.
+	began time.Time
 
 	cores   coreWaits
 	own     ownCPU
@@ -316,7 +357,11 @@ func (p *pass) drive(ctx context.Context) error {
 	})
 	defer stopped()
 	p.stores.Prepared(work)
-	if err := s.replicate(work); err != nil {
+	err := s.replicate(work)
+	if err != nil {
+		return err
+	}
+	if p.began, err = p.m.meet(ctx, "start"); err != nil {
 		return err
 	}
 	p.counters.open(work, p)
@@ -324,6 +369,9 @@ func (p *pass) drive(ctx context.Context) error {
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
 	p.meter = s.Meter()
+	if err := p.begin(work); err != nil {
+		return err
+	}
 	counts, pools := map[string]stores.Counts{}, s.poolUse()
 	for name, st := range s.stores {
 		counts[name] = st.meter.Snapshot()
@@ -341,7 +389,7 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.stores.Begin(work, d.tb.nano)
 	p.counters.begin(work, d)
-	if length := p.m.cfg.Duration; length > 0 && !p.m.latencyOnly {
+	if length := p.m.cfg.Duration; length > 0 && !p.m.latencyOnly && d.part.First() {
 		over = append(over, p.keys.Schedule(d.tb.nano, length, func() map[string]results.StoredAt { return p.countKeys(work) }))
 	}
 	p.cores = p.watchCores(work)
@@ -366,6 +414,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.machine, p.own = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own)
 	p.allocs = heapAllocs() - allocs
 	p.traffic = s.traffic().sub(before)
+	_, lost := p.m.meet(ctx, "rest")
 	p.run.PoolWait = poolWaits(pools, s.poolUse())
 	for name, st := range s.stores {
 		st.traffic = st.meter.Snapshot().Sub(counts[name])
@@ -376,7 +425,7 @@ func (p *pass) drive(ctx context.Context) error {
 			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)
 		}
 	}
-	return cmp.Or(p.limits.err, overwriting)
+	return cmp.Or(p.limits.err, overwriting, lost)
 }
 
 func heapAllocs() uint64 {

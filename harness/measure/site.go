@@ -94,18 +94,27 @@ func (s *site) prepare(ctx context.Context) error {
 		case s.stores[name] != nil:
 			continue
 		}
-		strays, err := store.Prepare(ctx, s.scope)
-		if err != nil {
-			return fmt.Errorf("open %s: %w", s.sel, err)
+		st, err := &siteStore{Store: store, name: name}, error(nil)
+		if s.cfg.Shard.First() { // which has the lease
+			if s.strays, err = s.prepared(ctx, store); err != nil {
+				return err
+			}
 		}
-		s.strays += strays
-		st := &siteStore{Store: store, name: name}
 		if st.others, err = monitor.Count(ctx, store); err != nil {
 			return fmt.Errorf("open %s: %w", s.sel, err)
 		}
 		s.stores[name] = st
 	}
 	return nil
+}
+
+// prepared makes room in a store, and adds its stray keys.
+func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) {
+	strays, err := store.Prepare(ctx, s.scope)
+	if err != nil {
+		return 0, fmt.Errorf("open %s: %w", s.sel, err)
+	}
+	return s.strays + strays, nil
 }
 
 // Furnish implements [harness.Host].
@@ -206,7 +215,9 @@ func (s *site) close(ctx context.Context) error {
 		ended(err)
 	}
 	for _, st := range s.stores {
-		errs = append(errs, s.wipe(ctx, st))
+		if s.cfg.Shard.First() {
+			errs = append(errs, s.wipe(ctx, st))
+		}
 	}
 	errs = append(errs, s.recover(ctx))
 	s.conns, s.stores = nil, nil
