@@ -56,7 +56,7 @@ func join(shards []*Run) (Run, error) {
 func (r *Run) emptied(shards int) Run {
 	out := *r
 	p := &out.Params
-	p.Shard, p.Shards = "", shards
+	p.Shard, p.Generator, p.Shards = "", "", shards
 	p.Subjects, p.Workers, p.Instances = 0, 0, 0
 	out.DidNotReturn, out.Partial = 0, false
 	p.RatePerS, out.ThroughputPerS, out.ElapsedNS = 0, 0, 0

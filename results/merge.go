@@ -38,7 +38,8 @@ type Source struct {
 //
 // Shards of one load (see [Params].Shard) become one run per strategy and round:
 // histograms, counts, leak, false rejects and drift are added up, since no two shards
-// have a subject in common. All shards have to be there, once.
+// have a subject in common. All shards have to be there, once. Generators of one load
+// become one run as well, which has no verdict before their histories are judged.
 //
 // Other runs of the same strategy and setting are further rounds, whose numbers follow
 // those of the files before, and need the same machine, since their timings become one
@@ -107,7 +108,7 @@ func twice(a, b *Named) error {
 }
 
 func sameShards(a, b *Named) bool {
-	return len(a.File.Runs) > 0 && len(b.File.Runs) > 0 && a.File.Runs[0].Params.Shard == b.File.Runs[0].Params.Shard
+	return len(a.File.Runs) > 0 && len(b.File.Runs) > 0 && a.File.Runs[0].Params.part() == b.File.Runs[0].Params.part()
 }
 
 // alike reports what keeps two files from standing in one.
@@ -188,23 +189,23 @@ func (m *merger) add(n *Named) (later int, err error) {
 		if !slices.Contains(here, s) {
 			here = append(here, s)
 		}
-		if len(s.runs) > 0 && (s.runs[0].Params.Shard == "") != (r.Params.Shard == "") {
+		if len(s.runs) > 0 && (s.runs[0].Params.part() == "") != (r.Params.part() == "") {
 			shard, whole := n.Name, s.runs[0].from.Name
-			if r.Params.Shard == "" {
+			if r.Params.part() == "" {
 				shard, whole = whole, shard
 			}
 			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label, shard, whole)
 		}
 	}
 	for _, s := range here {
-		if sharded := len(s.runs) > 0 && s.runs[0].Params.Shard != ""; !sharded {
+		if sharded := len(s.runs) > 0 && s.runs[0].Params.part() != ""; !sharded {
 			later = max(later, s.last)
 		}
 	}
 	for i := range n.File.Runs {
 		r := n.File.Runs[i]
 		s := m.by[keyOfWhole(&r)]
-		if r.Params.Shard == "" {
+		if r.Params.part() == "" {
 			if err := s.oneHost(n); err != nil {
 				return 0, err
 			}
@@ -231,7 +232,7 @@ func (m *merger) add(n *Named) (later int, err error) {
 // keyOfWhole is the [Run.Key] without the part that a run is.
 func keyOfWhole(r *Run) string {
 	whole := *r
-	whole.Params.Shard = ""
+	whole.Params.Shard, whole.Params.Generator = "", ""
 	return whole.Key()
 }
 
@@ -265,7 +266,7 @@ func (m *merger) runs() ([]Run, error) {
 	out := []Run{}
 	for _, key := range m.order {
 		s := m.by[key]
-		if s.runs[0].Params.Shard == "" {
+		if s.runs[0].Params.part() == "" {
 			for i := range s.runs {
 				out = append(out, s.runs[i].Run)
 			}
@@ -292,14 +293,18 @@ func (s *rounds) joined() (out []Run, err error) {
 		seen := map[string]string{}
 		for i := range parts {
 			p := &parts[i]
-			if other, ok := seen[p.Params.Shard]; ok {
-				return nil, fmt.Errorf("round %d of %s is shard %s in %s and in %s: "+
+			if other, ok := seen[p.Params.part()]; ok {
+				return nil, fmt.Errorf("round %d of %s is part %s in %s and in %s: "+
 					"their subjects are the same, and what leaked in both cannot be told",
-					n, s.label, format.Plain(p.Params.Shard), other, p.from.Name)
+					n, s.label, format.Plain(p.Params.part()), other, p.from.Name)
 			}
-			seen[p.Params.Shard] = p.from.Name
+			if p.Params.Generator != "" && p.Params.RunID != parts[0].Params.RunID {
+				return nil, fmt.Errorf("%s and %s are of different runs, %s and %s: merge the generators of one run",
+					parts[0].from.Name, p.from.Name, format.Plain(parts[0].Params.RunID), format.Plain(p.Params.RunID))
+			}
+			seen[p.Params.part()] = p.from.Name
 			_, of, _ := strings.Cut(p.Params.Shard, "/")
-			if want := fmt.Sprint(len(parts)); of != want {
+			if want := fmt.Sprint(len(parts)); of != want && p.Params.Shard != "" {
 				return nil, fmt.Errorf("round %d of %s is shard %s in %s, and there are %s: give all shards of one load", n, s.label,
 					format.Plain(p.Params.Shard), p.from.Name, format.Plural(int64(len(parts)), "shard", "shards"))
 			}
@@ -311,7 +316,11 @@ func (s *rounds) joined() (out []Run, err error) {
 		for i := range parts {
 			runs[i] = &parts[i].Run
 		}
-		whole, err := join(runs)
+		joining := func() (Run, error) { return join(runs) }
+		if runs[0].Params.Generator != "" {
+			joining = func() (Run, error) { return joinGenerators(parts) }
+		}
+		whole, err := joining()
 		if err != nil {
 			return nil, fmt.Errorf("round %d of %s: %w", n, s.label, err)
 		}

@@ -277,6 +277,13 @@ type Run struct {
 	// PoolWait is the wait for connections, by store; absent in simulations.
 	PoolWait []PoolWait `json:"pool_wait,omitempty"`
 
+	// OthersShare is the share of processor time that other programs used on the machine of a
+	// generator, other generators among them, if it was more than a tenth.
+	OthersShare float64 `json:"others_share,omitempty"`
+	// ClockErrorNS is by how much the clock of a generator may be wrong, in nanoseconds, of
+	// the worst one; only a run that several generators made has it.
+	ClockErrorNS int64 `json:"clock_error_ns,omitempty"`
+
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
 	// LeakTiers splits the units of Leak by the tier that admitted them: those of the admissions answered

@@ -27,6 +27,7 @@ const (
 // touches.
 func (p *pass) audit() {
 	p.auditRecording()
+	p.auditPart()
 	for _, st := range p.s.stores {
 		p.auditStore(st)
 	}
@@ -114,7 +115,11 @@ func (p *pass) auditTimings() {
 	if s := p.machine.Share(); s > maxSteal {
 		p.discard("cpu-steal", results.DiscardsRound, "at least %.1f %% of the processor time went to other machines of the host", 100*s)
 	}
-	if s, ok := p.others(); ok && s > maxOthers {
+	switch s, ok := p.others(); {
+	case !ok || s <= maxOthers:
+	case p.d.part.Shared: // merge knows how much of it other generators used
+		r.OthersShare = s
+	default:
 		p.discard("machine-busy", results.DiscardsRound,
 			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -79,26 +80,36 @@ func (m *measurement) lose(err error) {
 
 // begin waits for the moment at which all generators begin.
 func (p *pass) begin(ctx context.Context) error {
-	ahead, _ := p.m.ahead()
 	if p.began.IsZero() {
 		return nil
 	}
-	return clock.Wall{}.Sleep(ctx, p.began.Add(ahead).Sub(p.s.tb.time(p.s.tb.nano())))
+	return clock.Wall{}.Sleep(ctx, p.began.Add(p.m.ahead).Sub(p.m.tb.time(p.m.tb.nano())))
 }
 
-// ahead is how far this process' clock is ahead of that which windows go by, and by how
-// much that may be wrong.
-func (m *measurement) ahead() (ahead, wrong time.Duration) {
-	if m.cfg.ClockBound == nil {
+// lateAt is by how much later than the others a generator may begin without its timings
+// being of another time than theirs.
+const lateAt = 20 * time.Millisecond
+
+// auditPart asks whether a generator began with the others.
+func (p *pass) auditPart() {
+	if late := p.m.tb.time(p.d.epoch).Sub(p.began.Add(p.m.ahead)); !p.began.IsZero() && late > lateAt {
+		p.discard("generator-late", results.DiscardsTimings, "it began %v later than the others", late.Round(time.Millisecond))
+	}
+}
+
+// bound is how far this process' clock counts as ahead, and by how much that may be wrong
+// after all that was measured.
+func (m *measurement) bound() (ahead, wrong time.Duration) {
+	if !m.cfg.Shard.Shared {
 		return 0, 0
 	}
-	return m.cfg.ClockBound()
+	now, wrong := m.cfg.ClockBound()
+	return m.ahead, wrong + max(now-m.ahead, m.ahead-now)
 }
 
 // ours puts windows that go by the coordinator's clock on this process'.
 func (m *measurement) ours(w *quota.Window) {
 	if w.Timeline != (quota.Timeline{}) {
-		ahead, _ := m.ahead()
-		w.Timeline.Real = w.Timeline.Real.Add(ahead)
+		w.Timeline.Real = w.Timeline.Real.Add(m.ahead)
 	}
 }

@@ -98,7 +98,7 @@ func (p *pass) facts() *harness.Facts {
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
 		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),
 	}
-	facts.ClockAhead, facts.ClockWrong = p.m.ahead()
+	facts.ClockAhead, facts.ClockWrong = p.m.bound()
 	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
 	for _, o := range p.s.outages {
 		if span, ok := o.span(d.epoch); ok {

@@ -48,6 +48,9 @@ type measurement struct {
 	latencyOnly bool
 	// end ends the measurement of a generator, with the reason.
 	end context.CancelCauseFunc
+	// ahead is by how much the clock of a generator counts as ahead of the coordinator's
+	// throughout the run under way.
+	ahead time.Duration
 	// places puts the passes on cores.
 	places *placer
 	// leftOut are the stores that stopped to answer, and strategies that did.

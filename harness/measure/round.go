@@ -58,6 +58,9 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if s == nil {
 		return false, err
 	}
+	if !opened.IsZero() {
+		m.ahead, _ = m.cfg.ClockBound()
+	}
 	policy := m.from(opened)
 	defer func() {
 		if _, lost := m.meet(ctx, "end"); err == nil { // what all have asked for may go now
