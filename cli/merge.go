@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/generators"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/results"
@@ -42,7 +43,13 @@ func mergeCommand() *cobra.Command {
 				format.Plural(int64(len(merged.Runs)), "run", "runs"), format.Plural(int64(len(args)), "file", "files"), out)
 			did := written{Records: args, Runs: len(merged.Runs), asJSON: asJSON}
 			did.add(out, b)
-			return did.tell(cmd.OutOrStdout())
+			if err := did.tell(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			if undecided := generators.Report(cmd.ErrOrStderr(), &merged); undecided > 0 {
+				return fail(ExitFailed, fmt.Errorf("%s of generators undecided", format.Plural(int64(undecided), "run is", "runs are")))
+			}
+			return nil
 		},
 	})
 	s = settings.New(cmd, []settings.Setting{
@@ -68,5 +75,5 @@ func mergeFiles(ctx context.Context, names []string) (results.File, error) {
 	if err != nil {
 		return merged, fail(ExitUsage, err)
 	}
-	return merged, nil
+	return merged, generators.Decide(ctx, &merged, files)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // HistoryName is the name of the file that keeps the run's history, without the directory:
@@ -118,7 +120,7 @@ const codeUndecided = "generators-undecided"
 func (a *Audit) Undecided(why string) {
 	for i := range a.Reasons {
 		if a.Reasons[i].Code == codeUndecided {
-			a.Reasons[i].Detail = why
+			a.Reasons[i].Detail = format.OneLine(why)
 		}
 	}
 }

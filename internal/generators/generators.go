@@ -52,7 +52,7 @@ type Member interface {
 // Join makes a generator of a measurement that has a plan.
 func Join(c *measure.Config, id Identity, m Member) {
 	c.Shard, c.RunID, c.Meet = id.Part, id.Run, m.Meet
-	c.Shard.Shared = true
+	c.Shard.Shared = true // also if the plan does not come from --generator
 	c.ClockBound = func() (ahead, wrong time.Duration) {
 		b := m.Bound()
 		return time.Duration(b.OffsetNS), time.Duration(b.ErrorNS)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -39,9 +39,6 @@ func Merge(ctx context.Context, dirs []string) (results.File, error) {
 	}
 	return merged, Decide(ctx, &merged, files)
 }
-
-// Parts reports whether a record is of one generator's part of a load.
-func Parts(f *results.File) bool { return len(f.Runs) > 0 && f.Runs[0].Params.Generator != "" }
 
 // Decide gives the runs of a merged record the verdicts on the histories that lie beside the
 // records it was merged from. It ends with ctx, between two runs.
@@ -156,9 +153,9 @@ func (s *interval) perSecond() float64 {
 	return float64(s.decided) / s.to.Sub(s.from).Seconds()
 }
 
-// Verdicts are lines that say what each run of several generators leaked, or why that is
-// undecided.
-func Verdicts(f *results.File) (lines []string) {
+// Report writes what each run of several generators leaked, or why that is undecided, and
+// returns how many are.
+func Report(w io.Writer, f *results.File) (undecided int) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		if r.Params.Generators == 0 {
@@ -166,9 +163,10 @@ func Verdicts(f *results.File) (lines []string) {
 		}
 		text := r.ClockText()
 		if why := r.Audit.Discarded(); why != "" {
+			undecided++
 			text = "undecided: " + why
 		}
-		lines = append(lines, strings.Join([]string{r.Params.Label, fmt.Sprintf("round %d of %d generators", r.Repetition, r.Params.Generators), text}, ", "))
+		fmt.Fprintf(w, "%s, round %d of %d generators: %s\n", r.Params.Label, r.Repetition, r.Params.Generators, text)
 	}
-	return lines
+	return undecided
 }
