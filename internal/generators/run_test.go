@@ -258,12 +258,7 @@ func TestExactStrategyOverProcesses(t *testing.T) {
 
 // runOf is a name of a run that no other test has.
 func runOf(prefix string) string {
-	return "t" + strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, prefix)[:20]
+	return "t" + strings.ReplaceAll(strings.Split(prefix, ":")[1], "_", "")
 }
 
 // counted is the sum of a hash of counts by key, what they are above the limit, and how many
