@@ -138,7 +138,7 @@ func TestClocksCostCertainty(t *testing.T) {
 func TestUnionIsTheWhole(t *testing.T) {
 	r := seeded(61)
 	seen := tally{}
-	for n := range 300 {
+	for n := range 90 {
 		kind := []quota.Kind{quota.Standing, quota.Fixed, quota.Rolling}[n%3]
 		head := Header{Policy: quota.Policy{Limit: 1 + r.Int64N(5), Window: quota.Window{Kind: kind, Length: 20 * time.Microsecond}},
 			Epoch: someDay, Initial: map[uint32]int64{1: 1}, Tiers: []string{"redis", "process"}}
@@ -177,7 +177,7 @@ func TestUnionIsTheWhole(t *testing.T) {
 		seen.note("less is certain", w.LeakUnits < whole.LeakUnits)
 		seen.note("leak", whole.LeakUnits > 0)
 	}
-	seen.check(t, 20)
+	seen.check(t, 5)
 }
 
 // someEvents are requests of a few subjects in one after the other's way.
@@ -193,6 +193,29 @@ func someEvents(r *rand.Rand, n int, giveBack bool) (out []Event) {
 		}
 	}
 	return out
+}
+
+// TestUnionTellsTiersAndInstancesApart: each generator numbers its own.
+func TestUnionTellsTiersAndInstancesApart(t *testing.T) {
+	head := Header{Policy: quota.Policy{Limit: 1}, Epoch: someDay, Tiers: []string{"redis", "process"}}
+	var events []Event
+	for i := range int64(3) {
+		events = append(events, Event{Call: i * 1e6, Reply: i*1e6 + 10, Units: 1})
+	}
+	all := partsOf(t, head, make([]skewed, 2), events)
+	all[1].Header.Tiers = []string{"process"} // of the first and the third request
+	u := unionOf(t, all)
+	v, err := u.Judge()
+	for number, name := range u.Header.Tiers {
+		if v.LeakTiers[uint8(number)] != 1 {
+			t.Errorf("%s leaks %d of %v, %v", name, v.LeakTiers[uint8(number)], v.LeakTiers, err)
+		}
+	}
+	for events := range u.Subjects() {
+		if len(events) != 3 || events[0].Instance == events[1].Instance || events[0].Instance != events[2].Instance {
+			t.Errorf("%+v", events)
+		}
+	}
 }
 
 // TestUnionRefusesOthers: there is no union without all parts of one run, each once.
