@@ -30,7 +30,9 @@ func (c Clock) Both(o Clock) Clock {
 
 // Spanning is the bound over the whole time between two measurements, for clocks that drift
 // apart steadily.
-func (c Clock) Spanning(o Clock) Clock { return between(min(c.low(), o.low()), max(c.high(), o.high())) }
+func (c Clock) Spanning(o Clock) Clock {
+	return between(min(c.low(), o.low()), max(c.high(), o.high()))
+}
 
 func (c Clock) low() int64  { return c.OffsetNS - c.ErrorNS }
 func (c Clock) high() int64 { return c.OffsetNS + c.ErrorNS }
