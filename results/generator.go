@@ -39,6 +39,9 @@ func (a *Audit) Sound() bool {
 	})
 }
 
+// ofGenerator reports whether the record is one generator's, which may be the only one left.
+func (f *File) ofGenerator() bool { return len(f.Runs) > 0 && f.Runs[0].Params.Generator != "" }
+
 // part is which part of a load the run has: a shard or a generator; "" is all of it.
 func (p *Params) part() string { return p.Shard + p.Generator }
 

@@ -48,7 +48,7 @@ type Source struct {
 // Files that differ in kind or workload, or in a store that both have, are refused, and so is the same run
 // twice. An error is one line that names the files.
 func Merge(files []Named) (File, error) {
-	if len(files) < 2 {
+	if len(files) == 0 || len(files) < 2 && !files[0].File.ofGenerator() {
 		return File{}, errors.New("merging takes two files or more")
 	}
 	first := files[0].File
