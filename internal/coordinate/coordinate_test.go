@@ -1,0 +1,345 @@
+package coordinate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/coordinate"
+)
+
+// pipes is a listener whose connections are pipes in memory.
+type pipes struct {
+	conns chan net.Conn
+	over  chan struct{}
+	once  sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), over: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.over:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.over) }); return nil }
+func (p *pipes) Addr() net.Addr { return nil }
+
+// dial returns the generator's end of a connection that has begun.
+func (p *pipes) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	p.conns <- theirs
+	return ours
+}
+
+var plan = coordinate.Plan{Generators: 3, Fingerprint: "f00d", Token: "secret", Wait: 20 * time.Second,
+	Welcome: coordinate.Welcome{RunID: "run1"}}
+
+func hello(index int) coordinate.Hello {
+	return coordinate.Hello{Index: index, Of: 3, Fingerprint: "f00d", Token: "secret", Place: "here"}
+}
+
+// generator is one that goes through steps until its run ends, at moments of its clock.
+func generator(conn net.Conn, h coordinate.Hello, now func() time.Time, steps ...string) error {
+	m, err := coordinate.Attend(context.Background(), conn, h, now)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if _, err := m.Meet(m.Context(), step); err != nil {
+			_ = m.Done(nil)
+			return err
+		}
+		if err := (clock.Wall{}).Sleep(m.Context(), 5*time.Second); err != nil { // the measured pass
+			_ = m.Done(nil)
+			return context.Cause(m.Context())
+		}
+	}
+	return m.Done(nil)
+}
+
+// coordinated runs a coordinator with what f does to it, in virtual time. It returns how the
+// coordinator ended and after how long.
+func coordinated(t *testing.T, p coordinate.Plan, f func(ctx context.Context, l *pipes, c *coordinate.Coordinator)) (err error, took time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		l, c := newPipes(), coordinate.NewCoordinator(p)
+		begun := clock.Nano()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() { f(ctx, l, c) })
+		err = c.Run(ctx, l)
+		took = time.Duration(clock.Nano() - begun)
+		all.Wait()
+	})
+	return err, took
+}
+
+var wall = clock.Wall{}.Now
+
+// TestGeneratorsBeginTogether: clocks that are off by seconds do not keep generators from
+// beginning each step at one instant, and their bounds hold the truth.
+func TestGeneratorsBeginTogether(t *testing.T) {
+	var mu sync.Mutex
+	instants := map[string][]time.Time{}
+	err, _ := coordinated(t, plan, func(_ context.Context, l *pipes, _ *coordinate.Coordinator) {
+		var all sync.WaitGroup
+		for i := range 3 {
+			ahead := time.Duration(i) * 2 * time.Second
+			all.Go(func() {
+				m, err := coordinate.Attend(context.Background(), l.dial(), hello(i+1), func() time.Time { return wall().Add(ahead) })
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, step := range []string{"start 1", "start 2"} {
+					time.Sleep(time.Duration(i) * time.Second)
+					at, err := m.Meet(m.Context(), step)
+					if lead := at.Sub(wall()); err != nil || lead < 50*time.Millisecond {
+						t.Errorf("%s of %d begins in %v, %v", step, i+1, lead, err)
+					}
+					mu.Lock()
+					instants[step] = append(instants[step], at)
+					mu.Unlock()
+				}
+				if b := m.Bound(); time.Duration(b.OffsetNS-b.ErrorNS) > ahead || time.Duration(b.OffsetNS+b.ErrorNS) < ahead || b.ErrorNS > int64(10*time.Millisecond) {
+					t.Errorf("a clock %v ahead has the bound %+v", ahead, b)
+				}
+				if err := m.Done(nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, at := range instants {
+		if len(at) != 3 || !at[0].Equal(at[1]) || !at[0].Equal(at[2]) {
+			t.Errorf("%s begins at %v", step, at)
+		}
+	}
+}
+
+// TestFaultsEndTheRun: whatever happens to one generator, all end within 30 seconds, and all are told why.
+func TestFaultsEndTheRun(t *testing.T) {
+	for name, x := range map[string]struct {
+		third func(ctx context.Context, l *pipes) error // what the third does, or nil
+		want  string
+	}{
+		"killed": {func(ctx context.Context, l *pipes) error {
+			conn := l.dial()
+			time.AfterFunc(3*time.Second, func() { _ = conn.Close() })
+			return generator(conn, hello(3), wall, "start 1", "start 2", "end")
+		}, "generator 3 of 3 (here) is lost: its process or its connection has ended"},
+		"paused": {func(ctx context.Context, l *pipes) error {
+			conn := l.dial()
+			return generator(&pausing{Conn: conn, at: wall().Add(3 * time.Second)}, hello(3), wall, "start 1", "start 2", "end")
+		}, "generator 3 of 3 (here) is lost: nothing came from it for 10s"},
+		"another plan": {func(ctx context.Context, l *pipes) error {
+			h := hello(3)
+			h.Fingerprint = "beef"
+			return generator(l.dial(), h, wall)
+		}, "generator 3 (here) has another plan: its fingerprint is beef, and not f00d"},
+		"twice": {func(ctx context.Context, l *pipes) error { return generator(l.dial(), hello(2), wall) }, "there are two generators 2/3"},
+		"of another number": {func(ctx context.Context, l *pipes) error {
+			h := hello(4)
+			h.Of = 4
+			return generator(l.dial(), h, wall)
+		}, "generator 4/4 (here) does not fit: the coordinator expects 3"},
+		"missing": {nil, "generators 3 of 3 did not join within 20s"},
+		"failed": {func(ctx context.Context, l *pipes) error {
+			m, err := coordinate.Attend(context.Background(), l.dial(), hello(3), wall)
+			if err == nil {
+				err = m.Done(errors.New("no disk"))
+			}
+			return err
+		}, "generator 3 (here) failed: no disk"},
+		"elsewhere": {func(ctx context.Context, l *pipes) error { return generator(l.dial(), hello(3), wall, "start 2") },
+			"generators are not at the same step"},
+		"ended early": {func(ctx context.Context, l *pipes) error { return generator(l.dial(), hello(3), wall) }, "has ended, and others wait for it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told [2]error
+			err, took := coordinated(t, plan, func(ctx context.Context, l *pipes, _ *coordinate.Coordinator) {
+				var all sync.WaitGroup
+				for i := range 2 {
+					all.Go(func() { told[i] = generator(l.dial(), hello(i+1), wall, "start 1", "start 2", "end") })
+				}
+				time.Sleep(time.Second)
+				if x.third != nil {
+					all.Go(func() { _ = x.third(ctx, l) })
+				}
+				all.Wait()
+			})
+			stopped, ok := errors.AsType[*coordinate.StoppedError](err)
+			if !ok || !strings.Contains(stopped.Reason, x.want) {
+				t.Errorf("it ended with %v; want %q", err, x.want)
+			}
+			if took > 30*time.Second {
+				t.Errorf("it ended after %v", took)
+			}
+			for i, err := range told {
+				if err == nil || err.Error() != stopped.Error() {
+					t.Errorf("generator %d was told %v", i+1, err)
+				}
+			}
+		})
+	}
+}
+
+// pausing is a connection of a process that is stopped for a minute from a moment on.
+type pausing struct {
+	net.Conn
+	at time.Time
+}
+
+func (p *pausing) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	if wall().After(p.at) {
+		time.Sleep(time.Minute)
+	}
+	return n, err
+}
+
+func (p *pausing) Write(b []byte) (int, error) {
+	if wall().After(p.at) {
+		return len(b), nil
+	}
+	return p.Conn.Write(b)
+}
+
+// TestLateOnesDoNoHarm: a second generator of a number, and one without the token, are refused,
+// and the run goes on.
+func TestLateOnesDoNoHarm(t *testing.T) {
+	err, _ := coordinated(t, plan, func(_ context.Context, l *pipes, _ *coordinate.Coordinator) {
+		stranger := hello(3)
+		stranger.Token = "guess"
+		if err := generator(l.dial(), stranger, wall); err == nil || !strings.Contains(err.Error(), "another token") {
+			t.Errorf("a stranger: %v", err)
+		}
+		var all sync.WaitGroup
+		for i := range 3 {
+			all.Go(func() {
+				if err := generator(l.dial(), hello(i+1), wall, "start 1"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(2 * time.Second)
+		if err := generator(l.dial(), hello(2), wall); err == nil || !strings.Contains(err.Error(), "two generators 2/3") {
+			t.Errorf("a second one: %v", err)
+		}
+		all.Wait()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLostCoordinator: generators end if the coordinator's connections end, or if it says nothing any
+// longer, as after it was started again.
+func TestLostCoordinator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, c := newPipes(), coordinate.NewCoordinator(plan)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx, l) }()
+		conn := l.dial()
+		silent := &deaf{Conn: conn, at: wall().Add(3 * time.Second)}
+		begun := wall()
+		err := generator(silent, hello(1), wall, "start 1")
+		if took := wall().Sub(begun); err == nil || !strings.Contains(err.Error(), "the coordinator is lost") || took > 30*time.Second {
+			t.Errorf("it ended after %v with %v", took, err)
+		}
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("the coordinator saw nothing")
+		}
+	})
+}
+
+// deaf is a connection by which nothing comes from a moment on.
+type deaf struct {
+	net.Conn
+	at time.Time
+}
+
+func (d *deaf) Read(b []byte) (int, error) {
+	for {
+		n, err := d.Conn.Read(b)
+		if err != nil || wall().Before(d.at) {
+			return n, err
+		}
+	}
+}
+
+// TestInterrupt: generators of a run that is interrupted are told, and their files still come.
+func TestInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	big := bytes.Repeat([]byte("history "), 100_000)
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o700), os.WriteFile(filepath.Join(dir, "sub", "h"), big, 0o600),
+		os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]*buffer{}
+	p := plan
+	p.Generators, p.Collect = 1, true
+	p.Keep = func(index int, name string) (io.WriteCloser, error) {
+		kept[name] = new(buffer)
+		return kept[name], nil
+	}
+	var told error
+	synctest.Test(t, func(t *testing.T) {
+		l, c := newPipes(), coordinate.NewCoordinator(p)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("interrupted")) })
+		var member sync.WaitGroup
+		member.Go(func() {
+			h := hello(1)
+			h.Of = 1
+			m, err := coordinate.Attend(context.Background(), l.dial(), h, wall)
+			if err != nil {
+				told = err
+				return
+			}
+			<-m.Context().Done()
+			told = context.Cause(m.Context())
+			if err := errors.Join(m.SendFiles(dir), m.Done(nil)); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := c.Run(ctx, l); err == nil || err.Error() != "interrupted" {
+			t.Errorf("it ended with %v", err)
+		}
+		member.Wait()
+	})
+	if told == nil || told.Error() != "interrupted" {
+		t.Errorf("the generator was told %v", told)
+	}
+	if len(kept) != 2 || !bytes.Equal(kept["sub/h"].Bytes(), big) || kept["empty"].Len() != 0 || !kept["empty"].closed {
+		t.Errorf("%d files came, or not whole", len(kept))
+	}
+}
+
+type buffer struct {
+	bytes.Buffer
+	closed bool
+}
+
+func (b *buffer) Close() error { b.closed = true; return nil }

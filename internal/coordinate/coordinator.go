@@ -1,0 +1,349 @@
+package coordinate
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+)
+
+// Plan is what a coordinator knows of a run before its generators join.
+type Plan struct {
+	Welcome
+	// Generators is how many there are.
+	Generators int
+	// Fingerprint of the plan that all must have.
+	Fingerprint string
+	// Token that generators have to show; empty if the transport sees to that.
+	Token string
+	// Wait is how long all have to join.
+	Wait time.Duration
+	// Keep makes a file for what a generator sends under a name. It is called if the plan
+	// says to collect.
+	Keep func(index int, name string) (io.WriteCloser, error)
+}
+
+// ending is how long generators have to end after they were told to stop.
+const ending = 15 * time.Second
+
+// Coordinator serves the generators of one run.
+type Coordinator struct {
+	plan   Plan
+	cancel context.CancelCauseFunc
+	over   chan struct{} // all generators that joined have ended
+
+	mu      sync.Mutex
+	stopped string
+	members map[int]*member
+	started bool // all have joined
+	waiting int  // at the next step
+	left    int  // those that have ended
+	conns   map[net.Conn]bool
+}
+
+// member is a generator as the coordinator sees it.
+type member struct {
+	*wire
+	Hello
+	State
+	at    string // the step that it waits at; empty for none
+	ended bool
+	file  io.WriteCloser
+}
+
+// State of a generator.
+type State struct {
+	// Text says what it does, in one line.
+	Text string
+	// Share of the whole that it has done, 0 to 1.
+	Share float64
+}
+
+// StoppedError ends all generators of a run.
+type StoppedError struct{ Reason string }
+
+func (e *StoppedError) Error() string { return e.Reason }
+
+// NewCoordinator returns one that serves a plan.
+func NewCoordinator(p Plan) *Coordinator {
+	return &Coordinator{plan: p, members: map[int]*member{}, conns: map[net.Conn]bool{}, over: make(chan struct{}),
+		cancel: func(error) {}}
+}
+
+// Run serves until all generators have ended, and closes l. If one is lost, or ctx ends, it
+// stops the others, and returns why: a [StoppedError], or the cause of ctx.
+func (c *Coordinator) Run(ctx context.Context, l net.Listener) error {
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	defer c.cancel(nil)
+	var serving sync.WaitGroup
+	serving.Go(func() { c.accept(l, &serving) })
+	late := time.AfterFunc(c.plan.Wait, c.missing)
+	select {
+	case <-c.over:
+	case <-ctx.Done():
+		c.stop(context.Cause(ctx).Error())
+		select {
+		case <-c.over:
+		case <-time.After(ending):
+		}
+	}
+	late.Stop()
+	err := l.Close()
+	c.mu.Lock()
+	for conn := range c.conns {
+		err = errors.Join(err, conn.Close())
+	}
+	c.mu.Unlock()
+	serving.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			c.fail("the coordinator cannot be reached any longer: %v", err)
+			return
+		}
+		c.mu.Lock()
+		c.conns[conn] = true
+		c.mu.Unlock()
+		serving.Go(func() {
+			c.serve(newWire(conn))
+			c.mu.Lock()
+			delete(c.conns, conn)
+			c.mu.Unlock()
+			_ = conn.Close() // all has been said
+		})
+	}
+}
+
+// fail ends the run. Only the first reason counts.
+func (c *Coordinator) fail(format string, args ...any) {
+	c.cancel(&StoppedError{fmt.Sprintf(format, args...)})
+}
+
+// missing ends the run if not all have joined in time.
+func (c *Coordinator) missing() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var who []string
+	for i := range c.plan.Generators {
+		if c.members[i+1] == nil {
+			who = append(who, fmt.Sprint(i+1))
+		}
+	}
+	if len(who) > 0 && !c.started {
+		c.fail("generators %s of %d did not join within %v", strings.Join(who, ", "), c.plan.Generators, c.plan.Wait)
+	}
+}
+
+// stop tells all generators to end.
+func (c *Coordinator) stop(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = cmp.Or(reason, "stopped")
+	c.tellAll(&message{Kind: kindStop, Text: c.stopped})
+	c.checkOver()
+}
+
+// tellAll sends to all that have not ended, each on its own: one that takes nothing does not hold
+// up others.
+func (c *Coordinator) tellAll(m *message) {
+	for _, g := range c.members {
+		if !g.ended {
+			go func() { _ = g.send(m) }() // who is lost is found by its silence
+		}
+	}
+}
+
+// serve serves one connection until it ends.
+func (c *Coordinator) serve(w *wire) {
+	first, err := w.receive()
+	if err != nil || first.Kind != kindJoin || first.Hello == nil {
+		return
+	}
+	g := &member{wire: w, Hello: *first.Hello}
+	if reason := c.join(g); reason != "" {
+		_ = w.send(&message{Kind: kindStop, Text: reason}) // it learns that it is refused or that the connection is gone
+		return
+	}
+	for {
+		m, err := w.receive()
+		if err == nil {
+			err = c.take(g, m)
+		}
+		if err != nil {
+			c.lost(g, err)
+		}
+		if err != nil || m.Kind == kindDone {
+			return
+		}
+	}
+}
+
+// join admits a generator, or says why not. What can never become a run ends all, but nobody who
+// comes too late does.
+func (c *Coordinator) join(g *member) (refused string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.plan
+	switch other := c.members[g.Index]; {
+	case subtle.ConstantTimeCompare([]byte(p.Token), []byte(g.Token)) == 0:
+		return "the coordinator was given another token"
+	case c.stopped != "":
+		return c.stopped
+	case g.Of != p.Generators || g.Index < 1 || g.Index > g.Of:
+		refused = fmt.Sprintf("generator %d/%d (%s) does not fit: the coordinator expects %d", g.Index, g.Of, g.Place, p.Generators)
+	case other != nil:
+		refused = fmt.Sprintf("there are two generators %d/%d: %s and %s", g.Index, g.Of, other.Place, g.Place)
+	case g.Fingerprint != p.Fingerprint:
+		refused = fmt.Sprintf("generator %d (%s) has another plan: its fingerprint is %s, and not %s; start all with the same "+
+			"settings and the same version", g.Index, g.Place, g.Fingerprint, p.Fingerprint)
+	}
+	if refused != "" {
+		if !c.started {
+			c.fail("%s", refused)
+		}
+		return refused
+	}
+	g.Text = "waits for the others"
+	c.members[g.Index] = g
+	c.started = len(c.members) == p.Generators
+	go func() { _ = g.send(&message{Kind: kindWelcome, Welcome: &p.Welcome}) }()
+	return ""
+}
+
+// take carries out a message.
+func (c *Coordinator) take(g *member, m *message) (err error) {
+	switch m.Kind {
+	case kindPing:
+		return g.send(&message{Kind: kindPong, Sent: m.Sent, At: clock.Wall{}.Now().UnixNano()})
+	case kindFile:
+		return c.store(g, m)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch m.Kind {
+	case kindProgress:
+		g.State = State{m.Text, m.Share}
+	case kindReady:
+		g.at = m.Text
+		c.waiting++
+		c.begin(g)
+	case kindDone:
+		g.ended, g.Share = true, 1
+		g.Text = cmp.Or(m.Text, "done")
+		c.left++
+		if m.Text != "" {
+			c.fail("generator %d (%s) failed: %s", g.Index, g.Place, m.Text)
+		} else if c.waiting > 0 {
+			c.fail("generator %d (%s) has ended, and others wait for it", g.Index, g.Place)
+		}
+		c.checkOver()
+	}
+	return nil
+}
+
+// begin lets all begin a step if the last of them, g, waits for it. The instant is far enough
+// ahead that all know it in time.
+func (c *Coordinator) begin(g *member) {
+	for _, o := range c.members {
+		switch {
+		case o.ended:
+			c.fail("generator %d (%s) has ended, and others wait for it at %s", o.Index, o.Place, g.at)
+		case o.at != "" && o.at != g.at:
+			c.fail("generators are not at the same step: %d waits for %s, and %d for %s", o.Index, o.at, g.Index, g.at)
+		}
+	}
+	if c.waiting < c.plan.Generators || c.stopped != "" {
+		return
+	}
+	lead := time.Duration(0)
+	if strings.HasPrefix(g.at, "start") {
+		lead = 100*time.Millisecond + time.Duration(c.waiting)*200*time.Microsecond
+	}
+	c.tellAll(&message{Kind: kindGo, Text: g.at, At: clock.Wall{}.Now().Add(lead).UnixNano()})
+	for _, o := range c.members {
+		o.at = ""
+	}
+	c.waiting = 0
+}
+
+// store writes the next part of a file.
+func (c *Coordinator) store(g *member, m *message) (err error) {
+	if g.file == nil {
+		if c.plan.Keep == nil {
+			return errors.New("it sends a file, which nobody asked for")
+		}
+		if g.file, err = c.plan.Keep(g.Index, m.Text); err != nil {
+			return err
+		}
+	}
+	_, err = g.file.Write(m.Data)
+	if m.Last || err != nil {
+		err = errors.Join(err, g.file.Close())
+		g.file = nil
+	}
+	if err != nil {
+		return err
+	}
+	return g.send(&message{Kind: kindTaken})
+}
+
+// lost notes that a generator's connection has ended or is silent.
+func (c *Coordinator) lost(g *member, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	why := err.Error()
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		why = fmt.Sprintf("nothing came from it for %v: it is stopped, cut off, or has no processor", Silence)
+	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		why = "its process or its connection has ended"
+	}
+	if g.file != nil {
+		_ = g.file.Close() // it is not whole in any case
+		g.file = nil
+	}
+	g.ended, g.Text = true, "lost"
+	c.left++
+	c.fail("generator %d of %d (%s) is lost: %s", g.Index, g.Of, g.Place, why)
+	c.checkOver()
+}
+
+// checkOver ends the wait for generators if none is left.
+func (c *Coordinator) checkOver() {
+	if c.left == len(c.members) && (c.started || c.stopped != "") {
+		select {
+		case <-c.over:
+		default:
+			close(c.over)
+		}
+	}
+}
+
+// States are those of all generators; of those that have not joined it says so.
+func (c *Coordinator) States() []State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Repeat([]State{{Text: "has not joined"}}, c.plan.Generators)
+	for i, g := range c.members {
+		all[i-1] = g.State
+	}
+	return all
+}
