@@ -276,7 +276,7 @@ func (c *Coordinator) begin(g *member) {
 	}
 	lead := time.Duration(0)
 	if strings.HasPrefix(g.at, "start") {
-		lead = 100*time.Millisecond + time.Duration(c.waiting)*200*time.Microsecond
+		lead = 100*time.Millisecond + time.Duration(c.waiting)*time.Millisecond
 	}
 	c.tellAll(&message{Kind: kindGo, Text: g.at, At: clock.Wall{}.Now().Add(lead).UnixNano()})
 	for _, o := range c.members {

@@ -40,7 +40,7 @@ const (
 	retry = 200 * time.Millisecond
 	// askedAtOnce is how often the clock is read at each step, and askedBetween at each beat: the
 	// fastest answer counts.
-	askedAtOnce, askedBetween = 16, 4
+	askedAtOnce, askedBetween = 8, 3
 	// partSize is how many bytes of a file are in one message. A server of NATS takes 1 MiB.
 	partSize = 256 << 10
 )
