@@ -74,14 +74,14 @@ func generator(conn net.Conn, h coordinate.Hello, now func() time.Time, steps ..
 
 // coordinated runs a coordinator with what f does to it, in virtual time. It returns how the
 // coordinator ended and after how long.
-func coordinated(t *testing.T, p coordinate.Plan, f func(ctx context.Context, l *pipes, c *coordinate.Coordinator)) (err error, took time.Duration) {
+func coordinated(t *testing.T, p coordinate.Plan, f func(l *pipes, interrupt func())) (err error, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c := newPipes(), coordinate.NewCoordinator(p)
 		begun := clock.Nano()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var all sync.WaitGroup
-		all.Go(func() { f(ctx, l, c) })
+		all.Go(func() { f(l, cancel) })
 		err = c.Run(ctx, l)
 		took = time.Duration(clock.Nano() - begun)
 		all.Wait()
@@ -96,7 +96,7 @@ var wall = clock.Wall{}.Now
 func TestGeneratorsBeginTogether(t *testing.T) {
 	var mu sync.Mutex
 	instants := map[string][]time.Time{}
-	err, _ := coordinated(t, plan, func(_ context.Context, l *pipes, _ *coordinate.Coordinator) {
+	err, _ := coordinated(t, plan, func(l *pipes, _ func()) {
 		var all sync.WaitGroup
 		for i := range 3 {
 			ahead := time.Duration(i) * 2 * time.Second
@@ -139,51 +139,51 @@ func TestGeneratorsBeginTogether(t *testing.T) {
 // TestFaultsEndTheRun: whatever happens to one generator, all end within 30 seconds, and all are told why.
 func TestFaultsEndTheRun(t *testing.T) {
 	for name, x := range map[string]struct {
-		third func(ctx context.Context, l *pipes) error // what the third does, or nil
+		third func(l *pipes) error // what the third does, or nil
 		want  string
 	}{
-		"killed": {func(ctx context.Context, l *pipes) error {
+		"killed": {func(l *pipes) error {
 			conn := l.dial()
 			time.AfterFunc(3*time.Second, func() { _ = conn.Close() })
 			return generator(conn, hello(3), wall, "start 1", "start 2", "end")
 		}, "generator 3 of 3 (here) is lost: its process or its connection has ended"},
-		"paused": {func(ctx context.Context, l *pipes) error {
+		"paused": {func(l *pipes) error {
 			conn := l.dial()
 			return generator(&pausing{Conn: conn, at: wall().Add(3 * time.Second)}, hello(3), wall, "start 1", "start 2", "end")
 		}, "generator 3 of 3 (here) is lost: nothing came from it for 10s"},
-		"another plan": {func(ctx context.Context, l *pipes) error {
+		"another plan": {func(l *pipes) error {
 			h := hello(3)
 			h.Fingerprint = "beef"
 			return generator(l.dial(), h, wall)
 		}, "generator 3 (here) has another plan: its fingerprint is beef, and not f00d"},
-		"twice": {func(ctx context.Context, l *pipes) error { return generator(l.dial(), hello(2), wall) }, "there are two generators 2/3"},
-		"of another number": {func(ctx context.Context, l *pipes) error {
+		"twice": {func(l *pipes) error { return generator(l.dial(), hello(2), wall) }, "there are two generators 2/3"},
+		"of another number": {func(l *pipes) error {
 			h := hello(4)
 			h.Of = 4
 			return generator(l.dial(), h, wall)
 		}, "generator 4/4 (here) does not fit: the coordinator expects 3"},
 		"missing": {nil, "generators 3 of 3 did not join within 20s"},
-		"failed": {func(ctx context.Context, l *pipes) error {
+		"failed": {func(l *pipes) error {
 			m, err := coordinate.Attend(context.Background(), l.dial(), hello(3), wall)
 			if err == nil {
 				err = m.Done(errors.New("no disk"))
 			}
 			return err
 		}, "generator 3 (here) failed: no disk"},
-		"elsewhere": {func(ctx context.Context, l *pipes) error { return generator(l.dial(), hello(3), wall, "start 2") },
+		"elsewhere": {func(l *pipes) error { return generator(l.dial(), hello(3), wall, "start 2") },
 			"generators are not at the same step"},
-		"ended early": {func(ctx context.Context, l *pipes) error { return generator(l.dial(), hello(3), wall) }, "has ended, and others wait for it"},
+		"ended early": {func(l *pipes) error { return generator(l.dial(), hello(3), wall) }, "has ended, and others wait for it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told [2]error
-			err, took := coordinated(t, plan, func(ctx context.Context, l *pipes, _ *coordinate.Coordinator) {
+			err, took := coordinated(t, plan, func(l *pipes, _ func()) {
 				var all sync.WaitGroup
 				for i := range 2 {
 					all.Go(func() { told[i] = generator(l.dial(), hello(i+1), wall, "start 1", "start 2", "end") })
 				}
 				time.Sleep(time.Second)
 				if x.third != nil {
-					all.Go(func() { _ = x.third(ctx, l) })
+					all.Go(func() { _ = x.third(l) })
 				}
 				all.Wait()
 			})
@@ -227,7 +227,7 @@ func (p *pausing) Write(b []byte) (int, error) {
 // TestLateOnesDoNoHarm: a second generator of a number, and one without the token, are refused,
 // and the run goes on.
 func TestLateOnesDoNoHarm(t *testing.T) {
-	err, _ := coordinated(t, plan, func(_ context.Context, l *pipes, _ *coordinate.Coordinator) {
+	err, _ := coordinated(t, plan, func(l *pipes, _ func()) {
 		stranger := hello(3)
 		stranger.Token = "guess"
 		if err := generator(l.dial(), stranger, wall); err == nil || !strings.Contains(err.Error(), "another token") {
@@ -343,3 +343,41 @@ type buffer struct {
 }
 
 func (b *buffer) Close() error { b.closed = true; return nil }
+
+// TestInterruptedTogether: generators that were interrupted in a pass still meet at its end, and one
+// that has gone keeps the others from waiting for it.
+func TestInterruptedTogether(t *testing.T) {
+	var mu sync.Mutex
+	met := 0
+	err, took := coordinated(t, plan, func(l *pipes, interrupt func()) {
+		var all sync.WaitGroup
+		for i := range 3 {
+			all.Go(func() {
+				m, err := coordinate.Attend(context.Background(), l.dial(), hello(i+1), wall)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if i == 2 {
+					time.AfterFunc(3*time.Second, interrupt)
+				}
+				<-m.Context().Done()
+				if _, err := m.Meet(context.Background(), "end"); err == nil {
+					mu.Lock()
+					met++
+					mu.Unlock()
+				}
+				if i < 2 {
+					if _, err := m.Meet(context.Background(), "next"); err == nil {
+						t.Error("it met one that has gone")
+					}
+				}
+				_ = m.Done(nil)
+			})
+		}
+		all.Wait()
+	})
+	if met != 3 || err == nil || err.Error() != "context canceled" || took > 10*time.Second {
+		t.Errorf("%d met, and it ended after %v with %v", met, took, err)
+	}
+}

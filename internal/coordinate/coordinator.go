@@ -43,6 +43,7 @@ type Coordinator struct {
 
 	mu      sync.Mutex
 	stopped string
+	soft    bool // nothing has failed: generators end together
 	members map[int]*member
 	started bool // all have joined
 	waiting int  // at the next step
@@ -90,7 +91,7 @@ func (c *Coordinator) Run(ctx context.Context, l net.Listener) error {
 	select {
 	case <-c.over:
 	case <-ctx.Done():
-		c.stop(context.Cause(ctx).Error())
+		c.stop(context.Cause(ctx))
 		select {
 		case <-c.over:
 		case <-time.After(ending):
@@ -135,7 +136,21 @@ func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {
 
 // fail ends the run. Only the first reason counts.
 func (c *Coordinator) fail(format string, args ...any) {
-	c.cancel(&StoppedError{fmt.Sprintf(format, args...)})
+	why := &StoppedError{fmt.Sprintf(format, args...)}
+	c.cancel(why)
+	if c.soft { // generators wait for what will not be
+		c.soft = false
+		c.tellAll(&message{Kind: kindStop, Text: why.Reason, Last: true})
+	}
+}
+
+// Gone says that the process of a generator has ended. Unless that was known, it is why the run ends.
+func (c *Coordinator) Gone(index int, words string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.members[index]; g == nil || !g.ended {
+		c.fail("generator %d of %d has ended: %s", index, c.plan.Generators, words)
+	}
 }
 
 // missing ends the run if not all have joined in time.
@@ -153,12 +168,13 @@ func (c *Coordinator) missing() {
 	}
 }
 
-// stop tells all generators to end.
-func (c *Coordinator) stop(reason string) {
+// stop tells all generators to end. If nothing has failed they do so at the same step.
+func (c *Coordinator) stop(why error) {
+	_, failed := errors.AsType[*StoppedError](why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped = cmp.Or(reason, "stopped")
-	c.tellAll(&message{Kind: kindStop, Text: c.stopped})
+	c.stopped, c.soft = why.Error(), !failed
+	c.tellAll(&message{Kind: kindStop, Text: c.stopped, Last: !c.soft})
 	c.checkOver()
 }
 
@@ -180,7 +196,7 @@ func (c *Coordinator) serve(w *wire) {
 	}
 	g := &member{wire: w, Hello: *first.Hello}
 	if reason := c.join(g); reason != "" {
-		_ = w.send(&message{Kind: kindStop, Text: reason}) // it learns that it is refused or that the connection is gone
+		_ = w.send(&message{Kind: kindStop, Text: reason, Last: true}) // it learns that it is refused or that the connection is gone
 		return
 	}
 	for {
@@ -271,7 +287,7 @@ func (c *Coordinator) begin(g *member) {
 			c.fail("generators are not at the same step: %d waits for %s, and %d for %s", o.Index, o.at, g.Index, g.at)
 		}
 	}
-	if c.waiting < c.plan.Generators || c.stopped != "" {
+	if c.waiting < c.plan.Generators {
 		return
 	}
 	lead := time.Duration(0)

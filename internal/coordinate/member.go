@@ -24,6 +24,7 @@ type Member struct {
 	cancel context.CancelCauseFunc
 	// begin and taken are the answers to ready and to parts of files.
 	begin, taken chan *message
+	alone        chan struct{} // no step will be met any longer
 	gone         chan struct{} // the connection has ended
 	listening    sync.WaitGroup
 
@@ -79,7 +80,7 @@ func TokenOf(at *url.URL) string {
 // Attend is [Join] on a connection.
 func Attend(ctx context.Context, conn net.Conn, h Hello, now func() time.Time) (*Member, error) {
 	m := &Member{w: newWire(conn), now: now, begin: make(chan *message, 1), taken: make(chan *message, 1),
-		gone: make(chan struct{}), known: make(chan struct{})}
+		alone: make(chan struct{}), gone: make(chan struct{}), known: make(chan struct{})}
 	err := m.w.send(&message{Kind: kindJoin, Hello: &h})
 	first := new(message)
 	if err == nil {
@@ -114,7 +115,9 @@ func (m *Member) Context() context.Context { return m.ctx }
 
 // listen takes what the coordinator says.
 func (m *Member) listen() {
+	alone := sync.OnceFunc(func() { close(m.alone) })
 	defer close(m.gone)
+	defer alone()
 	for {
 		got, err := m.w.receive()
 		if err != nil {
@@ -126,6 +129,9 @@ func (m *Member) listen() {
 			m.answered(got)
 		case kindStop:
 			m.cancel(&StoppedError{got.Text})
+			if got.Last {
+				alone()
+			}
 		case kindGo:
 			offer(m.begin, got)
 		case kindTaken:
@@ -195,7 +201,8 @@ func (m *Member) Bound() generators.Clock {
 	return m.clock.until(m.now())
 }
 
-// Meet implements [generators.Member]. The clock is read at each step.
+// Meet implements [generators.Member]. The clock is read at each step. A run that is stopped
+// while nothing has failed still meets, so that its generators end at the same step.
 func (m *Member) Meet(ctx context.Context, step string) (time.Time, error) {
 	err := m.askTime(askedAtOnce)
 	if err == nil {
@@ -207,7 +214,7 @@ func (m *Member) Meet(ctx context.Context, step string) (time.Time, error) {
 	select {
 	case got := <-m.begin:
 		return time.Unix(0, got.At), nil
-	case <-m.ctx.Done():
+	case <-m.alone:
 		return time.Time{}, context.Cause(m.ctx)
 	case <-ctx.Done():
 		return time.Time{}, context.Cause(ctx)

@@ -78,7 +78,8 @@ type message struct {
 	Sent, At int64 `json:",omitempty"`
 	// Share of the whole that is done, 0 to 1.
 	Share float64 `json:",omitempty"`
-	// Data is the next part of a file, and Last is set with the last one.
+	// Data is the next part of a file, and Last is set with the last one. In stop Last says
+	// that no step will be met any longer.
 	Data []byte `json:",omitempty"`
 	Last bool   `json:",omitempty"`
 }
