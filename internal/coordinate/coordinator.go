@@ -118,7 +118,9 @@ func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {
 			return
 		}
 		if err != nil {
+			c.mu.Lock()
 			c.fail("the coordinator cannot be reached any longer: %v", err)
+			c.mu.Unlock()
 			return
 		}
 		c.mu.Lock()
@@ -134,7 +136,7 @@ func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {
 	}
 }
 
-// fail ends the run. Only the first reason counts.
+// fail ends the run. Only the first reason counts. It is called under mu.
 func (c *Coordinator) fail(format string, args ...any) {
 	why := &StoppedError{fmt.Sprintf(format, args...)}
 	c.cancel(why)
