@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/coordinate"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/metrics"
 	"github.com/quotabench/quotabench/internal/session"
@@ -42,6 +44,9 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) erro
 		if err := s.Read(args); err != nil {
 			return measure.Config{}, err
 		}
+		if s.Generator != "" { // its histories lie there, too
+			s.Out = cmp.Or(s.Out, session.DefaultDir())
+		}
 		return s.Measurement()
 	})
 	switch {
@@ -51,6 +56,11 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) erro
 		return printConfig(cmd, s, cfg.Policy.Unit)
 	case s.Against != "":
 		return runAgainst(cmd, s, &cfg)
+	case s.Generators > 0:
+		return coordinated(cmd, s, &cfg, place{at: "127.0.0.1:0", token: coordinate.NewToken(), wait: joinWait,
+			args: append(s.Flags("generators", "out", "json", "history", "metrics", "quiet", "verbose"), args...)})
+	case s.Generator != "":
+		return generate(cmd, s, &cfg)
 	}
 	if err := withoutOther(s, "format"); err != nil {
 		return err
@@ -73,6 +83,8 @@ type job struct {
 	sweep  *results.Sweep
 	// measure measures them once they have their stores.
 	measure func(ctx context.Context, points []measure.Config) (*measure.Report, error)
+	// tell is told of each run that begins; nil if nobody asks.
+	tell func(text string, share float64)
 }
 
 // needed are the stores that some point needs.
@@ -151,7 +163,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	file.Sweep, file.MaxBound = j.sweep, s.MaxBound
 	for i := range j.points {
 		j.points[i].Live = live
-		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress}
+		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress, Tell: j.tell}
 	}
 	x.Progress.Within(first.Budget)
 	if s.Looking { // the measurement ends after the first look if all is decided then

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -175,7 +176,9 @@ func (c *Coordinator) stop(why error) {
 	_, failed := errors.AsType[*StoppedError](why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped, c.soft = why.Error(), !failed
+	if c.stopped, c.soft = why.Error(), !failed; errors.Is(why, context.Canceled) {
+		c.stopped = "interrupted"
+	}
 	c.tellAll(&message{Kind: kindStop, Text: c.stopped, Last: !c.soft})
 	c.checkOver()
 }
@@ -364,4 +367,23 @@ func (c *Coordinator) States() []State {
 		all[i-1] = g.State
 	}
 	return all
+}
+
+// Summary is all states in one line, e.g. "3 generators: round 2 of 8; 1: has not joined", and the least share
+// that one has done.
+func Summary(states []State) (text string, share float64) {
+	counts, share := map[string]int{}, 1.0
+	for _, s := range states {
+		counts[s.Text]++
+		share = min(share, s.Share)
+	}
+	texts := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	for i, t := range texts {
+		unit := ""
+		if i == 0 {
+			unit = " generators"
+		}
+		texts[i] = fmt.Sprintf("%d%s: %s", counts[t], unit, t)
+	}
+	return strings.Join(texts, "; "), share
 }

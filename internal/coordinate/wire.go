@@ -7,6 +7,7 @@ package coordinate
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -138,6 +139,9 @@ var transports = map[string]Transport{"tcp": {
 
 // Register adds a transport for URLs with the scheme.
 func Register(scheme string, t Transport) { transports[scheme] = t }
+
+// NewToken makes a token.
+func NewToken() string { return strings.ToLower(rand.Text()) }
 
 // Parse reads the URL of a coordinator. Its error holds no token.
 func Parse(text string) (*url.URL, Transport, error) {

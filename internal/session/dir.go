@@ -22,11 +22,16 @@ import (
 // LockName is the file by which a run keeps others out of its directory.
 const LockName = ".quotabench.lock"
 
+// DefaultDir is the directory of a run that names none, after the time at which it begins.
+func DefaultDir() string {
+	return filepath.Join("quotabench-results", clock.Wall{}.Now().UTC().Format("20060102T150405.000Z"))
+}
+
 // FreeDir is the directory of this run's files. It is checked and not yet made: what
 // else is wrong with the command line must leave nothing behind. What an earlier run
 // or anyone else wrote there is never overwritten.
 func FreeDir(s *group.Settings) (string, error) {
-	dir := cmp.Or(s.Out, filepath.Join("quotabench-results", clock.Wall{}.Now().UTC().Format("20060102T150405.000Z")))
+	dir := cmp.Or(s.Out, DefaultDir())
 	if err := IsFree(s.Set, dir); err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -136,6 +137,18 @@ func absent(why string) error {
 // FromPool makes a store of a pool that the caller has. The caller closes the
 // pool, after the store.
 //
+// URL leads other processes of this machine to a server that was started here, and has its
+// password; "" for any other store.
+func (p *Store) URL() string {
+	if p.self.Own == nil || p.self.Replica {
+		return ""
+	}
+	c := p.base.ConnConfig
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password), Path: c.Database, RawQuery: "sslmode=disable",
+		Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
+	return u.String()
+}
+
 // Connect opens pools of their own, with a copy of this one's configuration: its
 // server, login, dialer and hooks. They are metered.
 func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/url"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -57,6 +58,19 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	}
 	opt.Dialer = r.redirect(o.dialer(opt.Dialer, opt.DialTimeout, opt.TLSConfig))
 	return goredis.NewClient(&opt)
+}
+
+// URL leads other processes of this machine to a single server that was started here, and has its
+// password; "" for any other store.
+func (r *Store) URL() string {
+	if r.base.Addr == "" || r.watched != nil || r.self.Own == nil && r.model == nil {
+		return ""
+	}
+	u := url.URL{Scheme: "redis", Host: r.base.Addr}
+	if r.base.Password != "" {
+		u.User = url.UserPassword("", r.base.Password)
+	}
+	return u.String()
 }
 
 // retries is MaxRetries as go-redis takes it: 0 is its default.

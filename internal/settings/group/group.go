@@ -42,6 +42,7 @@ type Settings struct {
 	storeChoice
 	gates
 	output
+	generation
 }
 
 // New returns the defaults of a command.

@@ -28,9 +28,6 @@ type load struct {
 	Requests int64
 	Duration time.Duration
 	Shard    string
-	// Generator is the part of a load on subjects that others share, and RunID the name of
-	// the run that they have in common.
-	Generator, RunID string
 	Routes   int
 	Route    string // the policy
 }
@@ -89,18 +86,6 @@ func (s *Settings) Shared() []settings.Setting {
 			Complete: settings.Words("1/2", "2/2"),
 			Doc: "take this `part` of a load that several processes share, e.g. 2/4, with subjects of its own; " +
 				"quotabench merge joins the results"},
-	}
-}
-
-// Generated is the part of a load that has its subjects in common with the others.
-func (s *Settings) Generated() []settings.Setting {
-	return []settings.Setting{
-		{Name: "generator", Title: settings.Load, Value: settings.Named(&s.Generator, "a part and how many there "+
-			"are, e.g. 2/4"), Computed: true, Complete: settings.Words("1/2", "2/2"),
-			Doc: "take this `part` of the operations of a load that several processes share, e.g. 2/4, with the same subjects and keys; " +
-				"it keeps its histories in --out, and quotabench merge judges them together"},
-		{Name: "run-id", Title: settings.Load, Value: settings.Named(&s.RunID, "lower-case letters and digits"), Computed: true,
-			Doc: "`name` of the run that generators share; no run before may have had it"},
 	}
 }
 
@@ -216,7 +201,7 @@ func (s *Settings) Budgeted() []settings.Setting {
 
 // look plans the rounds of a run for which nobody gave their number or length.
 func (s *Settings) look(c *measure.Config) {
-	s.Looking = s.command == Run && s.Against == "" && s.Generator == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
+	s.Looking = s.command == Run && s.Against == "" && !s.shares() && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
 	if !s.Looking {
 		return
 	}

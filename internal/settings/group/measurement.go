@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/exit"
-	"github.com/quotabench/quotabench/internal/generators"
 	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/quota"
@@ -40,7 +38,7 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 			return p, s.Wrong("shard", err)
 		}
 	}
-	if err := s.generator(&p); err != nil {
+	if err := s.share(&p); err != nil {
 		return p, err
 	}
 	switch {
@@ -89,36 +87,6 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 		return p, err
 	}
 	return p, s.CheckStores()
-}
-
-// generator makes the plan that of one generator, if it is to be one.
-func (s *Settings) generator(p *harness.Plan) (err error) {
-	switch {
-	case s.Generator == "" && s.RunID == "":
-		return nil
-	case s.Generator == "":
-		return s.Wrong("run-id", errors.New("only a run of generators has a name: give --generator as well"))
-	case s.Shard != "":
-		return s.Wrong("shard", errors.New("a generator shares the subjects of all: leave out --shard or --generator"))
-	case s.Given("history"):
-		return s.Wrong("history", errors.New("a generator keeps its histories in --out: leave this out"))
-	case s.Out == "" || s.RunID == "":
-		return s.Wrong("generator", errors.New("give --run-id, the same to all generators, and --out, a directory of its own"))
-	}
-	if err := generators.CheckRunID(s.RunID); err != nil {
-		return s.Wrong("run-id", err)
-	}
-	if p.Shard, err = workloads.ParseShard(s.Generator); err != nil {
-		return s.Wrong("generator", err)
-	}
-	if s.Loop == "" && s.Rate == 0 {
-		s.Loop = workloads.Closed
-	} else if s.Loop == "" {
-		s.Loop = workloads.Open
-	}
-	s.History = filepath.Join(s.Out, generators.HistoryDir)
-	p.Shard.Shared, p.RunID, p.Archive = true, s.RunID, s.History
-	return nil
 }
 
 // listed reports whether a policy of that name is registered: then it was
