@@ -182,7 +182,9 @@ func conclude(x *session.Session, cfg *measure.Config, skipped map[string]string
 	if err := x.WriteBundle(&render.Bundle{File: &merged}); err != nil {
 		return err
 	}
-	// VERDICTS
+	for _, line := range generators.Verdicts(&merged) {
+		fmt.Fprintln(x.Stderr, line)
+	}
 	if lost {
 		return fail(ExitFailed, why)
 	}
