@@ -94,11 +94,7 @@ func meet(x *session.Session, plan *coordinate.Plan, at place, dirs []string) er
 	if at.args == nil {
 		fmt.Fprintf(x.Stderr, "each of %d generators joins by:\n  %s=%s quotabench run ... --generator 1/%[1]d\n", plan.Generators, coordinate.Variable, join)
 	} else {
-		calls := make([][]string, len(dirs))
-		for i, dir := range dirs {
-			calls[i] = append([]string{"run", "--generator", fmt.Sprintf("%d/%d", i+1, len(dirs)), "--out", dir, "--quiet"}, at.args...)
-		}
-		processes, err := c.StartProcesses(join, calls)
+		processes, err := c.StartProcesses(join, dirs, at.args)
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
@@ -151,6 +147,7 @@ func cleanAfter(x *session.Session, st stores.Store, run string) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.Ctx), coordinate.Silence)
 	defer cancel()
+	session.RemoveDead(ctx, x.Stderr, st.Driver(), st)
 	held, err := k.Holdings(ctx, false)
 	for _, h := range held {
 		if strings.HasPrefix(string(h.Scope), run+"_") {
@@ -160,7 +157,6 @@ func cleanAfter(x *session.Session, st stores.Store, run string) {
 	if err != nil {
 		fmt.Fprintf(x.Stderr, "warning: what generators left in %s could not be removed: %v\n", st.Driver(), err)
 	}
-	session.RemoveDead(ctx, x.Stderr, st.Driver(), st)
 }
 
 // conclude makes one record of those of the generators, reports it, and turns it, or why they ended

@@ -147,11 +147,11 @@ func (c *Coordinator) fail(format string, args ...any) {
 	}
 }
 
-// Gone says that the process of a generator has ended. Unless that was known, it is why the run ends.
+// Gone says that the process of a generator has ended. Of one that has joined its connection says so.
 func (c *Coordinator) Gone(index int, words string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g := c.members[index]; g == nil || !g.ended {
+	if c.members[index] == nil {
 		c.fail("generator %d of %d has ended: %s", index, c.plan.Generators, words)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -18,16 +19,22 @@ const Variable = "QUOTABENCH_COORDINATOR"
 // Processes are generators on this machine, which are this program started again.
 type Processes struct {
 	all     []*server.Child
+	logs    []string // where what they printed goes
 	watches sync.WaitGroup
 }
 
-// StartProcesses starts a process for each list of arguments. The coordinator, at the URL, is told of
-// one that ends. If one cannot be started those before it are ended.
-func (c *Coordinator) StartProcesses(join string, arguments [][]string) (*Processes, error) {
+// LogName is the file, in the directory of a generator that was started here, that has what it printed.
+const LogName = "log.txt"
+
+// StartProcesses starts a generator for each directory, to whose arguments it adds those that say which
+// one it is. If one cannot be started those before it are ended.
+func (c *Coordinator) StartProcesses(join string, dirs, args []string) (*Processes, error) {
 	p := &Processes{}
 	program, err := os.Executable()
-	for i := 0; i < len(arguments) && err == nil; i++ {
-		err = p.start(program, join, arguments[i], func(words string) { c.Gone(i+1, words) })
+	for i := 0; i < len(dirs) && err == nil; i++ {
+		own := append([]string{"run", "--generator", fmt.Sprintf("%d/%d", i+1, len(dirs)), "--out", dirs[i], "--quiet"}, args...)
+		p.logs = append(p.logs, filepath.Join(dirs[i], LogName))
+		err = p.start(program, join, own, func(words string) { c.Gone(i+1, words) })
 	}
 	if err != nil {
 		p.Close()
@@ -43,7 +50,7 @@ func (p *Processes) start(program, join string, args []string, gone func(words s
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), Variable+"="+join)
-	child, err := server.Start(cmd, dir, os.Interrupt, syscall.SIGTERM, nil)
+	child, err := server.Start(cmd, dir, os.Kill, syscall.SIGTERM, nil)
 	if err != nil {
 		return err
 	}
@@ -56,18 +63,21 @@ func (p *Processes) start(program, join string, args []string, gone func(words s
 }
 
 // tidying is how long a process has to end after its generator has.
-const tidying = 5 * time.Second
+const tidying = 10 * time.Second
 
-// Close waits until the processes have ended, and ends those that do not.
+// Close waits until the processes have ended, and kills those that do not.
 func (p *Processes) Close() {
 	var closing sync.WaitGroup
-	for _, c := range p.all {
+	for i, c := range p.all {
 		closing.Go(func() {
 			select {
 			case <-c.Done():
 			case <-time.After(tidying):
 			}
-			_ = c.Close() // only its directory may stay, which the next run removes
+			// What it printed is for those who look for a reason, and the next run removes its directory.
+			_ = os.MkdirAll(filepath.Dir(p.logs[i]), 0o755)
+			_ = os.WriteFile(p.logs[i], []byte(c.Output()), 0o644)
+			_ = c.Close()
 		})
 	}
 	closing.Wait()

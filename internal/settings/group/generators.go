@@ -39,7 +39,9 @@ func (s *Settings) Generated() []settings.Setting {
 }
 
 // CoordinatorURL is where the coordinator of this generator is; empty for none.
-func (s *Settings) CoordinatorURL() string { return cmp.Or(s.Coordinator, os.Getenv(coordinate.Variable)) }
+func (s *Settings) CoordinatorURL() string {
+	return cmp.Or(s.Coordinator, os.Getenv(coordinate.Variable))
+}
 
 // shares reports whether the load is shared on the same subjects.
 func (s *Settings) shares() bool { return s.Generators > 0 || s.Generator != "" }
