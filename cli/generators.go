@@ -49,7 +49,7 @@ func coordinated(cmd *cobra.Command, s *group.Settings, cfg *measure.Config, at 
 		return err
 	}
 	defer func() { err = x.Close(err) }()
-	plan := coordinate.Plan{Generators: cfg.Shard.Of, Fingerprint: fingerprint, Token: at.token, Wait: at.wait}
+	plan := coordinate.Plan{Generators: cfg.Shard.Of, Fingerprint: fingerprint, Wait: at.wait}
 	plan.RunID, plan.Collect = strings.ToLower(crand.Text()[:12]), at.args == nil
 	if at.args != nil {
 		if plan.Stores, err = reached(x.Stores); err != nil {
@@ -90,6 +90,7 @@ func meet(x *session.Session, plan *coordinate.Plan, at place, dirs []string) er
 	if err != nil {
 		return x.Wrong("at", err)
 	}
+	plan.Token = coordinate.TokenOf(join)
 	c := coordinate.NewCoordinator(*plan)
 	if at.args == nil {
 		fmt.Fprintf(x.Stderr, "each of %d generators joins by:\n  %s=%s quotabench run ... --generator 1/%[1]d\n", plan.Generators, coordinate.Variable, join)

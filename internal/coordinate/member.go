@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -53,7 +52,7 @@ func Join(ctx context.Context, join string, h Hello, wait time.Duration, now fun
 	if err != nil {
 		return nil, err
 	}
-	h.Token = TokenOf(at)
+	h.Token = TokenOf(join)
 	limited, done := context.WithTimeout(ctx, wait)
 	defer done()
 	conn, err := t.Dial(limited, at)
@@ -70,8 +69,9 @@ func Join(ctx context.Context, join string, h Hello, wait time.Duration, now fun
 
 // TokenOf is the token that a generator shows to a coordinator at a URL, if its transport
 // does not ask for it by itself.
-func TokenOf(at *url.URL) string {
-	if at.Scheme != "tcp" {
+func TokenOf(join string) string {
+	at, _, err := Parse(join)
+	if err != nil || at.Scheme != "tcp" {
 		return ""
 	}
 	return at.User.Username()
