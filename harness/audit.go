@@ -80,6 +80,10 @@ func (j *judgement) auditErrors() {
 	if j.planned > 0 {
 		j.note("planned-errors", format.Number(j.planned, "request")+" ended in an error during a planned outage or restart")
 	}
+	if n, replies := r.LostRequests, r.LostReplies; n+replies > 0 {
+		j.note("network-lost", fmt.Sprintf("the network lost %s to a store before it had arrived, and %s of others after they took "+
+			"effect, as planned", format.Number(n, "request"), format.Plural(replies, "reply", "replies")))
+	}
 	switch {
 	case prescribed == 0:
 	case strategies.IsCrossSlot(j.Counts.FirstError):

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -55,6 +56,9 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	var happened []quota.Fault
 	for _, o := range j.Plan.Outages {
 		happened = append(happened, o.Faults()...)
+	}
+	for _, c := range network.Plan(j.Plan.Network) {
+		happened = append(happened, c.Faults(j.run.Params.Retries > 0)...)
 	}
 	if j.Evicts {
 		happened = append(happened, quota.FaultEviction)

@@ -82,6 +82,9 @@ type Plan struct {
 	// Overwrites change counters in Redis in mid-run, as somebody else would: "quota:*:0.5:100" adds 100 to each whole number
 	// at a key of that pattern, prefix apart, at half of the time. They need a Duration.
 	Overwrites []string
+	// Network is what is wrong with the network between instances and a store: "redis:latency=2ms,jitter=1ms",
+	// for one instance and part of the duration "redis/2:0.3-0.6:cut". A simulation has no bandwidth and no cut.
+	Network []string
 	// Stores are the open stores of the run, by name. A strategy that needs a
 	// database of record uses its model if there is no "postgres".
 	Stores *stores.Set
@@ -266,7 +269,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if p.Second != nil {
 		params.Second = format.Number(p.Routes, "route") + ": " + p.Second.String()
 	}
-	params.KillCallers, params.Overwrites = p.kills(), p.Overwrites
+	params.KillCallers, params.Overwrites, params.Network = p.kills(), p.Overwrites, p.Network
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())
 	}

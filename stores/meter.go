@@ -84,7 +84,8 @@ type Parser interface {
 type meterConn struct {
 	net.Conn
 	meter  *Meter
-	parser Parser // nil once it has lost its way
+	parser Parser                         // nil once it has lost its way
+	told   interface{ Commands(n int64) } // c, if it wants to know; else nil
 	// live is set by the first write beyond set-up.
 	live atomic.Bool
 	// waiting is set from a write to the first bytes of its reply.
@@ -98,10 +99,12 @@ type meterConn struct {
 // Conn wraps a connection that was just opened, so that m counts what p finds in
 // its traffic. The result offers access to the socket exactly if c does:
 // go-redis looks at the socket of an idle connection before each use, and
-// metering must not change that.
+// metering must not change that. If c has a method Commands(n int64), it is called before
+// each write with how many commands that completes.
 func (m *Meter) Conn(c net.Conn, p Parser) net.Conn {
 	m.Connections.Add(1)
 	mc := &meterConn{Conn: c, meter: m, parser: p}
+	mc.told, _ = c.(interface{ Commands(n int64) })
 	if sc, ok := c.(syscall.Conn); ok {
 		return &meterSyscallConn{mc, sc}
 	}
@@ -123,6 +126,9 @@ func (c *meterConn) Write(p []byte) (int, error) {
 			c.parser = nil
 			c.meter.Unparsed.Add(1)
 		}
+	}
+	if c.told != nil && c.parser != nil {
+		c.told.Commands(got.Commands)
 	}
 	// All before the write: if another goroutine reads, the reply may be there before
 	// Write returns.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -82,7 +83,7 @@ const (
 	// DefaultDuration of a closed loop: eight rounds of the core strategies, with their
 	// open loops, take under a minute on a quiet machine.
 	DefaultDuration = 150 * time.Millisecond
-	// DefaultOutageDuration is that of a run with outages, which are shares of it: clients
+	// DefaultOutageDuration is that of a run with outages, which are shares of it, or with a network: clients
 	// must have time to notice an outage and to connect again.
 	DefaultOutageDuration = time.Second
 	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
@@ -118,7 +119,7 @@ func (c *Config) Complete() error {
 	c.ReferenceLength = cmp.Or(c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
-		if len(c.Outages) > 0 {
+		if len(c.Outages)+len(c.Network) > 0 {
 			c.Duration = DefaultOutageDuration
 		}
 	}
@@ -155,6 +156,9 @@ func (c *Config) Complete() error {
 	if err := c.Cores.check(cores.Allowed()); err != nil {
 		return err
 	}
+	if err := c.checkNetwork(); err != nil {
+		return err
+	}
 	for _, o := range c.Outages {
 		store, here := c.Stores.Get(o.Store)
 		_, absent := c.Stores.Absent(o.Store)
@@ -168,6 +172,24 @@ func (c *Config) Complete() error {
 		}
 		if c.Stores != nil && !here && !absent {
 			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
+		}
+	}
+	return nil
+}
+
+// checkNetwork reports conditions that no run of these instances can have, or of a store that it has not.
+func (c *Config) checkNetwork() error {
+	if err := network.Check(c.Network, c.Instances, c.Duration); err != nil {
+		return err
+	}
+	for _, n := range network.Plan(c.Network) {
+		store, here := c.Stores.Get(n.Store)
+		_, absent := c.Stores.Absent(n.Store)
+		switch {
+		case c.Stores != nil && !here && !absent:
+			return fmt.Errorf("the network of %s: this run has no store of that name", n.Store)
+		case here && store.Info().Kind == stores.KindEmbedded:
+			return fmt.Errorf("the network of %s: it is within this process", n.Store)
 		}
 	}
 	return nil
@@ -269,6 +291,9 @@ func (c *Config) StoresNeeded() []string {
 	}
 	for _, o := range c.Outages {
 		names = append(names, o.Store)
+	}
+	for _, n := range network.Plan(c.Network) {
+		names = append(names, n.Store)
 	}
 	for _, s := range c.Strategies {
 		if c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()) == nil {

@@ -26,7 +26,7 @@ func (s *site) newOutage(ctx context.Context, o harness.Outage) *outage {
 	out := &outage{Outage: o}
 	out.wipe = func() error {
 		for name, st := range s.stores {
-			if s.concerns(out, name) {
+			if s.concerns(out.Store, name) {
 				return st.Wipe(ctx, s.scope)
 			}
 		}
@@ -40,27 +40,27 @@ func (s *site) newOutage(ctx context.Context, o harness.Outage) *outage {
 // ofFailing calls do with the store of the outage, if the strategy uses it.
 func (s *site) ofFailing(o *outage, do func(stores.FailsOver) error) error {
 	for name, st := range s.stores {
-		if f, ok := st.Store.(stores.FailsOver); ok && s.concerns(o, name) {
+		if f, ok := st.Store.(stores.FailsOver); ok && s.concerns(o.Store, name) {
 			return do(f)
 		}
 	}
 	return nil
 }
 
-// concerns reports whether an outage is of the store with the name: of that one, or of
+// concerns reports whether what is planned for one store befalls the one with the name: that one, or
 // the same one by another name.
-func (s *site) concerns(o *outage, name string) bool {
-	if o.Store == name {
+func (s *site) concerns(planned, name string) bool {
+	if planned == name {
 		return true
 	}
-	away, ok1 := s.cfg.Stores.Get(o.Store)
+	away, ok1 := s.cfg.Stores.Get(planned)
 	other, ok2 := s.cfg.Stores.Get(name)
 	return ok1 && ok2 && away == other
 }
 
 // failedOver reports whether a replica was planned to take the place of the store.
 func (s *site) failedOver(name string) bool {
-	return slices.ContainsFunc(s.outages, func(o *outage) bool { return o.Failover && s.concerns(o, name) })
+	return slices.ContainsFunc(s.outages, func(o *outage) bool { return o.Failover && s.concerns(o.Store, name) })
 }
 
 // replicate waits until the replicas that are to take a store's place have what was

@@ -105,6 +105,7 @@ func (p *pass) facts() *harness.Facts {
 			facts.Outages = append(facts.Outages, span)
 		}
 	}
+	facts.Outages = append(facts.Outages, p.losses()...)
 	for _, st := range p.s.stores {
 		facts.Evicts = facts.Evicts || st.Info().Evicts
 	}

@@ -30,11 +30,12 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 	return monitor.WatchCores(p.d.tb.nano, servers...)
 }
 
-// mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage takes away have
+// mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage or loss takes away have
 // none, nor those that evict keys: the mark might be one.
 func (p *pass) mark(ctx context.Context) error {
 	for name, st := range p.s.stores {
-		if !p.m.cfg.Shard.First() || st.Info().Evicts || slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o, name) }) {
+		planned := slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o.Store, name) })
+		if !p.m.cfg.Shard.First() || st.Info().Evicts || planned || p.s.loses(name) {
 			continue
 		}
 		if err := p.stores.Mark(ctx, name, st.Store, p.s.scope, &st.meter); err != nil {
@@ -56,7 +57,7 @@ func (p *pass) noticed() []harness.Notice {
 			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
 		}
 	}
-	if n := p.d.counts.degraded.Load(); n > 0 && len(p.s.outages) == 0 {
+	if n := p.d.counts.degraded.Load(); n > 0 && len(p.s.outages) == 0 && !p.s.loses("") {
 		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
 			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
 	}

@@ -381,6 +381,10 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	cpu, own := machine.ReadCPU(), readOwnCPU()
 	var over []func()
+	for _, l := range s.links {
+		l.Begin()
+		over = append(over, l.End)
+	}
 	for _, o := range s.outages {
 		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
 	}

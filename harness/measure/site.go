@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -41,6 +42,9 @@ type site struct {
 
 	jobs    *jobRunner
 	outages []*outage
+	network []network.Condition
+	links   []*network.Link
+	round   uint64
 	conns   []siteConn
 }
 
@@ -60,6 +64,7 @@ type siteStore struct {
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
 	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
+	s.network, s.round = network.Plan(cfg.Network), uint64(round)
 	for _, o := range cfg.Outages {
 		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}
@@ -127,7 +132,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
 		o := stores.ConnOptions{
-			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
+			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
 		}
 		if s.sel.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
 			o.AutoPipeline, o.Timeout = true, s.cfg.pipelineTimeout()
@@ -173,12 +178,12 @@ func (s *site) Adopt(_ int, jobs []*harness.Job) error {
 	return nil
 }
 
-// dialWrap puts the planned outages of a store into its connections; nil if
+// dialWrap puts the planned outages of a store, and the network to it, into the connections of an instance; nil if
 // there are none.
-func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
-	var wrap func(net.Conn) net.Conn
+func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
+	wrap := s.link(store, instance)
 	for _, o := range s.outages {
-		if !s.concerns(o, store) {
+		if !s.concerns(o.Store, store) {
 			continue
 		}
 		inner := wrap

@@ -66,6 +66,8 @@ const (
 	Holders
 	// Kills chooses the requests whose callers are killed.
 	Kills
+	// Conditions of a network draw which requests it loses, and its jitter; more are the round, the instance and the store.
+	Conditions
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -217,6 +218,7 @@ var settable = map[string]func(c *measure.Config, v string) error{
 	Rate:             setRate,
 	"duration":       length(func(c *measure.Config) *time.Duration { return &c.Duration }),
 	"client":         setClient,
+	"latency":        setLatency,
 	"life":           length(func(c *measure.Config) *time.Duration { return &c.Life }),
 }
 
@@ -270,6 +272,16 @@ func setRate(c *measure.Config, v string) error {
 	if c.Duration > 0 {
 		c.Duration = max(c.Duration, LongEnough(x))
 	}
+	return nil
+}
+
+// setLatency adds a latency to the network to Redis.
+func setLatency(c *measure.Config, v string) error {
+	text := string(strategies.NeedRedis) + ":latency=" + v
+	if _, err := network.Parse(text); err != nil {
+		return errors.New("give a time with its unit, e.g. 5ms")
+	}
+	c.Network = append(slices.Clip(c.Network), text)
 	return nil
 }
 

@@ -32,6 +32,7 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 		Strategies: all,
 		Stream:     s.params(), Seed: s.Seed, Workers: s.Workers, Instances: s.Instances, Arrivals: s.Arrivals,
 		Requests: s.Requests, Duration: s.Duration, Life: s.Life, Archive: s.History, Cold: s.Cold, DecisionTimeout: s.Decision,
+		Network: s.Network,
 	}
 	if s.Shard != "" {
 		if p.Shard, err = workloads.ParseShard(s.Shard); err != nil {

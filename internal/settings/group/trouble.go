@@ -6,6 +6,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -16,6 +17,7 @@ type trouble struct {
 	Life, Decision        time.Duration
 	Cold                  bool
 	Outages, LimitChanges []string
+	Network               []string
 	Kills                 string
 	Overwrites            []string
 	Pauses, Restarts      []string
@@ -35,6 +37,14 @@ func (s *Settings) Trouble() []settings.Setting {
 				"with :failover as its replica, with :failover=20ms as that of so long before; may be repeated", texts{
 				Sim: "inject a store outage, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back " +
 					"without its data, with :failover=20ms as its replica of so long before; may be repeated",
+			})},
+		{Name: "network", Title: settings.Trouble, Value: settings.List(&s.Network),
+			Complete: settings.Words("redis:latency=2ms,jitter=1ms", "redis:reply-loss=0.01", "redis/0:0.3-0.6:cut"),
+			Doc: by(s, "make the network to a store worse, e.g. `redis:latency=2ms,jitter=1ms`, bandwidth=100kB (per second), loss=0.01 or "+
+				"reply-loss=0.01 (shares of the requests), cut (held back); redis/2:0.3-0.6:cut is for one instance, from 0, and part of "+
+				"the duration; may be repeated", texts{
+				Sim: "make the network to a store worse, e.g. `redis:latency=2ms,jitter=1ms`, loss=0.01 or reply-loss=0.01 (shares of the " +
+					"requests); redis/2:0.3-0.6:loss=1 is for one instance, from 0, and part of the duration; may be repeated",
 			})},
 		{Name: "kill-callers", Title: settings.Trouble, Value: settings.Named(&s.Kills, "a share, as in 0.01 or 0.01:2"),
 			Computed: true, Complete: settings.Words("0.01", "0.01:2"),
@@ -87,6 +97,15 @@ func (s *Settings) planned() (outages []harness.Outage, changes []harness.LimitC
 			return nil, nil, s.Wrong("outage", err)
 		}
 		outages = append(outages, o)
+	}
+	for _, text := range s.Network {
+		c, err := network.Parse(text)
+		if err == nil {
+			_, err = stores.DriverOf(c.Store)
+		}
+		if err != nil {
+			return nil, nil, s.Wrong("network", err)
+		}
 	}
 	for _, text := range s.LimitChanges {
 		c, err := harness.ParseLimitChange(text)

@@ -1,0 +1,40 @@
+package measure
+
+import (
+	"net"
+
+	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/results"
+)
+
+// link is the network between an instance and a store, for its connections; nil if nothing is to be wrong with it.
+func (s *site) link(store string, instance int) func(net.Conn) net.Conn {
+	l := network.NewLink(s.network, func(c network.Condition) bool {
+		return s.concerns(c.Store, store) && (c.Instance < 0 || c.Instance == instance)
+	}, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, s.cfg.Seed, s.round, uint64(instance), uint64(len(s.links)))
+	if l == nil {
+		return nil
+	}
+	s.links = append(s.links, l)
+	return l.Wrap
+}
+
+// loses reports whether requests to a store, or with "" to any, may fail by what is wrong with the network.
+func (s *site) loses(store string) bool {
+	return network.Loses(s.network, func(of string) bool { return store == "" || s.concerns(of, store) })
+}
+
+// losses notes how many requests and replies the network has lost, and returns when it was to lose some, in nanoseconds since
+// the pass began.
+func (p *pass) losses() (spans []results.Span) {
+	for _, l := range p.s.links {
+		p.run.LostRequests += l.Lost.Load()
+		p.run.LostReplies += l.LostReplies.Load()
+	}
+	for _, c := range p.s.network {
+		if from, to := c.Within(p.m.cfg.Duration); len(c.Faults(false)) > 0 {
+			spans = append(spans, results.Span{Store: c.Store, FromNS: int64(from), ToNS: min(int64(to), p.run.ElapsedNS)})
+		}
+	}
+	return spans
+}

@@ -1,0 +1,62 @@
+package network
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Condition{
+		"redis:latency=2ms,jitter=1ms":    {Store: "redis", Instance: -1, To: 1, Latency: 2 * time.Millisecond, Jitter: time.Millisecond},
+		"redis/2:0.3-0.6:cut":             {Store: "redis", Instance: 2, From: 0.3, To: 0.6, Cut: true},
+		"postgres.2:bandwidth=100kB":      {Store: "postgres.2", Instance: -1, To: 1, Bandwidth: 1e5},
+		"redis:loss=0.25,reply-loss=0.5":  {Store: "redis", Instance: -1, To: 1, Loss: 0.25, ReplyLoss: 0.5},
+		"redis:0.5-1:bandwidth=2MB,cut":   {Store: "redis", Instance: -1, From: 0.5, To: 1, Bandwidth: 2e6, Cut: true},
+		"redis:bandwidth=1500,latency=0s": {Store: "redis", Instance: -1, To: 1, Bandwidth: 1500},
+	} {
+		if c, err := Parse(text); err != nil || c != want {
+			t.Errorf("%s: %+v, %v", text, c, err)
+		}
+	}
+	for _, text := range []string{
+		"", "redis", ":cut", "redis:", "redis:slow", "redis:cut=2s", "redis/:cut", "redis/-1:cut", "redis:0.6-0.3:cut", "redis:0.3:cut",
+		"redis:NaN-1:cut", "redis:0-1.1:cut", "redis:latency=2", "redis:latency=-1ms", "redis:latency=1ms,jitter=2ms", "redis:loss=2",
+		"redis:loss=NaN", "redis:reply-loss=-1", "redis:bandwidth=0", "redis:bandwidth=1TB", "redis:latency=2h", "redis:0.3-0.6",
+	} {
+		if c, err := Parse(text); err == nil {
+			t.Errorf("%q is read as %+v", text, c)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for text, part := range map[string]string{
+		"redis/3:0.3-0.6:cut": "", "redis/4:cut": "instances are 0 to 3", "redis:cut=1": "no condition",
+	} {
+		err := Check([]string{text}, 4, time.Second)
+		if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := Check([]string{"redis:0.3-0.6:cut"}, 1, 0); err == nil {
+		t.Error("a share of no duration")
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for text, want := range map[string][]quota.Fault{
+		"redis:latency=1s,bandwidth=1B": nil,
+		"redis:loss=0.1":                {quota.FaultOutage, quota.FaultRetry},
+		"redis:reply-loss=0.1":          {quota.FaultLostReply, quota.FaultRetry},
+		"redis:cut":                     {quota.FaultOutage, quota.FaultLostReply, quota.FaultRetry},
+	} {
+		c, err := Parse(text)
+		if got := c.Faults(true); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package network
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync/atomic"
+)
+
+// conn is the client's end of a connection over a link.
+type conn struct {
+	net.Conn // of a pipe, whose other end is far
+	far      net.Conn
+	store    net.Conn
+	link     *Link
+	ready    int64 // when it is open: a handshake is a round trip
+	// told is set if the commands in what is written are counted for it, and asks if the next write has some.
+	told, asks bool
+	losing     atomic.Bool // the next reply
+	lost       atomic.Bool
+	closed     atomic.Bool
+}
+
+// Wrap puts the link into a connection that was just opened.
+func (l *Link) Wrap(store net.Conn) net.Conn {
+	c := &conn{store: store, link: l, ready: l.due(back, 0)}
+	c.Conn, c.far = net.Pipe()
+	c.carry(there, c.far, store)
+	c.carry(back, store, c.far)
+	return c
+}
+
+// Commands says how many commands the next write completes. A connection that is never told takes each write for one.
+func (c *conn) Commands(n int64) { c.told, c.asks = true, n > 0 }
+
+// packet is sent on its way; one without data ends the connection.
+type packet struct {
+	at   int64
+	data []byte
+}
+
+// queue is how many packets may be on their way before their sender has to wait.
+const queue = 256
+
+// carry has what comes from one end arrive at the other one when it is due, in its order.
+func (c *conn) carry(way int, from, to net.Conn) {
+	sent := make(chan packet, queue)
+	go func() {
+		defer close(sent)
+		b := make([]byte, 32<<10)
+		for {
+			n, err := from.Read(b)
+			p := packet{at: c.link.due(way, n), data: slices.Clone(b[:n])}
+			if way == there {
+				p.at = max(p.at, c.ready)
+			}
+			lost := way == back && n > 0 && c.losing.Load()
+			if lost {
+				c.link.LostReplies.Add(1)
+				p.data = nil
+			}
+			sent <- p
+			if err != nil || lost {
+				if !lost && n > 0 {
+					sent <- packet{at: p.at}
+				}
+				return
+			}
+		}
+	}()
+	go func() {
+		for p := range sent {
+			c.link.wait(p.at)
+			// What a client has given up does not reach the store after the run.
+			if len(p.data) > 0 && !(c.closed.Load() && c.link.over()) {
+				if _, err := to.Write(p.data); err == nil {
+					continue
+				}
+			}
+			if way == back && c.losing.Load() {
+				c.lost.Store(true)
+			}
+			_, _ = from.Close(), to.Close()
+			for range sent { // what follows is for nobody
+			}
+		}
+	}()
+}
+
+// Write implements [net.Conn]. What becomes of a request is decided here.
+func (c *conn) Write(b []byte) (int, error) {
+	if c.lost.Load() {
+		return 0, errReset
+	}
+	if c.asks || !c.told {
+		request, reply := c.link.loses()
+		switch {
+		case request:
+			c.link.Lost.Add(1)
+			c.lost.Store(true)
+			_, _ = c.far.Close(), c.store.Close()
+			return len(b), nil
+		case reply:
+			c.losing.Store(true)
+		}
+	}
+	n, err := c.Conn.Write(b)
+	return n, c.seen(err)
+}
+
+// Read implements [net.Conn].
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	return n, c.seen(err)
+}
+
+// Close implements [net.Conn].
+func (c *conn) Close() error {
+	c.closed.Store(true)
+	return c.Conn.Close()
+}
+
+// seen makes errors of the pipe those of a connection.
+func (c *conn) seen(err error) error {
+	switch {
+	case err == nil || errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case c.closed.Load():
+		return net.ErrClosed
+	case c.lost.Load() || errors.Is(err, io.ErrClosedPipe):
+		return errReset
+	}
+	return err
+}
+
+// LocalAddr implements [net.Conn].
+func (c *conn) LocalAddr() net.Addr { return c.store.LocalAddr() }
+
+// RemoteAddr implements [net.Conn].
+func (c *conn) RemoteAddr() net.Addr { return c.store.RemoteAddr() }
