@@ -28,7 +28,7 @@ type Condition struct {
 	// Loss and ReplyLoss are shares of the requests, 0 to 1, that end in a connection that is reset: before the request
 	// has reached the store, or when the first bytes of its reply come.
 	Loss, ReplyLoss float64
-	// Cut holds back all that is sent either way until it ends. Nobody is told.
+	// Cut holds back all that is sent either way until it ends, at the end of the duration at the latest. Nobody is told.
 	Cut bool
 }
 

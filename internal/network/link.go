@@ -96,8 +96,10 @@ func (l *Link) due(way, n int) int64 {
 		}
 	})
 	l.in(now, func(c *Condition) {
-		if _, to := c.Within(l.length); c.Cut {
-			at = max(at, l.begun.Load()+min(int64(to), 1<<62))
+		if _, to := c.Within(l.length); c.Cut && l.length > 0 { // or a run would wait for its last requests, and they for its end
+			at = max(at, l.begun.Load()+int64(min(to, l.length)))
+		} else if c.Cut {
+			at = 1 << 62
 		}
 	})
 	return at

@@ -1,0 +1,107 @@
+package measure
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+// overNetwork measures strategies once over a network, each with 4 workers in 2 instances.
+func overNetwork(t *testing.T, names string, set func(c *Config), texts ...string) map[string]results.Run {
+	t.Helper()
+	plan, err := harness.NewPlan(names, "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Workers, plan.Instances, plan.Seed, plan.Stores, plan.Network = 4, 2, 3, setOf(t, storetest.Redis(t)), texts
+	plan.Stream.Set("subjects", 4)
+	plan.Policy.Limit, plan.Load, plan.Duration = 1_000_000, harness.Closed(), 400*time.Millisecond
+	cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
+	set(&cfg)
+	report, err := Measure(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]results.Run{}
+	for _, r := range report.Runs {
+		out[r.Strategy] = r
+	}
+	return out
+}
+
+// TestLostReplies: with a client that repeats commands, each lost reply of an INCR is one attempt too many, and none of a
+// reservation that is known by its name. Counters are there from the start, so that nothing but INCR is sent.
+func TestLostReplies(t *testing.T) {
+	runs := overNetwork(t, "incr-expire,incr-expire-atomic,lua-reserve-hardened", func(c *Config) {
+		c.ClientRetries = 3
+		c.Stream.Set("fill", 0.001)
+	}, "redis:reply-loss=0.05")
+	for name, each := range map[string]int64{"incr-expire": 1, "incr-expire-atomic": 1, "lua-reserve-hardened": 0} {
+		r := runs[name]
+		if r.LostReplies < 1 || r.LostRequests != 0 || r.Errors != 0 || !r.Audit.Valid || !r.Audit.Has("network-lost") {
+			t.Fatalf("%s: %d requests and %d replies lost, %d errors, %+v", name, r.LostRequests, r.LostReplies, r.Errors, r.Audit)
+		}
+		if got := r.Drift.Tiers[0].Total; got != each*r.LostReplies {
+			t.Errorf("%s: the counters are %d too high for %d lost replies", name, got, r.LostReplies)
+		}
+	}
+}
+
+// TestLostRequests: what did not reach the store has no effect, and its caller knows no answer.
+func TestLostRequests(t *testing.T) {
+	r := overNetwork(t, "incr-expire", func(*Config) {}, "redis:loss=0.05")["incr-expire"]
+	if r.LostRequests < 1 || r.LostReplies != 0 || r.Degraded != r.LostRequests || r.Drift.Units != 0 {
+		t.Errorf("%d requests and %d replies lost, %d degraded, %+v", r.LostRequests, r.LostReplies, r.Degraded, r.Drift)
+	}
+	if !r.Audit.Valid || len(r.Outages) != 1 || r.Outages[0].Rejected != r.Degraded {
+		t.Errorf("%+v, outages %+v", r.Audit, r.Outages)
+	}
+}
+
+// TestNetworkLatency: a round trip is a decision's, so each takes at least as long.
+func TestNetworkLatency(t *testing.T) {
+	r := overNetwork(t, "incr-expire-atomic", func(*Config) {}, "redis:latency=7ms")["incr-expire-atomic"]
+	if r.Service.P50 < int64(7*time.Millisecond) || r.Issued > 4*400/7+4 || r.Issued == 0 {
+		t.Errorf("p50 %v, %d requests", time.Duration(r.Service.P50), r.Issued)
+	}
+	if len(r.Outages) > 0 || r.Errors > 0 || !r.Audit.Valid || !slices.Equal(r.Params.Network, []string{"redis:latency=7ms"}) {
+		t.Errorf("%+v, %d errors, %+v, %v", r.Outages, r.Errors, r.Audit, r.Params.Network)
+	}
+	for _, c := range r.Guarantee {
+		if c.Verdict == results.Undecided || c.Verdict == results.Broken {
+			t.Errorf("latency is no fault: %+v", c)
+		}
+	}
+}
+
+// TestPartition: one instance of two is cut off for the second half. Its requests wait until the end, and the other one goes on.
+func TestPartition(t *testing.T) {
+	r := overNetwork(t, "incr-expire-atomic", func(*Config) {}, "redis/1:0.5-1:cut")["incr-expire-atomic"]
+	if decided(r, 0.6, 1) == 0 || len(r.Outages) != 1 || r.Service.Max < int64(190*time.Millisecond) || r.Service.P50 > int64(100*time.Millisecond) {
+		t.Errorf("%d decided, outages %+v, %+v", decided(r, 0.6, 1), r.Outages, r.Service)
+	}
+	if !r.Audit.Valid || r.Drift.Units != 0 {
+		t.Errorf("%+v, %+v", r.Audit, r.Drift)
+	}
+}
+
+func TestNetworkBounds(t *testing.T) {
+	plan, err := harness.NewPlan("incr-expire", "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Stores, plan.Instances = setOf(t, storetest.Redis(t)), 2
+	for text, part := range map[string]string{
+		"redis/2:cut": "instances are 0 to 1", "redis.7:cut": "no store of that name", "redis:slow": "no condition",
+	} {
+		plan.Network = []string{text}
+		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
