@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -103,6 +104,18 @@ func (o Outage) Faults() []quota.Fault {
 // since the run's beginning.
 func (o Outage) Within(length time.Duration) (from, to time.Duration) {
 	return time.Duration(o.From * float64(length)), time.Duration(o.To * float64(length))
+}
+
+// NetworkSpans are when the network loses requests, or with all set when anything is wrong with it for a part of the run, in
+// nanoseconds since its beginning and until its end.
+func (p *Plan) NetworkSpans(all bool, end int64) (out []results.Span) {
+	for i, c := range network.Plan(p.Network) {
+		from, to := c.Within(p.Duration)
+		if loses := len(c.Faults(false)) > 0; !all && loses || all && (c.From > 0 || c.To < 1) {
+			out = append(out, results.Span{Store: c.Store, Network: p.Network[i], FromNS: int64(from), ToNS: min(int64(to), end)})
+		}
+	}
+	return out
 }
 
 // explains reports whether the error of a take may be the doing of the outage s. grace

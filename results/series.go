@@ -41,6 +41,8 @@ type Series struct {
 type Span struct {
 	// Store is its name.
 	Store string `json:"store"`
+	// Network is what was wrong with the network to it, as in the parameters; "" if the store was taken away.
+	Network string `json:"network,omitempty"`
 	// FromNS is when it went, in nanoseconds.
 	FromNS int64 `json:"from_ns"`
 	// ToNS is when it came back.

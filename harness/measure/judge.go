@@ -26,6 +26,7 @@ func (p *pass) judge(ctx context.Context) error {
 	d, r := p.d, p.run
 	r.ElapsedNS = max(d.end-d.epoch, 0)
 	p.discardFailed()
+	p.losses()
 	facts := p.facts()
 	if err := p.latencies(); err != nil {
 		return err
@@ -105,7 +106,7 @@ func (p *pass) facts() *harness.Facts {
 			facts.Outages = append(facts.Outages, span)
 		}
 	}
-	facts.Outages = append(facts.Outages, p.losses()...)
+	facts.Outages = append(facts.Outages, p.m.cfg.NetworkSpans(false, p.run.ElapsedNS)...)
 	for _, st := range p.s.stores {
 		facts.Evicts = facts.Evicts || st.Info().Evicts
 	}

@@ -4,7 +4,6 @@ import (
 	"net"
 
 	"github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/results"
 )
 
 // link is the network between an instance and a store, for its connections; nil if nothing is to be wrong with it.
@@ -24,17 +23,10 @@ func (s *site) loses(store string) bool {
 	return network.Loses(s.network, func(of string) bool { return store == "" || s.concerns(of, store) })
 }
 
-// losses notes how many requests and replies the network has lost, and returns when it was to lose some, in nanoseconds since
-// the pass began.
-func (p *pass) losses() (spans []results.Span) {
+// losses notes how many requests and replies the network has lost.
+func (p *pass) losses() {
 	for _, l := range p.s.links {
 		p.run.LostRequests += l.Lost.Load()
 		p.run.LostReplies += l.LostReplies.Load()
 	}
-	for _, c := range p.s.network {
-		if from, to := c.Within(p.m.cfg.Duration); len(c.Faults(false)) > 0 {
-			spans = append(spans, results.Span{Store: c.Store, FromNS: int64(from), ToNS: min(int64(to), p.run.ElapsedNS)})
-		}
-	}
-	return spans
 }

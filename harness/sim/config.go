@@ -157,6 +157,9 @@ func (c *Config) Complete() error {
 	if err := c.Topology.complete(c.Instances); err != nil {
 		return err
 	}
+	if err := c.checkNetwork(); err != nil {
+		return err
+	}
 	_, err := c.stops()
 	return err
 }

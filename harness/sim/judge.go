@@ -15,6 +15,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	d, r := p.d, &p.run
 	r.ElapsedNS = max(0, d.lastEnd-d.epoch)
 	d.series.finish()
+	r.LostRequests, r.LostReplies = p.st.w.wrong.requests, p.st.w.wrong.replies
 	if err := p.latencies(); err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
-		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), Tiers: d.tierNames(), TiersFolded: d.folded,
+		Outages:     append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...), SyncPeriod: p.st.AchievedPeriod(), Tiers: d.tierNames(), TiersFolded: d.folded,
 		LimitChanges: d.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()

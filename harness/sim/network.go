@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/memredis"
+	conditions "github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
@@ -36,6 +37,7 @@ type network struct {
 	witness  *witness.Witness
 	clock    quota.Clock
 	outages  []results.Span
+	wrong    wrong  // with the network
 	turns    []turn // of outages, in the order of their time
 	cold     bool   // every operation opens a connection
 	// foreign has commands belong to the caller whose goroutine they come from.
@@ -49,7 +51,7 @@ type network struct {
 func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched.Beat) *network {
 	w := &network{rng: rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)}
 	w.outages, w.turns = cfg.outages()
-	w.cold = cfg.Cold
+	w.cold, w.wrong = cfg.Cold, newWrong(cfg, w.rng)
 	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe,
 		Interrupt: interrupt, Beat: beat, Within: reflect.ValueOf((*pass).simulate).Pointer()})
 	w.clock = w.s.Clock(0)
@@ -70,6 +72,8 @@ type route struct {
 	to *server
 	// far is one direction of the distance between the regions.
 	far time.Duration
+	// wrong are the conditions between the instance and the store.
+	wrong []conditions.Condition
 }
 
 // request sends an actor's operation on its way.
@@ -94,7 +98,7 @@ func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
 		return w.route[a.ID].to.serve(w.s.Nano(), w.rng)
 	case sched.Reply:
 		to := w.route[a.ID]
-		return to.far + to.to.reply.draw(w.rng)
+		return to.far + to.to.reply.draw(w.rng) + w.delay(to)
 	default:
 		return 0
 	}
@@ -111,7 +115,7 @@ func (w *network) connected(ctx context.Context, to *route, store strategies.Nee
 		return err
 	}
 	for range handshakes {
-		trip := 2*to.far + to.to.request.draw(w.rng) + to.to.reply.draw(w.rng)
+		trip := 2*to.far + to.to.request.draw(w.rng) + to.to.reply.draw(w.rng) + w.delay(to)
 		if err := w.clock.Sleep(ctx, trip); err != nil {
 			return err
 		}
@@ -170,8 +174,15 @@ func (o latencyHook) send(ctx context.Context, cmds []redis.Cmder, next func(con
 	if err := o.w.connected(ctx, o.to, strategies.NeedRedis); err != nil {
 		return setErrors(cmds, err)
 	}
+	reply, lost := o.w.loses(ctx, o.to)
+	if lost != nil {
+		return setErrors(cmds, lost)
+	}
 	o.w.request(a, o.to)
-	if err = next(ctx); err == nil && o.w.down(strategies.NeedRedis) {
+	switch err = next(ctx); {
+	case reply:
+		return setErrors(cmds, errLost)
+	case err == nil && o.w.down(strategies.NeedRedis):
 		return setErrors(cmds, errDown)
 	}
 	return err

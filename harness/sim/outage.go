@@ -150,6 +150,10 @@ func (w *network) statement(to *route) strategies.Statement {
 		if err := w.connected(ctx, to, strategies.NeedPostgres); err != nil {
 			return err
 		}
+		reply, lost := w.loses(ctx, to)
+		if lost != nil {
+			return lost
+		}
 		w.request(a, to)
 		err := sched.Statement(ctx, sql, func() error {
 			if w.down(strategies.NeedPostgres) {
@@ -157,6 +161,9 @@ func (w *network) statement(to *route) strategies.Statement {
 			}
 			return run()
 		})
+		if reply {
+			return errLost
+		}
 		return w.lost(err, strategies.NeedPostgres)
 	}
 }

@@ -273,7 +273,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	if err := p.provision(ctx); err != nil {
 		return err
 	}
-	p.series.Outages = p.st.w.sinceStart(d.epoch)
+	p.series.Outages = append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(true, int64(p.cfg.Duration))...)
 	d.series = &sampler{d: d, out: &p.series, every: p.every(), st: p.st}
 	return nil
 }

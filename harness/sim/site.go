@@ -116,11 +116,11 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	t := &st.cfg.Topology
 	r := t.region(env.Instance)
 	n := st.at[r]
-	toRedis := &route{to: st.redis[n]}
+	toRedis := &route{to: st.redis[n], wrong: st.w.wrong.between(env.Instance, strategies.NeedRedis)}
 	if t.SharedRedis {
 		toRedis.far = t.distance(r) / 2
 	}
-	toSQL := &route{to: st.postgres, far: t.distance(r) / 2}
+	toSQL := &route{to: st.postgres, far: t.distance(r) / 2, wrong: st.w.wrong.between(env.Instance, strategies.NeedPostgres)}
 	st.jobs = st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs.Process = st.s.NewProcess()
 	env.Clock = st.s.Clock(t.skew(env.Instance))

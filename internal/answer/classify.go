@@ -232,6 +232,8 @@ func trouble(s *results.Summary) string {
 	switch {
 	case len(s.Params.Outages) > 0:
 		return "while its store is away or after that"
+	case len(s.Params.Network) > 0:
+		return "while the network is as bad as was planned"
 	case s.Params.KillCallers != "":
 		return "after callers were killed"
 	case len(s.Params.Overwrites) > 0:
@@ -268,7 +270,7 @@ func errorsPct(s *results.Summary, busy bool) float64 {
 		n -= s.ErrorKinds.Killed
 	}
 	switch {
-	case len(s.Params.Outages) > 0 && s.ErrorKinds != nil:
+	case len(s.Params.Outages)+len(s.Params.Network) > 0 && s.ErrorKinds != nil:
 		n -= s.ErrorKinds.Store + s.ErrorKinds.TimeOuts
 	case !busy:
 		n -= s.BusyTimeOuts

@@ -80,7 +80,11 @@ func seriesCaption(s *results.Series) string {
 		parts = append(parts, "all decisions by "+storeNamed(s.Tiers[0]))
 	}
 	for _, o := range s.Outages {
-		parts = append(parts, fmt.Sprintf("%s away from %v to %v (shaded)", storeNamed(o.Store), time.Duration(o.FromNS), time.Duration(o.ToNS)))
+		what := storeNamed(o.Store) + " away"
+		if o.Network != "" {
+			what = "network " + o.Network
+		}
+		parts = append(parts, fmt.Sprintf("%s from %v to %v (shaded)", what, time.Duration(o.FromNS), time.Duration(o.ToNS)))
 	}
 	return format.Join(" · ", parts...)
 }

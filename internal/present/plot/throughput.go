@@ -102,13 +102,14 @@ func paceOf(runs []results.Run, s series) (pace, bool) {
 // shade is a stretch of time.
 type shade struct{ from, to float64 }
 
-// outages are the shares of a round during which stores were taken away, which all
+// outages are the shares of a round during which stores were taken away, or the network was bad, which all
 // strategies have in common.
 func outages(all []series) (out []shade, note string) {
 	var names []string
-	for _, text := range all[0].Params.Outages {
+	p := &all[0].Params
+	for i, text := range slices.Concat(p.Outages, p.Network) {
 		store, rest, _ := strings.Cut(text, ":")
-		span, _, _ := strings.Cut(rest, ":")
+		span, what, _ := strings.Cut(rest, ":")
 		from, to, _ := strings.Cut(span, "-")
 		a, err := strconv.ParseFloat(from, 64)
 		b, err2 := strconv.ParseFloat(to, 64)
@@ -116,10 +117,13 @@ func outages(all []series) (out []shade, note string) {
 			continue
 		}
 		out = append(out, shade{a, b})
-		names = append(names, format.Plain(store))
+		if i < len(p.Outages) {
+			what = "taken away"
+		}
+		names = append(names, format.Plain(store+" ("+what+")"))
 	}
 	if len(out) > 0 {
-		note = "Shaded: " + strings.Join(names, ", ") + " was taken away."
+		note = "Shaded: " + strings.Join(names, ", ") + "."
 	}
 	return out, note
 }
