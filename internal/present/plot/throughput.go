@@ -105,7 +105,7 @@ type shade struct{ from, to float64 }
 // outages are the shares of a round during which stores were taken away, or the network was bad, which all
 // strategies have in common.
 func outages(all []series) (out []shade, note string) {
-	var names []string
+	var away, bad []string
 	p := &all[0].Params
 	for i, text := range slices.Concat(p.Outages, p.Network) {
 		store, rest, _ := strings.Cut(text, ":")
@@ -118,12 +118,16 @@ func outages(all []series) (out []shade, note string) {
 		}
 		out = append(out, shade{a, b})
 		if i < len(p.Outages) {
-			what = "taken away"
+			away = append(away, format.Plain(store))
+		} else {
+			bad = append(bad, format.Plain(store+" ("+what+")"))
 		}
-		names = append(names, format.Plain(store+" ("+what+")"))
 	}
-	if len(out) > 0 {
-		note = "Shaded: " + strings.Join(names, ", ") + "."
+	if len(away) > 0 {
+		note = "Shaded: " + strings.Join(away, ", ") + " was taken away."
+	}
+	if len(bad) > 0 {
+		note = format.Join(" ", note, "Shaded: the network to "+strings.Join(bad, ", ")+".")
 	}
 	return out, note
 }
