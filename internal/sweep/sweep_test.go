@@ -416,3 +416,22 @@ func TestPoints(t *testing.T) {
 		t.Errorf("the base is changed: %+v", c)
 	}
 }
+
+// TestLatencyIsSwept: each point has its own network, and the base none.
+func TestLatencyIsSwept(t *testing.T) {
+	c := config(t, &timed{servers: make(chan struct{}, 1)})
+	params, err := sweep.ParseAll([]string{"latency=0s,20ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := sweep.Points(c, params)
+	if err != nil || fmt.Sprint(points[0].Network, points[1].Network, c.Network) != "[redis:latency=0s] [redis:latency=20ms] []" {
+		t.Errorf("%+v, %v", points, err)
+	}
+	if params, err = sweep.ParseAll([]string{"latency=2"}); err == nil {
+		_, err = sweep.Points(c, params)
+	}
+	if err == nil {
+		t.Error("a latency without a unit")
+	}
+}

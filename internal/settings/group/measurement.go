@@ -32,7 +32,6 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 		Strategies: all,
 		Stream:     s.params(), Seed: s.Seed, Workers: s.Workers, Instances: s.Instances, Arrivals: s.Arrivals,
 		Requests: s.Requests, Duration: s.Duration, Life: s.Life, Archive: s.History, Cold: s.Cold, DecisionTimeout: s.Decision,
-		Network: s.Network,
 	}
 	if s.Shard != "" {
 		if p.Shard, err = workloads.ParseShard(s.Shard); err != nil {
@@ -67,6 +66,7 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
 		return p, err
 	}
+	p.Network = append(p.Network, s.Network...)
 	for _, text := range s.Overwrites {
 		if _, err := overwrite.Parse(text); err != nil {
 			return p, s.Wrong("overwrite", err)

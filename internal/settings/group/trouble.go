@@ -40,11 +40,11 @@ func (s *Settings) Trouble() []settings.Setting {
 			})},
 		{Name: "network", Title: settings.Trouble, Value: settings.List(&s.Network),
 			Complete: settings.Words("redis:latency=2ms,jitter=1ms", "redis:reply-loss=0.01", "redis/0:0.3-0.6:cut"),
-			Doc: by(s, "make the network to a store worse, e.g. `redis:latency=2ms,jitter=1ms`, bandwidth=100kB (per second), loss=0.01 or "+
-				"reply-loss=0.01 (shares of the requests), cut (held back); redis/2:0.3-0.6:cut is for one instance, from 0, and part of "+
-				"the duration; may be repeated", texts{
-				Sim: "make the network to a store worse, e.g. `redis:latency=2ms,jitter=1ms`, loss=0.01 or reply-loss=0.01 (shares of the " +
-					"requests); redis/2:0.3-0.6:loss=1 is for one instance, from 0, and part of the duration; may be repeated",
+			Doc: by(s, "make the network to a store worse, e.g. `redis:latency=2ms`,jitter=1ms; also bandwidth=100kB (per second), loss=0.01 "+
+				"and reply-loss=0.01 (shares of the requests), and cut (held back); redis/2:0.3-0.6:cut is for one instance, from 0, and "+
+				"part of the duration; may be repeated", texts{
+				Sim: "make the network to a store worse, e.g. `redis:latency=2ms`,jitter=1ms; also loss=0.01 and reply-loss=0.01 (shares " +
+					"of the requests); redis/2:0.3-0.6:loss=1 is for one instance, from 0, and part of the duration; may be repeated",
 			})},
 		{Name: "kill-callers", Title: settings.Trouble, Value: settings.Named(&s.Kills, "a share, as in 0.01 or 0.01:2"),
 			Computed: true, Complete: settings.Words("0.01", "0.01:2"),
