@@ -58,7 +58,10 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		happened = append(happened, o.Faults()...)
 	}
 	for _, c := range network.Plan(j.Plan.Network) {
-		happened = append(happened, c.Faults(j.run.Params.Retries > 0)...)
+		happened = append(happened, c.Faults()...)
+	}
+	if j.run.Params.Retries > 0 && slices.Contains(happened, quota.FaultLostReply) {
+		happened = append(happened, quota.FaultRetry)
 	}
 	if j.Evicts {
 		happened = append(happened, quota.FaultEviction)

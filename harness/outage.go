@@ -2,6 +2,8 @@ package harness
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,15 +29,30 @@ type Outage struct {
 	// Behind is how long before its master's death the replica got its last write. 0
 	// leaves that to the servers; a model's replica is then not behind at all.
 	Behind time.Duration
+	// Fault is what is done to the store instead of taking it away, if it was started here; "" for nothing. "stopped" (its
+	// processes, until the outage ends) and "restarted" (killed, and started again on its data when the outage ends) are for
+	// Redis and PostgreSQL, "flushed" (FLUSHALL), "scripts-lost" (SCRIPT FLUSH) and "full" (its memory) for Redis, "locked" (its
+	// tables) and "commits-fail" for PostgreSQL.
+	Fault string
+}
+
+// inflicted are the faults of stores, with what each is for strategies. A command of which the caller knows no answer
+// may still take effect when its store goes on, or may have before that was killed. What a caller does who has a script
+// no more is no fault of the store.
+var inflicted = map[string][]quota.Fault{
+	"stopped": {quota.FaultOutage, quota.FaultLostReply}, "restarted": {quota.FaultOutage, quota.FaultLostReply},
+	"flushed": {quota.FaultEviction}, "scripts-lost": nil, "full": {quota.FaultOutage},
+	"locked": {quota.FaultOutage}, "commits-fail": {quota.FaultOutage},
 }
 
 // ParseOutage reads "redis:0.3-0.6", "redis:0.3-0.6:empty" for a store that comes back
 // without what it held, and "redis:0.5-0.52:failover" or "redis:0.5-0.52:failover=20ms"
-// for one that comes back as its replica, which got its last write so long before.
+// for one that comes back as its replica, which got its last write so long before. "redis:0.3-0.6:stopped" is a
+// [Outage.Fault].
 func ParseOutage(text string) (Outage, error) {
 	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6, redis:0.3-0.6:empty or redis:0.5-0.52:failover=20ms: "+
 		"a store's name, from when to when in shares of the duration, and whether it comes back empty "+
-		"or as its replica", text)
+		"or as its replica, or what is done to it instead, %s", text, strings.Join(slices.Sorted(maps.Keys(inflicted)), ", "))
 	store, span, ok := strings.Cut(text, ":")
 	span, back, comesBack := strings.Cut(span, ":")
 	from, to, ok2 := strings.Cut(span, "-")
@@ -71,13 +88,18 @@ func (o *Outage) comesBack(text string) bool {
 			return false
 		}
 	}
-	return o.Empty || o.Failover
+	if _, ok := inflicted[text]; ok {
+		o.Fault = text
+	}
+	return o.Empty || o.Failover || o.Fault != ""
 }
 
 // String renders the outage as [ParseOutage] reads it.
 func (o Outage) String() string {
 	s := fmt.Sprintf("%s:%g-%g", o.Store, o.From, o.To)
 	switch {
+	case o.Fault != "":
+		s += ":" + o.Fault
 	case o.Empty:
 		s += ":" + backEmpty
 	case o.Failover && o.Behind > 0:
@@ -92,6 +114,8 @@ func (o Outage) String() string {
 // has dropped every key, and one that comes back as its replica its last writes.
 func (o Outage) Faults() []quota.Fault {
 	switch {
+	case o.Fault != "":
+		return inflicted[o.Fault]
 	case o.Empty:
 		return []quota.Fault{quota.FaultOutage, quota.FaultEviction}
 	case o.Failover:
@@ -111,7 +135,7 @@ func (o Outage) Within(length time.Duration) (from, to time.Duration) {
 func (p *Plan) NetworkSpans(all bool, end int64) (out []results.Span) {
 	for i, c := range network.Plan(p.Network) {
 		from, to := c.Within(p.Duration)
-		if loses := len(c.Faults(false)) > 0; !all && loses || all && (c.From > 0 || c.To < 1) {
+		if loses := len(c.Faults()) > 0; !all && loses || all && (c.From > 0 || c.To < 1) {
 			out = append(out, results.Span{Store: c.Store, Network: p.Network[i], FromNS: int64(from), ToNS: min(int64(to), end)})
 		}
 	}

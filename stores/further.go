@@ -73,6 +73,17 @@ type FailsOver interface {
 	Recover(ctx context.Context) error
 }
 
+// Breakable is a [Store] that something can be done to on purpose in mid-run, if it was started here. Faults are those of
+// an outage: "stopped", "restarted", and others of its kind.
+type Breakable interface {
+	Store
+	// CanBreak returns nil, or why the fault cannot befall the store.
+	CanBreak(ctx context.Context, fault string) error
+	// Break inflicts the fault, on no more than what is kept under scope if it can be told apart. Mend ends it, and
+	// returns when the store answers again.
+	Break(ctx context.Context, fault string, scope Scope) (mend func(context.Context) error, err error)
+}
+
 // PrimaryOf is the name of the store whose replica has that name: of
 // "redis.replica" it is "redis". ok is false for other names.
 func PrimaryOf(name string) (primary string, ok bool) {

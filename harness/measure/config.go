@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -168,6 +169,16 @@ func (c *Config) Complete() error {
 		if o.Failover && here {
 			if err := canFailOver(store, o, c.Duration); err != nil {
 				return fmt.Errorf("the outage %s: %s cannot come back as its replica: %w", o, o.Store, err)
+			}
+		}
+		if o.Fault != "" && here {
+			b, ok := store.(stores.Breakable)
+			err := errors.New("no store of its kind can")
+			if ok {
+				err = b.CanBreak(context.Background(), o.Fault)
+			}
+			if err != nil {
+				return fmt.Errorf("the outage %s: %s cannot be %s: %w", o, o.Store, o.Fault, err)
 			}
 		}
 		if c.Stores != nil && !here && !absent {

@@ -32,6 +32,15 @@ func (s *site) newOutage(ctx context.Context, o harness.Outage) *outage {
 		}
 		return nil
 	}
+	out.inflict = func() (func() error, error) {
+		for name, st := range s.stores {
+			if b, ok := st.Store.(stores.Breakable); ok && s.concerns(out.Store, name) {
+				mend, err := b.Break(ctx, out.Fault, s.scope)
+				return func() error { return mend(ctx) }, err
+			}
+		}
+		return nil, nil
+	}
 	out.detach = func() error { return s.ofFailing(out, func(f stores.FailsOver) error { return f.Detach(ctx) }) }
 	out.failOver = func() error { return s.ofFailing(out, func(f stores.FailsOver) error { return f.FailOver(ctx) }) }
 	return out
@@ -58,9 +67,11 @@ func (s *site) concerns(planned, name string) bool {
 	return ok1 && ok2 && away == other
 }
 
-// failedOver reports whether a replica was planned to take the place of the store.
+// failedOver reports whether another server, or the same one anew, was planned to take the place of the store.
 func (s *site) failedOver(name string) bool {
-	return slices.ContainsFunc(s.outages, func(o *outage) bool { return o.Failover && s.concerns(o.Store, name) })
+	return slices.ContainsFunc(s.outages, func(o *outage) bool {
+		return (o.Failover || o.Fault == "restarted") && s.concerns(o.Store, name)
+	})
 }
 
 // replicate waits until the replicas that are to take a store's place have what was

@@ -21,6 +21,8 @@ type outage struct {
 	// wipe removes what the store holds of the run; detach and failOver are those of
 	// [stores.FailsOver].
 	wipe, detach, failOver func() error
+	// inflict does to the store what is done instead of taking it away; mend ends that.
+	inflict func() (mend func() error, err error)
 	// err is of these, and may be read when the outage has ended.
 	err error
 }
@@ -70,6 +72,15 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 		}
 		began := now()
 		o.from.Store(began)
+		if o.Fault != "" {
+			var mend func() error
+			if mend, o.err = o.inflict(); mend != nil {
+				wait(to - from - time.Duration(now()-began))
+				o.err = errors.Join(o.err, mend())
+			}
+			o.to.Store(now())
+			return
+		}
 		o.down.Store(true)
 		if o.Failover {
 			o.err = o.failOver()

@@ -427,6 +427,9 @@ func (p *pass) drive(ctx context.Context) error {
 		st.traffic = st.meter.Snapshot().Sub(counts[name])
 	}
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.after })
+	if slices.ContainsFunc(p.m.cfg.Outages, func(o harness.Outage) bool { return o.Fault == "restarted" }) {
+		_ = d.tb.clock.Sleep(work, time.Duration(reconnectGrace)) // before clients are asked for counters
+	}
 	for _, o := range s.outages {
 		if o.err != nil {
 			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)

@@ -170,6 +170,9 @@ func (c *Config) checkOutages() error {
 		if o.Store != string(strategies.NeedRedis) && o.Store != string(strategies.NeedPostgres) {
 			return fmt.Errorf("an outage of %s: a simulation has the stores redis and postgres", o.Store)
 		}
+		if o.Fault != "" {
+			return fmt.Errorf("the outage %s: a simulation has no server that can be %s: leave that out, or measure it", o, o.Fault)
+		}
 		if o.Empty && o.Store != string(strategies.NeedRedis) {
 			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
 		}

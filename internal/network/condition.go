@@ -141,23 +141,20 @@ func Check(texts []string, instances int, duration time.Duration) error {
 }
 
 // Faults are what happens to strategies; none if requests only take longer. What is held back by a cut may take effect
-// after its caller has given up. Retries is set if the client repeats commands.
-func (c Condition) Faults(retries bool) (out []quota.Fault) {
+// after its caller has given up.
+func (c Condition) Faults() (out []quota.Fault) {
 	if c.Loss > 0 || c.Cut {
 		out = append(out, quota.FaultOutage)
 	}
 	if c.ReplyLoss > 0 || c.Cut {
 		out = append(out, quota.FaultLostReply)
 	}
-	if len(out) > 0 && retries {
-		out = append(out, quota.FaultRetry)
-	}
 	return out
 }
 
 // Loses reports whether requests may fail by one of the conditions of a store.
 func Loses(all []Condition, concerns func(store string) bool) bool {
-	return slices.ContainsFunc(all, func(c Condition) bool { return len(c.Faults(false)) > 0 && concerns(c.Store) })
+	return slices.ContainsFunc(all, func(c Condition) bool { return len(c.Faults()) > 0 && concerns(c.Store) })
 }
 
 // Within is when the condition is to begin and to end in a run of that length, since the run's beginning. Until 1 it has no end.

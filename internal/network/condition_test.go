@@ -50,12 +50,12 @@ func TestCheck(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for text, want := range map[string][]quota.Fault{
 		"redis:latency=1s,bandwidth=1B": nil,
-		"redis:loss=0.1":                {quota.FaultOutage, quota.FaultRetry},
-		"redis:reply-loss=0.1":          {quota.FaultLostReply, quota.FaultRetry},
-		"redis:cut":                     {quota.FaultOutage, quota.FaultLostReply, quota.FaultRetry},
+		"redis:loss=0.1":                {quota.FaultOutage},
+		"redis:reply-loss=0.1":          {quota.FaultLostReply},
+		"redis:cut":                     {quota.FaultOutage, quota.FaultLostReply},
 	} {
 		c, err := Parse(text)
-		if got := c.Faults(true); err != nil || !slices.Equal(got, want) {
+		if got := c.Faults(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}

@@ -65,6 +65,7 @@ type common = keep.Common
 func newStore(own server.Server, about stores.Info) *Store {
 	p := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
 	p.common, p.self.Remove = p.self.Common(), p.remove
+	p.self.Answers = func(ctx context.Context) error { return p.admin.Ping(ctx) }
 	return p
 }
 

@@ -93,6 +93,8 @@ func outagesText(outages []string) string {
 				o += " (coming back as its replica)"
 			case strings.HasPrefix(back, "failover="):
 				o += " (coming back as its replica of " + strings.TrimPrefix(back, "failover=") + " before)"
+			case back != "":
+				o += " (" + back + ")"
 			}
 		}
 		parts = append(parts, o)

@@ -25,7 +25,8 @@ type trouble struct {
 
 // Trouble says what goes wrong or changes in mid-run.
 func (s *Settings) Trouble() []settings.Setting {
-	outages := []string{"redis:0.3-0.6", "redis:0.3-0.6:empty", "redis:0.5-0.52:failover", "postgres:0.3-0.6"}
+	outages := []string{"redis:0.3-0.6", "redis:0.3-0.6:empty", "redis:0.5-0.52:failover", "redis:0.3-0.6:stopped", "postgres:0.3-0.6",
+		"postgres:0.3-0.6:locked"}
 	return []settings.Setting{
 		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
@@ -34,7 +35,8 @@ func (s *Settings) Trouble() []settings.Setting {
 			Doc: "open a connection for each command, pipeline or transaction, as functions do that start for each call"},
 		{Name: "outage", Common: true, Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...),
 			Doc: by(s, "inject a store outage, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, "+
-				"with :failover as its replica, with :failover=20ms as that of so long before; may be repeated", texts{
+				"with :failover as its replica, with :failover=20ms as that of so long before; to a started server :stopped, :restarted, "+
+				":flushed, :scripts-lost, :full, :locked or :commits-fail is done instead; may be repeated", texts{
 				Sim: "inject a store outage, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back " +
 					"without its data, with :failover=20ms as its replica of so long before; may be repeated",
 			})},

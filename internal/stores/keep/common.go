@@ -23,6 +23,8 @@ type Self struct {
 	Replica bool
 	// Remove removes what is under a scope, its lease apart.
 	Remove func(ctx context.Context, scope stores.Scope) error
+	// Answers asks the server anything, once it was started again; nil if that cannot be done to it.
+	Answers func(ctx context.Context) error
 	// Reconnect, if it is set, makes the client anew that Remove uses. End does so
 	// before it tries again.
 	Reconnect func(ctx context.Context) error

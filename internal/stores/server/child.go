@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -22,9 +23,14 @@ const graceful = 10 * time.Second
 
 // Child is a process of ours with its private directory.
 type Child struct {
-	cmd  *exec.Cmd
+	run  atomic.Pointer[running]
 	dir  *Dir
 	stop os.Signal // asks it to end
+}
+
+// running is the process; another one after [Child.Again].
+type running struct {
+	cmd  *exec.Cmd
 	done <-chan struct{}
 }
 
@@ -33,6 +39,11 @@ type Child struct {
 // sends it the signal death when this process dies, however it does.
 func startProcess(cmd *exec.Cmd, death os.Signal, user *Account) (done <-chan struct{}, result *error, err error) {
 	setSysProcAttr(cmd, death, user)
+	return launch(cmd)
+}
+
+// launch is startProcess of a command that has its attributes.
+func launch(cmd *exec.Cmd) (done <-chan struct{}, result *error, err error) {
 	ended := make(chan struct{})
 	started := make(chan error)
 	var waited error
@@ -77,7 +88,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, user *Account) (string, error) {
 // Start starts a server whose files and log are in dir, and records it
 // there. The child owns dir from then on, also when an error is returned.
 func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Child, error) {
-	log, err := os.Create(filepath.Join(dir.Path, "log"))
+	log, err := dir.log()
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -87,7 +98,8 @@ func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Chil
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
-	c := &Child{cmd: cmd, dir: dir, stop: stop, done: done}
+	c := &Child{dir: dir, stop: stop}
+	c.run.Store(&running{cmd, done})
 	if err := dir.record(cmd.Process.Pid); err != nil {
 		if _, gone := ProcessIdentity(cmd.Process.Pid); gone == nil {
 			return nil, errors.Join(err, c.Close())
@@ -102,18 +114,21 @@ func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Chil
 	return c, nil
 }
 
+// log is the file of a child's log, from its beginning.
+func (d *Dir) log() (*os.File, error) { return os.Create(filepath.Join(d.Path, "log")) }
+
 // PID is the number of the process; 0 of no child.
 func (c *Child) PID() int {
 	if c == nil {
 		return 0
 	}
-	return c.cmd.Process.Pid
+	return c.run.Load().cmd.Process.Pid
 }
 
 // Ended reports whether the process is gone.
 func (c *Child) Ended() bool {
 	select {
-	case <-c.done:
+	case <-c.Done():
 		return true
 	default:
 		return false
@@ -122,26 +137,26 @@ func (c *Child) Ended() bool {
 
 // Close ends the process, first by asking, and removes its directory. If it stops by os.Kill, so does its group at once.
 func (c *Child) Close() error {
-	if !c.Ended() {
+	if p := c.run.Load().cmd.Process; !c.Ended() {
 		if c.stop == os.Kill {
-			killGroup(c.cmd.Process)
+			killGroup(p)
 		}
-		_ = c.cmd.Process.Signal(c.stop) // fails if it ends at this moment
+		_ = p.Signal(c.stop) // fails if it ends at this moment
 		select {
-		case <-c.done:
+		case <-c.Done():
 		case <-time.After(graceful):
-			killGroup(c.cmd.Process)
-			<-c.done
+			killGroup(p)
+			<-c.Done()
 		}
 	}
 	return c.dir.Remove()
 }
 
 // Done is closed when the process is gone.
-func (c *Child) Done() <-chan struct{} { return c.done }
+func (c *Child) Done() <-chan struct{} { return c.run.Load().done }
 
 // Args are the program and its arguments, which every user of the machine can read.
-func (c *Child) Args() []string { return c.cmd.Args }
+func (c *Child) Args() []string { return c.run.Load().cmd.Args }
 
 // LastWords is the end of the child's log, on one line.
 func (c *Child) LastWords() string { return LastLines(c.Output(), 3) }

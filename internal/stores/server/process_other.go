@@ -29,6 +29,10 @@ func setSysProcAttr(*exec.Cmd, os.Signal, *Account) {}
 
 func endWithUs(*exec.Cmd) {}
 
+func Signal([]int, bool) error { return errNoProcesses }
+
+func kill(int) {}
+
 func killGroup(p *os.Process) { _ = p.Kill() }
 
 func endForeign(int, func() bool) {}

@@ -83,6 +83,22 @@ func killGroup(p *os.Process) {
 	}
 }
 
+// Signal stops processes of ours where they are, or lets them go on.
+func Signal(pids []int, stop bool) (err error) {
+	s := syscall.SIGCONT
+	if stop {
+		s = syscall.SIGSTOP
+	}
+	for _, pid := range pids {
+		if e := syscall.Kill(pid, s); e != syscall.ESRCH {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+func kill(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
+
 // endForeign ends a process that is not our child: first as one asks
 // PostgreSQL, which Redis does not survive either, then for good.
 func endForeign(pid int, alive func() bool) {

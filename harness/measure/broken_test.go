@@ -1,0 +1,115 @@
+package measure
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/postgres"
+	"github.com/quotabench/quotabench/stores/redis"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+// broken measures a strategy while a fault befalls its store from 0.3 to 0.6 of the run.
+func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Run {
+	t.Helper()
+	plan, err := harness.NewPlan(name, "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Workers, plan.Instances, plan.Seed, plan.Stores = 4, 2, 3, setOf(t, s)
+	plan.Stream.Set("subjects", 4)
+	plan.Policy.Limit, plan.Load, plan.Duration = 1_000_000, harness.OpenAt(300), time.Second
+	after := 0.8
+	if fault == "restarted" { // clients look for a server once a second
+		plan.Duration, after = 5*time.Second, 0.95
+	}
+	o, err := harness.ParseOutage(driver + ":0.3-0.6:" + fault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Outages = []harness.Outage{o}
+	report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
+	if err != nil {
+		t.Fatalf("%s: %v", fault, err)
+	}
+	r := report.Runs[0]
+	if !r.Audit.Valid || decided(r, 0, 0.3) == 0 || decided(r, after, 1) == 0 || len(r.Outages) != 1 {
+		t.Errorf("%s: %d decided before, %d after, outages %+v, %+v", fault, decided(r, 0, 0.3), decided(r, after, 1), r.Outages, r.Audit)
+	}
+	for _, c := range r.Guarantee {
+		if c.Verdict == results.Broken {
+			t.Errorf("%s: %+v", fault, c)
+		}
+	}
+	return r
+}
+
+// TestBrokenRedis: each fault does to a right limiter what it says, and accuses it of nothing.
+func TestBrokenRedis(t *testing.T) {
+	testenv.Long(t)
+	storetest.Redis(t) // or skip
+	s, err := redis.Open(t.Context(), "process:durable", stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	const name = "incr-expire-atomic"
+	if r := broken(t, name, "redis", "stopped", s); r.Service.Max < int64(250*time.Millisecond) || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 {
+		t.Errorf("stopped: %d without it, drift %+v, %+v", r.Degraded+r.Errors, r.Drift, r.Service)
+	}
+	before := s.PID()
+	if r := broken(t, name, "redis", "restarted", s); r.Degraded == 0 || s.PID() == before || r.Drift.Tiers[0].Total > 8 || r.Drift.Units < 0 {
+		t.Errorf("restarted: %d without it, drift %+v", r.Degraded, r.Drift)
+	}
+	if r := broken(t, name, "redis", "flushed", s); r.Degraded+r.Errors > 0 || r.Drift.Units >= 0 {
+		t.Errorf("flushed: %d without it, drift %+v", r.Degraded+r.Errors, r.Drift)
+	}
+	if r := broken(t, name, "redis", "scripts-lost", s); r.Degraded+r.Errors > 0 || r.Drift.Units != 0 || r.Guarantee[0].Verdict == results.Undecided {
+		t.Errorf("scripts-lost: %d without it, drift %+v, %+v", r.Degraded+r.Errors, r.Drift, r.Guarantee)
+	}
+	if r := broken(t, name, "redis", "full", s); r.Degraded+r.Errors == 0 || r.Drift.Units != 0 {
+		t.Errorf("full: %d without it, drift %+v", r.Degraded+r.Errors, r.Drift)
+	}
+}
+
+// TestBrokenPostgres is TestBrokenRedis of the other one.
+func TestBrokenPostgres(t *testing.T) {
+	testenv.Long(t)
+	storetest.Postgres(t) // or skip
+	s, err := postgres.Open(t.Context(), "process", stores.Options{Settings: map[string]string{"fsync": "off"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	const name = "pg-conditional"
+	for _, waits := range []string{"stopped", "locked"} {
+		if r := broken(t, name, "postgres", waits, s); r.Service.Max < int64(250*time.Millisecond) || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 {
+			t.Errorf("%s: %d without it, drift %+v, %+v", waits, r.Degraded+r.Errors, r.Drift, r.Service)
+		}
+	}
+	for _, fails := range []string{"restarted", "commits-fail"} {
+		if r := broken(t, name, "postgres", fails, s); r.Degraded+r.Errors == 0 || r.Drift.Units != 0 {
+			t.Errorf("%s: %d without it, drift %+v", fails, r.Degraded+r.Errors, r.Drift)
+		}
+	}
+}
+
+// TestNotBreakable: what cannot be done is refused before anything is measured.
+func TestNotBreakable(t *testing.T) {
+	plan, err := harness.NewPlan("incr-expire", "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Stores = setOf(t, storetest.Redis(t))
+	for fault, part := range map[string]string{"restarted": "use process:durable", "locked": "no fault locked of redis"} {
+		plan.Outages, plan.Duration = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6, Fault: fault}}, time.Second
+		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", fault, err)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+var _ stores.Breakable = (*Store)(nil)
+
+// The faults of a PostgreSQL.
+const (
+	tablesLocked = "locked"
+	commitsFail  = "commits-fail"
+)
+
+// CanBreak implements [stores.Breakable]. The faults of a PostgreSQL of its own are "locked" (the tables of the run, so that
+// statements wait) and "commits-fail" (transactions that have changed one of them are rolled back when they commit).
+func (p *Store) CanBreak(ctx context.Context, fault string) error {
+	switch {
+	case fault != tablesLocked && fault != commitsFail:
+		return p.common.CanBreak(ctx, fault)
+	case !p.Owned():
+		return server.ErrNotOurs
+	}
+	return nil
+}
+
+// Break implements [stores.Breakable].
+func (p *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
+	if fault != tablesLocked && fault != commitsFail {
+		return p.common.Break(ctx, fault, scope)
+	}
+	rows, err := p.admin.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename", scope.Schema())
+	if err != nil {
+		return nil, err
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	if fault == commitsFail {
+		return p.failCommits(ctx, scope, names)
+	}
+	tx, err := p.admin.Begin(ctx)
+	for _, name := range names {
+		if err == nil {
+			_, err = tx.Exec(ctx, "LOCK TABLE "+pgx.Identifier{scope.Schema(), name}.Sanitize()+" IN ACCESS EXCLUSIVE MODE")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the tables: %w", err)
+	}
+	return tx.Rollback, nil
+}
+
+// failCommits has a trigger of each table refuse at the commit.
+func (p *Store) failCommits(ctx context.Context, scope stores.Scope, names []string) (mend func(context.Context) error, err error) {
+	refuse := pgx.Identifier{scope.Schema(), "quotabench_refuse"}.Sanitize()
+	_, err = p.admin.Exec(ctx, "CREATE FUNCTION "+refuse+"() RETURNS trigger LANGUAGE plpgsql AS "+
+		"$$ BEGIN RAISE EXCEPTION 'planned failure of a commit' USING ERRCODE = 'disk_full'; END $$")
+	for _, name := range names {
+		if err == nil {
+			_, err = p.admin.Exec(ctx, "CREATE CONSTRAINT TRIGGER quotabench_refuse AFTER INSERT OR UPDATE OR DELETE ON "+
+				pgx.Identifier{scope.Schema(), name}.Sanitize()+" DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "+refuse+"()")
+		}
+	}
+	return func(ctx context.Context) error {
+		_, err := p.admin.Exec(ctx, "DROP FUNCTION "+refuse+"() CASCADE")
+		return err
+	}, err
+}
