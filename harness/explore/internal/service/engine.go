@@ -12,9 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
@@ -51,12 +50,11 @@ type Engine struct {
 
 	// subjects begins the names of all subjects, and subject is that of this run.
 	subjects, subject string
-	named             int
+	named             atomic.Int64
 	// kept are keys that the instances made when they started.
 	kept map[string]bool
-	keys []string // that the run has made, as they are stored, and
-	seen bool     // set if none of its steps has come since they were listed
-	held []engine.Holding
+	held []engine.Holding // of all other keys, with their real names, and
+	seen bool             // set if no step has come since they were listed
 	// control is what the clients were answered one after the other, and runs counts those since.
 	control []string
 	runs    int
@@ -97,12 +95,13 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 			return nil, err
 		}
 	}
-	keys, err := cmd.Redis.Keys(ctx, "*").Result()
-	for _, k := range keys {
-		w.kept[k] = !strings.Contains(k, w.subjects)
+	if err := errors.Join(w.startAll(), w.stored()); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list the keys of Redis: %w", err)
+	for _, h := range w.held {
+		if !strings.Contains(h.Name, w.subjects) {
+			w.kept[h.Name] = true
+		}
 	}
 	return w, w.check()
 }
@@ -206,11 +205,9 @@ func (w *Engine) begin() error {
 				return err
 			}
 		}
-		if in.child == nil {
-			if err := w.start(in); err != nil {
-				return err
-			}
-		}
+	}
+	if err := w.startAll(); err != nil {
+		return err
 	}
 	w.subject = string(w.newSubject())
 	w.Run.Timeline.Begin()
@@ -239,8 +236,7 @@ func (w *Engine) begin() error {
 
 // newSubject is one that was not used before.
 func (w *Engine) newSubject() quota.Subject {
-	w.named++
-	return quota.Subject(fmt.Sprintf("%sx%07d", w.subjects, w.named))
+	return quota.Subject(fmt.Sprintf("%sx%07d", w.subjects, w.named.Add(1)))
 }
 
 // use takes the units that are in use at the start.
@@ -312,49 +308,58 @@ func (w *Engine) Used() ([]quota.Reading, bool) { return nil, false }
 // Crashable implements [engine.Engine]: each instance has one client, whose death is its own.
 func (w *Engine) Crashable(int) bool { return false }
 
-// stored are the keys that this run has made.
+// listing returns every key with its time to live in milliseconds.
+const listing = `local out = {}
+for i, k in ipairs(redis.call('KEYS', '*')) do out[i] = {k, redis.call('PTTL', k)} end
+return out`
+
+// stored lists the keys that are no instance's own, as they are stored.
 func (w *Engine) stored() error {
 	if w.seen {
 		return nil
 	}
-	all, err := w.cmd.Redis.Keys(w.base, "*").Result()
+	rows, err := w.cmd.Redis.Eval(w.base, listing, nil).Slice()
 	if err != nil {
 		return fmt.Errorf("list the keys of Redis: %w", err)
 	}
-	w.keys = slices.DeleteFunc(all, func(k string) bool { return w.kept[k] })
-	slices.Sort(w.keys)
+	w.held = w.held[:0]
+	for _, row := range rows {
+		pair := row.([]any)
+		if k := pair[0].(string); !w.kept[k] {
+			left := pair[1].(int64)
+			w.held = append(w.held, engine.Holding{Name: k, Forever: left == -1, Left: time.Duration(max(0, left)) * time.Millisecond})
+		}
+	}
+	slices.SortFunc(w.held, func(a, b engine.Holding) int { return strings.Compare(a.Name, b.Name) })
 	w.seen = true
 	return nil
 }
 
 // clean removes the keys of the run.
 func (w *Engine) clean() error {
-	if err := w.stored(); err != nil || len(w.keys) == 0 {
+	if len(w.kept) == 0 {
+		return w.cmd.Redis.FlushDB(w.base).Err()
+	}
+	if err := w.stored(); err != nil || len(w.held) == 0 {
 		return err
 	}
-	return w.cmd.Redis.Unlink(w.base, w.keys...).Err()
+	keys := make([]string, len(w.held))
+	for i, h := range w.held {
+		keys[i] = h.Name
+	}
+	return w.cmd.Redis.Unlink(w.base, keys...).Err()
 }
 
 // Holdings implements [engine.Engine]. Names hold the subject as records have it.
-func (w *Engine) Holdings() ([]engine.Holding, error) {
-	if err := w.stored(); err != nil {
-		return nil, err
-	}
-	left := make([]*redis.DurationCmd, len(w.keys))
-	_, err := w.cmd.Redis.Pipelined(w.base, func(p redis.Pipeliner) error {
-		for i, k := range w.keys {
-			left[i] = p.PTTL(w.base, k)
+func (w *Engine) Holdings() (out []engine.Holding, err error) {
+	err = w.stored()
+	for _, h := range w.held {
+		if !w.earlier(h.Name) {
+			h.Name = w.plain(h.Name)
+			out = append(out, h)
 		}
-		return nil
-	})
-	w.held = w.held[:0]
-	for i, k := range w.keys {
-		if w.earlier(k) {
-			continue
-		}
-		w.held = append(w.held, engine.Holding{Name: w.plain(k), Forever: left[i].Val() == -1, Left: max(0, left[i].Val())})
 	}
-	return w.held, err
+	return out, err
 }
 
 // earlier reports whether a text is about a subject of an earlier run, whose request was answered before all was done.

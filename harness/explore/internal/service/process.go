@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -137,7 +138,7 @@ type remote struct {
 // URL has {subject} where that belongs.
 func (r remote) URL() string { return r.url }
 
-// open makes the instance's proxy and client, once, and starts it.
+// open makes the instance's proxy and client, once.
 func (w *Engine) open(i int) error {
 	proxy, err := hold.Listen(w.cmd.dial)
 	if err != nil {
@@ -145,7 +146,25 @@ func (w *Engine) open(i int) error {
 	}
 	in := &instance{index: i, proxy: proxy, http: httpstore.NewClient(stores.ConnOptions{Pool: 2, Timeout: w.setup.Patience}, false)}
 	w.instances = append(w.instances, in)
-	return w.start(in)
+	return nil
+}
+
+// startAll starts the instances that do not run, at the same time. It returns one error: the others are its like.
+func (w *Engine) startAll() error {
+	errs := make([]error, len(w.instances))
+	var all sync.WaitGroup
+	for i, in := range w.instances {
+		if in.child == nil {
+			all.Go(func() { errs[i] = w.start(in) })
+		}
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // start starts an instance and waits until it listens.

@@ -191,8 +191,8 @@ func (w *Engine) Step(pick engine.Choice) error {
 	defer func() { t.End(0, &w.Run.Truth) }()
 	if pick.Kind == engine.EvictKey {
 		w.Inject(pick, "", "")
-		i := slices.IndexFunc(w.keys, func(k string) bool { return w.plain(k) == pick.Key })
-		return w.cmd.Redis.Unlink(w.base, w.keys[i]).Err()
+		i := slices.IndexFunc(w.held, func(h engine.Holding) bool { return w.plain(h.Name) == pick.Key })
+		return w.cmd.Redis.Unlink(w.base, w.held[i].Name).Err()
 	}
 	c := w.callers[pick.ID]
 	if l := t.Line; l != nil {
