@@ -102,7 +102,9 @@ type Config struct {
 	// environment, listens on PORT, and may read LIMIT. Environment is added to that, as
 	// NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request
 	// is the path of a request, with {subject} for the key; empty means /?key={subject}.
-	// Time is the wall clock's, and nothing but the commands is a step.
+	// Time is the wall clock's, and nothing but the commands is a step. Faults of its own are
+	// timeout (the reply to a command comes when the process has given it up), script-flush and
+	// restart (Redis has lost its scripts, or all data and all connections).
 	Service, Request string
 	Environment      []string
 	// Redis is the server for Service, with an empty database, which stays the caller's.
@@ -157,10 +159,10 @@ const (
 	MostSchedules = 1_000_000_000_000
 )
 
-// Faults lists the faults that can be injected.
-func Faults() []quota.Fault { return slices.Clone(engine.Faults[:]) }
+// Faults lists the faults that can be injected. A service has others: see [Config.Service].
+func Faults() []quota.Fault { return slices.Clone(engine.Faults[:engine.InProcess]) }
 
-// ParseFaults reads a comma-separated list of faults, or "all".
+// ParseFaults reads a comma-separated list of faults, or "all", which are those of [Faults].
 func ParseFaults(list string) ([]quota.Fault, error) {
 	switch list {
 	case "":

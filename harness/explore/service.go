@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/harness/explore/internal/service"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -25,7 +26,8 @@ const otherThanOrder = "it depends on more than the order of its commands, e.g. 
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 
 // ofServiceFaults are the faults that can befall a service.
-var ofServiceFaults = []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage, quota.FaultEviction}
+var ofServiceFaults = append([]quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage, quota.FaultEviction},
+	engine.Faults[engine.InProcess:]...)
 
 // fitService reports why a service cannot be explored so.
 func (c *Config) fitService(sel strategies.Selection) error {

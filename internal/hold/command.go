@@ -34,8 +34,9 @@ type Command struct {
 	queued [][]byte      // of EXEC
 	got    chan struct{} // closed once there is a reply, or can be none
 
-	state state  // guarded by the proxy's mutex
-	reply []byte // written before got is closed
+	state  state  // guarded by the proxy's mutex
+	behind int    // commands in the queue when it was stalled; likewise
+	reply  []byte // written before got is closed
 }
 
 // Parts are the command's words, or those of all commands between MULTI and EXEC.
@@ -134,7 +135,17 @@ func (c *Command) closeAt(s state) {
 // Stall leaves the service without a reply after Send, and the connection open, until the
 // service closes it, or until Answer.
 func (c *Command) Stall() {
+	c.link.p.mu.Lock()
+	c.behind = len(c.link.queue)
+	c.link.p.mu.Unlock()
 	if c.enter(stalled, replied) {
 		c.link.advance()
 	}
+}
+
+// Overtaken reports whether the service has sent another command by the connection of a stalled one since.
+func (c *Command) Overtaken() bool {
+	c.link.p.mu.Lock()
+	defer c.link.p.mu.Unlock()
+	return c.state == stalled && len(c.link.queue) > c.behind
 }

@@ -22,10 +22,13 @@ const (
 	CrashCall  ChoiceKind = 'k' // one caller dies
 	CrashHost  ChoiceKind = 'i' // an instance dies with its callers, jobs and memory, and starts anew
 	LoseReply  ChoiceKind = 'l' // the command took effect, the caller sees an error
+	DelayReply ChoiceKind = 'd' // the command took effect, the reply comes when the client has given it up
 	RetryReply ChoiceKind = 'r' // the client library sends the command again
 	FailBefore ChoiceKind = 'o' // the store cannot be reached: no effect, an error
 	TickClock  ChoiceKind = 't' // time moves on to a deadline
 	EvictKey   ChoiceKind = 'e' // the store drops a key
+	DropScript ChoiceKind = 'f' // the store drops its scripts
+	EmptyStore ChoiceKind = 'n' // the store starts anew without data, and all connections end
 	Ask        ChoiceKind = 'q' // all scripts have ended, and one more client asks for one unit without a break
 )
 
@@ -38,6 +41,13 @@ type Choice struct {
 	ID  int
 	Key string
 }
+
+// Faults that befall services alone, by their own client of a real store.
+const (
+	FaultTimeout     quota.Fault = "timeout"      // the reply to a command comes after the client's timeout
+	FaultScriptFlush quota.Fault = "script-flush" // a store drops its scripts
+	FaultRestart     quota.Fault = "restart"      // a store starts anew without its data
+)
 
 // injection is a kind of step that injects a fault.
 type injection struct {
@@ -60,6 +70,9 @@ var injections = [...]injection{
 	{kind: CrashHost, fault: quota.FaultCrash, event: results.EventCrash},
 	{kind: TickClock, fault: quota.FaultClock, event: results.EventTick},
 	{kind: EvictKey, fault: quota.FaultEviction, event: results.EventEviction},
+	{DelayReply, FaultTimeout, results.EventLostReply, Answering, func(a *Actor) bool { return a.Delays }},
+	{kind: DropScript, fault: FaultScriptFlush, event: results.EventEviction},
+	{kind: EmptyStore, fault: FaultRestart, event: results.EventEviction},
 }
 
 func (c Choice) injection() *injection {
@@ -93,7 +106,11 @@ func (c Choice) Actor() (id int, ok bool) {
 // Faults are those that engines inject, in the order of records.
 var Faults = [...]quota.Fault{
 	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage,
+	FaultTimeout, FaultScriptFlush, FaultRestart,
 }
+
+// InProcess is how many of them, the first, befall strategies in this process.
+const InProcess = 6
 
 // BefallsReplies reports whether the fault can happen to a call between the effect of its
 // command and the reply.

@@ -144,8 +144,9 @@ type Actor struct {
 	At                       Place
 	// Ready is set if it can take a step, and Sleeps if it cannot before time has passed.
 	Ready, Sleeps bool
-	// Fails is set if its command may fail, and Repeats if it may be sent again.
-	Fails, Repeats bool
+	// Fails is set if its command may fail, Repeats if it may be sent again, and Delays if the
+	// reply may come late.
+	Fails, Repeats, Delays bool
 	// Idle is set for a job between two rounds, and Prompts if the next one may begin at any
 	// moment.
 	Idle, Prompts bool

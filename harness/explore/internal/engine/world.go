@@ -166,6 +166,13 @@ func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
 			out = append(out, Choice{Kind: EvictKey, Key: k.Name})
 		}
 	}
+	if slices.ContainsFunc(s.Actors, func(a Actor) bool { return a.At != Done }) {
+		for _, c := range []Choice{{Kind: DropScript}, {Kind: EmptyStore}} {
+			if may(c.Fault()) {
+				out = append(out, c)
+			}
+		}
+	}
 	return w.enabledTicks(out, s)
 }
 
@@ -259,6 +266,10 @@ func (w *World) Inject(c Choice, actor string, role results.Role) {
 	switch c.Kind {
 	case EvictKey:
 		actor, role, text = "store", results.RoleStore, "evicts "+c.Key
+	case DropScript:
+		actor, role, text = "store", results.RoleStore, "drops its scripts"
+	case EmptyStore:
+		actor, role, text = "store", results.RoleStore, "starts anew without data"
 	case CrashHost:
 		actor, role, text = fmt.Sprintf("instance %d", c.ID), results.RoleInstance, "ends and starts anew"
 	}

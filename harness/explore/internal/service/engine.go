@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -60,8 +61,15 @@ type Engine struct {
 	runs    int
 	// renew has instances started anew before each run.
 	renew bool
+	// lost is set if Redis has lost what the instances had loaded, and scripts is how many that were.
+	lost    bool
+	scripts string
+	// starting has the ports of instances that may not listen yet.
+	starting sync.Map
 	// commands counts those of all clients.
 	commands int
+	// outwaited is set once a late reply has come before its instance had given it up.
+	outwaited bool
 	// told is set once an error says how the service misbehaves: what follows from that is not told.
 	told bool
 }
@@ -129,6 +137,9 @@ func (w *Engine) check() (err error) {
 	}
 	if w.commands == 0 {
 		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
+	}
+	if w.setup.Has(engine.FaultTimeout) {
+		return w.checkTimeout()
 	}
 	return nil
 }
@@ -199,6 +210,11 @@ func (w *Engine) inTurn() (answers []string, err error) {
 
 // begin starts a run.
 func (w *Engine) begin() error {
+	if w.lost {
+		if err := w.restore(); err != nil {
+			return err
+		}
+	}
 	for _, in := range w.instances {
 		if in.child != nil && (w.renew || in.child.Ended()) {
 			if err := in.end(); err != nil {
@@ -229,7 +245,10 @@ func (w *Engine) begin() error {
 		c.Over = c.over
 		c.Turn = func() { c.halt(answered) }
 		w.callers = append(w.callers, c)
-		c.send()
+		c.ctx, c.cancel = context.WithCancel(w.base)
+		if !w.setup.Has(engine.FaultTimeout) { // which would befall it while it waits
+			c.send()
+		}
 	}
 	return nil
 }

@@ -170,6 +170,10 @@ func (w *Engine) startAll() error {
 // start starts an instance and waits until it listens.
 func (w *Engine) start(in *instance) error {
 	return server.OnFreePort(0, func(port int) error {
+		if _, taken := w.starting.LoadOrStore(port, nil); taken {
+			return server.ErrPortTaken
+		}
+		defer w.starting.Delete(port)
 		dir, err := server.NewDir("")
 		if err != nil {
 			return err

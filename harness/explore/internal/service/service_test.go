@@ -114,6 +114,55 @@ func TestPlantedServices(t *testing.T) {
 	}
 }
 
+// What Redis loses, and replies that come too late, are told from what each of them breaks.
+func TestPlantedFaults(t *testing.T) {
+	const slow = "REDIS_URL={redis-url}?read_timeout=500ms&max_retries=1"
+	scripts, restart, late := quota.Fault("script-flush"), quota.Fault("restart"), quota.Fault("timeout")
+	leak, reject := []explore.Property{explore.Leak}, []explore.Property{explore.FalseReject}
+	for _, c := range []struct {
+		kind  string
+		fault quota.Fault
+		look  []explore.Property
+		want  string
+	}{
+		{"loaded", scripts, leak, "leak: store drops its scripts; A evalsha"},
+		{"lua", scripts, leak, ""},
+		{"preset", restart, reject, "false-reject: store starts anew without data; A get preset = nil rejected"},
+		{"lua", restart, reject, ""},
+		// The client library sends the command again when its connection ends, and when no reply comes.
+		{"set-incr", late, reject, "false-reject: A set s 0 ex 60 nx = OK; A reply; A incr s = 1; A lost-replyno reply in time; A incr s = 2; A reply rejected"},
+		{"lua", late, leak, ""},
+	} {
+		t.Run(c.kind+" "+string(c.fault), func(t *testing.T) {
+			t.Parallel()
+			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, First: true, Environment: []string{slow}}
+			if c.fault == late { // each schedule waits for a timeout
+				cfg.MaxStates = 8
+			}
+			found, err := explored(t, c.kind, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := told(found); !strings.HasPrefix(got, c.want) || c.want == "" && (got != "" || found.Claim == "") {
+				t.Errorf("found %q, want %q; claims %q", got, c.want, found.Claim)
+			}
+			if len(found.Findings) > 0 {
+				replayed(t, c.kind, &found.Findings[0], slow)
+			}
+		})
+	}
+}
+
+// A late reply proves nothing of a service that waits for it.
+func TestWithoutATimeout(t *testing.T) {
+	cfg := explore.Config{Faults: []quota.Fault{"timeout"}, DecisionTimeout: time.Second, Environment: []string{"REDIS_URL={redis-url}?read_timeout=1m"}}
+	_, err := explored(t, "lua", cfg)
+	var unfit *explore.UnfitError
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "waits for a reply of Redis for 1s or longer") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // told is what was found, in a line.
 func told(found *results.Search) string {
 	var out []string
@@ -136,14 +185,14 @@ func told(found *results.Search) string {
 }
 
 // replayed repeats a finding by its token.
-func replayed(t *testing.T, kind string, f *results.Finding) {
+func replayed(t *testing.T, kind string, f *results.Finding, environment ...string) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := explore.Replay(t.Context(), f.Token, explore.Target{
-		Redis: redisOf(t), Service: "'" + program + "'", Environment: []string{plantedVariable + "=" + kind},
+		Redis: redisOf(t), Service: "'" + program + "'", Environment: append(environment, plantedVariable+"="+kind),
 	})
 	if err != nil || !r.Broken || len(r.Finding.Steps) != len(f.Steps) {
 		t.Errorf("repeated: %+v, %v", r, err)

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,8 +48,9 @@ type client struct {
 	asks   bool        // a request of it is under way
 	first  chan answer // of a request that was sent before the client has begun
 	held   *hold.Command
-	text   string // what is held, for people
-	sent   bool   // held has taken effect
+	text   string        // what is held, for people
+	sent   bool          // held has taken effect
+	late   *hold.Command // its reply comes when the instance has given it up
 	// commands counts those of the run, and inRow those since another client's step.
 	commands, inRow int
 	stuck           string // why it does not get on
@@ -64,7 +64,6 @@ type answer struct {
 // send sends the client's first request, which is held at its first command: that saves
 // the time for which each client would wait when its turn comes.
 func (c *client) send() {
-	c.ctx, c.cancel = context.WithCancel(c.w.base)
 	c.first = make(chan answer, 1)
 	c.in.proxy.Hold(true)
 	strategy, req := c.in.strategy, quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.setup.Policy, Units: 1}
@@ -146,7 +145,7 @@ func (c *client) leave() {
 	defer late.Stop()
 	if c.begun {
 		<-c.gone
-	} else {
+	} else if c.first != nil {
 		<-c.first
 	}
 }
@@ -155,6 +154,12 @@ func (c *client) leave() {
 func (w *Engine) Snapshot() *engine.Snapshot {
 	s := &w.snapshot
 	*s = engine.Snapshot{Now: engine.Start, Actors: s.Actors[:0]}
+	asking := 0
+	for _, c := range w.callers {
+		if c.begun && c.at == running {
+			asking++
+		}
+	}
 	for _, c := range w.callers {
 		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: 1, Ready: c.stuck == "" && c.at != ended, Text: c}
 		switch {
@@ -165,7 +170,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 		case c.at == paused:
 			a.At = engine.Between
 		case c.sent:
-			a.At = engine.Answering
+			a.At, a.Delays = engine.Answering, asking == 1
 		default:
 			a.At, a.Fails = engine.Asking, true
 		}
@@ -189,10 +194,9 @@ func (w *Engine) Step(pick engine.Choice) error {
 	w.Run.Truth.At(engine.Start)
 	t.Start()
 	defer func() { t.End(0, &w.Run.Truth) }()
-	if pick.Kind == engine.EvictKey {
+	if _, actor := pick.Actor(); !actor {
 		w.Inject(pick, "", "")
-		i := slices.IndexFunc(w.held, func(h engine.Holding) bool { return w.plain(h.Name) == pick.Key })
-		return w.cmd.Redis.Unlink(w.base, w.held[i].Name).Err()
+		return w.befallsStore(pick)
 	}
 	c := w.callers[pick.ID]
 	if l := t.Line; l != nil {
@@ -208,6 +212,11 @@ func (w *Engine) Step(pick engine.Choice) error {
 		w.Inject(pick, c.Name, results.RoleClient)
 		c.told("", "no reply")
 		c.held.Lose()
+	case engine.DelayReply:
+		w.Inject(pick, c.Name, results.RoleClient)
+		c.told("", "no reply in time")
+		c.late = c.held
+		c.held.Stall()
 	case engine.FailBefore:
 		w.Inject(pick, c.Name, results.RoleClient)
 		c.told(c.text, "error")
@@ -263,22 +272,6 @@ func (w *Engine) goOn(c *client) error {
 	return w.wait(c)
 }
 
-// crash kills the client's instance, and with it the client. What the instance has sent behind
-// the command, as the rest of a pipeline, has left it and takes effect.
-func (w *Engine) crash(c *client) error {
-	if rest := c.in.proxy.Held()[1:]; len(rest) > 0 {
-		c.told("after it had sent: "+w.plain(textOf(rest...)), "")
-	}
-	err := c.in.child.Close()
-	c.in.child = nil
-	c.in.proxy.Drain(w.setup.Patience)
-	err = errors.Join(err, c.in.end())
-	c.Lose()
-	c.leave()
-	c.at = ended
-	return err
-}
-
 // told puts a command and its reply on the line of the step.
 func (c *client) told(command, reply string) {
 	if l := c.w.Run.Timeline.Line; l != nil {
@@ -320,6 +313,11 @@ func (w *Engine) wait(c *client) error {
 			}
 			continue
 		}
+		if c.late != nil && c.late.Overtaken() { // by a client that goes on with the same connection
+			c.late.Answer()
+			c.late = nil
+			continue
+		}
 		select {
 		case why := <-c.stops:
 			if c.stopped(why) {
@@ -329,6 +327,13 @@ func (w *Engine) wait(c *client) error {
 		case <-c.in.child.Done():
 			return w.misbehaves("the service ends in the middle of a request: %s", c.in.saying(fmt.Sprintf("instance %d has ended", c.in.index)))
 		case <-w.timer.C:
+			if c.late != nil {
+				w.outwaited = true
+				c.late.Answer()
+				c.late = nil
+				w.timer.Reset(w.setup.Patience)
+				continue
+			}
 			c.stuck = fmt.Sprintf("%s gets no answer within %v, and its instance sends no command", c.Name, w.setup.Patience)
 			return nil
 		case <-w.base.Done():

@@ -1,0 +1,96 @@
+package service
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+)
+
+// crash kills the client's instance, and with it the client. What the instance has sent behind
+// the command, as the rest of a pipeline, has left it and takes effect.
+func (w *Engine) crash(c *client) error {
+	if rest := c.in.proxy.Held()[1:]; len(rest) > 0 {
+		c.told("after it had sent: "+w.plain(textOf(rest...)), "")
+	}
+	err := c.in.child.Close()
+	c.in.child = nil
+	c.in.proxy.Drain(w.setup.Patience)
+	err = errors.Join(err, c.in.end())
+	c.Lose()
+	c.leave()
+	c.at = ended
+	return err
+}
+
+// befallsStore has Redis lose something.
+func (w *Engine) befallsStore(pick engine.Choice) error {
+	if pick.Kind == engine.EvictKey {
+		i := slices.IndexFunc(w.held, func(h engine.Holding) bool { return w.plain(h.Name) == pick.Key })
+		return w.cmd.Redis.Unlink(w.base, w.held[i].Name).Err()
+	}
+	if !w.lost {
+		w.lost, w.scripts = true, w.loaded()
+	}
+	if pick.Kind == engine.DropScript {
+		return w.cmd.Redis.ScriptFlush(w.base).Err()
+	}
+	for _, in := range w.instances {
+		in.proxy.Cut()
+	}
+	if err := errors.Join(w.cmd.Redis.FlushDB(w.base).Err(), w.cmd.Redis.ScriptFlush(w.base).Err()); err != nil {
+		return err
+	}
+	for _, c := range w.callers {
+		if c.held == nil {
+			continue
+		}
+		if err := w.wait(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTimeout sees whether an instance gives up a command that has no reply.
+func (w *Engine) checkTimeout() error {
+	err := w.begin()
+	for c := w.callers[0]; err == nil && !c.sent; {
+		err = w.Step(engine.Choice{Kind: engine.StepActor})
+	}
+	if err == nil {
+		err = w.Step(engine.Choice{Kind: engine.DelayReply})
+	}
+	if err == nil && w.outwaited {
+		err = unfit("the service waits for a reply of Redis for %v or longer: give its client of Redis a shorter timeout, or leave the "+
+			"fault %s out", w.setup.Patience, engine.FaultTimeout)
+	}
+	return errors.Join(err, w.End())
+}
+
+// restore has instances load again what Redis has lost: by a request, or if that is not enough by starting anew.
+func (w *Engine) restore() error {
+	loaded := len(w.kept) == 0
+	for _, in := range w.instances {
+		loaded = loaded && in.child != nil && w.greet(in) == nil
+	}
+	w.seen = false
+	if err := w.stored(); err != nil { // by a script
+		return err
+	}
+	w.lost = false
+	if n := w.loaded(); loaded && n != "" && n == w.scripts {
+		return nil
+	}
+	var errs []error
+	for _, in := range w.instances {
+		errs = append(errs, in.end())
+	}
+	return errors.Join(errs...)
+}
+
+// loaded is how many scripts Redis has; empty if it does not say.
+func (w *Engine) loaded() string {
+	info, _ := w.cmd.Redis.InfoMap(w.base, "memory").Result()
+	return info["Memory"]["number_of_cached_scripts"]
+}
