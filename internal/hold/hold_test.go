@@ -132,10 +132,17 @@ func TestStall(t *testing.T) {
 		b.sent(late, "INCR KEY", "2")
 		late.Stall()
 		b.holding(0)
+		if late.Overtaken() {
+			t.Error("what was sent before counts as sent after")
+		}
+		b.write(raw, "GET "+b.key())
+		b.until("a command behind", func([]*hold.Command) bool { return late.Overtaken() })
 		late.Answer()
 		b.read(raw, ":2\r\n")
-		b.let("GET KEY", "2")
-		b.read(raw, "$1\r\n2\r\n")
+		for range 2 {
+			b.let("GET KEY", "2")
+			b.read(raw, "$1\r\n2\r\n")
+		}
 
 		b.write(raw, "INCR "+b.key(), "GET "+b.key())
 		late = b.holding(2)[0]
