@@ -65,7 +65,8 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
 		{Name: "faults", Common: true, Title: settings.Search, Value: settings.List(&s.faults),
 			Complete: settings.Words(append(faults, "all")...),
-			Doc:      "faults that may happen: " + strings.Join(faults, ", ") + ", or all; may be repeated"},
+			Doc: "faults that may happen: " + strings.Join(faults, ", ") + ", or all; with --service also timeout, " +
+				"script-flush, restart; may be repeated"},
 		{Name: "times", Title: settings.Search, Value: settings.Whole(&c.Times, 1, explore.MaxTimes),
 			Doc: "how often each fault may happen in one schedule; the clock ticks once more"},
 		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&c.JobRounds, 0, explore.MaxTimes),
@@ -107,6 +108,8 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Doc: "`command` of a service, which http explores by what its processes send to Redis; they have REDIS_URL, PORT and LIMIT"},
 		{Name: "request", Title: settings.Stores, Value: settings.Text(&s.Request), Computed: true, Complete: cobra.NoFileCompletions,
 			Doc: "`path` of a request to --service (default /?key={subject})"},
+		{Name: "counter", Title: settings.Stores, Value: settings.Text(&s.Counter), Complete: cobra.NoFileCompletions,
+			Doc: "`key` in which --service counts admitted units, e.g. limit:{subject}, for the property drift"},
 		{Name: "env", Title: settings.Stores, Value: settings.List(&s.Environment), Complete: cobra.NoFileCompletions,
 			Doc: "a further `variable` of --service, e.g. CACHE={redis-url}; also {redis-host}, {redis-port}, {port}, {limit}; may be repeated"},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
@@ -150,7 +153,8 @@ func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explore.Config, err error) {
 	cfg = s.search
 	cfg.Instances = s.Instances
-	cfg.Service, cfg.Request, cfg.Environment = s.Service, s.Request, s.Environment
+	cfg.Service, cfg.Request = s.Service, s.Request
+	cfg.Counter, cfg.Environment = s.Counter, s.Environment
 	cfg.Seed = s.Seed
 	cfg.DecisionTimeout = s.Decision
 	cfg.First = s.First

@@ -133,14 +133,18 @@ func (s *search) checkStore(out []breach, wanted map[Property]bool, look *engine
 
 // checkCounts checks what the tiers say against what the oracle expects.
 func (s *search) checkCounts(out []breach, t *engine.Truth, wanted map[Property]bool) ([]breach, error) {
-	if s.sel.Counts == quota.CountsNothing {
+	counts := s.sel.Counts
+	if s.cfg.Counter != "" {
+		counts = quota.CountsAdmitted
+	}
+	if counts == quota.CountsNothing {
 		return out, nil
 	}
 	readings, ok := s.Used()
 	if !ok { // a strategy that cannot say is no schedule that drifts
 		return out, nil
 	}
-	want, ok, err := t.Expect(s.sel.Counts)
+	want, ok, err := t.Expect(counts)
 	if err != nil || !ok {
 		return out, err
 	}

@@ -105,8 +105,10 @@ type Config struct {
 	// Time is the wall clock's, and nothing but the commands is a step. Faults of its own are
 	// timeout (the reply to a command comes when the process has given it up), script-flush and
 	// restart (Redis has lost its scripts, or all data and all connections).
-	Service, Request string
-	Environment      []string
+	// Counter, if not empty, is the key of the count of admitted units, with {subject}, for the property
+	// [Drift].
+	Service, Request, Counter string
+	Environment               []string
 	// Redis is the server for Service, with an empty database, which stays the caller's.
 	Redis redis.UniversalClient `json:"-"`
 	// Isolate has a foreign strategy searched in a process of its own, which is this program

@@ -45,6 +45,10 @@ func (c *Config) fitService(sel strategies.Selection) error {
 		return errors.New("a service keeps its limit by itself: leave limit out of the script")
 	case c.Request != "" && !strings.HasPrefix(c.Request, "/"):
 		return fmt.Errorf("request %q: write a path that begins with /, e.g. %s", c.Request, defaultRequest)
+	case c.Counter != "" && !strings.Contains(c.Counter, "{subject}"):
+		return fmt.Errorf("counter %q: every subject would have the same key: write {subject} where it belongs, e.g. limit:{subject}", c.Counter)
+	case c.Counter == "" && slices.Contains(c.Properties, Drift) && len(c.Properties) < len(properties):
+		return errors.New("property drift needs a counter: name its key by --counter, e.g. --counter 'limit:{subject}'")
 	case c.Request != "" && !strings.Contains(c.Request, "{subject}") && sel.Options["subject-header"] == "":
 		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, e.g. %s, or "+
 			"name a header by subject-header", c.Request, defaultRequest)
@@ -58,7 +62,7 @@ func (c *Config) fitService(sel strategies.Selection) error {
 		}
 	}
 	for _, p := range c.Properties {
-		if !slices.Contains(ofServices, p) && len(c.Properties) < len(properties) {
+		if !slices.Contains(ofServices, p) && p != Drift && len(c.Properties) < len(properties) {
 			return fmt.Errorf("property %s cannot be seen of a service: give some of %v", p, ofServices)
 		}
 	}
@@ -72,7 +76,10 @@ func (c *Config) setServiceDefaults() {
 		c.Policy = example.As(quota.Rolling)
 	}
 	if len(c.Properties) == len(properties) {
-		c.Properties = ofServices
+		c.Properties = slices.Clone(ofServices)
+		if c.Counter != "" {
+			c.Properties = append(c.Properties, Drift)
+		}
 	}
 	if c.Request == "" {
 		c.Request = defaultRequest
@@ -84,7 +91,7 @@ func (c *Config) setServiceDefaults() {
 
 func (c *Config) command() service.Command {
 	r, _ := c.Redis.(*redis.Client)
-	return service.Command{Line: c.Service, Request: c.Request, Env: c.Environment, Redis: r}
+	return service.Command{Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: r}
 }
 
 // serviceFlags are those that say what the service is; empty for none.
@@ -98,6 +105,9 @@ func (c *Config) serviceFlags() string {
 	text := quoted("service", c.Service)
 	if c.Request != defaultRequest {
 		text += quoted("request", c.Request)
+	}
+	if c.Counter != "" {
+		text += quoted("counter", c.Counter)
 	}
 	for _, e := range c.Environment {
 		text += quoted("env", e)

@@ -173,6 +173,9 @@ func LastLines(text string, n int) string {
 	return format.OneLine(strings.Join(lines[max(0, len(lines)-n):], "\n"))
 }
 
+// starting has the ports of servers that may not listen yet.
+var starting sync.Map
+
 // OnFreePort calls start with free loopback ports until one works or the reason is not the port. The port that is so
 // much above it is free as well; 0 for a server that takes one port.
 func OnFreePort(above int, start func(port int) error) error {
@@ -182,7 +185,13 @@ func OnFreePort(above int, start func(port int) error) error {
 		if port, err = FreePort(above); err != nil {
 			return err
 		}
-		if err = start(port); !errors.Is(err, ErrPortTaken) {
+		if _, taken := starting.LoadOrStore(port, nil); taken {
+			err = ErrPortTaken
+			continue
+		}
+		err = start(port)
+		starting.Delete(port)
+		if !errors.Is(err, ErrPortTaken) {
 			return err
 		}
 	}

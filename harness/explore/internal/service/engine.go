@@ -6,15 +6,17 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
@@ -64,8 +66,6 @@ type Engine struct {
 	// lost is set if Redis has lost what the instances had loaded, and scripts is how many that were.
 	lost    bool
 	scripts string
-	// starting has the ports of instances that may not listen yet.
-	starting sync.Map
 	// commands counts those of all clients.
 	commands int
 	// outwaited is set once a late reply has come before its instance had given it up.
@@ -200,6 +200,9 @@ func (w *Engine) inTurn() (answers []string, err error) {
 			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", c.stuck, c.in.saying("it runs")), w.End())
 		}
 	}
+	if w.checkCounter(); w.Err != nil {
+		return nil, w.End()
+	}
 	for _, x := range t.Steps {
 		if x.Outcome != "" {
 			answers = append(answers, x.Actor+" "+x.Outcome)
@@ -304,7 +307,7 @@ func (w *Engine) End() error {
 			errs = append(errs, w.misbehaves("what goes between the service and Redis is not Redis' protocol: %v", foul))
 		}
 	}
-	return errors.Join(append(errs, w.clean())...)
+	return errors.Join(append(errs, w.Err, w.clean())...)
 }
 
 // Close implements [engine.Engine].
@@ -321,8 +324,33 @@ func (w *Engine) State() (engine.Digest, error) {
 	return engine.Digest{}, errors.New("explore: what a service keeps cannot be hashed")
 }
 
-// Used implements [engine.Engine]: a service does not say.
-func (w *Engine) Used() ([]quota.Reading, bool) { return nil, false }
+// Used implements [engine.Engine] by the counter that was named.
+func (w *Engine) Used() ([]quota.Reading, bool) {
+	if w.cmd.Counter == "" {
+		return nil, false
+	}
+	units, err := w.cmd.Redis.Get(w.base, w.counter()).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) && w.Err == nil {
+		w.Err = unfit("the key %s of --counter has no whole number: %v", w.plain(w.counter()), err)
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: units, Known: err == nil}}, true
+}
+
+func (w *Engine) counter() string { return strings.ReplaceAll(w.cmd.Counter, "{subject}", w.subject) }
+
+// checkCounter sees whether there is such a key once the clients have come one after the other.
+func (w *Engine) checkCounter() {
+	if used, ok := w.Used(); !ok || w.Err != nil || used[0].Known {
+		return
+	}
+	held, err := w.Holdings()
+	names := make([]string, len(held))
+	for i, h := range held {
+		names[i] = h.Name
+	}
+	w.Err = cmp.Or(err, unfit("no key is %s after requests that come one after the other: the keys are %s", w.plain(w.counter()),
+		strings.Join(names, ", ")))
+}
 
 // Crashable implements [engine.Engine]: each instance has one client, whose death is its own.
 func (w *Engine) Crashable(int) bool { return false }

@@ -115,6 +115,14 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 		n, err := script.Run(ctx, p, []string{key}).Int64()
 		return n <= p.limit, err
 	},
+	// What it rejects it gives back.
+	"undo": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if n <= p.limit || err != nil {
+			return err == nil, err
+		}
+		return false, p.Decr(ctx, key).Err()
+	},
 	"set-incr": func(ctx context.Context, p *planted, key string) (bool, error) {
 		if err := p.SetNX(ctx, key, 0, window).Err(); err != nil {
 			return false, err

@@ -31,6 +31,8 @@ type Command struct {
 	Line string
 	// Request is the path and query of a request, with {subject} where that belongs.
 	Request string
+	// Counter is the key of the count of admitted units, likewise; empty if there is none.
+	Counter string
 	// Env are further variables of its environment, NAME=VALUE, in which names such as {port}
 	// stand for what the instance is given.
 	Env []string
@@ -170,10 +172,6 @@ func (w *Engine) startAll() error {
 // start starts an instance and waits until it listens.
 func (w *Engine) start(in *instance) error {
 	return server.OnFreePort(0, func(port int) error {
-		if _, taken := w.starting.LoadOrStore(port, nil); taken {
-			return server.ErrPortTaken
-		}
-		defer w.starting.Delete(port)
 		dir, err := server.NewDir("")
 		if err != nil {
 			return err

@@ -136,7 +136,7 @@ func TestPlantedFaults(t *testing.T) {
 		t.Run(c.kind+" "+string(c.fault), func(t *testing.T) {
 			t.Parallel()
 			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, First: true, Environment: []string{slow}}
-			if c.fault == late { // each schedule waits for a timeout
+			if c.fault == late && c.want == "" { // each schedule waits for a timeout
 				cfg.MaxStates = 8
 			}
 			found, err := explored(t, c.kind, cfg)
@@ -160,6 +160,29 @@ func TestWithoutATimeout(t *testing.T) {
 	var unfit *explore.UnfitError
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "waits for a reply of Redis for 1s or longer") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A counter that is named is held against what was admitted.
+func TestDriftOfACounter(t *testing.T) {
+	for _, c := range []struct{ kind, counter, want string }{
+		{"incr-expire", "{subject}", "drift: A incr s = 1; A expire s 60 = 1 admitted; B incr s = 2 rejected"},
+		{"get-set", "{subject}", "drift: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
+		{"undo", "{subject}", ""},
+		{"lua", "count:{subject}", "no key is count:s after requests that come one after the other: the keys are s"},
+		{"sorted-set", "{subject}", "the key s of --counter has no whole number: WRONGTYPE"},
+	} {
+		found, err := explored(t, c.kind, explore.Config{Counter: c.counter, Properties: []explore.Property{explore.Drift}})
+		var unfit *explore.UnfitError
+		if errors.As(err, &unfit) {
+			if !strings.HasPrefix(err.Error(), c.want) || c.want == "" || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: error %v, want %q", c.kind, err, c.want)
+			}
+			continue
+		}
+		if err != nil || told(found) != c.want || c.want == "" && !strings.HasPrefix(found.Claim, "drift: ") {
+			t.Errorf("%s: found %q, %v, want %q", c.kind, told(found), err, c.want)
+		}
 	}
 }
 
@@ -297,10 +320,11 @@ func TestUnfitForServices(t *testing.T) {
 	for want, cfg := range map[string]explore.Config{
 		"fault clock":        {Faults: []quota.Fault{quota.FaultClock}},
 		"fault retry":        {Faults: []quota.Fault{quota.FaultRetry}},
-		"property drift":     {Properties: []explore.Property{explore.Drift}},
+		"needs a counter":    {Properties: []explore.Property{explore.Drift}},
 		"1 instances":        {Clients: 3, Instances: 1},
 		"write {subject}":    {Request: "/check"},
 		"begins with /":      {Request: "check?key={subject}"},
+		"the same key":       {Counter: "limit"},
 		"have one clock":     {Skew: []time.Duration{0, time.Second}},
 		"limit out":          {Scripts: slices.Repeat([]explore.Script{{{Kind: explore.Limit, Units: 2}}}, 1)},
 		"its limit is lower": {Limit: 9, Environment: []string{"LIMIT=2"}},
