@@ -110,6 +110,8 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Doc: "`path` of a request to --service (default /?key={subject})"},
 		{Name: "counter", Title: settings.Stores, Value: settings.Text(&s.Counter), Complete: cobra.NoFileCompletions,
 			Doc: "`key` in which --service counts admitted units, e.g. limit:{subject}, for the property drift"},
+		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&s.Clock), Complete: cobra.NoFileCompletions,
+			Doc: "`moment` at which the clocks of --service stand, by libfaketime, e.g. 2026-01-01 00:00:00; --skew sets them apart"},
 		{Name: "env", Title: settings.Stores, Value: settings.List(&s.Environment), Complete: cobra.NoFileCompletions,
 			Doc: "a further `variable` of --service, e.g. CACHE={redis-url}; also {redis-host}, {redis-port}, {port}, {limit}; may be repeated"},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
@@ -154,7 +156,7 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	cfg = s.search
 	cfg.Instances = s.Instances
 	cfg.Service, cfg.Request = s.Service, s.Request
-	cfg.Counter, cfg.Environment = s.Counter, s.Environment
+	cfg.Counter, cfg.ServiceClock, cfg.Environment = s.Counter, s.Clock, s.Environment
 	cfg.Seed = s.Seed
 	cfg.DecisionTimeout = s.Decision
 	cfg.First = s.First

@@ -136,9 +136,13 @@ func (s *search) claim(r *Result) string {
 		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no call was held up)", r.Asks)
 	}
 	if r.Service != "" {
+		process := r.Service
+		if s.cfg.ServiceClock != "" {
+			process += ", its clock at " + s.cfg.ServiceClock
+		}
 		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where each client has a process of %s with %s; threads "+
 			"of a process within a step, and other times, were not tried", what, count(int(r.Runs), "schedule"), count(r.Clients, "client"),
-			strings.Join(r.Scripts, "; "), r.Limit, faults, r.Service, r.Store)
+			strings.Join(r.Scripts, "; "), r.Limit, faults, process, r.Store)
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {

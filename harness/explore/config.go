@@ -107,8 +107,10 @@ type Config struct {
 	// restart (Redis has lost its scripts, or all data and all connections).
 	// Counter, if not empty, is the key of the count of admitted units, with {subject}, for the property
 	// [Drift].
-	Service, Request, Counter string
-	Environment               []string
+	// ServiceClock, if not empty, is the moment at which the clocks of all instances stand, each by its Skew later, in local time,
+	// e.g. 2026-01-01 00:00:00. That takes libfaketime, and programs that are linked dynamically.
+	Service, Request, Counter, ServiceClock string
+	Environment                             []string
 	// Redis is the server for Service, with an empty database, which stays the caller's.
 	Redis redis.UniversalClient `json:"-"`
 	// Isolate has a foreign strategy searched in a process of its own, which is this program

@@ -31,10 +31,10 @@ type Target struct {
 	// RedisStore is the store that Redis is a client of, which keeps the lease on the
 	// keys; nil if none is kept.
 	RedisStore stores.Store
-	// Service, Request, Counter and Environment are as in [Config], for schedules of a service, which are
+	// Service, Request, Counter, ServiceClock and Environment are as in [Config], for schedules of a service, which are
 	// repeated on Redis; its database must be empty.
-	Service, Request, Counter string
-	Environment               []string
+	Service, Request, Counter, ServiceClock string
+	Environment                             []string
 	// Postgres is the server for schedules of statements.
 	Postgres stores.Store
 	// Name of the Redis in the record; empty asks it for its version.

@@ -39,8 +39,10 @@ func (c *Config) fitService(sel strategies.Selection) error {
 			"of its request", c.Instances, cmp.Or(c.Clients, 2))
 	case c.Passes || c.From != 0 || slices.Contains(c.Faults, quota.FaultClock):
 		return errors.New("a service goes by the wall clock, which cannot be moved: leave the fault clock out")
-	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
-		return errors.New("the instances of a service have one clock: leave the skew out")
+	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
+		return errors.New("the instances of a service have one clock: leave the skew out, or stop their clocks by --service-clock")
+	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d%time.Second != 0 }):
+		return errors.New("the clocks of a service are set to seconds: give a skew of whole seconds")
 	case slices.ContainsFunc(c.Scripts, Script.Operates):
 		return errors.New("a service keeps its limit by itself: leave limit out of the script")
 	case c.Request != "" && !strings.HasPrefix(c.Request, "/"):
@@ -52,6 +54,9 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	case c.Request != "" && !strings.Contains(c.Request, "{subject}") && sel.Options["subject-header"] == "":
 		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, e.g. %s, or "+
 			"name a header by subject-header", c.Request, defaultRequest)
+	}
+	if _, err := c.clock(); err != nil {
+		return fmt.Errorf("clock %q: write a moment such as 2026-01-01 00:00:00", c.ServiceClock)
 	}
 	if _, ok := c.Redis.(*redis.Client); !ok {
 		return errors.New("a service is explored on one Redis server, which is missing: install redis-server, or give a URL by --redis")
@@ -89,9 +94,18 @@ func (c *Config) setServiceDefaults() {
 	}
 }
 
+// clock is the moment of ServiceClock.
+func (c *Config) clock() (time.Time, error) {
+	if c.ServiceClock == "" {
+		return time.Time{}, nil
+	}
+	return time.ParseInLocation(service.ClockLayout, c.ServiceClock, time.Local)
+}
+
 func (c *Config) command() service.Command {
 	r, _ := c.Redis.(*redis.Client)
-	return service.Command{Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: r}
+	at, _ := c.clock()
+	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: r}
 }
 
 // serviceFlags are those that say what the service is; empty for none.
@@ -105,6 +119,9 @@ func (c *Config) serviceFlags() string {
 	text := quoted("service", c.Service)
 	if c.Request != defaultRequest {
 		text += quoted("request", c.Request)
+	}
+	if c.ServiceClock != "" {
+		text += quoted("service-clock", c.ServiceClock)
 	}
 	if c.Counter != "" {
 		text += quoted("counter", c.Counter)

@@ -92,7 +92,8 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	on := explore.Target{Isolate: x.Isolates, Service: x.Service, Request: x.Request, Counter: x.Counter, Environment: x.Environment}
+	on := explore.Target{Isolate: x.Isolates, Service: x.Service, Request: x.Request, Counter: x.Counter,
+		ServiceClock: x.Clock, Environment: x.Environment}
 	sel, err := explore.TokenStrategy(token)
 	switch {
 	case errors.Is(err, explore.ErrToken):

@@ -44,9 +44,9 @@ type Options struct {
 	Timeout               time.Duration
 	On                    string // the store that findings are repeated on
 	Replay                string // a token
-	// Service, Request, Counter and Environment are those of [explore.Config].
-	Service, Request, Counter string
-	Environment               []string
+	// Service, Request, Counter, Clock and Environment are those of [explore.Config].
+	Service, Request, Counter, Clock string
+	Environment                      []string
 }
 
 // Embedded is the store that searches run on, by the name that --redis has for it.

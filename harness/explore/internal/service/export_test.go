@@ -6,3 +6,6 @@ func SetControl(runs int) (restore func()) {
 	controlEvery = runs
 	return func() { controlEvery = was }
 }
+
+// HasFaketime reports whether clocks can be stopped here.
+func HasFaketime() bool { return faketime() != "" }

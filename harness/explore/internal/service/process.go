@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,6 +34,9 @@ type Command struct {
 	Request string
 	// Counter is the key of the count of admitted units, likewise; empty if there is none.
 	Counter string
+	// Clock is the moment at which the clocks of instances stand, each by its skew later; zero for the wall clock.
+	Clock    time.Time
+	faketime string
 	// Env are further variables of its environment, NAME=VALUE, in which names such as {port}
 	// stand for what the instance is given.
 	Env []string
@@ -41,9 +45,9 @@ type Command struct {
 }
 
 // given are the variables of an instance's environment.
-func (c *Command) given(proxy, port string, limit int64) []string {
+func (c *Command) given(proxy, port string, limit int64, skew time.Duration) []string {
 	host, at, _ := net.SplitHostPort(proxy)
-	out := os.Environ()
+	out := append(os.Environ(), c.stopped(skew)...)
 	var pairs []string
 	for _, v := range [][2]string{
 		{"REDIS_URL", "redis://" + proxy}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port}, {"LIMIT", strconv.FormatInt(limit, 10)},
@@ -178,7 +182,7 @@ func (w *Engine) start(in *instance) error {
 		}
 		number := strconv.Itoa(port)
 		cmd := exec.Command("sh", "-c", w.cmd.shell())
-		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.setup.Policy.Limit)
+		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.setup.Policy.Limit, w.setup.SkewOf(in.index))
 		if in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil); err != nil {
 			return err
 		}
@@ -193,7 +197,7 @@ func (w *Engine) start(in *instance) error {
 		if in.strategy, err = w.sel.Open(w.base, env); err != nil {
 			return fmt.Errorf("open %s: %w", w.sel, err)
 		}
-		return w.greet(in)
+		return errors.Join(w.greet(in), w.checkClock(in))
 	})
 }
 

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -241,6 +242,32 @@ func TestNode(t *testing.T) {
 	}
 }
 
+// Instances at one instant count two callers as one; a second apart they do not.
+func TestStoppedClock(t *testing.T) {
+	stopped := explore.Config{ServiceClock: "2026-01-01 00:00:00", Properties: []explore.Property{explore.Leak}}
+	if _, err := explored(t, "lua", stopped); err == nil || !strings.Contains(err.Error(), "libfaketime") {
+		t.Errorf("a Go program: %v", err)
+	}
+	if _, err := exec.LookPath("node"); err != nil || !service.HasFaketime() {
+		t.Skip("needs node and libfaketime")
+	}
+	program, err := filepath.Abs("testdata/limiter.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped.Service = "node '" + program + "' clock"
+	apart := stopped
+	apart.Skew = []time.Duration{0, time.Second}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.Local).UnixMilli()
+	want := fmt.Sprintf("leak: A zadd s %d %[1]d = 1; A zcard s = 1 admitted; B zadd s %[1]d %[1]d = 0; B zcard s = 1 admitted", at)
+	for want, cfg := range map[string]explore.Config{want: stopped, "": apart} {
+		found, err := explored(t, "clock", cfg)
+		if err != nil || told(found) != want || want == "" && !strings.Contains(found.Claim, "clock at 2026-01-01 00:00:00 with") {
+			t.Errorf("found %+v, %v, want %q", found, err, want)
+		}
+	}
+}
+
 // A service that misbehaves is told in one line, and nothing is claimed.
 func TestMisbehavingServices(t *testing.T) {
 	was := server.OpenTimeout
@@ -325,6 +352,8 @@ func TestUnfitForServices(t *testing.T) {
 		"write {subject}":    {Request: "/check"},
 		"begins with /":      {Request: "check?key={subject}"},
 		"the same key":       {Counter: "limit"},
+		"whole seconds":      {ServiceClock: "2026-01-01 00:00:00", Skew: []time.Duration{0, time.Millisecond}},
+		"write a moment":     {ServiceClock: "noon"},
 		"have one clock":     {Skew: []time.Duration{0, time.Second}},
 		"limit out":          {Scripts: slices.Repeat([]explore.Script{{{Kind: explore.Limit, Units: 2}}}, 1)},
 		"its limit is lower": {Limit: 9, Environment: []string{"LIMIT=2"}},

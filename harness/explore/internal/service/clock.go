@@ -1,0 +1,61 @@
+package service
+
+import (
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// ClockLayout is how a clock's moment is written, as libfaketime reads it.
+const ClockLayout = time.DateTime
+
+// faketimes are where libfaketime is installed, by Debian, others and Homebrew.
+var faketimes = []string{
+	"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1",
+	"/opt/homebrew/lib/faketime/libfaketime.1.dylib", "/usr/local/lib/faketime/libfaketime.1.dylib",
+}
+
+// faketime is the library; empty if it is not installed.
+func faketime() string {
+	for _, pattern := range faketimes {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// stopped are the variables that have an instance's clock stand. Its monotonic clock, by which timeouts end, goes on.
+func (c *Command) stopped(skew time.Duration) []string {
+	if c.Clock.IsZero() {
+		return nil
+	}
+	preload := "LD_PRELOAD="
+	if runtime.GOOS == "darwin" {
+		preload = "DYLD_INSERT_LIBRARIES="
+	}
+	return []string{
+		preload + c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1", "FAKETIME=" + c.Clock.Add(skew).Format(ClockLayout), "FAKETIME_DONT_FAKE_MONOTONIC=1",
+	}
+}
+
+// checkClock reports why an instance's clock goes on, as far as that can be seen: on Linux, and of the process that was started.
+func (w *Engine) checkClock(in *instance) error {
+	process := fmt.Sprintf("/proc/%d", in.child.PID())
+	maps, err := os.ReadFile(process + "/maps")
+	if w.cmd.Clock.IsZero() || err != nil {
+		return nil
+	}
+	if _, err := buildinfo.ReadFile(process + "/exe"); err == nil {
+		return unfit("the clock of the service cannot be stopped: it is a Go program, which libfaketime does not reach")
+	}
+	if !strings.Contains(string(maps), "libfaketime") {
+		return unfit("the clock of the service cannot be stopped: libfaketime is not loaded into its process, which is linked statically, or " +
+			"has another LD_PRELOAD")
+	}
+	return nil
+}
