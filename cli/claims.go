@@ -159,7 +159,7 @@ func (s *claimsSettings) runs(cmd *cobra.Command, p *claims.Pass) {
 	}
 	p.Run = func(ctx context.Context, args []string) (int, string) {
 		var messages bytes.Buffer
-		code := execute(ctx, args, io.Discard, &messages)
+		code := execute(session.WithoutBitmaps(ctx), args, io.Discard, &messages)
 		return code, messages.String()
 	}
 }

@@ -50,6 +50,11 @@ func TestClaims(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	vectors, err := filepath.Glob(filepath.Join(out, "both", "*.svg"))
+	bitmaps, wrong := filepath.Glob(filepath.Join(out, "both", "*.png"))
+	if err != nil || wrong != nil || len(vectors) == 0 || len(bitmaps) > 0 {
+		t.Errorf("%v, %v: it drew %q and %q, want SVG alone", err, wrong, vectors, bitmaps)
+	}
 	// The same verdicts come from the records, without a run; those of one claim alone, too.
 	again := call(context.Background(), "claims", file, "--from", out, "--id", "C1", "--format", "github")
 	if page, err := os.ReadFile(summary); again.code != ExitOK || err != nil || !strings.Contains(string(page), "| C1 | holds |") {

@@ -170,7 +170,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	write := func(stdout io.Writer, dir *session.Dir) error {
 		cmd := &cobra.Command{}
 		cmd.SetOut(stdout)
-		x := &session.Session{Settings: group.New(group.Run), Cmd: cmd, Stderr: &errs, Dir: dir}
+		x := &session.Session{Settings: group.New(group.Run), Cmd: cmd, Ctx: t.Context(), Stderr: &errs, Dir: dir}
 		return x.WriteBundle(b)
 	}
 	err := write(&table, &session.Dir{Path: "gone"})

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path"
@@ -20,11 +21,18 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+type noBitmaps struct{}
+
+// WithoutBitmaps has commands that run in the context draw plots as SVG alone.
+func WithoutBitmaps(ctx context.Context) context.Context {
+	return context.WithValue(ctx, noBitmaps{}, true)
+}
+
 // WriteBundle shows the tables and writes what was produced in every format. The
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
 func (x *Session) WriteBundle(b *render.Bundle) error {
-	b.About = About
+	b.About, b.NoBitmaps = About, x.Ctx.Value(noBitmaps{}) != nil
 	if b.File != nil { // once, for all that is made of them
 		b.File.Summaries = results.Summarise(b.File.Runs)
 	}

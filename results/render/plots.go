@@ -69,7 +69,7 @@ func plotRenderers() (out []Renderer) {
 		for _, f := range []struct{ ext, suffix, doc string }{{"svg", "-svg", ""}, {"png", "-png", ", as a bitmap"}} {
 			out = append(out, Renderer{k.Name + f.suffix, f.ext, k.Doc + f.doc, func(b *Bundle) ([]Output, error) {
 				drawings, err := k.Draw(b)
-				if f.ext != "svg" && errors.Is(err, plot.ErrNothingToPlot) {
+				if f.ext != "svg" && (b.NoBitmaps || errors.Is(err, plot.ErrNothingToPlot)) {
 					return nil, nil // as was said of the SVG
 				}
 				if err != nil {
@@ -101,15 +101,8 @@ func ofRuns(name string, draw func(results.File) (*plot.Plot, error)) func(*Bund
 			return nil, nil
 		}
 		p, err := draw(*b.File)
-		return single(Drawing{Name: name, Plot: p}, err)
+		return []Drawing{{Name: name, Plot: p}}, err
 	}
-}
-
-func single(d Drawing, err error) ([]Drawing, error) {
-	if err != nil {
-		return nil, err
-	}
-	return []Drawing{d}, nil
 }
 
 // measured is for what was measured: a simulation has its series.
@@ -137,7 +130,7 @@ func schedules(b *Bundle) ([]Drawing, error) {
 		return nil, nil
 	}
 	p, err := plot.Schedules(b.Exploration, *b.File)
-	return single(Drawing{Name: "schedules", Plot: p}, err)
+	return []Drawing{{Name: "schedules", Plot: p}}, err
 }
 
 func sweepFiles() (out []string) {
