@@ -128,7 +128,7 @@ func exploreCommand() *cobra.Command {
 
 func (s *exploreSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.Subject(), s.Seeded(), s.DecisionTimeout(), s.Stores(string(strategies.NeedPostgres)), s.Conditions(),
-		s.searched(), s.Output(), s.ConfigFile())
+		s.searched(), s.Divided(), s.Output(), s.ConfigFile())
 }
 
 func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {

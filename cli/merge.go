@@ -2,13 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/generators"
+	"github.com/quotabench/quotabench/internal/parts"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/results"
@@ -28,25 +31,30 @@ func mergeCommand() *cobra.Command {
 			if err := freeFile(s, out); err != nil {
 				return err
 			}
-			merged, err := session.Before(cmd.Context(), func() (results.File, error) { return mergeFiles(cmd.Context(), args) })
+			merged, err := session.Before(cmd.Context(), func() (codec.Record, error) { return mergeFiles(cmd.Context(), args) })
 			if err != nil {
 				return err
 			}
-			b, err := codec.Encode(merged)
+			b, what, err := encoded(&merged)
 			if err != nil {
 				return fail(ExitFailed, err)
 			}
 			if err := atomicfile.Write(out, b); err != nil {
 				return fail(ExitFailed, err)
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s written to %s\n",
-				format.Plural(int64(len(merged.Runs)), "run", "runs"), format.Plural(int64(len(args)), "file", "files"), out)
-			did := written{Records: args, Runs: len(merged.Runs), asJSON: asJSON}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s written to %s\n", what, format.Plural(int64(len(args)), "file", "files"), out)
+			did := written{Records: args, asJSON: asJSON}
+			if merged.File != nil {
+				did.Runs = len(merged.File.Runs)
+			}
 			did.add(out, b)
 			if err := did.tell(cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			if undecided := generators.Report(cmd.ErrOrStderr(), &merged); undecided > 0 {
+			if merged.File == nil {
+				return nil
+			}
+			if undecided := generators.Report(cmd.ErrOrStderr(), merged.File); undecided > 0 {
 				return fail(ExitFailed, fmt.Errorf("%s of generators undecided", format.Plural(int64(undecided), "run is", "runs are")))
 			}
 			return nil
@@ -59,21 +67,52 @@ func mergeCommand() *cobra.Command {
 	return cmd
 }
 
-func mergeFiles(ctx context.Context, names []string) (results.File, error) {
+// encoded is a record as it is stored, and in words.
+func encoded(r *codec.Record) (b []byte, what string, err error) {
+	if x := r.Exploration; x != nil {
+		b, err = codec.ExplorationJSON(x)
+		return b, format.Plural(int64(len(x.Searches)+len(x.Censuses)), "search", "searches"), err
+	}
+	b, err = codec.Encode(*r.File)
+	return b, format.Plural(int64(len(r.File.Runs)), "run", "runs"), err
+}
+
+// mergeFiles merges runs, or the parts of simulations or of searches.
+func mergeFiles(ctx context.Context, names []string) (merged codec.Record, err error) {
 	var files []results.Named
+	var searched []results.Exploration
 	for _, name := range names {
 		if ctx.Err() != nil {
-			return results.File{}, ctx.Err()
+			return merged, ctx.Err()
 		}
-		f, err := codec.Read(name)
-		if err != nil {
-			return results.File{}, fail(ExitUsage, err)
+		r, err := codec.ReadRecord(name)
+		switch {
+		case err != nil:
+			return merged, fail(ExitUsage, err)
+		case r.Exploration != nil:
+			searched = append(searched, *r.Exploration)
+		case r.File != nil:
+			files = append(files, results.Named{Name: name, File: *r.File})
 		}
-		files = append(files, results.Named{Name: name, File: f})
 	}
-	merged, err := results.Merge(files)
+	var file results.File
+	switch {
+	case len(searched) == len(names):
+		merged.Exploration = new(results.Exploration)
+		*merged.Exploration, err = parts.Explorations(names, searched)
+	case len(files) < len(names):
+		err = errors.New("give records of runs alone, or those of searches alone: results.json or exploration.json")
+	case slices.ContainsFunc(files, func(n results.Named) bool { return n.File.Part != "" }):
+		file, err = parts.Simulations(files)
+	default:
+		file, err = results.Merge(files)
+	}
 	if err != nil {
 		return merged, fail(ExitUsage, err)
 	}
-	return merged, generators.Decide(ctx, &merged, files)
+	if merged.Exploration != nil {
+		return merged, nil
+	}
+	merged.File = &file
+	return merged, generators.Decide(ctx, &file, files)
 }

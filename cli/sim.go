@@ -43,6 +43,8 @@ type simSettings struct {
 	parallel      int
 	params        []string
 	swept         []results.Swept // what params say
+	mine          workloads.Shard // of --part
+	plan          string          // its fingerprint
 	cpu           bool
 	chose         bool // the preset, since nothing was said of a load
 }
@@ -84,7 +86,7 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew),
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
 		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters,
-			Doc: "`NAME=VALUES` to sweep, as quotabench sweep does, without series, or skew or start; may be given twice, for all combinations"},
+			Doc: "`NAME=VALUES` to sweep, as quotabench sweep does, without series, or skew, seed or start; may be given twice, for all combinations"},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true,
 			Doc: "virtual time between two samples (default: a 288th of the duration)"},
 		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.tracked, 0, sim.MaxTracked), Computed: true,
@@ -115,6 +117,8 @@ func simCommand() *cobra.Command {
 			case s.PrintOnly:
 				s.adopt(&cfg)
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
+			case s.Against != "" && s.Given("part"):
+				return s.Wrong("part", errors.New("it is about simulations of one program: leave --against out"))
 			case s.Against != "":
 				a := &against{Settings: s.Settings, args: []string{"--cpu"}, looks: simLooks}
 				return a.compareWith(cmd, cmp.Or(s.Rounds, answer.LastLook))
@@ -136,7 +140,7 @@ func simCommand() *cobra.Command {
 }
 
 func (s *simSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Trouble(), s.Stops(),
+	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Divided(), s.Trouble(), s.Stops(),
 		s.Stores(string(strategies.NeedRedis)),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
@@ -242,6 +246,9 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	if err := c.CheckStream(info); err != nil {
 		return c, fail(ExitUsage, err)
 	}
+	if s.mine, s.plan, err = s.Part(); err != nil {
+		return c, err
+	}
 	return c, s.sweeps(&c)
 }
 
@@ -314,6 +321,14 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	if err != nil {
 		return err
 	}
+	points := len(selected)
+	for _, p := range s.swept {
+		points *= len(p.Values)
+	}
+	if s.mine.Of > points {
+		return s.Wrong("part", fmt.Errorf("there are no more than %s to simulate: give at most as many parts",
+			format.Plural(int64(points), "combination of a strategy and values", "combinations of a strategy and values")))
+	}
 	x, err := session.Open(cmd, s.Settings, nil)
 	if err != nil {
 		return err
@@ -346,7 +361,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 		}
 	}
 	file := session.Simulated(cfg, report, skipped, x.Infos())
-	file.MaxBound = s.MaxBound
+	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.mine.String(), s.plan
 	if s.swept != nil {
 		file.Sweep = &results.Sweep{Parameters: s.swept}
 	}
@@ -375,13 +390,19 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies in
 	keep := &session.Keeper{Dir: x.Dir, File: &partial, Progress: x.Progress}
 	cfg.SoFar = keep.SoFar
 	cfg.Isolate = isolates
-	if s.swept == nil {
-		return sim.Run(x.Ctx, *cfg)
+	points := []sim.Config{*cfg}
+	if s.swept != nil {
+		partial.Sweep = &results.Sweep{Parameters: s.swept}
+		var err error
+		if points, err = sweep.Simulations(*cfg, s.swept); err != nil {
+			return nil, err
+		}
 	}
-	partial.Sweep = &results.Sweep{Parameters: s.swept}
-	points, err := sweep.Simulations(*cfg, s.swept)
-	if err != nil {
-		return nil, err
+	if s.mine.Of > 0 {
+		sweep.Deal(points, s.mine)
+	}
+	if s.swept == nil {
+		return sim.Run(x.Ctx, points[0])
 	}
 	return sweep.Simulate(x.Ctx, points)
 }

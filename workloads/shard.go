@@ -44,6 +44,9 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.Part, s.Of)
 }
 
+// Has reports whether of things that are dealt out in turn the one with this number, from 0, is the shard's.
+func (s Shard) Has(i int) bool { return s.Of == 0 || i%s.Of == s.Part-1 }
+
 // Seed derives the shard's seed, so that parts ask for different things. Those that
 // share subjects have one stream, and one seed.
 func (s Shard) Seed(seed uint64) uint64 {

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // Complete fills in defaults, as [Run] does, and reports the first thing that does not
@@ -83,6 +84,14 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take it (%w)", c.Limit, err)
 	}
 	return c, nil
+}
+
+// partless refuses a part of what cannot be parted.
+func (c *Config) partless() error {
+	if c.Part.Of == 0 {
+		return nil
+	}
+	return &UnfitError{Err: errors.New("it has no parts: the schedules of an enumeration are parted that needs no server")}
 }
 
 // fitKind reports why the strategy cannot be explored so, whatever the bounds.
@@ -156,6 +165,11 @@ func (c *Config) fitBounds() error {
 	}
 	if c.Timeout < 0 {
 		return fmt.Errorf("a timeout of %v: give a positive one, or none", c.Timeout)
+	}
+	if c.Part != (workloads.Shard{}) {
+		if _, err := workloads.ParseShard(c.Part.String()); err != nil {
+			return err
+		}
 	}
 	if err := harness.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
 		return err

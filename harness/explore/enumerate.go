@@ -20,6 +20,11 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 	if err != nil {
 		return nil, err
 	}
+	if OnPostgres(sel) || cfg.Service != "" {
+		if err := cfg.partless(); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.isolates(sel) {
 		return enumerateInChild(ctx, sel, &cfg)
 	}
@@ -34,7 +39,7 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 
 func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
-	c.Store, c.Service = s.Traits.Store, s.cfg.Service
+	c.Store, c.Service, c.Part = s.Traits.Store, s.cfg.Service, s.cfg.Part.String()
 	so.counted(c, nil)
 	var shortest *breakage
 	var err error

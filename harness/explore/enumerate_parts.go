@@ -24,6 +24,11 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (_ 
 		return nil, err
 	}
 	k := &counting{s: s, ctx: ctx, so: so, census: c, parts: []*part{{tree: new(sched.Tree)}}}
+	if s.cfg.Part.Of > 0 {
+		if k.parts, err = s.beginnings(); err != nil {
+			return nil, err
+		}
+	}
 	crew := s.newWorkers(ctx)
 	defer func() { err = errors.Join(err, crew.end()) }()
 	for over := ""; over == "" && len(k.parts) > 0 && c.Schedules < s.cfg.MaxSchedules; {
@@ -52,6 +57,32 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (_ 
 		}
 	}
 	return k.shortest.breakage(), nil
+}
+
+// perPart is how many beginnings of schedules there are for each part of an enumeration, at least.
+const perPart = 64
+
+// beginnings are those of the part that is counted. They follow each other, and all parts take the first steps of as many, so the
+// first of the shortest schedules is that of the first part that has one of its length.
+func (s *search) beginnings() (out []*part, err error) {
+	trees, of := []*sched.Tree{new(sched.Tree)}, s.cfg.Part
+	for open := true; open && len(trees) < perPart*of.Of; {
+		var next []*sched.Tree
+		open = false
+		for _, t := range trees {
+			if err := s.count(&part{tree: t}); err != nil {
+				return nil, err
+			}
+			children := t.Children()
+			open = open || children[0] != t
+			next = append(next, children...)
+		}
+		trees = next
+	}
+	for _, t := range trees[len(trees)*(of.Part-1)/of.Of : len(trees)*of.Part/of.Of] {
+		out = append(out, &part{tree: t})
+	}
+	return out, nil
 }
 
 // counting is an enumeration under way.

@@ -32,6 +32,7 @@ import (
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // Options are what the command is told, in addition to what each search is.
@@ -134,13 +135,21 @@ type asking struct {
 
 // plan lists the searches of the chosen strategies: those of [explore.Config.Placed] if anything
 // except a policy is said about what is to happen in them, and those of [explore.Searches] otherwise.
-func (s *Options) plan(chosen []strategies.Selection, cfg explore.Config) (out []asking) {
+//
+// Of a part they are those of some strategies, since the first search of a strategy decides whether there are others, and those
+// that count a part of the schedules of each.
+func (s *Options) plan(chosen []strategies.Selection, cfg explore.Config, part workloads.Shard) (out []asking) {
 	said := s.Full
 	for _, name := range []string{"limit", "instances", "clients", "script", "used", "skew", "faults", "times", "jobs"} {
 		said = said || s.Given(name)
 	}
-	for _, sel := range chosen {
+	for i, sel := range chosen {
 		searches := []explore.Config{cfg}
+		if s.Full && cfg.Service == "" && !explore.OnPostgres(sel) {
+			searches[0].Part = part
+		} else if !part.Has(i) {
+			continue
+		}
 		switch {
 		case !said:
 			searches = explore.Searches(sel, cfg)
@@ -156,9 +165,19 @@ func (s *Options) plan(chosen []strategies.Selection, cfg explore.Config) (out [
 
 // Search searches or counts each strategy and writes what it finds.
 func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg explore.Config) error {
+	part, fingerprint, err := s.part(chosen)
+	if err != nil {
+		return err
+	}
 	x, err := s.start(cmd)
 	if err != nil {
 		return err
+	}
+	if part.Of > 0 {
+		x.record.Part, x.record.Plan = part.String(), fingerprint
+		for _, sel := range chosen {
+			x.record.Planned = append(x.record.Planned, sel.String())
+		}
 	}
 	if err := x.openPostgres(chosen); err != nil {
 		return x.end(err)
@@ -169,7 +188,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	if cfg.Service != "" {
 		cfg.Redis = x.server.Admin()
 	}
-	plan := s.plan(chosen, cfg)
+	plan := s.plan(chosen, cfg, part)
 	at := cmp.Or(x.Parallel, runtime.GOMAXPROCS(0))
 	all := newProgress(plan, x.Full, at, x.Timeout)
 	searching, enough := context.WithCancel(x.ctx)
@@ -200,10 +219,27 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 			fmt.Fprintf(x.stderr, "skipped %s: %v\n", plan[i].sel, err)
 		}
 	}
-	if len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
+	if part.Of == 0 && len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
 		return x.end(exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
 	}
 	return x.end(nil)
+}
+
+// part is that of --part, and the fingerprint of what all parts share.
+func (s *Options) part(chosen []strategies.Selection) (part workloads.Shard, plan string, err error) {
+	if part, plan, err = s.Part(); err != nil {
+		return part, plan, err
+	}
+	switch {
+	case part.Of > 0 && s.First:
+		err = errors.New("no part knows what another has found: leave --first out")
+	case part.Of > len(chosen) && !s.Full:
+		err = fmt.Errorf("there are no more than %s to search, each of them whole: give at most as many parts, or --full, which parts "+
+			"the schedules of each", format.Plural(int64(len(chosen)), "strategy", "strategies"))
+	default:
+		return part, plan, nil
+	}
+	return part, plan, s.Wrong("part", err)
 }
 
 // searcher makes one search of the plan.

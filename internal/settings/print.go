@@ -2,13 +2,17 @@ package settings
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/quotabench/quotabench/internal/redact"
+	"github.com/quotabench/quotabench/internal/version"
 )
 
 // Print writes the configuration in force, as --config takes it. Remarks stand behind the
@@ -36,6 +40,24 @@ func (s *Set) Print(w io.Writer, command string, remarks map[string]string) erro
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// Fingerprint is equal for equal values of the settings that a configuration file takes, in equal programs. What is shown and
+// kept, and the settings that are named, do not count.
+func (s *Set) Fingerprint(except ...string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, version.Text())
+	for _, x := range s.table {
+		if x.FlagOnly || x.Title == Output || slices.Contains(except, x.Name) {
+			continue
+		}
+		value, err := s.yaml(x)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s:%s\n", x.Name, value)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
 // yaml is what follows a setting's key and a colon.

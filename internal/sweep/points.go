@@ -45,6 +45,14 @@ func Measure(ctx context.Context, points []measure.Config) (*measure.Report, err
 func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
 	var out measure.Report
 	for _, c := range points {
+		if len(c.Strategies) == 0 { // those of this point are another part's, and its notes are about all points
+			_, info, err := harness.NewStreamUnless(ctx, &c.Plan, 1)
+			if err != nil {
+				return nil, err
+			}
+			add(&out, &measure.Report{Info: info})
+			continue
+		}
 		if tell := c.SoFar; tell != nil {
 			c.SoFar = func(runs []results.Run) { tell(slices.Concat(out.Runs, runs)) }
 		}
@@ -60,11 +68,24 @@ func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
 	return &sim.Report{Runs: out.Runs, Info: out.Info, Interrupted: out.Interrupted}, results.Invalid(out.Runs)
 }
 
+// Deal leaves in points, as [Simulations] makes them, the strategies whose simulations are a part's.
+func Deal(points []sim.Config, part workloads.Shard) {
+	n := 0
+	for i := range points {
+		selected, _ := points[i].Split()
+		points[i].Strategies = slices.DeleteFunc(selected, func(strategies.Selection) bool {
+			n++
+			return !part.Has(n - 1)
+		})
+	}
+}
+
 // add adds the report of one point to that of all.
 func add(r, more *measure.Report) {
-	if len(more.Runs) > 0 {
+	begun := func(r *measure.Report) bool { return len(r.Runs) > 0 || r.Info.Loop != "" }
+	if begun(more) {
 		notes := more.Info.Notes
-		if len(r.Runs) > 0 { // what is true of all points
+		if begun(r) { // what is true of all points
 			notes = slices.DeleteFunc(slices.Clone(notes), func(n string) bool { return !slices.Contains(r.Info.Notes, n) })
 		}
 		r.Info = more.Info
@@ -115,12 +136,16 @@ func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err
 
 type simulations map[string]func(c *sim.Config, v string) error
 
-// simulated are the parameters that only a simulation has: by how much the clock of the first instance is ahead, and
-// when virtual time begins.
+// simulated are the parameters that only a simulation has: by how much the clock of the first instance is ahead,
+// the seed, and when virtual time begins.
 var simulated = simulations{
 	"skew": func(c *sim.Config, v string) error {
 		d, err := time.ParseDuration(v)
 		c.Topology.Skew = []time.Duration{d}
+		return err
+	},
+	"seed": func(c *sim.Config, v string) (err error) {
+		c.Seed, err = strconv.ParseUint(v, 10, 64)
 		return err
 	},
 	"start": func(c *sim.Config, v string) (err error) {

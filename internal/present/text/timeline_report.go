@@ -144,6 +144,9 @@ func CensusFacts(c *results.Census) []string {
 	if !c.Complete {
 		what = "the first schedules"
 	}
+	if c.Part != "" {
+		what += " in part " + c.Part
+	}
 	return append([]string{
 		fmt.Sprintf("%s, %s with a limit of %d", c.Strategy, c.Policy, c.Limit),
 		fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, not a probability)", what, c.Clients, c.Schedules, c.Leaking,
