@@ -3,6 +3,7 @@
 package parts
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -54,18 +55,20 @@ func Simulations(files []results.Named) (results.File, error) {
 	if err != nil {
 		return results.File{}, err
 	}
-	runs := 0
+	whole, runs, of := without(parts[0]), []results.Run{}, len(parts)
+	for i := 0; i/of < len(parts[i%of].Runs); i++ {
+		runs = append(runs, parts[i%of].Runs[i/of])
+	}
+	left := len(runs)
 	for _, p := range parts {
-		runs += len(p.Runs)
-	}
-	whole := without(parts[0])
-	for i := range runs {
-		p := parts[i%len(parts)]
-		if i/len(parts) >= len(p.Runs) || !reflect.DeepEqual(without(p), whole) {
-			return results.File{}, fmt.Errorf("part %s does not fit to the others: all parts need the same program and stores", p.Part)
+		if left -= len(p.Runs); !reflect.DeepEqual(without(p), whole) {
+			return whole, fmt.Errorf("parts %s and %s do not fit: their stores or their workloads differ", parts[0].Part, p.Part)
 		}
-		whole.Runs = append(whole.Runs, p.Runs[i/len(parts)])
 	}
+	if left != 0 {
+		return whole, errors.New("some part has not all of its runs, or more: make all parts again")
+	}
+	whole.Runs = runs
 	return whole, nil
 }
 
@@ -137,11 +140,15 @@ func of[T any](all []T, name func(*T) string, strategy string) (out []T) {
 	return out
 }
 
-// counted adds what a part has counted to what those before it have, whose schedules come first.
+// counted adds what a part has counted to what those before it have, whose schedules come first. What comes after a part that a
+// bound has ended is left out, as by one process that the bound ends.
 func counted(whole, part *results.Census) *results.Census {
 	if whole == nil {
 		whole = new(*part)
 		whole.Part = ""
+		return whole
+	}
+	if !whole.Complete {
 		return whole
 	}
 	whole.Schedules += part.Schedules
