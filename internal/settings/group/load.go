@@ -28,7 +28,7 @@ type load struct {
 	Requests int64
 	Duration time.Duration
 	Shard    string
-	part     string
+	dealt    string
 	Routes   int
 	Route    string // the policy
 }
@@ -92,7 +92,7 @@ func (s *Settings) Shared() []settings.Setting {
 
 // Divided is the part of many simulations or searches that this process makes.
 func (s *Settings) Divided() []settings.Setting {
-	return []settings.Setting{{Name: "part", Title: settings.Search, Value: settings.Named(&s.part, "a part and how many there are, e.g. 2/4"),
+	return []settings.Setting{{Name: "part", Title: settings.Search, Value: settings.Named(&s.dealt, "a part and how many there are, e.g. 2/4"),
 		Complete: settings.Words("1/2", "2/2"), FlagOnly: true,
 		Doc: by(s, "simulate this `part` of all strategies and values of --param, e.g. 2/4", texts{
 			Explore: "search this `part` of the strategies, e.g. 2/4, or with --full of the schedules of each, by their first steps",
@@ -101,10 +101,10 @@ func (s *Settings) Divided() []settings.Setting {
 
 // Part is that of --part, and Plan the fingerprint that records of other parts have, too; both are zero without --part.
 func (s *Settings) Part() (part workloads.Shard, plan string, err error) {
-	if s.part == "" {
+	if s.dealt == "" {
 		return part, "", nil
 	}
-	if part, err = workloads.ParseShard(s.part); err != nil {
+	if part, err = workloads.ParseShard(s.dealt); err != nil {
 		return part, "", s.Wrong("part", err)
 	}
 	plan, err = s.Fingerprint("parallel", "timeout")
