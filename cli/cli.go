@@ -50,7 +50,7 @@ func commands() []commandGroup {
 			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
-			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
+			initCommand, kubernetesCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
 		}},
 	}
 }

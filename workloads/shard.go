@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -22,12 +23,21 @@ type Shard struct {
 // maxShards is the most parts of a load.
 const maxShards = 1000
 
-// ParseShard reads a text such as "2/4".
+// jobIndex is the variable in which a pod of an Indexed Job finds its number, from 0.
+const jobIndex = "JOB_COMPLETION_INDEX"
+
+// ParseShard reads a text such as "2/4", or "job/4" in a pod of an Indexed Job of Kubernetes that has four.
 func ParseShard(text string) (Shard, error) {
 	part, of, ok := strings.Cut(text, "/")
 	s := Shard{}
 	var err error
-	if s.Part, err = strconv.Atoi(part); err == nil {
+	if part == "job" {
+		s.Part, err = strconv.Atoi(os.Getenv(jobIndex))
+		s.Part++
+	} else {
+		s.Part, err = strconv.Atoi(part)
+	}
+	if err == nil {
 		s.Of, err = strconv.Atoi(of)
 	}
 	if !ok || err != nil || s.Part < 1 || s.Part > s.Of || s.Of > maxShards {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -40,6 +41,29 @@ func (s *Set) Print(w io.Writer, command string, remarks map[string]string) erro
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// Portable is a configuration file of the settings that are given, and of those that are named, for another machine. What stays
+// with this one is an error: other files, stores and where to write.
+func (s *Set) Portable(named ...string) (string, error) {
+	var b strings.Builder
+	for _, x := range s.table {
+		value, err := s.yaml(x)
+		switch {
+		case err != nil:
+			return "", err
+		case x.Name == FileFlag || !s.Given(x.Name) && !slices.Contains(named, x.Name):
+			continue
+		case x.Secret:
+			return "", s.Wrong(x.Name, errors.New("a URL may hold a password: leave it out, and put it into the Secret"))
+		case x.FlagOnly || slices.Contains([]string{"out", "history", "metrics", "trace", "against"}, x.Name):
+			return "", s.Wrong(x.Name, errors.New("a pod has no use for it: leave it out"))
+		case strings.HasPrefix(x.Value.String(), "@"):
+			return "", s.Wrong(x.Name, errors.New("a pod does not have that file: write what it holds"))
+		}
+		b.WriteString(x.Name + ":" + value + "\n")
+	}
+	return b.String(), nil
 }
 
 // Fingerprint is equal for equal values of the settings that a configuration file takes, in equal programs. What is shown and
