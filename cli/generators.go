@@ -179,9 +179,7 @@ func conclude(x *session.Session, cfg *measure.Config, skipped map[string]string
 	if err := x.WriteBundle(&render.Bundle{File: &merged}); err != nil {
 		return err
 	}
-	for _, line := range generators.Verdicts(&merged) {
-		fmt.Fprintln(x.Stderr, line)
-	}
+	generators.Report(x.Stderr, &merged)
 	if lost {
 		return fail(ExitFailed, why)
 	}
