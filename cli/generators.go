@@ -18,6 +18,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/coordinate"
+	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/generators"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings/group"
@@ -220,11 +221,11 @@ func generate(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error 
 // fails a gate says nothing.
 func handBack(cmd *cobra.Command, dir string, m *coordinate.Member, err error) error {
 	failed := err
-	if _, none := os.Stat(filepath.Join(dir, render.ResultsName)); none == nil {
+	if e, ok := errors.AsType[*exit.Error](err); ok && (e.Code == ExitGate || e.Code == ExitInterrupted) {
 		failed = nil
-		if m.Collect {
-			failed = m.SendFiles(dir)
-		}
+	}
+	if _, none := os.Stat(filepath.Join(dir, render.ResultsName)); none == nil && m.Collect {
+		failed = errors.Join(failed, m.SendFiles(dir))
 	}
 	stopped, _ := errors.AsType[*coordinate.StoppedError](context.Cause(m.Context()))
 	if done := m.Done(failed); done != nil && stopped == nil {

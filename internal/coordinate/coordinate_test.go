@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -170,6 +171,13 @@ func TestFaultsEndTheRun(t *testing.T) {
 			}
 			return err
 		}, "generator 3 (here) failed: no disk"},
+		"failed in a pass": {func(l *pipes) error {
+			m, err := coordinate.Attend(context.Background(), l.dial(), hello(3), wall)
+			if err == nil {
+				_, err = m.Meet(m.Context(), "end") // the others are about to start
+			}
+			return m.Done(fmt.Errorf("no Redis (%w)", errors.New("out of memory")))
+		}, "generator 3 (here) failed: no Redis (out of memory)"},
 		"elsewhere": {func(l *pipes) error { return generator(l.dial(), hello(3), wall, "start 2") },
 			"generators are not at the same step"},
 		"ended early": {func(l *pipes) error { return generator(l.dial(), hello(3), wall) }, "has ended, and others wait for it"},
@@ -195,7 +203,8 @@ func TestFaultsEndTheRun(t *testing.T) {
 				t.Errorf("it ended after %v", took)
 			}
 			for i, err := range told {
-				if err == nil || err.Error() != stopped.Error() {
+				if apart := name == "failed in a pass" && err != nil && strings.Contains(err.Error(), "not at the same step"); !apart &&
+					(err == nil || err.Error() != stopped.Error()) {
 					t.Errorf("generator %d was told %v", i+1, err)
 				}
 			}

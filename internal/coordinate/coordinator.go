@@ -45,6 +45,8 @@ type Coordinator struct {
 	mu      sync.Mutex
 	stopped string
 	soft    bool // nothing has failed: generators end together
+	failed  bool
+	apart   string // why no step is met any longer; empty if that is not so
 	members map[int]*member
 	started bool // all have joined
 	waiting int  // at the next step
@@ -57,7 +59,8 @@ type member struct {
 	*wire
 	Hello
 	State
-	at    string // the step that it waits at; empty for none
+	tell  chan *message // what is to be sent, in order
+	at    string        // the step that it waits at; empty for none
 	ended bool
 	file  io.WriteCloser
 }
@@ -140,6 +143,7 @@ func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {
 // fail ends the run. Only the first reason counts. It is called under mu.
 func (c *Coordinator) fail(format string, args ...any) {
 	why := &StoppedError{fmt.Sprintf(format, args...)}
+	c.failed = true
 	c.cancel(why)
 	if c.soft { // generators wait for what will not be
 		c.soft = false
@@ -183,13 +187,22 @@ func (c *Coordinator) stop(why error) {
 	c.checkOver()
 }
 
-// tellAll sends to all that have not ended, each on its own: one that takes nothing does not hold
-// up others.
+// tellAll sends to all that have not ended.
 func (c *Coordinator) tellAll(m *message) {
 	for _, g := range c.members {
 		if !g.ended {
-			go func() { _ = g.send(m) }() // who is lost is found by its silence
+			g.tell <- m
 		}
+	}
+}
+
+// mostTold is more than a generator is told before it says something.
+const mostTold = 16
+
+// telling sends what a generator is told: one that takes nothing does not hold up others.
+func (g *member) telling() {
+	for m := range g.tell {
+		_ = g.send(m) // who is lost is found by its silence
 	}
 }
 
@@ -199,7 +212,8 @@ func (c *Coordinator) serve(w *wire) {
 	if err != nil || first.Kind != kindJoin || first.Hello == nil {
 		return
 	}
-	g := &member{wire: w, Hello: *first.Hello}
+	g := &member{wire: w, Hello: *first.Hello, tell: make(chan *message, mostTold)}
+	defer close(g.tell) // it has ended, or was never told anything
 	if reason := c.join(g); reason != "" {
 		_ = w.send(&message{Kind: kindStop, Text: reason, Last: true}) // it learns that it is refused or that the connection is gone
 		return
@@ -246,7 +260,8 @@ func (c *Coordinator) join(g *member) (refused string) {
 	g.Text = "waits for the others"
 	c.members[g.Index] = g
 	c.started = len(c.members) == p.Generators
-	go func() { _ = g.send(&message{Kind: kindWelcome, Welcome: &p.Welcome}) }()
+	go g.telling()
+	g.tell <- &message{Kind: kindWelcome, Welcome: &p.Welcome}
 	return ""
 }
 
@@ -256,7 +271,14 @@ func (c *Coordinator) take(g *member, m *message) (err error) {
 	case kindPing:
 		return g.send(&message{Kind: kindPong, Sent: m.Sent, At: clock.Wall{}.Now().UnixNano()})
 	case kindFile:
-		return c.store(g, m)
+		if err := c.store(g, m); err == nil {
+			return g.send(&message{Kind: kindTaken})
+		} else {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.fail("the files of generator %d (%s) could not be kept: %v", g.Index, g.Place, err)
+			return nil
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,14 +293,36 @@ func (c *Coordinator) take(g *member, m *message) (err error) {
 		g.ended, g.Share = true, 1
 		g.Text = cmp.Or(m.Text, "done")
 		c.left++
-		if m.Text != "" {
+		if m.Text != "" && (c.apart == "" || !strings.Contains(m.Text, c.apart)) {
 			c.fail("generator %d (%s) failed: %s", g.Index, g.Place, m.Text)
 		} else if c.waiting > 0 {
-			c.fail("generator %d (%s) has ended, and others wait for it", g.Index, g.Place)
+			c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it", g.Index, g.Place))
+		}
+		if c.left == len(c.members) && c.apart != "" {
+			c.fail("%s", c.apart)
 		}
 		c.checkOver()
 	}
 	return nil
+}
+
+// part refuses all steps from now on. The generator that failed says so when it ends, which is the
+// better reason.
+func (c *Coordinator) part(why string) {
+	switch {
+	case c.soft:
+		c.fail("%s", why)
+		return
+	case c.failed || c.apart != "":
+		return
+	}
+	c.apart = why
+	time.AfterFunc(ending, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.fail("%s", why)
+	})
+	c.tellAll(&message{Kind: kindGo, Text: why})
 }
 
 // begin lets all begin a step if the last of them, g, waits for it. The instant is far enough
@@ -287,10 +331,14 @@ func (c *Coordinator) begin(g *member) {
 	for _, o := range c.members {
 		switch {
 		case o.ended:
-			c.fail("generator %d (%s) has ended, and others wait for it at %s", o.Index, o.Place, g.at)
+			c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it at %s", o.Index, o.Place, g.at))
 		case o.at != "" && o.at != g.at:
-			c.fail("generators are not at the same step: %d waits for %s, and %d for %s", o.Index, o.at, g.Index, g.at)
+			c.part(fmt.Sprintf("generators are not at the same step: %d waits for %s, and %d for %s", o.Index, o.at, g.Index, g.at))
 		}
+	}
+	if c.apart != "" {
+		g.tell <- &message{Kind: kindGo, Text: c.apart}
+		return
 	}
 	if c.waiting < c.plan.Generators {
 		return
@@ -321,21 +369,16 @@ func (c *Coordinator) store(g *member, m *message) (err error) {
 		err = errors.Join(err, g.file.Close())
 		g.file = nil
 	}
-	if err != nil {
-		return err
-	}
-	return g.send(&message{Kind: kindTaken})
+	return err
 }
 
 // lost notes that a generator's connection has ended or is silent.
 func (c *Coordinator) lost(g *member, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	why := err.Error()
+	why := "its process or its connection has ended"
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		why = fmt.Sprintf("nothing came from it for %v: it is stopped, cut off, or has no processor", Silence)
-	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		why = "its process or its connection has ended"
 	}
 	if g.file != nil {
 		_ = g.file.Close() // it is not whole in any case

@@ -164,7 +164,7 @@ func (m *Member) answered(got *message) {
 	}
 	m.mu.Unlock()
 	if again {
-		_ = m.ping() // a connection that is gone ends listen
+		go func() { _ = m.ping() }() // listen must go on, and a connection that is gone ends it
 	}
 }
 
@@ -211,13 +211,25 @@ func (m *Member) Meet(ctx context.Context, step string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, m.because(err)
 	}
-	select {
-	case got := <-m.begin:
-		return time.Unix(0, got.At), nil
-	case <-m.alone:
-		return time.Time{}, context.Cause(m.ctx)
-	case <-ctx.Done():
-		return time.Time{}, context.Cause(ctx)
+	for {
+		var got *message
+		select {
+		case got = <-m.begin:
+		case <-ctx.Done():
+			return time.Time{}, context.Cause(ctx)
+		case <-m.alone:
+			select {
+			case got = <-m.begin: // it came before
+			default:
+				return time.Time{}, context.Cause(m.ctx)
+			}
+		}
+		switch {
+		case got.At == 0:
+			return time.Time{}, &StoppedError{got.Text}
+		case got.Text == step: // not one whose wait was given up
+			return time.Unix(0, got.At), nil
+		}
 	}
 }
 

@@ -75,7 +75,8 @@ type message struct {
 	// reason of stop and done.
 	Text string `json:",omitempty"`
 	// Sent is the generator's time in a ping and the answer to it. At is the coordinator's in
-	// the answer, and in go the instant of the start. Both are in nanoseconds since 1970.
+	// the answer, and in go the instant of the start, or 0 if the step is refused, for the reason
+	// that Text is then. Both are in nanoseconds since 1970.
 	Sent, At int64 `json:",omitempty"`
 	// Share of the whole that is done, 0 to 1.
 	Share float64 `json:",omitempty"`
