@@ -1,16 +1,23 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/linear"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
@@ -21,29 +28,48 @@ import (
 )
 
 func judgeCommand() *cobra.Command {
-	var asJSON bool
-	var given string
+	var asJSON, linearizable bool
+	var given, out string
+	within := time.Minute
 	cmd := described("judge", &cobra.Command{
 		Args: needs(1, 0, "judge needs a file: give histories that run or sim kept with --history"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var out []judged
+			var all []judged
+			order := func(*oracle.File, *judged) error { return nil }
+			if linearizable {
+				order = func(f *oracle.File, j *judged) error {
+					ctx, cancel := context.WithTimeout(cmd.Context(), within)
+					defer cancel()
+					return j.searchOrder(ctx, f, out)
+				}
+			}
 			for _, name := range args {
-				j, err := session.Before(cmd.Context(), func() (judged, error) { return judgeFile(name, given) })
+				j, err := session.Before(cmd.Context(), func() (judged, error) { return judgeFile(name, given, order) })
 				if err != nil {
 					return err
 				}
-				out = append(out, j)
-			}
-			if asJSON {
-				return encodeJSON(cmd.OutOrStdout(), out)
+				all = append(all, j)
 			}
 			page, w := terminal.Page(cmd)
-			return writeJudged(w, page, out)
+			err := error(nil)
+			if asJSON {
+				err = encodeJSON(cmd.OutOrStdout(), all)
+			} else {
+				err = writeJudged(w, page, all)
+			}
+			if err == nil && slices.ContainsFunc(all, func(j judged) bool { return j.Linearizable != nil && j.Linearizable.Safe == linear.Fails }) {
+				err = fail(ExitGate, errors.New("a history is not linearizable"))
+			}
+			return err
 		},
 	})
 	settings.New(cmd, []settings.Setting{
 		{Name: "policy", Value: settings.Text(&given), Complete: group.CompletePolicies,
 			Doc: "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml"},
+		{Name: "linearizable", Value: settings.Bool(&linearizable), FlagOnly: true,
+			Doc: "search for an order of the requests in which a bounded counter gives their answers"},
+		{Name: "within", Value: settings.Span(&within, 24*time.Hour), Doc: "end the search of each history after this `time`, undecided"},
+		{Name: "out", Short: "o", Value: settings.Text(&out), Doc: "draw histories that are not linearizable to this `directory`"},
 		jsonFlag(&asJSON, "write JSON"),
 	})
 	return cmd
@@ -63,9 +89,10 @@ type judged struct {
 	Errors       int64                `json:"errors"`
 	Leak         results.Leak         `json:"leak"`
 	FalseRejects results.FalseRejects `json:"false_rejects"`
+	Linearizable *linear.Verdict      `json:"linearizable,omitempty"`
 }
 
-func judgeFile(name, policy string) (judged, error) {
+func judgeFile(name, policy string, order func(*oracle.File, *judged) error) (judged, error) {
 	f, err := oracle.OpenHistory(name)
 	if err != nil {
 		var p *fs.PathError
@@ -87,11 +114,49 @@ func judgeFile(name, policy string) (judged, error) {
 		return judged{}, fail(ExitUsage, fmt.Errorf("%s: %w", name, err))
 	}
 	p := &run.Params
-	return judged{
+	j := judged{
 		File: name, Strategy: p.Label, Limit: p.Limit, Unit: p.Unit, Window: p.Window,
 		Issued: run.Issued, Admitted: run.Admitted, Rejected: run.Rejected, Errors: run.Errors,
 		Leak: run.Leak, FalseRejects: run.FalseRejects,
-	}, nil
+	}
+	return j, order(f, &j)
+}
+
+// searchOrder asks porcupine, and writes its drawing of a history that has no order to the directory, or next to the history.
+func (j *judged) searchOrder(ctx context.Context, f *oracle.File, dir string) error {
+	v, err := linear.Check(ctx, f)
+	if j.Linearizable = &v; err != nil || v.Page == nil {
+		return err
+	}
+	v.File = strings.TrimSuffix(j.File, ".history") + ".linearizable.html"
+	if dir != "" {
+		v.File = filepath.Join(dir, filepath.Base(v.File))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fail(ExitFailed, err)
+		}
+	}
+	if err := atomicfile.Write(v.File, v.Page); err != nil {
+		return fail(ExitFailed, err)
+	}
+	return nil
+}
+
+// linearText is a line for people.
+func linearText(v *linear.Verdict) string {
+	parts := format.Plural(v.Parts, "subject-window", "subject-windows")
+	drawing := fmt.Sprintf("%s of %s without an order; the first is drawn in %s", format.Count(v.Failed), parts, v.File)
+	by := fmt.Sprintf("(%s: %s)", v.By, parts)
+	switch {
+	case v.Safe == linear.Fails:
+		return "not linearizable, even if requests may be rejected although there is room: " + drawing
+	case v.Safe == linear.Undecided:
+		return "linearizable: undecided, " + v.Why
+	case v.Exact == linear.Fails:
+		return "linearizable only if requests may be rejected although there is room " + by + ": " + drawing
+	case v.Exact == linear.Undecided:
+		return "linearizable if requests may be rejected although there is room " + by + "; otherwise undecided, " + v.Why
+	}
+	return "linearizable; requests are rejected only if there is no room " + by
 }
 
 func writeJudged(out io.Writer, page layout.Page, all []judged) error {
@@ -105,7 +170,13 @@ func writeJudged(out io.Writer, page layout.Page, all []judged) error {
 			fmt.Sprintf("%s of %s", format.Count(j.Leak.LeakedTrials), format.Count(j.Leak.Trials)),
 			falseRejects(&j.FalseRejects))
 	}
-	_, err := io.WriteString(out, strings.Join(page.Table(&g), "\n")+"\n")
+	lines := page.Table(&g)
+	for _, j := range all {
+		if j.Linearizable != nil {
+			lines = append(lines, j.File+": "+linearText(j.Linearizable))
+		}
+	}
+	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")
 	return err
 }
 

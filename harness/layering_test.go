@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/groups", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/testenv", "internal/version", "internal/witness", "results/schema"},
 	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/hold", "internal/killed", "internal/memredis", "internal/network", "internal/overwrite", "internal/start"},
 	{"results", "stores", "strategies", "workloads"},
-	{"internal/likely"},
+	{"internal/likely", "internal/linear"},
 	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout"},
 	{"internal/compare", "internal/claims"},
 	{"internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
