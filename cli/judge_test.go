@@ -100,11 +100,12 @@ func TestJudgeDamaged(t *testing.T) {
 func TestJudgeLinearizable(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), "sim", "liar", "honest", "--policy", "50 requests per fixed 1h", "--requests", "10000", "--out", "out", "--history", "kept")
-	if files, _ := filepath.Glob("kept/*"); len(files) != 2 {
+	o := call(t.Context(), "sim", "liar", "--policy", "50 requests per fixed 1h", "--requests", "10000", "--out", "out", "--history", "kept")
+	call(t.Context(), "sim", "honest", "--policy", "50 requests per fixed 1h", "--instances", "1", "--requests", "1000", "--out", "out-alone", "--history", "alone")
+	if files, _ := filepath.Glob("kept/*"); len(files) != 1 {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
-	o = call(t.Context(), "judge", "--linearizable", "kept/honest-1.history")
+	o = call(t.Context(), "judge", "--linearizable", "alone/honest-1.history")
 	if o.code != ExitOK || !strings.Contains(o.stdout, "honest-1.history: linearizable; requests are rejected only if there is no room (porcupine: ") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}

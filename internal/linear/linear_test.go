@@ -367,7 +367,7 @@ func TestEndedSearch(t *testing.T) {
 
 // TestStrategies: check-then-set is not linearizable and incr-expire-atomic is, in 10,000 simulated requests.
 func TestStrategies(t *testing.T) {
-	p, err := harness.NewPlan("check-then-set,incr-expire-atomic", "50 requests per fixed 1h", "skewed")
+	p, err := harness.NewPlan("check-then-set,incr-expire-atomic", "50 requests per fixed 1h", "hot-key")
 	if err != nil {
 		t.Fatal(err)
 	}
