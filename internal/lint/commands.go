@@ -1,0 +1,316 @@
+package lint
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// hook sees the commands of one client.
+type hook struct{ d *driver }
+
+// DialHook implements [redis.Hook].
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		cmd.SetErr(err)
+		h.d.saw([]redis.Cmder{cmd})
+		return err
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		h.d.saw(cmds)
+		return err
+	}
+}
+
+func (d *driver) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.trips, d.sent = 0, 0
+}
+
+func (d *driver) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.report
+	r.Decisions++
+	r.Commands, r.RoundTrips = r.Commands+d.sent, r.RoundTrips+d.trips
+	r.MostCommands, r.MostRoundTrips = max(r.MostCommands, d.sent), max(r.MostRoundTrips, d.trips)
+}
+
+// decides tells the commands of a decision from those of a connection and of a transaction.
+func decides(c redis.Cmder) bool {
+	return !slices.Contains([]string{"hello", "client", "auth", "select", "multi", "exec"}, strings.ToLower(c.Name()))
+}
+
+// saw looks at commands that were sent together. One that Redis refuses for it does not know the script is sent again.
+func (d *driver) saw(cmds []redis.Cmder) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.ContainsFunc(cmds, decides) {
+		d.trips++
+	}
+	whole := len(cmds) > 1 && cmds[0].Name() == "multi" // then its keys must share a slot
+	var together []string
+	for _, c := range cmds {
+		args := texts(c)
+		k := keys(args)
+		if decides(c) {
+			d.sent++
+		}
+		if src := source(args); src != "" {
+			sum := sha1.Sum([]byte(src))
+			d.scripts[hex.EncodeToString(sum[:])] = src
+		}
+		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+			continue
+		}
+		d.clocked(args, len(k))
+		if together = append(together, k...); whole && args[0] != "exec" {
+			continue
+		}
+		slices.Sort(together)
+		together = slices.Compact(together)
+		d.report.MostKeys = max(d.report.MostKeys, len(together))
+		if i := slices.IndexFunc(together, func(x string) bool { return slot(x) != slot(together[0]) }); i > 0 {
+			d.find("slots", fmt.Sprintf("%d keys in several slots of a Redis Cluster, which refuses that: %s in %d, %s in %d; give them one hash tag",
+				len(together), together[0], slot(together[0]), together[i], slot(together[i])), d.command(cmds))
+		}
+		together = nil
+	}
+	d.look(d.command(cmds))
+}
+
+// look notes the command that changed a key last, and the first one that left it without a time to live.
+func (d *driver) look(command string) {
+	for i, m := range d.mini {
+		for _, k := range m.Keys() {
+			id, now := key{i, k}, strings.Join(entries(m, k), " ")
+			lives := m.TTL(k) > 0
+			d.lived[id] = d.lived[id] || lives
+			if d.content[id] == now {
+				continue
+			}
+			d.content[id], d.last[id] = now, command
+			if !lives && d.mortal[id] == "" {
+				d.mortal[id] = command
+			}
+		}
+	}
+}
+
+// entries are the parts of a key that it may grow by.
+func entries(m *miniredis.Miniredis, k string) (out []string) {
+	switch m.Type(k) {
+	case "hash":
+		out, _ = m.HKeys(k)
+		for i, f := range out {
+			out[i] += "=" + m.HGet(k, f)
+		}
+	case "list":
+		out, _ = m.List(k)
+	case "set":
+		out, _ = m.Members(k)
+	case "zset":
+		out, _ = m.ZMembers(k)
+	case "stream":
+		s, _ := m.Stream(k)
+		for _, e := range s {
+			out = append(out, e.ID)
+		}
+	default:
+		text, _ := m.Get(k)
+		out = []string{text}
+	}
+	return out
+}
+
+var asksTime = regexp.MustCompile(`(?i)['"]time['"]`)
+
+// clocked looks for the callers' time among the arguments that are no keys. A deadline in EXPIREAT is the callers' to say.
+func (d *driver) clocked(args []string, keys int) {
+	if name := args[0]; strings.HasSuffix(name, "expireat") || strings.HasPrefix(name, "eval") && asksTime.MatchString(d.script(args)) {
+		return
+	}
+	for _, a := range args[min(len(args), 1+keys):] {
+		n, err := strconv.ParseFloat(a, 64)
+		for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond, 1} {
+			if at := float64(d.now.UnixNano()) / float64(unit); err == nil && math.Abs(n-at) < float64(near/unit) {
+				d.find("caller-clock", "it takes the time from the caller's clock, which is ahead of others' or steps back; ask Redis for TIME", d.text(args))
+				return
+			}
+		}
+	}
+}
+
+func (d *driver) script(args []string) string {
+	if src := source(args); src != "" {
+		return src
+	}
+	return d.scripts[args[min(1, len(args)-1)]]
+}
+
+// source is that of a script that a command brings along.
+func source(args []string) string {
+	switch {
+	case args[0] == "eval" && len(args) > 1:
+		return args[1]
+	case args[0] == "script" && len(args) > 2 && strings.EqualFold(args[1], "load"):
+		return args[2]
+	}
+	return ""
+}
+
+// texts are a command's arguments, its name in lower case.
+func texts(c redis.Cmder) []string {
+	out := make([]string, len(c.Args()))
+	for i, a := range c.Args() {
+		if b, ok := a.([]byte); ok {
+			a = string(b)
+		}
+		out[i] = fmt.Sprint(a)
+	}
+	out[0] = strings.ToLower(out[0])
+	return out
+}
+
+// counted are the commands that say how many keys they have, with the place of that number; all and none have as many as they
+// have arguments, and none. All others have one.
+var (
+	counted = map[string]int{"eval": 2, "evalsha": 2, "eval_ro": 2, "evalsha_ro": 2, "fcall": 2, "fcall_ro": 2, "zunion": 1, "zinter": 1, "sintercard": 1}
+	all     = []string{"del", "unlink", "exists", "touch", "watch", "mget", "sunion", "sinter", "sdiff", "sunionstore", "sinterstore", "sdiffstore", "pfcount", "pfmerge", "rename", "renamenx"}
+	none    = []string{"multi", "exec", "discard", "unwatch", "script", "time", "ping", "wait", "waitaof", "hello", "client", "select", "auth", "info", "config",
+		"publish", "subscribe", "psubscribe", "unsubscribe", "command", "dbsize", "scan", "cluster", "echo", "quit", "reset", "flushdb", "flushall", "function"}
+)
+
+// keys are those that a command names.
+func keys(args []string) []string {
+	name, rest := args[0], args[1:]
+	at, has := counted[name]
+	switch {
+	case len(rest) == 0 || slices.Contains(none, name):
+		return nil
+	case slices.Contains(all, name):
+		return rest
+	case strings.HasPrefix(name, "mset"):
+		var out []string
+		for i := 0; i < len(rest); i += 2 {
+			out = append(out, rest[i])
+		}
+		return out
+	case has:
+		n, _ := strconv.Atoi(args[min(at, len(args)-1)])
+		from := min(at+1, len(args))
+		return args[from:min(from+n, len(args))]
+	}
+	return rest[:1]
+}
+
+// slot is the one of 16,384 that a key belongs to in a Redis Cluster: the CRC-16 of its hash tag, or of the whole key.
+func slot(key string) uint16 {
+	if _, tag, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok = strings.Cut(tag, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			crc = crc<<1 ^ 0x1021*(crc>>15)
+		}
+	}
+	return crc % 16384
+}
+
+// command is how commands that were sent together are shown.
+func (d *driver) command(cmds []redis.Cmder) string {
+	parts := make([]string, len(cmds))
+	for i, c := range cmds {
+		parts[i] = d.text(texts(c))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// text shows a command, of a script its first line only.
+func (d *driver) text(args []string) string {
+	out := []string{strings.ToUpper(args[0])}
+	if src := d.script(args); src != "" && len(args) > 2 {
+		args = append([]string{args[0], src}, args[2:]...)
+		out[0] = "EVAL"
+	}
+	for _, a := range args[1:] {
+		if first, _, more := strings.Cut(strings.TrimSpace(a), "\n"); more || len(a) > 60 {
+			a = fmt.Sprintf("%.30s...", first)
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}
+
+// changing is what differs between keys, and between commands, that have the same purpose.
+var changing = regexp.MustCompile(`subject-[a-z]|[0-9][0-9.T-]*(e[+][0-9]+)?`)
+
+// find notes a finding unless there is one like it.
+func (d *driver) find(code, text, command string) {
+	like := func(f Finding) bool {
+		return f.Code == code && changing.ReplaceAllString(f.Command, "N") == changing.ReplaceAllString(command, "N")
+	}
+	if !slices.ContainsFunc(d.report.Findings, like) {
+		d.report.Findings = append(d.report.Findings, Finding{code, d.policy.String(), text, command})
+	}
+}
+
+// measure notes how many entries each key has.
+func (d *driver) measure() {
+	for i, m := range d.mini {
+		for _, k := range m.Keys() {
+			d.sizes[key{i, k}] = append(d.sizes[key{i, k}], len(entries(m, k)))
+		}
+	}
+}
+
+// judge looks at the keys that are left, and at how they grew. What a standing quota counts must not expire.
+func (d *driver) judge() {
+	for _, k := range sorted(d.mortal) {
+		m := d.mini[k.store]
+		switch {
+		case d.policy.Window.Kind == quota.Standing:
+		case m.Exists(k.name) && m.TTL(k.name) == 0:
+			d.find("no-ttl", "the key "+k.name+" never expires: this command left it without a time to live, and none gave it one", d.mortal[k])
+		case d.lived[k]:
+			d.find("ttl-gap", "the key "+k.name+" gets its time to live by a later command: it never expires if the caller dies before that", d.mortal[k])
+		}
+	}
+	for _, k := range sorted(d.sizes) {
+		if s := d.sizes[k]; len(s) == windows && s[0] < s[1] && s[1] < s[2] && s[2] < s[3] {
+			d.find("unbounded", fmt.Sprintf("the key %s grows with every window: %d, %d, %d and %d entries", k.name, s[0], s[1], s[2], s[3]), d.last[k])
+		}
+	}
+}
+
+func sorted[V any](m map[key]V) []key {
+	return slices.SortedFunc(maps.Keys(m), func(a, b key) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.store, b.store)) })
+}
