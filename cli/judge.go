@@ -34,6 +34,9 @@ func judgeCommand() *cobra.Command {
 	cmd := described("judge", &cobra.Command{
 		Args: needs(1, 0, "judge needs a file: give histories that run or sim kept with --history"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !linearizable && (out != "" || cmd.Flags().Changed("within")) {
+				return usagef("--within and --out are about --linearizable: give that as well")
+			}
 			var all []judged
 			order := func(*oracle.File, *judged) error { return nil }
 			if linearizable {
@@ -144,15 +147,18 @@ func (j *judged) searchOrder(ctx context.Context, f *oracle.File, dir string) er
 // linearText is a line for people.
 func linearText(v *linear.Verdict) string {
 	parts := format.Plural(v.Parts, "subject-window", "subject-windows")
-	drawing := fmt.Sprintf("%s of %s without an order; the first is drawn in %s", format.Count(v.Failed), parts, v.File)
 	by := fmt.Sprintf("(%s: %s)", v.By, parts)
+	drawing := fmt.Sprintf("%s of %s have no order; the first is drawn in %s", format.Count(v.Failed), parts, v.File)
+	if v.File == "" {
+		drawing = "found by " + v.By + ", without a drawing"
+	}
 	switch {
 	case v.Safe == linear.Fails:
 		return "not linearizable, even if requests may be rejected although there is room: " + drawing
 	case v.Safe == linear.Undecided:
 		return "linearizable: undecided, " + v.Why
 	case v.Exact == linear.Fails:
-		return "linearizable only if requests may be rejected although there is room " + by + ": " + drawing
+		return "linearizable only if requests may be rejected although there is room: " + drawing
 	case v.Exact == linear.Undecided:
 		return "linearizable if requests may be rejected although there is room " + by + "; otherwise undecided, " + v.Why
 	}

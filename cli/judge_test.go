@@ -109,6 +109,10 @@ func TestJudgeLinearizable(t *testing.T) {
 	if o.code != ExitOK || !strings.Contains(o.stdout, "honest-1.history: linearizable; requests are rejected only if there is no room (porcupine: ") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
+	requireUsageError(t, call(t.Context(), "judge", "--out", "drawn", "alone/honest-1.history"))
+	if o = call(t.Context(), "judge", "--linearizable", "--within", "1ns", "alone/honest-1.history"); !strings.Contains(o.stdout, "(counting: ") {
+		t.Errorf("a search that was ended: %s%s", o.stdout, o.stderr)
+	}
 	o = call(t.Context(), "judge", "--linearizable", "--json", "--out", "drawn", "kept/liar-1.history")
 	var again []judged
 	if err := json.Unmarshal([]byte(o.stdout), &again); err != nil || o.code != ExitGate || len(again) != 1 {

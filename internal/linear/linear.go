@@ -34,7 +34,7 @@ type Verdict struct {
 	// Parts are the subject-windows; those that one request touches are one part. Failed have no order.
 	Parts  int64 `json:"parts"`
 	Failed int64 `json:"failed"`
-	// Why it is undecided; empty if it is not.
+	// Why the first part that is undecided is so; empty if none is.
 	Why string `json:"why,omitempty"`
 	// File has porcupine's drawing of the first part without an order. The caller writes Page there.
 	File string `json:"file,omitempty"`
@@ -135,11 +135,10 @@ func (s *search) run(p *part) Answer {
 	if s.why != "" {
 		return Undecided
 	}
-	ok := porcupine.CheckOperations(s.model(), operations)
-	if s.why != "" {
-		return Undecided
+	if ok := porcupine.CheckOperations(s.model(), operations); s.why == "" {
+		return answer(ok)
 	}
-	return answer(ok)
+	return Undecided
 }
 
 // counter is the state of the model. Its done has, for every chain, how many of its operations took effect.
@@ -150,7 +149,7 @@ type counter struct {
 
 func (s *search) model() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return counter{window: before, done: ""} },
+		Init: func() any { return counter{window: before} },
 		Step: func(state, input, _ any) (bool, any) {
 			c, o := state.(counter), input.(*operation)
 			switch {

@@ -82,6 +82,7 @@ func length(done string, chain uint32) uint32 {
 	return 0
 }
 
+// follow adds the operation to those of its chain.
 func (o *operation) follow(done string) string {
 	at := 4 * int(o.chain)
 	b := append([]byte(done), make([]byte, max(0, at+4-len(done)))...)
@@ -119,6 +120,7 @@ func split(cfg *oracle.Config, events []oracle.Event) []part {
 
 func (s *splitter) at(t int64) quota.Span { return s.Window.At(s.Epoch.Add(time.Duration(t))) }
 
+// take enters a request. One that failed is charged, if at all, to a window in which it was under way.
 func (s *splitter) take(e *oracle.Event) {
 	o := &operation{kind: reject, call: e.Call, reply: e.Reply, until: e.Reply, first: s.at(e.Call).Index, last: math.MaxInt64, units: e.Units}
 	switch e.Outcome {
@@ -145,7 +147,8 @@ func (s *splitter) take(e *oracle.Event) {
 // failed, or if the holder has only gone.
 func (s *splitter) give(e *oracle.Event) {
 	o := &operation{kind: give, call: e.Call, reply: e.Reply, first: s.at(e.Call).Index, units: e.Units}
-	if o.last = o.first; s.named || e.TakeCall != 0 || e.TakeReply != 0 {
+	o.last = o.first
+	if s.named || e.TakeCall != 0 || e.TakeReply != 0 {
 		home := s.at(e.TakeReply).Index
 		if home < o.first {
 			return
