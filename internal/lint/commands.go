@@ -95,8 +95,9 @@ func (d *driver) saw(cmds []redis.Cmder) {
 		together = slices.Compact(together)
 		d.report.MostKeys = max(d.report.MostKeys, len(together))
 		if i := slices.IndexFunc(together, func(x string) bool { return slot(x) != slot(together[0]) }); i > 0 {
-			d.find("slots", fmt.Sprintf("%d keys in several slots of a Redis Cluster, which refuses that: %s in %d, %s in %d; give them one hash tag",
-				len(together), together[0], slot(together[0]), together[i], slot(together[i])), d.command(cmds))
+			a, b := together[0], together[i]
+			d.find("slots", fmt.Sprintf("a Redis Cluster refuses %d keys in several slots, %s in %d and %s in %d: give them one hash tag",
+				len(together), a, slot(a), b, slot(b)), d.command(cmds))
 		}
 		together = nil
 	}
@@ -151,14 +152,15 @@ var asksTime = regexp.MustCompile(`(?i)['"]time['"]`)
 
 // clocked looks for the callers' time among the arguments that are no keys. A deadline in EXPIREAT is the callers' to say.
 func (d *driver) clocked(args []string, keys int) {
-	if name := args[0]; strings.HasSuffix(name, "expireat") || strings.HasPrefix(name, "eval") && asksTime.MatchString(d.script(args)) {
+	if strings.HasSuffix(args[0], "expireat") || asksTime.MatchString(d.script(args)) {
 		return
 	}
 	for _, a := range args[min(len(args), 1+keys):] {
 		n, err := strconv.ParseFloat(a, 64)
 		for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond, 1} {
 			if at := float64(d.now.UnixNano()) / float64(unit); err == nil && math.Abs(n-at) < float64(near/unit) {
-				d.find("caller-clock", "it takes the time from the caller's clock, which is ahead of others' or steps back; ask Redis for TIME", d.text(args))
+				d.find("caller-clock", "it takes the time from the caller, whose clock may be off or step back: ask Redis for TIME",
+					d.text(args))
 				return
 			}
 		}
@@ -196,13 +198,15 @@ func texts(c redis.Cmder) []string {
 	return out
 }
 
-// counted are the commands that say how many keys they have, with the place of that number; all and none have as many as they
-// have arguments, and none. All others have one.
+// counted are the commands that say how many keys they have, with the place of that number. All and none have as many as they
+// have arguments, and none. Every other command has one.
 var (
-	counted = map[string]int{"eval": 2, "evalsha": 2, "eval_ro": 2, "evalsha_ro": 2, "fcall": 2, "fcall_ro": 2, "zunion": 1, "zinter": 1, "sintercard": 1}
-	all     = []string{"del", "unlink", "exists", "touch", "watch", "mget", "sunion", "sinter", "sdiff", "sunionstore", "sinterstore", "sdiffstore", "pfcount", "pfmerge", "rename", "renamenx"}
-	none    = []string{"multi", "exec", "discard", "unwatch", "script", "time", "ping", "wait", "waitaof", "hello", "client", "select", "auth", "info", "config",
-		"publish", "subscribe", "psubscribe", "unsubscribe", "command", "dbsize", "scan", "cluster", "echo", "quit", "reset", "flushdb", "flushall", "function"}
+	counted = map[string]int{"eval": 2, "evalsha": 2, "eval_ro": 2, "evalsha_ro": 2, "fcall": 2, "fcall_ro": 2,
+		"zunion": 1, "zinter": 1, "zdiff": 1, "sintercard": 1, "zintercard": 1}
+	all = strings.Fields("del unlink exists touch watch mget sunion sinter sdiff sunionstore sinterstore sdiffstore pfcount pfmerge " +
+		"rename renamenx")
+	none = strings.Fields("multi exec discard unwatch script function time ping echo quit reset wait waitaof hello client select auth " +
+		"info config command cluster dbsize scan flushdb flushall publish subscribe psubscribe unsubscribe")
 )
 
 // keys are those that a command names.
@@ -299,18 +303,22 @@ func (d *driver) judge() {
 		switch {
 		case d.policy.Window.Kind == quota.Standing:
 		case m.Exists(k.name) && m.TTL(k.name) == 0:
-			d.find("no-ttl", "the key "+k.name+" never expires: this command left it without a time to live, and none gave it one", d.mortal[k])
+			d.find("no-ttl", "the key "+k.name+" never expires: this command made it so, and none gave it a time to live", d.mortal[k])
 		case d.lived[k]:
-			d.find("ttl-gap", "the key "+k.name+" gets its time to live by a later command: it never expires if the caller dies before that", d.mortal[k])
+			d.find("ttl-gap", "the key "+k.name+" gets its time to live later: it never expires if the caller dies before that",
+				d.mortal[k])
 		}
 	}
 	for _, k := range sorted(d.sizes) {
 		if s := d.sizes[k]; len(s) == windows && s[0] < s[1] && s[1] < s[2] && s[2] < s[3] {
-			d.find("unbounded", fmt.Sprintf("the key %s grows with every window: %d, %d, %d and %d entries", k.name, s[0], s[1], s[2], s[3]), d.last[k])
+			d.find("unbounded", fmt.Sprintf("the key %s grows in every window: it has %d, %d, %d and %d entries",
+				k.name, s[0], s[1], s[2], s[3]), d.last[k])
 		}
 	}
 }
 
 func sorted[V any](m map[key]V) []key {
-	return slices.SortedFunc(maps.Keys(m), func(a, b key) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.store, b.store)) })
+	return slices.SortedFunc(maps.Keys(m), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.store, b.store))
+	})
 }
