@@ -29,38 +29,58 @@ import (
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// claimsName is the name of the files of a report, before the dot.
-const claimsName = "claims"
+// pass is what makes runs, and judges something by their records.
+type pass struct {
+	*group.Settings
+	quick, full bool
+	from        string
+	// name of the files of its report, before the dot.
+	name string
+	// gates is what does not hold if it fails, one and several.
+	gates [2]string
+	// files say what is judged. Earlier is the report that is judged again, or nil.
+	files func(args []string, earlier *claims.Report) ([]*claims.File, error)
+	// html, text and markdown write its report.
+	html, markdown func(io.Writer, *claims.Report) error
+	text           func(io.Writer, layout.Page, *claims.Report) error
+}
+
+// run carries out the command of the pass.
+func (s *pass) run(cmd *cobra.Command, args []string) error {
+	defer session.OutlivePipes()()
+	return s.judge(cmd, args)
+}
+
+// lengths say how long runs are, or that there are none.
+func (s *pass) lengths() []settings.Setting {
+	return []settings.Setting{
+		{Name: "quick", Value: settings.Bool(&s.quick), Doc: "short runs: a first answer (default)"},
+		{Name: "full", Value: settings.Bool(&s.full), Doc: "long runs: an answer to decide from"},
+		{Name: "from", Value: settings.Text(&s.from), Doc: "judge again from the records in this `directory`, and run nothing"},
+	}
+}
 
 // claimsSettings are all that a pass over claims can be told.
 type claimsSettings struct {
-	*group.Settings
+	pass
 	ids, records []string
-	quick, full  bool
-	from         string
 }
 
 func claimsCommand() *cobra.Command {
-	s := &claimsSettings{Settings: group.New(group.Claims)}
-	cmd := described("claims", &cobra.Command{
-		RunE: func(cmd *cobra.Command, args []string) error {
-			defer session.OutlivePipes()()
-			return s.judge(cmd, args)
-		},
-	})
+	s := &claimsSettings{pass: pass{Settings: group.New(group.Claims), name: "claims", html: html.WriteClaims, text: tables.Claims,
+		markdown: tables.ClaimsMarkdown, gates: [...]string{"claim that is a gate does", "claims that are gates do"}}}
+	s.files = s.read
+	cmd := described("claims", &cobra.Command{RunE: s.run})
 	s.Register(cmd, []settings.Setting{
 		{Name: "id", Value: settings.List(&s.ids), Complete: cobra.NoFileCompletions, Doc: "judge the `claims` with these ids alone, e.g. T1,T8"},
 		{Name: "record", Value: settings.List(&s.records), Complete: cobra.NoFileCompletions,
 			Doc: "judge those of these design `records` alone, e.g. ADR-005"},
-		{Name: "quick", Value: settings.Bool(&s.quick), Doc: "short runs: a first answer (default)"},
-		{Name: "full", Value: settings.Bool(&s.full), Doc: "long runs: an answer to decide from"},
-		{Name: "from", Value: settings.Text(&s.from), Doc: "judge again from the records in this `directory`, and run nothing"},
-	}, s.Formats(), s.Output())
+	}, s.lengths(), s.Formats(), s.Output())
 	return cmd
 }
 
-// files are those that are named, or those of the design records.
-func (s *claimsSettings) files(paths []string) (files []*claims.File, err error) {
+// read takes the files that are named, or those of the design records.
+func (s *claimsSettings) read(paths []string, _ *claims.Report) (files []*claims.File, err error) {
 	if len(paths) == 0 {
 		if files, err = claims.Builtin(explore.Properties()); err != nil {
 			return nil, err
@@ -80,21 +100,21 @@ func (s *claimsSettings) files(paths []string) (files []*claims.File, err error)
 	return claims.Select(files, group.Items(s.ids), group.Items(s.records))
 }
 
-func (s *claimsSettings) judge(cmd *cobra.Command, paths []string) error {
+func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 	if s.quick && s.full {
 		return usagef("--quick and --full exclude each other: give one")
 	}
-	files, err := session.Before(cmd.Context(), func() ([]*claims.File, error) { return s.files(paths) })
-	if err != nil {
-		return fail(ExitUsage, err)
-	}
-	p := &claims.Pass{Files: files, Full: s.full, Dir: s.from, Read: readEvidence}
+	p := &claims.Pass{Full: s.full, Dir: s.from, Read: readEvidence}
 	if s.from != "" {
-		if p.Earlier, err = earlier(s.from); err != nil {
-			return s.Wrong("from", fmt.Errorf("%s has no report: name a directory that claims has written", format.OneLine(s.from)))
+		if p.Earlier, err = s.earlier(); err != nil {
+			return s.Wrong("from", fmt.Errorf("%s has no report: name a directory that %s has written", format.OneLine(s.from), s.name))
 		}
 		p.Full = p.Earlier.Full
-	} else {
+	}
+	if p.Files, err = session.Before(cmd.Context(), func() ([]*claims.File, error) { return s.files(args, p.Earlier) }); err != nil {
+		return fail(ExitUsage, err)
+	}
+	if s.from == "" {
 		dir, err := s.directory()
 		if err != nil {
 			return err
@@ -110,24 +130,24 @@ func (s *claimsSettings) judge(cmd *cobra.Command, paths []string) error {
 	if wrong != nil {
 		return fail(ExitUsage, wrong)
 	}
-	return failedClaims(cmd.ErrOrStderr(), r)
+	return s.failed(cmd.ErrOrStderr(), r)
 }
 
-func (s *claimsSettings) directory() (*session.Dir, error) {
+func (s *pass) directory() (*session.Dir, error) {
 	path, err := session.FreeDir(s.Settings)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Lstat(filepath.Join(path, claimsName+".json")); err == nil {
+	if _, err := os.Lstat(filepath.Join(path, s.name+".json")); err == nil {
 		return nil, s.Wrong("out",
-			fmt.Errorf("%s already holds %s.json: name another directory, or judge it again with --from", path, claimsName))
+			fmt.Errorf("%s already holds %s.json: name another directory, or judge it again with --from", path, s.name))
 	}
 	return session.MakeDir(s.Settings, path)
 }
 
-// earlier is the report that a pass has written to a directory.
-func earlier(dir string) (*claims.Report, error) {
-	b, err := settings.ReadBounded(filepath.Join(dir, claimsName+".json"))
+// earlier is the report that a pass has written to the directory of --from.
+func (s *pass) earlier() (*claims.Report, error) {
+	b, err := settings.ReadBounded(filepath.Join(s.from, s.name+".json"))
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +165,7 @@ func readEvidence(dir string) *claims.Record {
 }
 
 // runs makes the commands of claims run in this process, and tells of each.
-func (s *claimsSettings) runs(cmd *cobra.Command, p *claims.Pass) {
+func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 	began := clock.Wall{}.Now()
 	p.Begin = func(n, of int, args []string) {
 		if s.Quiet {
@@ -165,19 +185,19 @@ func (s *claimsSettings) runs(cmd *cobra.Command, p *claims.Pass) {
 }
 
 // show writes the report in all forms, and the one that was asked for to standard output.
-func (s *claimsSettings) show(cmd *cobra.Command, p *claims.Pass, r *claims.Report) error {
+func (s *pass) show(cmd *cobra.Command, p *claims.Pass, r *claims.Report) error {
 	var record, page, text, markdown bytes.Buffer
-	if err := errors.Join(encodeJSON(&record, r), html.WriteClaims(&page, r), tables.Claims(&text, layout.Page{}, r),
-		tables.ClaimsMarkdown(&markdown, r)); err != nil {
+	if err := errors.Join(encodeJSON(&record, r), s.html(&page, r), s.text(&text, layout.Page{}, r),
+		s.markdown(&markdown, r)); err != nil {
 		return err
 	}
 	if s.from == "" {
 		for ext, b := range map[string][]byte{".json": record.Bytes(), ".html": page.Bytes(), ".txt": text.Bytes()} {
-			if err := atomicfile.Write(filepath.Join(p.Dir, claimsName+ext), b); err != nil {
+			if err := atomicfile.Write(filepath.Join(p.Dir, s.name+ext), b); err != nil {
 				return err
 			}
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "\nwritten to %s: claims.json, claims.html and claims.txt, and a directory for each run\n", p.Dir)
+		fmt.Fprintf(cmd.ErrOrStderr(), "\nwritten to %s: %[2]s.json, %[2]s.html and %[2]s.txt, and a directory for each run\n", p.Dir, s.name)
 	}
 	laid, out := terminal.Page(cmd)
 	switch {
@@ -190,11 +210,11 @@ func (s *claimsSettings) show(cmd *cobra.Command, p *claims.Pass, r *claims.Repo
 	case s.Format == render.GitHub:
 		return errors.Join(tables.ClaimsAnnotations(out, r), summaryOfJob(markdown.Bytes()))
 	}
-	return tables.Claims(out, laid, r)
+	return s.text(out, laid, r)
 }
 
-// failedClaims is the exit code of a pass, and a line for each gate that failed, or that holds and is close.
-func failedClaims(stderr io.Writer, r *claims.Report) error {
+// failed is the exit code of a pass, and a line for each gate that failed, or that holds and is close.
+func (s *pass) failed(stderr io.Writer, r *claims.Report) error {
 	n := 0
 	for i := range r.Claims {
 		j := &r.Claims[i]
@@ -207,9 +227,9 @@ func failedClaims(stderr io.Writer, r *claims.Report) error {
 	}
 	switch {
 	case r.Interrupted:
-		return fail(ExitInterrupted, errors.New("interrupted: claims whose runs are missing are undecided"))
+		return fail(ExitInterrupted, errors.New("interrupted: what has no run is undecided"))
 	case n > 0:
-		return fail(ExitGate, fmt.Errorf("%s not hold", format.Plural(int64(n), "claim that is a gate does", "claims that are gates do")))
+		return fail(ExitGate, fmt.Errorf("%s not hold", format.Plural(int64(n), s.gates[0], s.gates[1])))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestCloseGates(t *testing.T) {
 		{Record: "R", ID: "C3", Verdict: claims.Undecided, Close: true},
 	}}
 	var errs, github, text, markdown bytes.Buffer
-	if err := failedClaims(&errs, r); err != nil || errs.String() != "gate: R C1: holds, close\n" {
+	if err := new(pass).failed(&errs, r); err != nil || errs.String() != "gate: R C1: holds, close\n" {
 		t.Errorf("%v, %q", err, errs.String())
 	}
 	if err := errors.Join(tables.ClaimsAnnotations(&github, r), tables.Claims(&text, layout.Page{}, r), tables.ClaimsMarkdown(&markdown, r)); err != nil {
@@ -95,7 +95,7 @@ func TestCloseGates(t *testing.T) {
 		}
 	}
 	r.Claims[2].Gate = true
-	if err := failedClaims(&errs, r); err == nil {
+	if err := new(pass).failed(&errs, r); err == nil {
 		t.Error("an undecided gate passes")
 	}
 }

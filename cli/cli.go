@@ -44,7 +44,8 @@ func usagef(format string, args ...any) error { return exit.Usagef(format, args.
 func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
-			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, coordinateCommand, lintCommand,
+			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand, coordinateCommand,
+			lintCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,

@@ -92,8 +92,9 @@ type Facts struct {
 type Counts struct {
 	Admitted, Rejected int64
 	Failures
-	// Degraded decisions are among the first two.
-	Degraded   int64
+	// Degraded decisions are among the first two, and DegradedAdmitted are those of them that were admitted.
+	Degraded, DegradedAdmitted int64
+
 	FirstError error
 }
 
@@ -102,7 +103,7 @@ func (c *Counts) record(run *results.Run) {
 	run.Admitted = c.Admitted
 	run.Rejected = c.Rejected
 	run.Errors = c.Errors.Total()
-	run.Degraded = c.Degraded
+	run.Degraded, run.DegradedAdmitted = c.Degraded, c.DegradedAdmitted
 	run.Issued, run.ErrorKinds = c.Admitted+c.Rejected+run.Errors, c.Errors.OrNil()
 }
 
@@ -136,7 +137,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 	if err := f.Counts.FirstError; err != nil {
 		run.FirstError = format.OneLine(err.Error())
 	}
-	j := judgement{Facts: f, run: run, cfg: cfg}
+	j := judgement{Facts: f, run: run, cfg: cfg, recovered: make([]int64, len(f.Outages))}
 	drift := newDrift(f, cfg)
 	initial := map[uint32]int64{} // of subjects with events, for the archive
 	if f.Plan.Archive != "" && f.Initial != nil {
@@ -156,7 +157,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		return v, fmt.Errorf("judge the history: %w", err)
 	}
 	j.verdict = &v
-	run.Outages = j.Outages
+	run.Outages, run.RecoveredNS = j.Outages, slices.Max(append(j.recovered, 0))
 	correctness(run, &v, f.Policy)
 	byTier(run, &v, f.Tiers)
 	run.Drift = drift.result()
@@ -192,6 +193,8 @@ type judgement struct {
 	verdict *oracle.Verdict
 	planned int64 // errors of takes that an outage explains
 	asked   int64 // the most units that one subject was asked for, decided or not
+	// recovered is, for each outage, the time from its end to the first answer that the store decided; 0 if there was none.
+	recovered []int64
 }
 
 // correctness sets the run's leak and false rejects.
@@ -245,7 +248,7 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 		}
 		asked += e.Units
 		for k := range j.Outages {
-			count(&j.Outages[k], e)
+			j.away(k, e)
 		}
 		if e.Outcome == oracle.Failed && j.explained(e) {
 			j.planned++

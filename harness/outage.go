@@ -148,14 +148,28 @@ func explains(s results.Span, e *oracle.Event, grace int64) bool {
 	return e.Reply >= s.FromNS && e.Call <= s.ToNS+grace
 }
 
-// count counts the answer to a take that began and ended in the outage.
-func count(s *results.Span, e *oracle.Event) {
-	if e.Call < s.FromNS || e.Reply > s.ToNS {
+// away counts the answer to a take that began and ended in an outage, and looks for the first one after it that the
+// store decided.
+func (j *judgement) away(k int, e *oracle.Event) {
+	s := &j.Outages[k]
+	kind, _, _ := strings.Cut(s.Store, ".")
+	byStore := (e.Outcome == oracle.Admitted || e.Outcome == oracle.Rejected) && int(e.Tier) < len(j.Tiers) && j.Tiers[e.Tier] == kind
+	if after := e.Reply - s.ToNS; byStore && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
+		j.recovered[k] = after
+	}
+	from, to := s.FromNS, s.ToNS
+	if s.Certain[1] > 0 {
+		from, to = s.Certain[0], s.Certain[1]
+	}
+	if e.Call < from || e.Reply > to {
 		return
 	}
 	switch e.Outcome {
 	case oracle.Admitted:
 		s.Admitted++
+		if byStore {
+			s.AdmittedByStore++
+		}
 	case oracle.Failed:
 		s.Errors++
 	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:

@@ -74,7 +74,7 @@ func (r *Run) judged(shards []*Run) {
 	all.correctness(shards)
 	r.Issued, r.Admitted, r.Rejected = all.Issued, all.Admitted, all.Rejected
 	r.Errors, r.ErrorKinds, r.FirstError = all.Errors, all.ErrorKinds, all.FirstError
-	r.Degraded = all.Degraded
+	r.Degraded, r.DegradedAdmitted, r.RecoveredNS = all.Degraded, 0, 0
 	r.Leak = all.Leak.Leak
 	r.FalseRejects = all.FalseRejects
 	r.Rolling = all.Rolling
@@ -83,6 +83,7 @@ func (r *Run) judged(shards []*Run) {
 	r.Record, r.NotPromised = all.Record, all.NotPromised
 	for _, x := range shards {
 		r.Leak.MedianUnits = max(r.Leak.MedianUnits, x.Leak.MedianUnits)
+		r.DegradedAdmitted += x.DegradedAdmitted
 	}
 	if x := all.Settled; x != nil {
 		r.Settlement = &Settlement{Commits: x.Commits, Refunds: x.Refunds, Abandoned: x.Abandoned, Errors: x.Errors, OverrunUnits: x.OverrunUnits,

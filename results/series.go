@@ -53,6 +53,11 @@ type Span struct {
 	Rejected int64 `json:"rejected,omitempty"`
 	// Errors counts such requests that ended in an error.
 	Errors int64 `json:"errors,omitempty"`
+	// AdmittedByStore counts the admitted of which the strategy says that this kind of store decided them.
+	AdmittedByStore int64 `json:"admitted_by_store,omitempty"`
+	// Certain is when it was away for certain, from and to, in nanoseconds; zeros if that is all of the time above. It is not
+	// stored.
+	Certain [2]int64 `json:"-"`
 }
 
 // Sample is one moment of a series.

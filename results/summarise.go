@@ -116,6 +116,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Errors += r.Errors
 		s.ErrorKinds = together(s.ErrorKinds, r.ErrorKinds)
 		s.Degraded += r.Degraded
+		s.RecoveredNS = max(s.RecoveredNS, r.RecoveredNS)
 		s.FirstError = cmp.Or(s.FirstError, r.FirstError)
 		add(&l.Leak, &r.Leak)
 		for tier, n := range r.LeakTiers {

@@ -50,6 +50,9 @@ type Summary struct {
 	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions of all valid rounds.
 	Degraded int64 `json:"degraded"`
+	// RecoveredNS is the longest time in nanoseconds of all valid rounds from the end of a planned outage to the
+	// first answer that the store decided; absent if there was none.
+	RecoveredNS int64 `json:"recovered_ns,omitempty"`
 	// BusyTimeOuts are the time-outs of rounds in which the audit found the machine disturbed.
 	BusyTimeOuts int64 `json:"busy_time_outs,omitempty"`
 	// FirstError is the text of the first error.

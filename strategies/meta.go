@@ -184,6 +184,10 @@ type Meta struct {
 	// with its Source, whatever the strategy itself declares. It is judged and shown next
 	// to Guarantee, and decides nothing.
 	Record []quota.Clause
+	// Down is what the strategy declares of requests that its store does not answer, under the
+	// given options: "open", all of them are admitted; "closed", none is, except from what an
+	// instance had leased; "" is neither. nil declares nothing.
+	Down func(quota.Options) string
 	// Elsewhere is set for strategies whose clients are too large to be in every
 	// program. It says in one line, without a full stop, how to get a program that
 	// has them, e.g. "build with make build-full in a clone".

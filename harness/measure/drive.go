@@ -68,7 +68,7 @@ type drive struct {
 	_      [64]byte
 	next   atomic.Int64
 	_      [64]byte
-	counts struct{ admitted, rejected, degraded atomic.Int64 }
+	counts struct{ admitted, rejected, degraded, open atomic.Int64 }
 
 	failing    sync.Mutex
 	failures   harness.Failures // under failing until the pass is over
@@ -119,6 +119,7 @@ func (d *drive) nextShare(ns int64) int64 {
 // tally is one worker's counts, written back when it ends.
 type tally struct {
 	admitted, rejected, degraded, last int64
+	open                               int64 // those of degraded that were admitted
 	failures                           harness.Failures
 }
 

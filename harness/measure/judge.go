@@ -94,7 +94,7 @@ func (p *pass) facts() *harness.Facts {
 		History: d.history, Cells: p.cells(),
 		Counts: harness.Counts{
 			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Failures: d.failures,
-			Degraded: c.degraded.Load(), FirstError: d.firstError,
+			Degraded: c.degraded.Load(), DegradedAdmitted: c.open.Load(), FirstError: d.firstError,
 		},
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
 		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),

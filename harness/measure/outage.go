@@ -18,6 +18,8 @@ type outage struct {
 	harness.Outage
 	down     atomic.Bool
 	from, to atomic.Int64 // when it was, on the run's clock; set by the timers
+	// gone and back are when it was away for certain: the switch is turned between from and gone, and between back and to.
+	gone, back atomic.Int64
 	// wipe removes what the store holds of the run; detach and failOver are those of
 	// [stores.FailsOver].
 	wipe, detach, failOver func() error
@@ -82,6 +84,7 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 			return
 		}
 		o.down.Store(true)
+		o.gone.Store(now())
 		if o.Failover {
 			o.err = o.failOver()
 		}
@@ -89,6 +92,7 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 		if o.Empty {
 			o.err = o.wipe()
 		}
+		o.back.Store(now())
 		o.down.Store(false)
 		o.to.Store(now())
 	})
@@ -102,5 +106,6 @@ const reconnectGrace = int64(1100 * time.Millisecond)
 // span is when the outage was, since the epoch; ok is false if it never began.
 func (o *outage) span(epoch int64) (s results.Span, ok bool) {
 	from, to := o.from.Load(), o.to.Load()
-	return results.Span{Store: o.Store, FromNS: from - epoch, ToNS: to - epoch}, from != 0
+	certain := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
+	return results.Span{Store: o.Store, FromNS: from - epoch, ToNS: to - epoch, Certain: certain}, from != 0
 }

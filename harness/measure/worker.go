@@ -105,6 +105,7 @@ func (k *worker) finish() {
 	c.admitted.Add(k.t.admitted)
 	c.rejected.Add(k.t.rejected)
 	c.degraded.Add(k.t.degraded)
+	c.open.Add(k.t.open)
 	k.d.failing.Lock()
 	k.d.failures.Add(k.t.failures)
 	k.d.failing.Unlock()
@@ -241,6 +242,9 @@ func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier 
 		tier = k.tierIndex
 		if dec.Degraded {
 			k.t.degraded++
+			if dec.Admitted {
+				k.t.open++
+			}
 		}
 	}
 	return out, tier

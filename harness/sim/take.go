@@ -148,6 +148,9 @@ func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
 	}
 	if dec.Admitted {
 		d.counts.Admitted++
+		if dec.Degraded {
+			d.counts.DegradedAdmitted++
+		}
 		return oracle.Admitted, tier
 	}
 	d.counts.Rejected++

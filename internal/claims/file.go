@@ -100,6 +100,8 @@ type Claim struct {
 	Gate bool `yaml:"gate"`
 	// Unmeasurable says why it cannot be measured here; Holds is empty then.
 	Unmeasurable string `yaml:"unmeasurable"`
+	// Cell is set if it is one of a matrix. It is then no claim of a file.
+	Cell *Cell `yaml:"-"`
 
 	holds, needs, shows, form, curve *Expression
 	sweep                            string // of the curve
@@ -248,6 +250,9 @@ func (c *Claim) runs() (names []string) {
 	}
 	if c.Schedule != "" {
 		names = append(names, c.Schedule)
+	}
+	if c.Cell != nil {
+		names = append(names, c.Cell.Run)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

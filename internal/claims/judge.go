@@ -43,6 +43,8 @@ type Judgement struct {
 	Promised string `json:"promised,omitempty"`
 	// Measured is ours.
 	Measured string `json:"measured,omitempty"`
+	// Figures of a cell of a matrix, in the order of its table; absent for claims.
+	Figures []Shown `json:"figures,omitempty"`
 	// Form is the figure in a form that does not depend on the machine.
 	Form string `json:"form,omitempty"`
 	// Condition that has to hold.
@@ -77,6 +79,10 @@ func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
 		Verdict: NotHere, Why: c.Unmeasurable,
 	}
 	if c.Unmeasurable != "" {
+		return j, nil
+	}
+	if c.Cell != nil {
+		j.cell(c.Cell, records[c.Cell.Run])
 		return j, nil
 	}
 	if err := j.draw(c, records); err != nil {

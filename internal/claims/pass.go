@@ -81,8 +81,8 @@ func (p *Pass) job(f *File, name string) job {
 	if p.Full {
 		more = r.Full
 	}
-	extra, _ := split(more) // which the file's check has split
-	return job{name, slices.Concat(r.args, extra)}
+	args, _ := split(r.Command + " " + more) // which the file's check has split
+	return job{name, args}
 }
 
 // plan gives each command line that is needed a directory: the name of its first run.

@@ -110,6 +110,7 @@ var meta = strategies.Meta{
 		// What other instances hold is not there for a request, for as long as they hold it.
 		quota.MayReject(quota.Faults()...),
 	},
+	Down: family.WhenDown,
 	Open: open,
 }
 

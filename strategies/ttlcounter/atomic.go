@@ -43,6 +43,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		family.NoFalseReject(quota.FaultLimit),
 	},
+	Down: family.WhenDown,
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		if err := family.Load(ctx, strategies.Redis(env), takeScript); err != nil {
 			return nil, err

@@ -41,6 +41,7 @@ var decrExpireMeta = strategies.Meta{
 		family.ExactlyUnlessOpen(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
 		family.RoomForSingleUnits,
 	},
+	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s := &decrExpire{countdown: countdown{newCounter(env, linkHits)}}
 		if env.Options["init"] == initListing {

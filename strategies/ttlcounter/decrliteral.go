@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var decrLiteralMeta = strategies.Meta{
@@ -22,6 +23,7 @@ var decrLiteralMeta = strategies.Meta{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 	},
+	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &decrLiteral{countdown{newCounter(env, linkHits)}}, nil
 	},

@@ -51,26 +51,36 @@ func ofRecord(all []claims.Judgement) (out [][]claims.Judgement) {
 
 // claimsSummary counts the verdicts, and the runs behind them.
 func claimsSummary(r *claims.Report) string {
+	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.", format.Plural(int64(len(r.Claims)), "claim", "claims"),
+		counted(r, claims.Verdicts), format.Plural(int64(r.Runs), "run", "runs"), format.Plural(int64(r.Asked), "time", "times"))
+	return text + caveats(r)
+}
+
+// counted says how often each verdict was reached.
+func counted(r *claims.Report, verdicts []claims.Verdict) string {
+	n := map[claims.Verdict]int{}
+	for i := range r.Claims {
+		n[r.Claims[i].Verdict]++
+	}
 	var counts []string
-	unsure := 0
-	for _, v := range claims.Verdicts {
-		n := 0
-		for i := range r.Claims {
-			if j := &r.Claims[i]; j.Verdict == v {
-				n++
-				if j.Close {
-					unsure++
-				}
-			}
-		}
-		if n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, v))
+	for _, v := range verdicts {
+		if n[v] > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n[v], v))
 		}
 	}
-	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.", format.Plural(int64(len(r.Claims)), "claim", "claims"),
-		strings.Join(counts, ", "), format.Plural(int64(r.Runs), "run", "runs"), format.Plural(int64(r.Asked), "time", "times"))
+	return strings.Join(counts, ", ")
+}
+
+// caveats say what another pass may find.
+func caveats(r *claims.Report) (text string) {
+	unsure := 0
+	for i := range r.Claims {
+		if r.Claims[i].Close {
+			unsure++
+		}
+	}
 	if unsure > 0 {
-		text += fmt.Sprintf(" %d close: another pass may decide otherwise.", unsure)
+		text = fmt.Sprintf(" %d close: another pass may decide otherwise.", unsure)
 	}
 	if r.Interrupted {
 		text += " The pass was interrupted."

@@ -66,9 +66,9 @@ func (s *Settings) Formats() []settings.Setting {
 	formats := ComparisonFormats()
 	all := strings.Join(formats, ", ")
 	return []settings.Setting{{Name: "format", Title: settings.Gates, Value: settings.Text(&s.Format, formats...),
-		Computed: s.command != Compare && s.command != Claims,
+		Computed: s.command != Compare && s.command != Claims && s.command != Faults,
 		Doc: by(s, "how to show what --against found: "+all+" (default "+formats[0]+")", texts{
-			Compare: "how to show it: " + all, Claims: "how to show it: " + all,
+			Compare: "how to show it: " + all, Claims: "how to show it: " + all, Faults: "how to show it: " + all,
 		}) +
 			"; github also writes the job's summary"}}
 }

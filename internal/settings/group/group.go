@@ -25,6 +25,7 @@ const (
 	Choose  Command = "choose"
 	Compare Command = "compare"
 	Claims  Command = "claims"
+	Faults  Command = "faults"
 )
 
 // Settings are the values of all groups. Those of groups that a command does not take keep
@@ -61,7 +62,7 @@ func New(c Command) *Settings {
 		s.Workers = 50
 	case Explore:
 		s.Strategies, s.Policy, s.Instances = nil, "", 0
-	case Compare, Claims:
+	case Compare, Claims, Faults:
 		s.Format = ComparisonFormats()[0]
 	case Choose:
 		s.Strategies = []string{"all"}

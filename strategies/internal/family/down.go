@@ -1,6 +1,7 @@
 package family
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -17,6 +18,9 @@ const downOpen = "open"
 
 // FailsOpen reports whether the options have requests admitted that Redis does not answer.
 func FailsOpen(o quota.Options) bool { return o[Down.Name] == downOpen }
+
+// WhenDown is the [strategies.Meta.Down] of strategies that go by the option, or have no other way than its default.
+func WhenDown(o quota.Options) string { return cmp.Or(o[Down.Name], Down.Default) }
 
 // Unanswered is the decision on a request that Redis did not answer, but with err. A caller
 // who has given up gets none.
