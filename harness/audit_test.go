@@ -297,6 +297,35 @@ func TestOutageExplains(t *testing.T) {
 			t.Errorf("an error in [%d, %d] is explained: %t", c.call, c.reply, got)
 		}
 	}
+}
+
+// TestAway counts what was answered while a store was away for all or for some, and when it decided again.
+func TestAway(t *testing.T) {
+	f := &Facts{Tiers: []string{"", "process", "redis"}, Outages: []results.Span{
+		{Store: "redis.2", FromNS: 100, ToNS: 200, Away: [2]int64{110, 190}}, {Store: "redis", FromNS: 100, ToNS: 200}, {Store: "postgres", FromNS: 100, ToNS: 200},
+	}}
+	j := judgement{Facts: f, recovered: make([]int64, 3)}
+	for _, e := range []oracle.Event{
+		{Call: 101, Reply: 150, Outcome: oracle.Admitted, Tier: 2}, // perhaps before it went
+		{Call: 120, Reply: 150, Outcome: oracle.Admitted, Tier: 2}, {Call: 120, Reply: 150, Outcome: oracle.Rejected, Tier: 2},
+		{Call: 120, Reply: 150, Outcome: oracle.Admitted, Tier: 1}, {Call: 120, Reply: 150, Outcome: oracle.RejectedDegraded, Tier: 1},
+		{Call: 120, Reply: 150, Outcome: oracle.Failed}, {Call: 120, Reply: 195, Outcome: oracle.Rejected, Tier: 2}, // perhaps when it was back
+		{Call: 210, Reply: 220, Outcome: oracle.RejectedDegraded, Tier: 2}, {Call: 210, Reply: 230, Outcome: oracle.Admitted, Tier: 1},
+		{Call: 180, Reply: 260, Outcome: oracle.Rejected, Tier: 2}, {Call: 210, Reply: 240, Outcome: oracle.Admitted, Tier: 2},
+	} {
+		for k := range f.Outages {
+			j.away(k, &e)
+		}
+	}
+	for k, want := range [][6]int64{{3, 3, 1, 1, 1, 40}, {3, 3, 1, 0, 0, 0}, {3, 3, 1, 0, 0, 0}} {
+		s := &f.Outages[k]
+		if got := [6]int64{s.Admitted, s.Rejected, s.Errors, s.AdmittedByStore, s.RejectedByStore, j.recovered[k]}; got != want {
+			t.Errorf("%s: %v, want %v", s.Store, got, want)
+		}
+	}
+}
+
+func TestOutageWithin(t *testing.T) {
 	o := Outage{From: 0.25, To: 0.75}
 	if from, to := o.Within(2 * time.Second); from != 500*time.Millisecond || to != 1500*time.Millisecond {
 		t.Errorf("an outage from %v to %v", from, to)

@@ -154,16 +154,13 @@ func (j *judgement) away(k int, e *oracle.Event) {
 	s := &j.Outages[k]
 	kind, _, _ := strings.Cut(s.Store, ".")
 	byStore := (e.Outcome == oracle.Admitted || e.Outcome == oracle.Rejected) && int(e.Tier) < len(j.Tiers) && j.Tiers[e.Tier] == kind
-	if after := e.Reply - s.ToNS; byStore && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
+	if after := e.Reply - s.ToNS; byStore && s.Away[1] > 0 && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
 		j.recovered[k] = after
 	}
-	from, to := s.FromNS, s.ToNS
-	if s.Certain[1] > 0 {
-		from, to = s.Certain[0], s.Certain[1]
-	}
-	if e.Call < from || e.Reply > to {
+	if e.Call < s.FromNS || e.Reply > s.ToNS {
 		return
 	}
+	byStore = byStore && e.Call >= s.Away[0] && e.Reply <= s.Away[1]
 	switch e.Outcome {
 	case oracle.Admitted:
 		s.Admitted++
@@ -174,5 +171,8 @@ func (j *judgement) away(k int, e *oracle.Event) {
 		s.Errors++
 	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
 		s.Rejected++
+		if byStore {
+			s.RejectedByStore++
+		}
 	}
 }

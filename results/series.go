@@ -53,11 +53,13 @@ type Span struct {
 	Rejected int64 `json:"rejected,omitempty"`
 	// Errors counts such requests that ended in an error.
 	Errors int64 `json:"errors,omitempty"`
-	// AdmittedByStore counts the admitted of which the strategy says that this kind of store decided them.
+	// AdmittedByStore counts the admitted of which the strategy says that this kind of store decided them, which
+	// was away for all; absent if it was away for some.
 	AdmittedByStore int64 `json:"admitted_by_store,omitempty"`
-	// Certain is when it was away for certain, from and to, in nanoseconds; zeros if that is all of the time above. It is not
-	// stored.
-	Certain [2]int64 `json:"-"`
+	// RejectedByStore counts the rejected of the same kind.
+	RejectedByStore int64 `json:"rejected_by_store,omitempty"`
+	// Away is when it was away for all and for certain, from and to, in nanoseconds; zeros if it was not. It is not stored.
+	Away [2]int64 `json:"-"`
 }
 
 // Sample is one moment of a series.

@@ -106,6 +106,6 @@ const reconnectGrace = int64(1100 * time.Millisecond)
 // span is when the outage was, since the epoch; ok is false if it never began.
 func (o *outage) span(epoch int64) (s results.Span, ok bool) {
 	from, to := o.from.Load(), o.to.Load()
-	certain := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
-	return results.Span{Store: o.Store, FromNS: from - epoch, ToNS: to - epoch, Certain: certain}, from != 0
+	away := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
+	return results.Span{Store: o.Store, FromNS: from - epoch, ToNS: to - epoch, Away: away}, from != 0
 }

@@ -107,8 +107,11 @@ func (j *Judgement) figures(s *results.Summary) {
 	for _, key := range figures.Table("faults") {
 		f := figures.Of(key)
 		shown := Shown{Key: key, Text: f.Text(s, &notes)}
-		if x, err := f.Value(s); err == nil && shown.Text != "" {
+		switch x, err := f.Value(s); {
+		case err == nil && shown.Text != "":
 			shown.Value = &x
+		case f.Counts >= figures.Timed && !s.TimingsCount:
+			shown.Text = notes.Unmeasurable()
 		}
 		j.Figures = append(j.Figures, shown)
 	}
@@ -116,43 +119,40 @@ func (j *Judgement) figures(s *results.Summary) {
 
 // round compares what is declared with what happened in one round.
 func (c *Cell) round(r *results.Run) (Verdict, string) {
-	failed := r.Errors
+	admitted, others := r.DegradedAdmitted, r.Degraded-r.DegradedAdmitted+r.Errors
 	if r.ErrorKinds != nil {
-		failed -= r.ErrorKinds.Killed
+		others -= r.ErrorKinds.Killed
 	}
-	var unanswered, without int64
 	for _, o := range r.Outages {
-		unanswered += o.Rejected
-		without += o.AdmittedByStore
+		admitted += o.AdmittedByStore
+		others += o.RejectedByStore
 	}
-	without = max(without, r.DegradedAdmitted)
-	unanswered = max(unanswered, r.Degraded-r.DegradedAdmitted) + failed
 	switch {
-	case c.Down == "closed" && without > 0:
-		return Refuted, fmt.Sprintf("it declares to fail closed, and admitted %s without its store", format.Number(without, "request"))
-	case c.Down == "open" && unanswered > 0:
-		return Refuted, fmt.Sprintf("it declares to fail open, and did not admit %s without its store", format.Number(unanswered, "request"))
+	case c.Down == "closed" && admitted > 0:
+		return Refuted, fmt.Sprintf("it declares to fail closed, and admitted %s without its store", format.Number(admitted, "request"))
+	case c.Down == "open" && others > 0:
+		return Refuted, fmt.Sprintf("it declares to fail open, and did not admit %s without its store", format.Number(others, "request"))
 	}
 	found, why := Undeclared, ""
-	if c.Down != "" && without+unanswered > 0 {
+	if c.Down != "" && admitted+others > 0 {
 		found = Holds
 	}
+	tested := len(r.Guarantee) == 0
 	for i := range r.Guarantee {
 		g := &r.Guarantee[i]
-		v := map[string]Verdict{results.Broken: Refuted, results.Undecided: Undecided, results.Kept: Holds}[g.Verdict]
-		if v != "" && slices.Index(CellVerdicts, v) < slices.Index(CellVerdicts, found) {
-			found, why = v, ""
-		}
-		if v == found && v != Holds && why == "" {
-			why = fmt.Sprintf("%s: declared %s, which is %d here; %s units certain, %s possible", g.Property, g.Formula, g.Bound,
-				format.Count(g.Certain), format.Count(g.Possible))
+		tested = tested || g.Verdict != results.NotExercised
+		v, judged := map[string]Verdict{results.Broken: Refuted, results.Undecided: Undecided, results.Kept: Holds}[g.Verdict]
+		if judged && slices.Index(CellVerdicts, v) < slices.Index(CellVerdicts, found) {
+			if found = v; v != Holds {
+				why = fmt.Sprintf("declared is %s %s; %s certain, %s possible", g.Property, g.Formula,
+					format.Units(g.Certain, r.Params.Unit), format.Count(g.Possible))
+			}
 		}
 	}
-	tested := func(g results.Clause) bool { return g.Verdict != results.NotExercised }
 	switch {
 	case why == "" && len(r.NotPromised) > 0:
 		why = "no bound on the leak tolerates " + strings.Join(r.NotPromised, ", ")
-	case found == Undeclared && len(r.Guarantee) > 0 && !slices.ContainsFunc(r.Guarantee, tested):
+	case found == Undeclared && !tested:
 		return Undecided, "the load could not have broken what it declares"
 	}
 	return found, why

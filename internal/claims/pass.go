@@ -189,7 +189,7 @@ func (r *Report) directories() map[string]string {
 
 // record of a run that is made now, or was made before.
 func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
-	dir := filepath.Join(p.Dir, j.dir)
+	dir, messages := filepath.Join(p.Dir, j.dir), ""
 	if j.dir == "" {
 		return &Record{Why: "the earlier pass did not make its run"}
 	}
@@ -198,12 +198,16 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 			return &Record{Why: "the pass was interrupted before its run"}
 		}
 		p.Begin(n, of, j.args)
-		code, messages := p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
+		var code int
+		code, messages = p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
 		if code == exit.Usage {
 			return &Record{Why: commandLine(j.args) + ": " + format.OneLine(messages)}
 		}
 	}
 	r := p.Read(dir)
+	if i := strings.LastIndex(messages, "quotabench: "); r.Why != "" && i >= 0 {
+		r.Why = commandLine(j.args) + ": " + format.OneLine(messages[i:])
+	}
 	if r.File != nil {
 		r.File.Summaries = results.Summarise(r.File.Runs) // which know their rounds
 	}

@@ -1,0 +1,113 @@
+package claims
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// faulty is a record of one strategy with these rounds, each valid unless it says otherwise.
+func faulty(rounds ...results.Run) *Record {
+	for i := range rounds {
+		r := &rounds[i]
+		r.Strategy, r.Repetition, r.Issued, r.Admitted = "planted", i+1, 600, 360
+		r.Audit.Valid = len(r.Audit.Reasons) == 0 || r.Audit.Reasons[0].Discards != results.DiscardsCorrectness
+	}
+	f := &results.File{Kind: results.Measured, Runs: rounds}
+	f.Summaries = results.Summarise(rounds)
+	return &Record{File: f}
+}
+
+// TestCells plants what a strategy did under a fault, and wants the verdict on what it declares.
+func TestCells(t *testing.T) {
+	leak := func(verdict string) []results.Clause {
+		return []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}
+	}
+	away := func(admitted, rejected int64) []results.Span {
+		return []results.Span{{Store: "redis", Admitted: admitted, Rejected: rejected, AdmittedByStore: admitted, RejectedByStore: rejected}}
+	}
+	invalid := results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke", Discards: results.DiscardsCorrectness}}}
+	for _, c := range []struct {
+		name, down string
+		rounds     []results.Run
+		want       Verdict
+		why        string
+		close      bool
+	}{
+		{"closed, and rejects", "closed", []results.Run{{Degraded: 9}}, Holds, "", false},
+		{"closed, and ends in errors", "closed", []results.Run{{Errors: 9}}, Holds, "", false},
+		{"closed, and spends a lease", "closed", []results.Run{{Outages: []results.Span{{Store: "redis", Admitted: 5}}, Degraded: 1}}, Holds, "", false},
+		{"closed, and admits", "closed", []results.Run{{Degraded: 9, DegradedAdmitted: 2}}, Refuted, "fail closed, and admitted 2 requests", false},
+		{"closed, and admits as if Redis had", "closed", []results.Run{{Outages: away(3, 0)}}, Refuted, "admitted 3 requests", false},
+		{"open, and admits", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9}}, Holds, "", false},
+		{"open, and admits as if Redis had", "open", []results.Run{{Outages: away(9, 0)}}, Holds, "", false},
+		{"open, and callers are killed", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9, Errors: 4,
+			ErrorKinds: &results.ErrorKinds{Killed: 4}}}, Holds, "", false},
+		{"open, and rejects", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 8}}, Refuted, "fail open, and did not admit 1 request ", false},
+		{"open, and rejects as if Redis had", "open", []results.Run{{Outages: away(0, 4)}}, Refuted, "did not admit 4 requests", false},
+		{"open, and ends in errors", "open", []results.Run{{Errors: 3}}, Refuted, "did not admit 3 requests", false},
+		{"no fault", "open", []results.Run{{}}, Undeclared, "", false},
+		{"a limit that holds", "", []results.Run{{Guarantee: leak(results.Kept)}}, Holds, "", false},
+		{"a limit that does not", "", []results.Run{{Guarantee: leak(results.Broken)}}, Refuted, "leak L; 7 units certain, 9 possible", false},
+		{"closed, and leaks", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Broken)}}, Refuted, "leak L", false},
+		{"nobody knows", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Undecided)}}, Undecided, "leak L", false},
+		{"no load", "", []results.Run{{Guarantee: leak(results.NotExercised)}}, Undecided, "could not have broken", false},
+		{"not tolerated", "", []results.Run{{NotPromised: []string{"eviction"}}}, Undeclared, "tolerates eviction", false},
+		{"an invalid round", "closed", []results.Run{{Audit: invalid}, {Degraded: 9}}, Holds, "", false},
+		{"no valid round", "closed", []results.Run{{Audit: invalid}}, Undecided, "it broke", false},
+		{"rounds that differ", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.Broken)}, {Guarantee: leak(results.Kept)}},
+			Refuted, "leak L", true},
+	} {
+		f := &File{Record: "fault"}
+		for i := range c.rounds {
+			c.rounds[i].Params.Unit = "units"
+		}
+		j, err := f.Judge(&Claim{ID: "planted", Cell: &Cell{Run: "r", Label: "planted", Down: c.down}}, map[string]*Record{"r": faulty(c.rounds...)})
+		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || (c.why == "") != (j.Why == "") || j.Close != c.close ||
+			j.Fails() != (c.want == Refuted) {
+			t.Errorf("%s: %v, %+v, want %s, %q", c.name, err, j, c.want, c.why)
+		}
+	}
+}
+
+// TestCellsOfWhoTookNoPart: a strategy that was left out is no failure, and a run that left no record is one.
+func TestCellsOfWhoTookNoPart(t *testing.T) {
+	claim := &Claim{ID: "other", Cell: &Cell{Run: "r", Label: "other"}}
+	r := faulty(results.Run{})
+	r.File.Skipped = []results.Skipped{{Strategy: "other", Reason: "it sends no command"}}
+	for _, c := range []struct {
+		r     *Record
+		want  Verdict
+		why   string
+		fails bool
+	}{{r, NotHere, "it sends no command", false}, {&Record{Why: "no server"}, Undecided, "no server", true}} {
+		j, err := new(File).Judge(claim, map[string]*Record{"r": c.r})
+		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || j.Fails() != c.fails {
+			t.Errorf("%v, %+v, want %s", err, j, c.want)
+		}
+	}
+}
+
+// TestFiguresOfCells: a cell has the figures of its record, and none where timings do not count.
+func TestFiguresOfCells(t *testing.T) {
+	r := results.Run{Errors: 60, RecoveredNS: 5e6, Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}
+	r.Leak.Units, r.Leak.Possible, r.Cost.KeysAtEnd, r.Cost.KeysWithoutTTL = 12, 12, 8, 3
+	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: results.DiscardsTimings}}
+	j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "planted", Down: "closed"}}, map[string]*Record{"r": faulty(r)})
+	if err != nil || j.Promised != "leak L; fail-closed" {
+		t.Fatalf("%v, %+v", err, j)
+	}
+	got := map[string]string{}
+	for _, f := range j.Figures {
+		got[f.Key] = f.Text
+		if (f.Text == "" || f.Text == "n/m" || f.Text == "no counter") != (f.Value == nil) {
+			t.Errorf("%+v", f)
+		}
+	}
+	for key, want := range map[string]string{"leak": "12", "errors-pct": "10.0 %", "recovery": "5.00 ms", "service.p99": "n/m", "service.max": "n/m"} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
+	}
+}

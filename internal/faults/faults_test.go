@@ -1,0 +1,239 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/faults"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
+)
+
+// limiter counts in Redis. Without it, it does as it is told to.
+type limiter struct {
+	env   strategies.Env
+	limit int64
+	down  quota.Decision
+}
+
+func (l *limiter) Allow(context.Context, string) (bool, error) { return false, nil }
+
+func (l *limiter) Decide(ctx context.Context, key string) (quota.Decision, error) {
+	n, err := strategies.Redis(l.env).Incr(ctx, key).Result()
+	if err != nil {
+		return l.down, ctx.Err()
+	}
+	return quota.Decision{Admitted: n <= l.limit, Remaining: -1}, nil
+}
+
+// plant registers a limiter that declares one thing, and does another or the same.
+func plant(name, declares string, does quota.Decision) {
+	m := strategies.FromFunc(name, []quota.Kind{quota.CalendarMonth},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			does.Remaining = -1
+			return &limiter{env, p.Limit, does}, nil
+		})
+	m.Guarantee = []quota.Clause{quota.Exactly(), {
+		Property: quota.PropertyLeak, Formula: "L unless open", Tolerates: []quota.Fault{quota.FaultOutage}, Bound: func(p quota.Params) int64 {
+			if declares == "open" {
+				return p.Offered
+			}
+			return 0
+		},
+	}}
+	if declares != "" {
+		m.Down = func(quota.Options) string { return declares }
+	}
+	strategies.Register(m)
+}
+
+func init() {
+	open, closed := quota.Decision{Admitted: true, Tier: quota.TierProcess, Degraded: true}, quota.Decision{Tier: quota.TierProcess, Degraded: true}
+	plant("planted-open", "open", open)
+	plant("planted-closed", "closed", closed)
+	plant("planted-says-open", "open", closed)
+	plant("planted-says-closed", "closed", open)
+	plant("planted-hides", "closed", quota.Decision{Admitted: true}) // as if Redis had admitted
+	plant("planted-leaks", "", open)
+}
+
+const short = `
+settings: --workload steady --subjects 4 --loop open --rate 1000 --duration 400ms --redis embedded
+quick: --rounds 1
+policies: [60 requests per calendar month]
+faults:
+  - {name: none, says: Nothing goes wrong.}
+  - {name: away, says: Redis is away., needs: redis, settings: "--outage {store}:0.2-0.5"}
+`
+
+// TestPlanted: limiters that fail open and closed get the right cells, and a wrong declaration is found; the same follows from
+// the records alone.
+func TestPlanted(t *testing.T) {
+	dir := t.TempDir()
+	list, out := filepath.Join(dir, "list.yaml"), filepath.Join(dir, "out")
+	if err := os.WriteFile(list, []byte(short), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"planted-open": "holds", "planted-closed": "holds", "planted-says-open": "refuted: it declares to fail open, and did not admit",
+		"planted-says-closed": "refuted: it declares to fail closed, and admitted", "planted-hides": "refuted: it declares to fail closed, and admitted",
+		"planted-leaks": "refuted: declared is leak L unless open",
+	}
+	args := []string{"faults", "--list", list, "--format", "json", "--quiet"}
+	for name := range want {
+		args = append(args, name)
+	}
+	verdicts := func(args ...string) map[string]string {
+		var record, messages bytes.Buffer
+		if code := cli.Main(args, &record, &messages); code != cli.ExitGate {
+			t.Fatalf("exit %d\n%s", code, &messages)
+		}
+		var r claims.Report
+		if err := json.Unmarshal(record.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, cells := range r.ByFault() {
+			for _, j := range cells {
+				if cells[0].Record == "none" && j.Verdict != claims.Holds {
+					t.Errorf("without a fault: %+v", j)
+				}
+				got[j.ID] = strings.TrimSuffix(string(j.Verdict)+": "+j.Why, ": ")
+				for _, f := range j.Figures {
+					leaks := cells[0].Record == "away" && !strings.Contains(j.ID, "planted-closed") && j.ID != "planted-says-open"
+					if f.Key == "leak" && (f.Value == nil || (*f.Value > 0) != leaks) || f.Key == "recovery" && (f.Value == nil) == (cells[0].Record == "away") {
+						t.Errorf("%s, %s: %+v", j.Record, j.ID, f)
+					}
+				}
+			}
+		}
+		return got
+	}
+	got := verdicts(append(slices.Clone(args), "--out", out)...)
+	again := verdicts("faults", "--list", list, "--from", out, "--format", "json")
+	for name, verdict := range want {
+		if !strings.HasPrefix(got[name], verdict) || again[name] != got[name] {
+			t.Errorf("%s: %q, and from its records %q, want %q", name, got[name], again[name], verdict)
+		}
+	}
+	if page, err := os.ReadFile(filepath.Join(out, "faults.html")); err != nil || !strings.Contains(string(page), `<span class="refuted" title="refuted: it declares`) {
+		t.Errorf("%v, the page is\n%s", err, page)
+	}
+}
+
+// TestBuiltin: the faults that are built in are command lines that can be run, and each has strategies.
+func TestBuiltin(t *testing.T) {
+	l, err := faults.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(l.Faults); n < 16 {
+		t.Errorf("%d faults", n)
+	}
+	chosen, err := strategies.Parse("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := l.Files(chosen)
+	if err != nil || len(files) != len(l.Faults) {
+		t.Fatalf("%v, %d files of %d faults", err, len(files), len(l.Faults))
+	}
+	for _, f := range files {
+		for name, r := range f.Runs {
+			if !strings.HasPrefix(r.Command, "run ") {
+				t.Errorf("%s: %s", name, r.Command)
+			}
+			for _, more := range []string{r.Quick, r.Full} {
+				if err := accepted(r.Command + " " + more + " --print-config"); err != "" {
+					t.Errorf("%s: %s", f.Record, err)
+				}
+			}
+		}
+	}
+}
+
+// accepted is what a command line that prints its configuration alone is refused for.
+func accepted(line string) string {
+	var args []string
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			args = append(args, part)
+		} else {
+			args = append(args, strings.Fields(part)...)
+		}
+	}
+	var messages bytes.Buffer
+	if cli.Main(args, new(bytes.Buffer), &messages) != cli.ExitOK {
+		return line + "\n" + messages.String()
+	}
+	return ""
+}
+
+// TestShared: strategies with the same settings share a run, and each has the store that it needs.
+func TestShared(t *testing.T) {
+	l, err := faults.Parse("list", []byte(`{settings: -s, quick: -q, full: -f, policies: [9 x per calendar month, 9 x per rolling 1h], faults: [
+  {name: calm, says: Nothing.}, {name: away, says: Away., needs: redis, settings: "--outage {store}:0-1"}, {name: memory, says: Little., needs: redis, settings: --little}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := strategies.Parse("incr-expire,lease,sliding-log,redis-durable,pg-check,tenant")
+	if err == nil {
+		t.Fatal("an unknown strategy is taken")
+	}
+	if chosen, err = strategies.Parse("incr-expire,lease,sliding-log,redis-durable,pg-check"); err != nil {
+		t.Fatal(err)
+	}
+	files, err := l.Files(chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	month, rolling := `--policy "9 x per calendar month" -s `, `--policy "9 x per rolling 1h" -s `
+	want := []map[string]claims.Run{
+		{"calm": {Command: "run incr-expire lease redis-durable pg-check", Quick: month + " -q"}, "calm-2": {Command: "run sliding-log", Quick: rolling + " -q"}},
+		{
+			"away":   {Command: "run incr-expire lease", Quick: month + "--outage redis:0-1 -q"},
+			"away-2": {Command: "run sliding-log", Quick: rolling + "--outage redis:0-1 -q"},
+			"away-3": {Command: "run redis-durable", Quick: month + "--outage redis.durable:0-1 -q"},
+		},
+		{"memory": {Command: "run incr-expire lease", Quick: month + "--little -q"}, "memory-2": {Command: "run sliding-log", Quick: rolling + "--little -q"}},
+	}
+	for i, f := range files {
+		for name, r := range f.Runs {
+			if w := want[i][name]; r.Command != w.Command || r.Quick != w.Quick || r.Full != strings.TrimSuffix(w.Quick, "q")+"f" {
+				t.Errorf("%s: %+v, want %+v", name, r, w)
+			}
+		}
+		if len(f.Runs) != len(want[i]) {
+			t.Errorf("%s: %d runs", f.Record, len(f.Runs))
+		}
+	}
+	if err := l.Keep([]string{"away"}); err != nil || len(l.Faults) != 1 {
+		t.Errorf("%v, %v", err, l.Names())
+	}
+	if err := l.Keep([]string{"calm"}); err == nil || !strings.Contains(err.Error(), "away") {
+		t.Errorf("an unknown fault: %v", err)
+	}
+}
+
+// TestParse: a list that says too little, or something unknown, is refused with its place.
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{
+		"faults: [{nam: x}]":                                              "list:1: ",
+		"faults: [{name: x, says: y}]":                                    "at least one of faults and one of policies",
+		"policies: [p]\nfaults: [{name: x}]":                              "needs a name of its own and a sentence",
+		"policies: [p]\nfaults: [{name: x, says: y}, {name: x, says: y}]": `fault 2 ("x")`,
+	} {
+		if _, err := faults.Parse("list", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
