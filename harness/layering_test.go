@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"internal/likely", "internal/linear"},
 	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout"},
 	{"internal/compare", "internal/claims"},
-	{"internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
+	{"internal/faults", "internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
 	{"internal/settings", "internal/present/html"},
 	{"internal/guard", "internal/promise", "results/compare", "results/render"},
 	{"harness"},
@@ -48,7 +48,7 @@ var layers = [][]string{
 // bring in: renderers, plots and container engines.
 var importers = map[string][]string{
 	"results/codec":         {"results/render", "internal/settings/group", "internal/session", "internal/searches", "cli"},
-	"internal/claims":       {"internal/present/text", "internal/present/plot", "internal/present/html", "cli"},
+	"internal/claims":       {"internal/faults", "internal/present/text", "internal/present/plot", "internal/present/html", "cli"},
 	"internal/compare":      {"results/codec", "results/render", "internal/present/text", "internal/settings/group", "internal/session", "internal/searches", "cli", "results/compare"},
 	"internal/present/plot": {"results/render", "cli"},
 	"internal/present/html": {"results/render", "internal/session", "cli"},
