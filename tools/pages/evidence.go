@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -23,6 +24,8 @@ type Evidence struct {
 	Explorations []results.Exploration
 	// Verdicts are those on claims of design records; nil if none were judged.
 	Verdicts *Verdicts
+	// Faults are what strategies make of faults; nil if that was not measured.
+	Faults *claims.Report
 	// Others are pages in the same directory that were written by hand. Strategies'
 	// pages link back to those that link to them.
 	Others []Page

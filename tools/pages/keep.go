@@ -18,10 +18,10 @@ import (
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// keep copies from a pass over the built-in claims what its verdicts follow from: records, compressed and without what happened within a round,
+// keep copies from a pass over the built-in claims, or from a matrix of faults, what its verdicts follow from: records, compressed and without what happened within a round,
 // and the series that a claim reads.
-func keep(from, to string) error {
-	report, err := os.ReadFile(filepath.Join(from, "claims.json"))
+func keep(from, to, name string) error {
+	report, err := os.ReadFile(filepath.Join(from, name+".json"))
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func keep(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(to, "claims.json"), report); err != nil {
+	if err := atomicfile.Write(filepath.Join(to, name+".json"), report); err != nil {
 		return err
 	}
 	var r claims.Report

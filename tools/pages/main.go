@@ -1,8 +1,8 @@
 // Command pages writes the reference of strategies, docs/strategies, a page for each and an
-// index, and what became of the claims of design records, docs/claims. Rows of figures, plots and schedules come from the records below results/baseline; none of
+// index, what became of the claims of design records, docs/claims, and what strategies make of faults, docs/faults.md. Rows of figures, plots and schedules come from the records below results/baseline; none of
 // the figures is typed. Plots go to docs/images. make pages runs it:
 //
-//	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies] [-claims DIR]
+//	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies] [-claims DIR] [-faults DIR]
 //
 // Pages that somebody wrote stay. A strategy's page links those that link to it, and what
 // stands in them between the two comments of [besideFrom] and [besideTo] is made anew.
@@ -28,10 +28,14 @@ func main() {
 	records := flag.String("records", "../results/baseline", "`directory` of records")
 	out := flag.String("out", "../docs/strategies", "`directory` of the pages")
 	claims := flag.String("claims", "", "`directory` that quotabench claims has written, to keep among the records")
+	faults := flag.String("faults", "", "`directory` that quotabench faults has written, to keep among the records")
 	flag.Parse()
 	var err error
 	if *claims != "" {
-		err = keep(*claims, filepath.Join(*records, "claims"))
+		err = keep(*claims, filepath.Join(*records, "claims"), "claims")
+	}
+	if err == nil && *faults != "" {
+		err = keep(*faults, filepath.Join(*records, "faults"), "faults")
 	}
 	if err == nil {
 		err = write(*records, *out)
@@ -51,6 +55,9 @@ func write(records, out string) error {
 	if evidence.Verdicts, err = readVerdicts(filepath.Join(records, "claims")); err != nil {
 		return err
 	}
+	if evidence.Faults, err = readFaults(filepath.Join(records, "faults")); err != nil {
+		return err
+	}
 	if evidence.Others, err = readOthers(out); err != nil {
 		return err
 	}
@@ -64,6 +71,9 @@ func write(records, out string) error {
 			return err
 		}
 		all = append(all, pages...)
+	}
+	if evidence.Faults != nil {
+		all = append(all, matrix(evidence.Faults))
 	}
 	for i := range evidence.Sweeps {
 		s := &evidence.Sweeps[i]

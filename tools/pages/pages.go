@@ -84,6 +84,9 @@ func index(all []*strategies.Meta, e *Evidence) []byte {
 			fmt.Fprintf(&b, "- %s\n", p.link())
 		}
 	}
+	if e.Faults != nil {
+		fmt.Fprintf(&b, "- [What they make of faults](%s)\n", faultsPage)
+	}
 	runs(&b, e)
 	b.WriteString(mark)
 	return b.Bytes()

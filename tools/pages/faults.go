@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/format"
+)
+
+// faultsPage is what strategies make of faults, from the pages of strategies.
+const faultsPage = "../faults.md"
+
+// readFaults judges the records of a matrix as anyone may. It returns nil if there are none.
+func readFaults(dir string) (*claims.Report, error) {
+	if _, err := os.Stat(filepath.Join(dir, "faults.json")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out, messages bytes.Buffer
+	cmd := cli.Command(&out, &messages)
+	cmd.SetArgs([]string{"faults", "--from", dir, "--format", "json"})
+	failed := cmd.Execute() // also if a declaration is refuted
+	r := new(claims.Report)
+	if err := json.Unmarshal(out.Bytes(), r); err != nil {
+		return nil, fmt.Errorf("judge %s: %w\n%s", dir, cmp.Or(failed, err), messages.String())
+	}
+	return r, nil
+}
+
+// matrix is the page of a report: a row for each strategy, and a column for each fault.
+func matrix(r *claims.Report) Page {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/faults/faults.yaml). "+
+		"What it declares under the fault: %s\n\n", legend(r))
+	columns, at := []string{"strategy"}, map[string]int{}
+	for i, cells := range r.ByFault() {
+		columns, at[cells[0].Record] = append(columns, cells[0].Record), i+1
+	}
+	heading(&b, columns)
+	for _, cells := range r.ByStrategy() {
+		row := make([]string, len(columns))
+		name, _, _ := strings.Cut(cells[0].ID, ":")
+		row[0] = fmt.Sprintf("[%s](strategies/%s.md)", cells[0].ID, name)
+		for _, j := range cells {
+			row[at[j.Record]] = claims.Marks[j.Verdict] + leaked(j)
+		}
+		line(&b, row)
+	}
+	fmt.Fprintf(&b, "\nAll figures: `quotabench faults --from results/baseline/faults`\n%s", mark)
+	return Page{faultsPage, b.Bytes()}
+}
+
+// legend says what the marks mean that there are.
+func legend(r *claims.Report) string {
+	seen := map[claims.Verdict]bool{}
+	for i := range r.Claims {
+		seen[r.Claims[i].Verdict] = true
+	}
+	var out []string
+	for _, v := range claims.CellVerdicts {
+		if seen[v] && claims.Marks[v] != "" {
+			out = append(out, claims.Marks[v]+" "+string(v))
+		}
+	}
+	return strings.Join(append(out, "+N: N units were admitted over the limit."), ", ")
+}
+
+// leaked are the units over the limit; "" if there are none.
+func leaked(j *claims.Judgement) string {
+	for _, f := range j.Figures {
+		if f.Key == "leak" && f.Value != nil && *f.Value > 0 {
+			return "+" + format.Count(int64(*f.Value))
+		}
+	}
+	return ""
+}

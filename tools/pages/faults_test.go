@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/claims"
+)
+
+// TestMatrix: the page has the verdict and the leak of each planted cell, and none where a strategy took no part.
+func TestMatrix(t *testing.T) {
+	leak := 1234.0
+	r := &claims.Report{Claims: []claims.Judgement{
+		{Record: "away", ID: "lease", Verdict: claims.Refuted, Figures: []claims.Shown{{Key: "leak", Value: &leak}}},
+		{Record: "away", ID: "gcra", Verdict: claims.Holds, Figures: []claims.Shown{{Key: "leak", Value: new(float64)}}},
+		{Record: "late", ID: "lease:down=open", Verdict: claims.Undeclared},
+		{Record: "late", ID: "gcra", Verdict: claims.NotHere},
+		{Record: "last", ID: "lease", Verdict: claims.Undecided},
+	}}
+	page := string(matrix(r).Bytes)
+	for _, want := range []string{
+		"\n|strategy|away|late|last|\n", "\n|[lease](strategies/lease.md)|✗+1,234||?|\n", "\n|[gcra](strategies/gcra.md)|✓|||\n",
+		"\n|[lease:down=open](strategies/lease.md)||–||\n", "✗ refuted, ? undecided, ✓ holds, – nothing declared, +N",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it lacks %q:\n%s", want, page)
+		}
+	}
+	if !Generated(matrix(r).Bytes) {
+		t.Error("it does not say that it is generated")
+	}
+}
+
+// TestFaultsAreJudged: the page follows from records, and not from the report beside them; what is kept of a matrix suffices.
+func TestFaultsAreJudged(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "faults")
+	b, err := json.Marshal(claims.Report{Schema: claims.Schema, Claims: []claims.Judgement{
+		{Record: "redis-away", ID: "lease", Verdict: claims.Holds, Directories: []string{"redis-away"}, Commands: []string{"quotabench run lease"}},
+	}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(from, "faults.json"), b, 0o644)
+	}
+	if err == nil {
+		err = keep(from, to, "faults")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := readFaults(to)
+	if err != nil || len(r.Claims) < 10 || r.Claims[0].ID != "lease" {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	for _, j := range r.Claims {
+		if j.Verdict != claims.Undecided {
+			t.Errorf("%+v without a record", j)
+		}
+	}
+	if r, err := readFaults(t.TempDir()); r != nil || err != nil {
+		t.Errorf("%v, %v of a directory without a matrix", r, err)
+	}
+}
