@@ -3,6 +3,7 @@ package harness
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,37 @@ func TestAllThatIsAskedForIsNoBound(t *testing.T) {
 	}
 }
 
+// TestFaultsOfTheNetwork: latency is none, and who loses replies to a client that repeats commands needs two to be borne.
+func TestFaultsOfTheNetwork(t *testing.T) {
+	const outage, reply, retry = quota.FaultOutage, quota.FaultLostReply, quota.FaultRetry
+	all := []quota.Clause{
+		clause(quota.PropertyLeak, 0, "none"), clause(quota.PropertyLeak, 0, "outage", outage), clause(quota.PropertyLeak, 0, "reply", reply),
+		clause(quota.PropertyLeak, 0, "retry", reply, retry), clause(quota.PropertyLeak, 0, "all", outage, reply, retry),
+	}
+	for text, want := range map[string][2]string{ // without retries and with some
+		"redis:latency=1s,bandwidth=1kB": {"none outage reply retry all", "none outage reply retry all"},
+		"redis:loss=0.1":                 {"outage all", "outage all"},
+		"redis/1:0.1-0.2:reply-loss=0.1": {"reply retry all", "retry all"},
+		"redis:cut":                      {"all", "all"},
+	} {
+		for retries, want := range want {
+			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
+			f.Plan.Network, f.Plan.Duration, f.Instances, f.Selection.Guarantee = []string{text}, time.Second, 2, all
+			run := results.Run{Params: results.Params{Retries: retries}}
+			if _, err := Judge(t.Context(), &run, f); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, x := range run.Guarantee {
+				got = append(got, x.Formula)
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s with %d retries: judged %q, want %q", text, retries, got, want)
+			}
+		}
+	}
+}
+
 // TestFaultsThatHappened: a clause that does not tolerate what happened promises
 // nothing.
 func TestFaultsThatHappened(t *testing.T) {
@@ -101,6 +133,8 @@ func TestFaultsThatHappened(t *testing.T) {
 		{[]Outage{{}}, nil, []string{"outage", "both", "loss", "failover"}},
 		{[]Outage{{}, {Empty: true}}, nil, []string{"loss"}},
 		{[]Outage{{Failover: true}}, nil, []string{"failover"}},
+		{[]Outage{{Fault: "scripts-lost"}}, nil, []string{"none", "outage", "clock", "both", "loss", "failover"}},
+		{[]Outage{{Fault: "flushed"}}, nil, []string{"loss"}},
 		{nil, []time.Duration{1}, []string{"clock", "both"}},
 		{[]Outage{{}}, []time.Duration{1}, []string{"both"}},
 		{nil, nil, nil}, // but another limit

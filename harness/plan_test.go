@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,13 @@ func TestParseOutage(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, o, err)
 		}
 	}
-	bads := []string{"redis:0.1-0.2:failover=", "redis:0.1-0.2:failover=1", "redis:0.1-0.2:failover=-1s", "redis:0.1-0.2:empty=1s", "redis:0.1-0.2:", "", "redis", "redis:1", ":0.1-0.2", "redis:0.5-0.2", "redis:0.5-0.5", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:0.1-b", "redis:NaN-1", "redis:0.1-NaN", "redis:0.1-0.2:full", "redis:0.1-0.2:empty:"}
+	for fault, faults := range inflicted {
+		o, err := ParseOutage("redis:0.25-0.5:" + fault)
+		if err != nil || o.Fault != fault || o.Empty || o.Failover || o.String() != "redis:0.25-0.5:"+fault || !slices.Equal(o.Faults(), faults) {
+			t.Errorf("%s: %+v, %v", fault, o, err)
+		}
+	}
+	bads := []string{"redis:0.1-0.2:failover=", "redis:0.1-0.2:failover=1", "redis:0.1-0.2:failover=-1s", "redis:0.1-0.2:empty=1s", "redis:0.1-0.2:", "", "redis", "redis:1", ":0.1-0.2", "redis:0.5-0.2", "redis:0.5-0.5", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:0.1-b", "redis:NaN-1", "redis:0.1-NaN", "redis:0.1-0.2:fuller", "redis:0.1-0.2:full=1s", "redis:0.1-0.2:empty:"}
 	for _, bad := range bads {
 		if _, err := ParseOutage(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
