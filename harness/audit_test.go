@@ -302,7 +302,7 @@ func TestOutageExplains(t *testing.T) {
 // TestAway counts what was answered while a store was away for all or for some, and when it decided again.
 func TestAway(t *testing.T) {
 	f := &Facts{Tiers: []string{"", "process", "redis"}, Outages: []results.Span{
-		{Store: "redis.2", FromNS: 100, ToNS: 200, Away: [2]int64{110, 190}}, {Store: "redis", FromNS: 100, ToNS: 200}, {Store: "postgres", FromNS: 100, ToNS: 200},
+		{Store: "redis.2", FromNS: 100, ToNS: 200, Away: [2]int64{110, 190}}, {Store: "redis", Network: "redis/1:loss=1", FromNS: 100, ToNS: 200}, {Store: "postgres", FromNS: 100, ToNS: 200},
 	}}
 	j := judgement{Facts: f, recovered: make([]int64, 3)}
 	for _, e := range []oracle.Event{

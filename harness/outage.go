@@ -154,7 +154,7 @@ func (j *judgement) away(k int, e *oracle.Event) {
 	s := &j.Outages[k]
 	kind, _, _ := strings.Cut(s.Store, ".")
 	byStore := (e.Outcome == oracle.Admitted || e.Outcome == oracle.Rejected) && int(e.Tier) < len(j.Tiers) && j.Tiers[e.Tier] == kind
-	if after := e.Reply - s.ToNS; byStore && s.Away[1] > 0 && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
+	if after := e.Reply - s.ToNS; byStore && s.Network == "" && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
 		j.recovered[k] = after
 	}
 	if e.Call < s.FromNS || e.Reply > s.ToNS {

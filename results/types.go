@@ -238,7 +238,7 @@ type Run struct {
 	// DegradedAdmitted are those of Degraded that were admitted.
 	DegradedAdmitted int64 `json:"degraded_admitted,omitempty"`
 	// RecoveredNS is the longest time in nanoseconds from the end of a planned outage to the first answer that
-	// the store decided; absent if it decided none afterwards, and in simulations.
+	// the store decided; absent if it decided none afterwards.
 	RecoveredNS int64 `json:"recovered_ns,omitempty"`
 	// Outages that were planned, as they happened; absent if shards were joined.
 	Outages []Span `json:"outages,omitempty"`
