@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -256,63 +255,6 @@ func (d *drive) willAsk() map[uint32]bool {
 	return asked
 }
 
-// warmUp opens connections, loads scripts and prepares statements by requests of
-// other subjects.
-func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
-	c := m.cfg
-	stream := warmStream{units: harness.Cost(policy, slices.Min[[]int64])}
-	if c.Shard.Shared {
-		stream.whose = fmt.Sprintf("g%d-", c.Shard.Part)
-	}
-	d := &drive{
-		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID,
-		rec: newRecorder(c.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
-	}
-	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {
-		return nil, err
-	}
-	d.run(ctx)
-	if err := d.failure(); err != nil {
-		s.lose()
-		return nil, err
-	}
-	// Errors that the strategy's source asks for are its answers.
-	if d.rate() == 0 && d.firstError != nil && d.failures.Prescribed.Total() == 0 {
-		return nil, fmt.Errorf("every warm-up request failed: %w", d.firstError)
-	}
-	return d, nil
-}
-
-// rate is the answers per second that a finished pass reached, prescribed errors
-// among them.
-func (d *drive) rate() float64 {
-	n := d.counts.admitted.Load() + d.counts.rejected.Load() + d.failures.Prescribed.Total()
-	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds()
-}
-
-func warmUpTime(d time.Duration) time.Duration {
-	if d == 0 {
-		d = DefaultDuration
-	}
-	return min(max(d/8, 20*time.Millisecond), 200*time.Millisecond)
-}
-
-// warmSubjects are enough that the warm-up does not become a contest for one row.
-const warmSubjects = 64
-
-// warmStream asks for the smallest cost, of one subject after the other.
-type warmStream struct {
-	units int64
-	whose string // of several generators
-}
-
-func (w warmStream) At(i int64, op *workloads.Op) {
-	*op = workloads.Op{Subject: uint32(i % warmSubjects), Units: w.units}
-}
-func (warmStream) Len() int64             { return 0 }
-func (w warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%s%d", w.whose, n) }
-
 // pass is a measured pass and what surrounds it.
 type pass struct {
 	m      *measurement
@@ -348,6 +290,21 @@ type coreWaits interface {
 	End()
 }
 
+// together makes what the pass needs, and waits for the moment at which all generators begin.
+func (p *pass) together(ctx, work context.Context) (err error) {
+	p.stores.Prepared(work)
+	if err := p.s.replicate(work); err != nil {
+		return err
+	}
+	if p.began, err = p.m.meet(ctx, "start"); err != nil {
+		return err
+	}
+	p.counters.open(work, p)
+	runtime.GC()
+	p.s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
+	return p.begin(work)
+}
+
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
 // not end soon after are given up.
 func (p *pass) drive(ctx context.Context) error {
@@ -359,22 +316,11 @@ func (p *pass) drive(ctx context.Context) error {
 		time.AfterFunc(abortGrace, cancel)
 	})
 	defer stopped()
-	p.stores.Prepared(work)
-	err := s.replicate(work)
-	if err != nil {
+	if err := p.together(ctx, work); err != nil {
 		return err
 	}
-	if p.began, err = p.m.meet(ctx, "start"); err != nil {
-		return err
-	}
-	p.counters.open(work, p)
-	runtime.GC()
-	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
 	p.meter = s.Meter()
-	if err := p.begin(work); err != nil {
-		return err
-	}
 	counts, pools := map[string]stores.Counts{}, s.poolUse()
 	for name, st := range s.stores {
 		counts[name] = st.meter.Snapshot()

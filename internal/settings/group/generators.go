@@ -48,13 +48,13 @@ func (s *Settings) shares() bool { return s.Generators > 0 || s.Generator != "" 
 
 // share makes the plan that of one generator, if there are several. Who starts them plans as the first.
 func (s *Settings) share(p *harness.Plan) (err error) {
-	part := workloads.Shard{Part: 1, Of: s.Generators}
+	part, kept := workloads.Shard{Part: 1, Of: s.Generators}, filepath.Join(s.Out, generators.HistoryDir)
 	switch {
 	case !s.shares():
 		return nil
 	case s.Shard != "":
 		return s.Wrong("shard", errors.New("a generator shares the subjects of all: leave this out"))
-	case s.Given("history"):
+	case s.History != "" && s.History != kept:
 		return s.Wrong("history", errors.New("a generator keeps its histories in --out: leave this out"))
 	case s.Against != "":
 		return s.Wrong("against", errors.New("it measures from one process: leave it out with generators"))
@@ -66,7 +66,7 @@ func (s *Settings) share(p *harness.Plan) (err error) {
 		if part, err = workloads.ParseShard(s.Generator); err != nil {
 			return s.Wrong("generator", err)
 		}
-		s.History = filepath.Join(s.Out, generators.HistoryDir)
+		s.History = kept
 	}
 	if s.Loop == "" && s.Rate == 0 {
 		s.Loop = workloads.Closed
