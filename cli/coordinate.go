@@ -18,7 +18,7 @@ import (
 const tokenVariable = "QUOTABENCH_TOKEN"
 
 func coordinateCommand() *cobra.Command {
-	at := place{at: "127.0.0.1:7600", wait: 5 * time.Minute}
+	at := meeting{at: "127.0.0.1:7600", wait: 5 * time.Minute}
 	n := 0
 	cmd := described("coordinate", &cobra.Command{
 		Args: needs(1, 0, "coordinate takes the run that generators share: give --generators N run ..."),

@@ -31,16 +31,16 @@ import (
 // joinWait is how long a generator waits for its coordinator, and that for generators on this machine.
 const joinWait = time.Minute
 
-// place is where generators meet: at an address or a URL, or, if args are given, on this machine in
+// meeting is where generators meet: at an address or a URL, or, if args are given, on this machine in
 // processes with those arguments.
-type place struct {
+type meeting struct {
 	at, token string
 	wait      time.Duration
 	args      []string
 }
 
 // coordinated makes one record of what several generators find.
-func coordinated(cmd *cobra.Command, s *group.Settings, cfg *measure.Config, at place) (err error) {
+func coordinated(cmd *cobra.Command, s *group.Settings, cfg *measure.Config, at meeting) (err error) {
 	fingerprint, err := generators.Fingerprint(cfg)
 	if err != nil {
 		return fail(ExitFailed, err)
@@ -83,7 +83,7 @@ func coordinated(cmd *cobra.Command, s *group.Settings, cfg *measure.Config, at 
 }
 
 // meet has the generators measure, and returns why they ended early if they did.
-func meet(x *session.Session, plan *coordinate.Plan, at place, dirs []string) error {
+func meet(x *session.Session, plan *coordinate.Plan, at meeting, dirs []string) error {
 	l, join, err := coordinate.Listen(x.Ctx, at.at, at.token)
 	if at.args != nil {
 		l, join, err = coordinate.ListenTCP(x.Ctx, at.at, at.token)

@@ -57,7 +57,7 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) erro
 	case s.Against != "":
 		return runAgainst(cmd, s, &cfg)
 	case s.Generators > 0:
-		return coordinated(cmd, s, &cfg, place{at: "127.0.0.1:0", token: coordinate.NewToken(), wait: joinWait,
+		return coordinated(cmd, s, &cfg, meeting{at: "127.0.0.1:0", token: coordinate.NewToken(), wait: joinWait,
 			args: append(s.Flags("generators", "out", "json", "history", "metrics", "quiet", "verbose"), args...)})
 	case s.Generator != "":
 		return generate(cmd, s, &cfg)
