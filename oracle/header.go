@@ -143,7 +143,8 @@ func (h *Header) decode(b []byte) error {
 		h.Policy.Window.Timeline = quota.Timeline{Real: t.Real, Policy: t.Policy, Speed: t.Speed}
 	}
 	if g := in.Part; g != nil {
-		h.Generator, h.RunID, h.ClockAhead, h.ClockWrong = g.Part, g.Run, time.Duration(g.Offset), time.Duration(g.Error)
+		h.Generator, h.RunID = g.Part, g.Run
+		h.ClockAhead, h.ClockWrong = time.Duration(g.Offset), time.Duration(g.Error)
 		if g.Part == "" || g.Error < 0 || g.Error > maxTime || max(g.Offset, -g.Offset) > maxTime {
 			return errors.New("the part of a generator has no valid form")
 		}

@@ -71,7 +71,8 @@ func (f *File) joined(all []*File) *File {
 	out := &File{name: f.name, index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
 	h := &out.Header
 	*h = f.Header
-	h.Generator, h.RunID, h.ClockAhead, h.Tiers = "", "", 0, nil
+	h.Generator, h.RunID = "", ""
+	h.ClockAhead, h.Tiers = 0, nil
 	h.Policy.Window.Timeline = agreed(&f.Header)
 	h.Epoch = began(&f.Header)
 	h.Initial, h.Names = map[uint32]int64{}, map[uint32]string{}

@@ -110,7 +110,8 @@ func joinGenerators(parts []numbered) (Run, error) {
 	p.Subjects, p.RatePerS = first.Subjects, first.RatePerS
 	n := float64(len(runs)) // each saw what the servers did for all
 	out.Cost.RedisCPU, out.Cost.PostgresCPU = out.Cost.RedisCPU/n, out.Cost.PostgresCPU/n
-	out.Leak, out.FalseRejects, out.LeakTiers, out.Drift, out.Rolling = Leak{}, FalseRejects{}, nil, nil, nil
+	out.Leak, out.FalseRejects, out.LeakTiers = Leak{}, FalseRejects{}, nil
+	out.Drift, out.Rolling = nil, nil
 	out.OthersShare, out.Audit = 0, audit
 	out.Audit.Discard(codeUndecided, DiscardsCorrectness, "the histories of the generators were not judged together")
 	return out, err
@@ -133,7 +134,8 @@ func (a *Audit) Undecided(why string) {
 func (r *Run) Decide(judged *Run, wrong time.Duration) {
 	r.Audit.Reasons = slices.DeleteFunc(r.Audit.Reasons, func(x Reason) bool { return x.Code == codeUndecided })
 	r.Audit.Valid = !r.Audit.discards(DiscardsCorrectness)
-	r.Leak, r.LeakTiers, r.FalseRejects, r.ClockErrorNS = judged.Leak, judged.LeakTiers, judged.FalseRejects, int64(wrong)
+	r.Leak, r.LeakTiers, r.FalseRejects = judged.Leak, judged.LeakTiers, judged.FalseRejects
+	r.ClockErrorNS = int64(wrong)
 	r.FalseRejects.LongestNS = max(0, r.FalseRejects.LongestNS-2*int64(wrong))
 	if r.Issued != judged.Issued || r.Admitted != judged.Admitted || r.Rejected != judged.Rejected || r.Errors != judged.Errors {
 		r.Audit.Discard("count-mismatch", DiscardsCorrectness, fmt.Sprintf("generators counted %d issued, %d admitted, %d rejected, %d errors; "+

@@ -92,7 +92,10 @@ const lateAt = 20 * time.Millisecond
 
 // auditPart asks whether a generator began with the others.
 func (p *pass) auditPart() {
-	if late := p.m.tb.time(p.d.epoch).Sub(p.began.Add(p.m.ahead)); !p.began.IsZero() && late > lateAt {
+	if p.began.IsZero() {
+		return
+	}
+	if late := p.m.tb.time(p.d.epoch).Sub(p.began.Add(p.m.ahead)); late > lateAt {
 		p.discard("generator-late", results.DiscardsTimings, "it began %v later than the others", late.Round(time.Millisecond))
 	}
 }
