@@ -239,6 +239,7 @@ func TestFurtherStores(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	harness.ServeIsolated()
+	serveGenerator()
 	storetest.Main(m)
 }
 

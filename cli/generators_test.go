@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/coordinate"
+	"github.com/quotabench/quotabench/results/codec"
+)
+
+// serveGenerator makes this test binary the program if it was started as a generator.
+func serveGenerator() {
+	if os.Getenv(coordinate.Variable) != "" && len(os.Args) > 1 && os.Args[1] == "run" {
+		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+}
+
+// TestGenerators: processes that each count for themselves leak what all but one admit, which each
+// alone does not show; one alone leaks nothing; and why one fails is what the run says.
+func TestGenerators(t *testing.T) {
+	for _, x := range []struct {
+		n, strategy string
+		code        int
+		leaks       bool
+		says        string
+	}{
+		{"2", "honest", ExitGate, true, "honest broke its declared guarantee"},
+		{"1", "honest", ExitOK, false, "leak: certain 0, possible 0"},
+		{"2", "broken", ExitFailed, false, "out of order"},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		o := call(t.Context(), "run", x.strategy, "--generators", x.n, "--instances", "1", "--limit", "10", "--rate", "500", "--duration", "1s", "--rounds", "1",
+			"--redis", "embedded", "--postgres", "embedded", "--out", dir)
+		if o.code != x.code || !strings.Contains(o.stderr, x.says) {
+			t.Errorf("%s from %s: exit %d\n%s", x.strategy, x.n, o.code, o.stderr)
+			continue
+		}
+		f, err := codec.Read(filepath.Join(dir, "results.json"))
+		if x.code == ExitFailed {
+			continue // what is there is no verdict
+		}
+		if err != nil || len(f.Runs) != 1 {
+			t.Errorf("%s from %s: %v", x.strategy, x.n, err)
+			continue
+		}
+		if leak := f.Runs[0].Leak; leak.Trials == 0 || (leak.Units > 0) != x.leaks {
+			t.Errorf("%s from %s: %+v", x.strategy, x.n, leak)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "generator-"+x.n, coordinate.LogName)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCoordinateUsage: what cannot become a run of generators is refused before anything starts.
+func TestCoordinateUsage(t *testing.T) {
+	for _, x := range []struct{ args, want string }{
+		{"coordinate --generators 2 sim", `generators share a run, not "sim"`},
+		{"coordinate run honest", "--generators N"},
+		{"coordinate --generators 2 run honest --generators 3", "--generators N"},
+		{"run honest --generator 1/2", "the URL of their coordinator"},
+		{"run honest --generators 2 --shard 1/2", "shares the subjects of all"},
+		{"run honest --generators 2 --generator 1/2", "one of the two"},
+		{"run honest --generators 2 --budget 1s", "no --budget"},
+	} {
+		if o := call(t.Context(), strings.Fields(x.args)...); o.code != ExitUsage || !strings.Contains(o.stderr, x.want) {
+			t.Errorf("%s: exit %d, %s", x.args, o.code, o.stderr)
+		}
+	}
+}
