@@ -181,7 +181,12 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	file.Runs, file.Interrupted = report.Runs, report.Interrupted
 	file.Workload = session.WorkloadRecord(first.Workload.Name, report.Info, j.notes())
 	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), ended(s, first, report, &file)
-	if err := x.WriteBundle(&render.Bundle{File: &file}); err != nil {
+	if s.Generator != "" { // whose part alone says nothing
+		err = x.WriteRecord(&file)
+	} else {
+		err = x.WriteBundle(&render.Bundle{File: &file})
+	}
+	if err != nil {
 		return err
 	}
 	if err := session.Gated(x.Stderr, session.Verdict(&file), compare.Check(&file, s.Gates)); err != nil || len(report.Skipped) == 0 {

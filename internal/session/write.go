@@ -73,6 +73,19 @@ type View struct {
 	JSON bool
 }
 
+// WriteRecord writes the record alone.
+func (x *Session) WriteRecord(f *results.File) error {
+	f.Summaries = results.Summarise(f.Runs)
+	b, err := codec.Encode(*f)
+	if err == nil {
+		err = x.Dir.Write(render.ResultsName, b)
+	}
+	if err != nil {
+		return exit.With(exit.Failed, err)
+	}
+	return nil
+}
+
 func (x *Session) view() View {
 	if x.JSON {
 		return View{Out: x.Cmd.OutOrStdout(), JSON: true}
