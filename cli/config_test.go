@@ -63,7 +63,6 @@ var roundTrips = [][]string{
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
 	{"--route-policy", "60 calls per fixed 1m", "--routes", "3"},
-	{"--generator", "2/3", "--run-id", "abc", "--out", "part"},
 	{"--nginx", "process", "--haproxy", "process", "--service", "http://h:8080/check?user={subject}#: x"},
 	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},
 }
