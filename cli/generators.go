@@ -224,8 +224,8 @@ func handBack(cmd *cobra.Command, dir string, m *coordinate.Member, err error) e
 	if e, ok := errors.AsType[*exit.Error](err); ok && (e.Code == ExitGate || e.Code == ExitInterrupted) {
 		failed = nil
 	}
-	if _, none := os.Stat(filepath.Join(dir, render.ResultsName)); none == nil && m.Collect {
-		failed = errors.Join(failed, m.SendFiles(dir))
+	if m.Collect {
+		failed = errors.Join(failed, m.SendFiles(dir, render.ResultsName, generators.HistoryDir))
 	}
 	stopped, _ := errors.AsType[*coordinate.StoppedError](context.Cause(m.Context()))
 	if done := m.Done(failed); done != nil && stopped == nil {

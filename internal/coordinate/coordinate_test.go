@@ -329,7 +329,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			<-m.Context().Done()
 			told = context.Cause(m.Context())
-			if err := errors.Join(m.SendFiles(dir), m.Done(nil)); err != nil {
+			if err := errors.Join(m.SendFiles(dir, "sub", "empty", "none"), m.Done(nil)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -102,12 +102,12 @@ func (c *Coordinator) Run(ctx context.Context, l net.Listener) error {
 		}
 	}
 	late.Stop()
-	err := l.Close()
 	c.mu.Lock()
 	for conn := range c.conns {
-		err = errors.Join(err, conn.Close())
+		_ = conn.Close() // it may have been closed at this moment
 	}
 	c.mu.Unlock()
+	err := l.Close()
 	serving.Wait()
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -132,10 +132,10 @@ func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {
 		c.mu.Unlock()
 		serving.Go(func() {
 			c.serve(newWire(conn))
+			_ = conn.Close() // all has been said
 			c.mu.Lock()
 			delete(c.conns, conn)
 			c.mu.Unlock()
-			_ = conn.Close() // all has been said
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -246,18 +247,25 @@ func (m *Member) Tell(text string, share float64) {
 	_ = m.w.send(&message{Kind: kindProgress, Text: text, Share: share}) // a connection that is gone ends the context
 }
 
-// SendFiles sends the files below dir, which a stopped run does, too.
-func (m *Member) SendFiles(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+// SendFiles sends files and folders of dir, by their names, which a stopped run does, too. What is not
+// there is left out.
+func (m *Member) SendFiles(dir string, names ...string) error {
+	for _, name := range names {
+		err := filepath.WalkDir(filepath.Join(dir, name), func(path string, d os.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				return err
+			}
+			return m.sendFile(path, filepath.ToSlash(name))
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		return m.sendFile(path, filepath.ToSlash(name))
-	})
+	}
+	return nil
 }
 
 func (m *Member) sendFile(path, name string) error {

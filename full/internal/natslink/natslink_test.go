@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 			if at[i], err = m.Meet(m.Context(), "start"); err != nil || m.RunID != "run1" {
 				t.Error(m.RunID, err)
 			}
-			if err := errors.Join(m.SendFiles(dir), m.Done(nil)); err != nil {
+			if err := errors.Join(m.SendFiles(dir, "h"), m.Done(nil)); err != nil {
 				t.Error(err)
 			}
 		})
