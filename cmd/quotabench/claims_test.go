@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/testenv"
 )
@@ -114,4 +116,51 @@ func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
 		t.Logf("%s: %s", id, c.Why)
 	}
 	return r.Claims[0].Verdict
+}
+
+// TestCommandsOfClaims: no command of the design records is refused, in a quick pass and in a full one. Those that take no
+// account of a plan search a little.
+func TestCommandsOfClaims(t *testing.T) {
+	testenv.Sequential(t)
+	files, err := claims.Builtin(explore.Properties())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, f := range files {
+		for name, r := range f.Runs {
+			for pass, more := range map[string]string{"quick": r.Quick, "full": r.Full} {
+				args := append(wordsOf(strings.Join(strings.Fields(r.Command+" "+more), " ")), "--print-config")
+				if args[0] == "explore" {
+					args = append(args[:len(args)-1], "--max-states", "20", "--out", t.TempDir())
+				}
+				var errs bytes.Buffer
+				if code := cli.Main(args, io.Discard, &errs); code == cli.ExitUsage {
+					t.Errorf("%s, %s, %s pass: %q: %s", f.Record, name, pass, args, errs.String())
+				}
+				tried++
+			}
+		}
+	}
+	if tried < 150 {
+		t.Errorf("%d commands were found: too few", tried)
+	}
+}
+
+// TestConditionsOfClaims reads every condition of the design records from the committed pass: it names figures, and strategies
+// that its records have.
+func TestConditionsOfClaims(t *testing.T) {
+	testenv.Long(t) // the records are large
+	testenv.Sequential(t)
+	var out, errs bytes.Buffer
+	code := cli.Main([]string{"claims", "--from", filepath.Join(repo, "results/baseline/claims"), "--json"}, &out, &errs)
+	var r claims.Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || code == cli.ExitUsage {
+		t.Fatalf("exit %d, %v: %s", code, err, errs.String())
+	}
+	for _, c := range r.Claims {
+		if strings.Contains(c.Why, "is not in the record") {
+			t.Errorf("%s %s: %s", c.Record, c.ID, c.Why)
+		}
+	}
 }

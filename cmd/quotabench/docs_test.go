@@ -304,6 +304,11 @@ func shortened(args []string) []string {
 			return append(args, "--max-schedules", "20")
 		}
 		return append(args, "--max-states", "100", "--postgres", "embedded")
+	case "claims":
+		if slices.Contains(args, "--id") {
+			return args
+		}
+		return append(args, "--id", "U5-killed,L1") // of ADR-008 and ADR-009; TestCommandsOfClaims has all
 	}
 	return args
 }
