@@ -218,6 +218,7 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	cmd := exec.CommandContext(a.cmd.Context(), a.programs[side], args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute // it stops its servers
+	cmd.Env = append(os.Environ(), session.NoBitmaps+"=1")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
 	err := server.RunWithUs(cmd)

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/claims"
 	tables "github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
@@ -50,11 +51,7 @@ func TestClaims(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	vectors, err := filepath.Glob(filepath.Join(out, "both", "*.svg"))
-	bitmaps, wrong := filepath.Glob(filepath.Join(out, "both", "*.png"))
-	if err != nil || wrong != nil || len(vectors) == 0 || len(bitmaps) > 0 {
-		t.Errorf("%v, %v: it drew %q and %q, want SVG alone", err, wrong, vectors, bitmaps)
-	}
+	vectorsAlone(t, filepath.Join(out, "both"))
 	// The same verdicts come from the records, without a run; those of one claim alone, too.
 	again := call(context.Background(), "claims", file, "--from", out, "--id", "C1", "--format", "github")
 	if page, err := os.ReadFile(summary); again.code != ExitOK || err != nil || !strings.Contains(string(page), "| C1 | holds |") {
@@ -71,6 +68,26 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
 		}
 	}
+}
+
+// vectorsAlone requires plots in a directory, and none as PNG.
+func vectorsAlone(t *testing.T, dir string) {
+	t.Helper()
+	vectors, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	bitmaps, wrong := filepath.Glob(filepath.Join(dir, "*.png"))
+	if err != nil || wrong != nil || len(vectors) == 0 || len(bitmaps) > 0 {
+		t.Errorf("%v, %v: it drew %q and %q, want SVG alone", err, wrong, vectors, bitmaps)
+	}
+}
+
+// TestNoBitmaps has a program told by its environment to draw no PNG.
+func TestNoBitmaps(t *testing.T) {
+	newPlace(t, nil)
+	t.Setenv(session.NoBitmaps, "1")
+	if o := call(t.Context(), "sim", "honest", "--requests", "100", "--out", "out"); o.code != ExitOK {
+		t.Fatalf("exit %d: %s", o.code, o.stderr)
+	}
+	vectorsAlone(t, "out")
 }
 
 // TestCloseGates: a gate that holds passes although it is close, and says so; one that is undecided fails.

@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 )
@@ -33,7 +34,7 @@ func against(t *testing.T) (run func(against string, more ...string) (code int, 
 			t.Fatal(err)
 		}
 	}
-	script("same", `exec "`+os.Args[0]+`" "$@"`)
+	script("same", `[ -n "$`+session.NoBitmaps+`" ] || exit 7; exec "`+os.Args[0]+`" "$@"`)
 	script("other", `exec "`+os.Args[0]+`" "$@" --workers 3`)
 	script("none", "echo it is no such program >&2; exit 7")
 	return func(against string, more ...string) (code int, stdout, stderr string) {

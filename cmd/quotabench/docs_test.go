@@ -289,6 +289,9 @@ func shortened(args []string) []string {
 		if slices.Contains(args, "--redis") {
 			return append(args, "--print-config")
 		}
+		if slices.Contains(args, "--against") {
+			args = append(args, "--rounds", "1") // TestAgainstSimulated compares more
+		}
 		return append(args, "--requests", "200")
 	case "explore":
 		if i := slices.Index(args, "--redis"); i > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,10 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// NoBitmaps is a variable of the environment that does for a program what [WithoutBitmaps] does in this one. Other versions
+// of it need not know it.
+const NoBitmaps = "QUOTABENCH_NO_BITMAPS"
+
 type noBitmaps struct{}
 
 // WithoutBitmaps has commands that run in the context draw plots as SVG alone.
@@ -32,7 +37,7 @@ func WithoutBitmaps(ctx context.Context) context.Context {
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
 func (x *Session) WriteBundle(b *render.Bundle) error {
-	b.About, b.NoBitmaps = About, x.Ctx.Value(noBitmaps{}) != nil
+	b.About, b.NoBitmaps = About, x.Ctx.Value(noBitmaps{}) != nil || os.Getenv(NoBitmaps) != ""
 	if b.File != nil { // once, for all that is made of them
 		b.File.Summaries = results.Summarise(b.File.Runs)
 	}
