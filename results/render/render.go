@@ -23,7 +23,7 @@ type Bundle struct {
 	Provenance *results.Provenance
 	// Name tells the bundle from others on one page; empty for the only one.
 	Name string
-	// NoBitmaps leaves out each plot as PNG, which takes longer than a simulation of a minute.
+	// NoBitmaps leaves out plots as PNG, which take most of the time of writing a short run.
 	NoBitmaps bool
 	// About looks up what a strategy says of itself, by its public name. It may be nil.
 	About func(strategy string) (About, bool)
