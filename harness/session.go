@@ -65,9 +65,15 @@ func OpenSession(ctx context.Context, s *Session, instances, round int, h host) 
 func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	env := s.env
 	env.Instance, env.Rand = instance, seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened))
+	if part := s.Plan.Shard; part.Shared {
+		env.Rand = seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened), uint64(part.Part))
+	}
 	s.opened++
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
+	}
+	if part := s.Plan.Shard; part.Shared { // instances of all generators have numbers and random numbers of their own
+		env.Instance, env.Instances = instance+(part.Part-1)*env.Instances, part.Of*env.Instances
 	}
 	in, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) {
 		return s.Selection.Open(ctx, env)
@@ -81,7 +87,7 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	} else {
 		s.Instances = append(s.Instances, in)
 	}
-	jobs := jobsOf(in, instance, env.Clock)
+	jobs := slices.DeleteFunc(jobsOf(in, instance, env.Clock), func(j *Job) bool { return j.Singleton && !s.Plan.Shard.First() })
 	if err := h.Adopt(instance, jobs); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // counting is a strategy whose own figures are planted.
@@ -110,5 +111,39 @@ func TestReopen(t *testing.T) {
 	}
 	if err := s.Close(ctx); err != nil || closed != 3 {
 		t.Errorf("%v, %d closed", err, closed)
+	}
+}
+
+// tidyingJob has a job that only one instance of all runs.
+type tidyingJob struct{ meteredJob }
+
+func (*tidyingJob) Jobs() []strategies.Job {
+	return []strategies.Job{{Name: "tidy", Every: time.Second, Singleton: true}}
+}
+
+// TestInstancesOfGenerators: those of all processes have numbers and random sources of their own, and one of them
+// alone runs what runs once.
+func TestInstancesOfGenerators(t *testing.T) {
+	numbers, draws, jobs, closed := map[int]bool{}, map[uint64]bool{}, 0, 0
+	meta := &strategies.Meta{Name: "planted", Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		numbers[env.Instance], draws[env.Rand.Uint64()] = true, true
+		if env.Instances != 6 {
+			t.Errorf("there are %d instances", env.Instances)
+		}
+		return &tidyingJob{meteredJob{closed: &closed}}, nil
+	}}
+	for part := 1; part <= 3; part++ {
+		plan := &Plan{Shard: workloads.Shard{Part: part, Of: 3, Shared: true}}
+		s, err := OpenSession(t.Context(), &Session{Plan: plan, Selection: strategies.Selection{Meta: meta}}, 2, 1, handHost{&handClock{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs += len(s.Jobs)
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(numbers) != 6 || !numbers[0] || !numbers[5] || len(draws) != 6 || jobs != 1 {
+		t.Errorf("instances %v, %d sources, %d jobs", numbers, len(draws), jobs)
 	}
 }

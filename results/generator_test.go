@@ -31,7 +31,7 @@ func generator(t *testing.T, part int, r *rand.Rand, all *results.Histogram) res
 	x.Service = fixture.Must[results.Latency](t)(results.LatencyOf(parts))
 	x.Paced = nil
 	f.Provenance.Host = results.Host{Name: fmt.Sprint("host-", part), CPUs: 2}
-	f.Provenance.Time = f.Provenance.Time.Add(time.Duration(part))
+	f.Provenance.Time = f.Provenance.Time.Add(time.Duration(part) * time.Hour) // when it began to wait
 	return results.Named{Name: fmt.Sprint("file-", part), File: f}
 }
 

@@ -343,7 +343,7 @@ func (s *rounds) together(parts []numbered) error {
 	}
 	from, to := ends.span()
 	began, ended := begins.span()
-	if ends.File.Kind != Measured || from.IsZero() || began.IsZero() || began.Before(to) {
+	if parts[0].Params.Generator != "" || ends.File.Kind != Measured || from.IsZero() || began.IsZero() || began.Before(to) {
 		return nil
 	}
 	text := func(t time.Time) string { return t.UTC().Format(time.DateTime) }

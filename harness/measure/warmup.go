@@ -22,7 +22,7 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 	}
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID,
+		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID + uint64(c.Shard.Part)<<40,
 		rec: newRecorder(c.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
 	}
 	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {

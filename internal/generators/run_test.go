@@ -216,6 +216,9 @@ func TestProcessesShareSubjects(t *testing.T) {
 	if err != nil || len(f.Runs) != 2 {
 		t.Fatalf("%d runs, %v", len(f.Runs), err)
 	}
+	if _, err := codec.Encode(f); err != nil {
+		t.Errorf("the merged record cannot be written: %v", err)
+	}
 	admitted, leaked, _ := counted(t, c, run+"-count")
 	asked, _, trials := counted(t, c, run+"-count:asked")
 	var got results.Leak
