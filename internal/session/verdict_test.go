@@ -18,3 +18,21 @@ func TestHistoriesNotKept(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestPartsAreNoFailures: a generator's run is invalid by itself, and has not failed. Any other finding is a failure.
+func TestPartsAreNoFailures(t *testing.T) {
+	run := func(findings ...string) results.Run {
+		r := results.Run{Audit: results.Audit{Valid: true}}
+		r.Audit.Part("2/4")
+		for _, code := range findings {
+			r.Audit.Discard(code, results.DiscardsCorrectness, "planted")
+		}
+		return r
+	}
+	paced := run("planted")
+	for i, r := range []results.Run{run(), run("planted"), {Audit: results.Audit{Valid: true}, Paced: &paced}} {
+		if err := Verdict(&results.File{Runs: []results.Run{r}}); (err != nil) != (i > 0) {
+			t.Errorf("run %d: %v", i, err)
+		}
+	}
+}
