@@ -23,7 +23,9 @@ func TestClockBounds(t *testing.T) {
 			return generators.Exchange(own.Add(-there), coordinator, own.Add(back))
 		}
 		measured := func(ms int64) generators.Clock { return exchange(ms).Both(exchange(ms)).Both(exchange(ms)) }
-		within := func(c generators.Clock, truth int64) bool { return max(c.OffsetNS-truth, truth-c.OffsetNS) <= c.ErrorNS }
+		within := func(c generators.Clock, truth int64) bool {
+			return max(c.OffsetNS-truth, truth-c.OffsetNS) <= c.ErrorNS
+		}
 		one, three := exchange(0), measured(0)
 		if !within(one, offset(0)) || !within(three, offset(0)) || three.ErrorNS > 500_000 {
 			t.Fatalf("%+v and %+v of %d", one, three, offset(0))
