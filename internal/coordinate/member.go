@@ -39,9 +39,8 @@ var _ generators.Member = (*Member)(nil)
 const (
 	// retry is how soon a generator tries again to reach a coordinator that is not there yet.
 	retry = 200 * time.Millisecond
-	// askedAtOnce is how often the clock is read at each step, and askedBetween at each beat: the
-	// fastest answer counts.
-	askedAtOnce, askedBetween = 8, 3
+	// askedAtOnce is how often the clock is read at each step: the fastest answer counts.
+	askedAtOnce = 8
 	// partSize is how many bytes of a file are in one message. A server of NATS takes 1 MiB.
 	partSize = 256 << 10
 )
@@ -186,7 +185,7 @@ func (m *Member) askTime(times int) error {
 // beat reads the clock now and then until the connection is closed. It goes on if the run is
 // stopped: the coordinator waits for the results.
 func (m *Member) beat() {
-	for err := m.askTime(askedAtOnce); err == nil; err = m.askTime(askedBetween) {
+	for err := m.askTime(askedAtOnce); err == nil; err = m.askTime(1) {
 		select {
 		case <-m.gone:
 			return

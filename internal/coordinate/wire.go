@@ -25,7 +25,7 @@ const (
 	// Silence is how long either side waits for a word of the other until it takes it for lost.
 	Silence = 10 * time.Second
 	// beat is how often a generator asks the coordinator for its time, which shows that it lives.
-	beat = time.Second
+	beat = 2 * time.Second
 )
 
 // Hello is what a generator says of itself.

@@ -31,8 +31,12 @@ func init() {
 	coordinate.Register("nats", coordinate.Transport{Listen: listen, Dial: dial, Serve: serve})
 }
 
-// patience is how long a server has to start, or to answer.
-const patience = 5 * time.Second
+const (
+	// patience is how long a server has to start, or to answer.
+	patience = 5 * time.Second
+	// joining is how long a coordinator has to answer, to which a thousand may come at once.
+	joining = 30 * time.Second
+)
 
 // connect makes a client that never connects again: what was lost in between would be missed.
 func connect(at *url.URL) (*nats.Conn, error) {
@@ -45,13 +49,14 @@ func connect(at *url.URL) (*nats.Conn, error) {
 	return nats.Connect("nats://"+at.Host, o...)
 }
 
-// subscribe returns a subscription that drops nothing.
+// subscribe returns a subscription that drops nothing. The server has it before it sees what the
+// same client publishes afterwards.
 func subscribe(c *nats.Conn, subject string) (*nats.Subscription, error) {
 	s, err := c.SubscribeSync(subject)
 	if err != nil {
 		return nil, err
 	}
-	return s, errors.Join(s.SetPendingLimits(-1, -1), c.FlushTimeout(patience))
+	return s, s.SetPendingLimits(-1, -1)
 }
 
 var name = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -146,7 +151,7 @@ func dial(ctx context.Context, at *url.URL) (_ net.Conn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, joining)
 	defer cancel()
 	if _, err := c.RequestWithContext(ctx, root+"join", []byte(id)); err != nil {
 		return nil, err
