@@ -51,7 +51,8 @@ func coordinateCommand() *cobra.Command {
 		},
 	})
 	settings.New(cmd, []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&n, 1, group.MostGenerators), Doc: "how many `processes` share the load"},
+		{Name: "generators", Title: settings.Load, Value: settings.Whole(&n, 1, group.MostGenerators),
+			Doc: "how many `processes` share the load"},
 		{Name: "at", Title: settings.Load, Value: settings.Named(&at.at, "an address or a URL"), Secret: true,
 			Doc: "`address` to serve generators on, by NATS in the command with all clients, else by TCP; or the URL of a NATS server " +
 				"that runs, nats://HOST:PORT/NAME"},

@@ -94,7 +94,8 @@ func meet(x *session.Session, plan *coordinate.Plan, at meeting, dirs []string) 
 	plan.Token = coordinate.TokenOf(join)
 	c := coordinate.NewCoordinator(*plan)
 	if at.args == nil {
-		fmt.Fprintf(x.Stderr, "each of %d generators joins by:\n  %s=%s quotabench run ... --generator 1/%[1]d\n", plan.Generators, coordinate.Variable, join)
+		fmt.Fprintf(x.Stderr, "each of %d generators joins by:\n  %s=%s quotabench run ... --generator 1/%[1]d\n", plan.Generators,
+			coordinate.Variable, join)
 	} else {
 		processes, err := c.StartProcesses(join, dirs, at.args)
 		if err != nil {
@@ -194,11 +195,13 @@ func generate(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error 
 		return fail(ExitFailed, err)
 	}
 	host, _ := os.Hostname() // an unnamed host is shown as such
-	m, err := coordinate.Join(cmd.Context(), s.CoordinatorURL(), coordinate.Hello{Index: cfg.Shard.Part, Of: cfg.Shard.Of, Fingerprint: fingerprint,
-		Place: fmt.Sprintf("process %d on %s", os.Getpid(), cmp.Or(host, "an unnamed host"))}, joinWait, clock.Wall{}.Now)
+	hello := coordinate.Hello{Index: cfg.Shard.Part, Of: cfg.Shard.Of, Fingerprint: fingerprint,
+		Place: fmt.Sprintf("process %d on %s", os.Getpid(), cmp.Or(host, "an unnamed host"))}
+	m, err := coordinate.Join(cmd.Context(), s.CoordinatorURL(), hello, joinWait, clock.Wall{}.Now)
 	if err != nil {
 		return session.InterruptedOr(cmd.Context(), err, ExitFailed)
 	}
+	err = generators.CheckRunID(m.RunID)
 	for name, url := range m.Stores {
 		if s.From[name] == nil {
 			err = errors.Join(err, fmt.Errorf("this program has no store of the kind %s", name))

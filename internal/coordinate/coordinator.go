@@ -39,6 +39,7 @@ const ending = 15 * time.Second
 // Coordinator serves the generators of one run.
 type Coordinator struct {
 	plan   Plan
+	ctx    context.Context //nolint:containedctx // ends when the run has to, with the reason
 	cancel context.CancelCauseFunc
 	over   chan struct{} // all generators that joined have ended
 
@@ -80,22 +81,22 @@ func (e *StoppedError) Error() string { return e.Reason }
 
 // NewCoordinator returns one that serves a plan.
 func NewCoordinator(p Plan) *Coordinator {
-	return &Coordinator{plan: p, members: map[int]*member{}, conns: map[net.Conn]bool{}, over: make(chan struct{}),
-		cancel: func(error) {}}
+	c := &Coordinator{plan: p, members: map[int]*member{}, conns: map[net.Conn]bool{}, over: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c
 }
 
 // Run serves until all generators have ended, and closes l. If one is lost, or ctx ends, it
 // stops the others, and returns why: a [StoppedError], or the cause of ctx.
 func (c *Coordinator) Run(ctx context.Context, l net.Listener) error {
-	ctx, c.cancel = context.WithCancelCause(ctx)
-	defer c.cancel(nil)
+	defer context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })()
 	var serving sync.WaitGroup
 	serving.Go(func() { c.accept(l, &serving) })
 	late := time.AfterFunc(c.plan.Wait, c.missing)
 	select {
 	case <-c.over:
-	case <-ctx.Done():
-		c.stop(context.Cause(ctx))
+	case <-c.ctx.Done():
+		c.stop(context.Cause(c.ctx))
 		select {
 		case <-c.over:
 		case <-time.After(ending):
@@ -109,7 +110,7 @@ func (c *Coordinator) Run(ctx context.Context, l net.Listener) error {
 	c.mu.Unlock()
 	err := l.Close()
 	serving.Wait()
-	if cause := context.Cause(ctx); cause != nil {
+	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
 	}
 	return err
@@ -271,14 +272,14 @@ func (c *Coordinator) take(g *member, m *message) (err error) {
 	case kindPing:
 		return g.send(&message{Kind: kindPong, Sent: m.Sent, At: clock.Wall{}.Now().UnixNano()})
 	case kindFile:
-		if err := c.store(g, m); err == nil {
+		err := c.store(g, m)
+		if err == nil {
 			return g.send(&message{Kind: kindTaken})
-		} else {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.fail("the files of generator %d (%s) could not be kept: %v", g.Index, g.Place, err)
-			return nil
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.fail("the files of generator %d (%s) could not be kept: %v", g.Index, g.Place, err)
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
