@@ -38,6 +38,7 @@ var layers = [][]string{
 	{"harness/explore/internal/bubble", "harness/explore/internal/postgres", "harness/explore/internal/service"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"internal/generators"},
+	{"internal/coordinate"},
 	{"internal/choose", "internal/lint", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
 	{"internal/session"},
 	{"internal/searches"},
