@@ -4,13 +4,15 @@ import (
 	"net"
 
 	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // link is the network between an instance and a store, for its connections; nil if nothing is to be wrong with it.
 func (s *site) link(store string, instance int) func(net.Conn) net.Conn {
+	random := seed.Rand(s.cfg.Seed, seed.Conditions, s.round, uint64(instance), uint64(len(s.links)))
 	l := network.NewLink(s.network, func(c network.Condition) bool {
 		return s.concerns(c.Store, store) && (c.Instance < 0 || c.Instance == instance)
-	}, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, s.cfg.Seed, s.round, uint64(instance), uint64(len(s.links)))
+	}, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, random)
 	if l == nil {
 		return nil
 	}

@@ -62,3 +62,21 @@ func TestNetworkRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestLeakByLatency: the longer a racy limiter's round trip, the more requests decide by the same reading; an atomic one leaks
+// nothing at any.
+func TestLeakByLatency(t *testing.T) {
+	cfg := config(t, "check-then-set,incr-expire-atomic", "agent-api", "hot-key")
+	cfg.Policy.Limit, cfg.Load, cfg.Duration = 20, harness.OpenAt(400), 5*time.Second
+	before := 0.0
+	for _, latency := range []string{"0s", "1ms", "5ms"} { // with which all of the twice as much that is asked for gets through
+		cfg.Network = []string{"redis:latency=" + latency}
+		runs := run(t, cfg).Runs
+		leak := runs[0].Leak.PctOfLimit
+		if leak < before+1 || runs[1].Leak.Possible > 0 || runs[1].Leak.Trials == 0 {
+			t.Errorf("at %s: %.1f %% of the limit after %.1f %%, and %+v", latency, leak, before, runs[1].Leak)
+		}
+		t.Logf("%s: %.1f %% of the limit, p99 %v", latency, leak, time.Duration(runs[0].Response.P99))
+		before = leak
+	}
+}

@@ -77,34 +77,30 @@ func Parse(text string) (Condition, error) {
 // set reads one condition, such as "latency=2ms".
 func (c *Condition) set(item string) (err error) {
 	name, value, _ := strings.Cut(item, "=")
-	ok := true
+	share := func(of *float64) bool {
+		*of, err = strconv.ParseFloat(value, 64)
+		return *of >= 0 && *of <= 1
+	}
+	span := func(of *time.Duration) bool {
+		*of, err = time.ParseDuration(value)
+		return *of >= 0 && *of <= MaxLatency
+	}
+	ok := false
 	switch name {
 	case "latency":
-		c.Latency, err = time.ParseDuration(value)
-		ok = c.Latency >= 0 && c.Latency <= MaxLatency
+		ok = span(&c.Latency)
 	case "jitter":
-		c.Jitter, err = time.ParseDuration(value)
-		ok = c.Jitter >= 0
-	case "bandwidth":
-		number, scale := strings.TrimSuffix(value, "B"), 1.
-		for unit, by := range map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9} {
-			if n, has := strings.CutSuffix(number, unit); has {
-				number, scale = n, by
-			}
-		}
-		c.Bandwidth, err = strconv.ParseFloat(number, 64)
-		c.Bandwidth *= scale
-		ok = c.Bandwidth >= 1 && c.Bandwidth <= 1e12
+		ok = span(&c.Jitter)
 	case "loss":
-		c.Loss, err = strconv.ParseFloat(value, 64)
-		ok = c.Loss >= 0 && c.Loss <= 1
+		ok = share(&c.Loss)
 	case "reply-loss":
-		c.ReplyLoss, err = strconv.ParseFloat(value, 64)
-		ok = c.ReplyLoss >= 0 && c.ReplyLoss <= 1
+		ok = share(&c.ReplyLoss)
+	case "bandwidth":
+		value = strings.NewReplacer("kB", "e3", "MB", "e6", "GB", "e9").Replace(value)
+		c.Bandwidth, err = strconv.ParseFloat(strings.TrimSuffix(value, "B"), 64)
+		ok = c.Bandwidth >= 1 && c.Bandwidth <= 1e12
 	case "cut":
 		c.Cut, ok = true, item == name
-	default:
-		ok = false
 	}
 	if err != nil || !ok {
 		return fmt.Errorf("no condition %q", item)

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // Link is the network between one instance and one store. Until [Link.Begin] and from [Link.End] on nothing is wrong with it.
@@ -30,9 +28,9 @@ type Link struct {
 }
 
 // NewLink makes the link of an instance to a store that the conditions concern, in a run of that length; nil if none does.
-// Now is the time in nanoseconds, above 0. More tells apart links that have the same seed.
-func NewLink(all []Condition, concerns func(Condition) bool, length time.Duration, now func() int64, start uint64, more ...uint64) *Link {
-	l := &Link{length: length, now: now, random: seed.Rand(start, seed.Conditions, more...), ended: make(chan struct{})}
+// Now is the time in nanoseconds, above 0. Random is safe for concurrent use.
+func NewLink(all []Condition, concerns func(Condition) bool, length time.Duration, now func() int64, random *rand.Rand) *Link {
+	l := &Link{length: length, now: now, random: random, ended: make(chan struct{})}
 	for _, c := range all {
 		if concerns(c) {
 			l.all = append(l.all, c)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 var started = time.Now()
@@ -39,7 +41,7 @@ func open(t *testing.T, texts ...string) *line {
 			go func() { _, _ = far.Write(b) }()
 		}
 	}()
-	l := NewLink(Plan(texts), func(Condition) bool { return true }, time.Second, now, 1)
+	l := NewLink(Plan(texts), func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
 	l.Begin()
 	c := l.Wrap(near)
 	t.Cleanup(func() {
@@ -185,7 +187,7 @@ func TestLosses(t *testing.T) {
 // TestLossRate: shares of the requests, each on a connection of its own.
 func TestLossRate(t *testing.T) {
 	all := Plan([]string{"redis:loss=0.1,reply-loss=0.2"})
-	l := NewLink(all, func(Condition) bool { return true }, time.Second, now, 1)
+	l := NewLink(all, func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
 	l.Begin()
 	var lost, replies int
 	for range 10_000 {
@@ -220,7 +222,7 @@ func TestCommandsAlone(t *testing.T) {
 func TestCloses(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		l := NewLink(Plan([]string{"redis:latency=5ms"}), func(Condition) bool { return true }, time.Second, now, 1)
+		l := NewLink(Plan([]string{"redis:latency=5ms"}), func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
 		c := l.Wrap(near)
 		_ = far.Close()
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -232,7 +234,7 @@ func TestCloses(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 	})
-	if NewLink(Plan([]string{"redis:cut"}), func(Condition) bool { return false }, time.Second, now, 1) != nil {
+	if NewLink(Plan([]string{"redis:cut"}), func(Condition) bool { return false }, time.Second, now, seed.Rand(1, seed.Conditions)) != nil {
 		t.Error("a link that nothing is wrong with")
 	}
 }
@@ -240,7 +242,7 @@ func TestCloses(t *testing.T) {
 // TestSleep: the wait in the system ends neither early nor a millisecond late on a quiet machine; the shortest of many
 // is looked at, so that a busy one changes nothing.
 func TestSleep(t *testing.T) {
-	l := NewLink(Plan([]string{"redis:latency=1ms"}), func(Condition) bool { return true }, time.Second, now, 1)
+	l := NewLink(Plan([]string{"redis:latency=1ms"}), func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
 	least := time.Hour
 	for range 20 {
 		begun := now()

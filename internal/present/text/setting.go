@@ -27,7 +27,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("asked for", streamText(p))
 	entry("each request also", p.Second)
 	entry("outages", outagesText(p.Outages))
-	entry("network", networkText(p.Network))
+	entry("network", strings.Join(p.Network, " · "))
 	entry("killed callers", p.KillCallers)
 	entry("overwritten counters", strings.Join(p.Overwrites, ", "))
 	entry("limit", limitsText(p))
@@ -100,27 +100,6 @@ func outagesText(outages []string) string {
 		parts = append(parts, o)
 	}
 	return surrounded("", strings.Join(parts, ", "), " of each round")
-}
-
-// networkText renders "redis/2:0.3-0.6:latency=2ms,cut" in words, and what it cannot read as it is.
-func networkText(conditions []string) string {
-	var parts []string
-	for _, c := range conditions {
-		where, what, _ := strings.Cut(c, ":")
-		when := ""
-		var from, to float64
-		if span, rest, timed := strings.Cut(what, ":"); timed {
-			if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
-				what, when = rest, fmt.Sprintf(" from %s to %s of each round", share(from), share(to))
-			}
-		}
-		store, instance, one := strings.Cut(where, "/")
-		if one {
-			store += " from instance " + instance
-		}
-		parts = append(parts, "to "+store+": "+strings.NewReplacer("=", " ", ",", ", ").Replace(what)+when)
-	}
-	return strings.Join(parts, " · ")
 }
 
 // stopText renders a pause or a restart of instances, "0.5+11s:1" or "0.5", in words.

@@ -209,7 +209,7 @@ func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 	maps.DeleteFunc(asked.Workload, func(name, _ string) bool { return p.Point[name] != "" })
 	entry("asked for", streamText(asked))
 	entry("outages", outagesText(p.Outages))
-	entry("network", fixed(&p, "latency", networkText(p.Network)))
+	entry("network", fixed(&p, "latency", strings.Join(p.Network, " · ")))
 	loop := "closed loop: callers wait for each answer"
 	if p.Loop == results.OpenLoop {
 		loop = format.Join(", ", "open loop", p.Arrivals, fixed(&p, "rate", format.Digits(p.RatePerS)+" requests/s"))
