@@ -18,11 +18,14 @@ func overNetwork(t *testing.T, names string, set func(c *Config), texts ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Workers, plan.Instances, plan.Seed, plan.Stores, plan.Network = 4, 2, 3, setOf(t, storetest.Redis(t)), texts
+	plan.Workers, plan.Instances, plan.Seed, plan.Network = 4, 2, 3, texts
 	plan.Stream.Set("subjects", 4)
 	plan.Policy.Limit, plan.Load, plan.Duration = 1_000_000, harness.Closed(), 400*time.Millisecond
 	cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
 	set(&cfg)
+	if cfg.Stores == nil {
+		cfg.Stores = setOf(t, storetest.Redis(t))
+	}
 	report, err := Measure(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +63,14 @@ func TestLostRequests(t *testing.T) {
 	}
 	if !r.Audit.Valid || len(r.Outages) != 1 || r.Outages[0].Rejected != r.Degraded {
 		t.Errorf("%+v, outages %+v", r.Audit, r.Outages)
+	}
+}
+
+// TestNetworkOfPostgres: a lost reply of a statement is an error of its request, whose unit may be charged.
+func TestNetworkOfPostgres(t *testing.T) {
+	r := overNetwork(t, "pg-conditional", func(c *Config) { c.Stores = setOf(t, storetest.Postgres(t)) }, "postgres:latency=2ms,reply-loss=0.1")["pg-conditional"]
+	if r.LostReplies < 1 || r.Errors != r.LostReplies || r.Drift.Units != 0 || !r.Audit.Valid || r.Service.P50 < int64(2*time.Millisecond) {
+		t.Errorf("%d replies lost, %d errors, %+v, %+v, %+v", r.LostReplies, r.Errors, r.Drift, r.Audit, r.Service)
 	}
 }
 

@@ -66,6 +66,13 @@ func atOnce(
 // wait forever.
 type closer struct{ net.Conn }
 
+// Commands passes on what the meter tells.
+func (c closer) Commands(n int64) {
+	if told, ok := c.Conn.(interface{ Commands(n int64) }); ok {
+		told.Commands(n)
+	}
+}
+
 // Write implements [net.Conn].
 func (c closer) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
