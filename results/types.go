@@ -298,10 +298,10 @@ type Run struct {
 	// LeakTiers splits the units of Leak by the tier that admitted them: those of the admissions answered
 	// last, as many as had to be rejected. It has each tier that decided.
 	LeakTiers map[string]int64 `json:"leak_tiers,omitempty"`
-	// LostRequests counts requests to a store that the network lost as planned, before they took effect, and LostReplies
-	// those whose reply it lost.
+	// LostRequests counts requests to a store that the network lost as planned, before they took effect.
 	LostRequests int64 `json:"lost_requests,omitempty"`
-	LostReplies  int64 `json:"lost_replies,omitempty"`
+	// LostReplies counts requests that took effect, and whose reply the network lost as planned.
+	LostReplies int64 `json:"lost_replies,omitempty"`
 	// Overwritten counts the values in Redis that somebody else changed as planned.
 	Overwritten int64 `json:"overwritten,omitempty"`
 	// Rolling is set if a window ended in mid-run.

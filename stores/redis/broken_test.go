@@ -3,6 +3,7 @@ package redis_test
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -20,6 +21,12 @@ func TestRestarted(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	allowed, ok := cores.Allowed()
+	if ok {
+		if err := s.Confine(t.Context(), allowed[:1]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range 2 {
 		if err := s.Admin().Incr(t.Context(), "n").Err(); err != nil {
 			t.Fatal(err)
@@ -35,6 +42,9 @@ func TestRestarted(t *testing.T) {
 		if err := mend(t.Context()); err != nil || s.PID() == before {
 			t.Fatalf("%v, process %d after %d", err, s.PID(), before)
 		}
+	}
+	if set, _ := cores.AllowedTo(s.PID()); ok && len(set) != 1 {
+		t.Errorf("it runs on the cores %v", set)
 	}
 	if n, err := s.Admin().Get(t.Context(), "n").Int(); n != 2 || err != nil {
 		t.Errorf("%d, %v", n, err)

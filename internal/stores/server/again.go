@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine/cores"
 )
 
 // Kill ends the process and its descendants at once, as a machine ends that fails. Its directory stays, for [Child.Again].
@@ -14,6 +15,7 @@ func (c *Child) Kill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.kept, _ = cores.AllowedTo(c.PID())
 	for _, pid := range all {
 		kill(pid)
 	}
@@ -28,8 +30,8 @@ func (c *Child) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Again starts the command of a process that was killed once more, in the same directory, until what it is asked
-// for succeeds.
+// Again starts the command of a process that was killed once more, in the same directory and on the same cores,
+// and asks it until it answers.
 func (c *Child) Again(ctx context.Context, try func(context.Context) error) error {
 	old := c.run.Load().cmd
 	cmd := &exec.Cmd{Path: old.Path, Args: old.Args, Dir: old.Dir, Env: old.Env, SysProcAttr: old.SysProcAttr}
@@ -44,6 +46,9 @@ func (c *Child) Again(ctx context.Context, try func(context.Context) error) erro
 		return err
 	}
 	c.run.Store(&running{cmd, done})
+	if len(c.kept) > 0 {
+		_ = cores.Confine(cmd.Process.Pid, c.kept) // or it has ended, as what follows tells
+	}
 	if err := c.dir.record(cmd.Process.Pid); err != nil && !c.Ended() {
 		return err
 	}

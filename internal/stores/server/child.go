@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/machine/cores"
 )
 
 // graceful is how long a child has to end by itself once it was asked to.
@@ -26,6 +27,7 @@ type Child struct {
 	run  atomic.Pointer[running]
 	dir  *Dir
 	stop os.Signal // asks it to end
+	kept cores.Set // that it was confined to when it was killed
 }
 
 // running is the process; another one after [Child.Again].
