@@ -32,3 +32,15 @@ func (p *pass) losses() {
 		p.run.LostReplies += l.LostReplies.Load()
 	}
 }
+
+// goWrong begins what is wrong with the network, and plans the outages. What it returns ends them.
+func (s *site) goWrong() (over []func()) {
+	for _, l := range s.links {
+		l.Begin()
+		over = append(over, l.End)
+	}
+	for _, o := range s.outages {
+		over = append(over, o.schedule(s.tb.nano, s.cfg.Duration))
+	}
+	return over
+}

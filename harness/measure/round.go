@@ -326,14 +326,7 @@ func (p *pass) drive(ctx context.Context) error {
 		counts[name] = st.meter.Snapshot()
 	}
 	cpu, own := machine.ReadCPU(), readOwnCPU()
-	var over []func()
-	for _, l := range s.links {
-		l.Begin()
-		over = append(over, l.End)
-	}
-	for _, o := range s.outages {
-		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
-	}
+	over := s.goWrong()
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
 	var overwriting error

@@ -132,7 +132,8 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
 		o := stores.ConnOptions{
-			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
+			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries,
+			Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
 		}
 		if s.sel.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
 			o.AutoPipeline, o.Timeout = true, s.cfg.pipelineTimeout()
