@@ -9,7 +9,7 @@ import (
 // bounds is the number of preemptions up to which a search goes on that a bound has
 // ended, 0 if it does not.
 func (s *search) bounds() int {
-	if !s.Traits.Preempts {
+	if !s.Traits.Preempts && !s.Traits.Wall {
 		return 0
 	}
 	return max(0, s.cfg.Preemptions)

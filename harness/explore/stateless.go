@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -22,11 +23,13 @@ type statelessSearch struct {
 	res *Result // nil in an enumeration
 	// all has the walk go on when everything wanted has been found.
 	all bool
-	// queue holds beginnings by length.
-	queue [][][]engine.Choice
-	// found is the shortest schedule for each property.
-	found  map[Property]*breakage
-	aborts map[Property]*abort
+	// queue holds beginnings by preemptions and by length. Preemptions are counted, up to most, if counts is set.
+	queue             [][][][]engine.Choice
+	counts            bool
+	most, preemptions int
+	// found is the shortest schedule for each property, and before has those of the first part of the search.
+	found, before map[Property]*breakage
+	aborts        map[Property]*abort
 	// waiting counts schedules in which a client waited for a lock, and unrepeated
 	// beginnings that did not fit.
 	runs, waiting      int64
@@ -55,6 +58,9 @@ func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
 	w.res = res
+	if s.cfg.Timeout > 0 && s.bounds() > 0 {
+		s.until = s.cfg.began + int64(s.cfg.Timeout)/2
+	}
 	maxPoints, maxRuns := s.cfg.MaxStates, int64(math.MaxInt64)
 	if s.Traits.Wall {
 		maxPoints, maxRuns = math.MaxInt, int64(s.cfg.MaxStates)
@@ -62,10 +68,21 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 	if err := w.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
 		return err
 	}
+	s.until = 0
+	found := w.found
+	for p := range found {
+		delete(w.wanted, p)
+	}
+	if w.queued > 0 && w.capped != firstFound && len(w.wanted) > 0 && s.bounds() > 0 && ctx.Err() == nil {
+		var err error
+		if found, err = w.withFewPreemptions(ctx, maxRuns); err != nil {
+			return err
+		}
+	}
 	res.Waited, res.States = w.waiting, w.points+1
 	res.Runs, res.Depth, res.Capped = w.runs, w.depth, w.capped
 	for _, p := range properties {
-		if b := w.found[p]; b != nil {
+		if b := found[p]; b != nil {
 			if err := s.repeat(b); err != nil {
 				return err
 			}
@@ -75,6 +92,26 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 	var err error
 	res.Aborts, err = w.repeatAborts()
 	return err
+}
+
+// withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
+func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]*breakage, error) {
+	x := w.newStatelessSearch(w.so)
+	x.res, x.counts, x.most, x.before = w.res, true, w.bounds(), w.found
+	x.found = maps.Clone(x.before)
+	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
+		return nil, err
+	}
+	b := &results.Bounded{States: x.points + 1, Runs: x.runs, Depth: x.depth, Capped: x.capped}
+	whole := x.most
+	if x.capped != "" {
+		whole = x.preemptions - 1
+	}
+	if whole >= 0 {
+		b.Preemptions = &whole
+	}
+	w.res.Bounded = b
+	return x.found, nil
 }
 
 // repeatAborts lists the aborts, with their shortest schedules run again.
@@ -102,42 +139,36 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 			return err
 		}
 		fresh := w.newStatelessSearch(w.so)
-		fresh.res, fresh.all = w.res, w.all
+		fresh.res, fresh.all, fresh.counts, fresh.most, fresh.before = w.res, w.all, w.counts, w.most, w.before
+		maps.Copy(fresh.found, w.before)
 		*w = *fresh
 	}
 }
 
 // walk runs every schedule until all that is wanted has been found, or bounds end it.
 func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) error {
-	w.queue, w.queued = [][][]engine.Choice{{nil}}, 1
-	for length := 0; length < len(w.queue); length++ {
-		for _, beginning := range w.queue[length] {
-			switch {
-			case w.complete(length):
-				return nil
-			case w.over(ctx) != "":
-				w.capped = w.over(ctx)
-			case w.cfg.First && len(w.found) > 0:
-				w.capped = firstFound
-			case w.points >= maxPoints:
-				w.capped = fmt.Sprintf("ended after %d states", w.points)
-			case w.runs >= maxRuns:
-				w.capped = fmt.Sprintf("ended after %d schedules", w.runs)
+	w.queue, w.queued = [][][][]engine.Choice{{{nil}}}, 1
+	for w.preemptions = 0; w.preemptions < len(w.queue); w.preemptions++ {
+		for length := 0; length < len(w.queue[w.preemptions]); length++ {
+			for _, beginning := range w.queue[w.preemptions][length] {
+				if w.complete(length) {
+					return nil
+				}
+				if w.capped = w.bound(ctx, maxPoints, maxRuns); w.capped != "" {
+					return nil
+				}
+				w.queued--
+				err := w.try(beginning)
+				switch {
+				case err != nil && ctx.Err() != nil: // the next round says so
+				case errors.Is(err, engine.ErrMisfit):
+					w.unrepeated++
+				case err != nil:
+					return err
+				}
 			}
-			if w.capped != "" {
-				return nil
-			}
-			w.queued--
-			err := w.try(beginning)
-			switch {
-			case err != nil && ctx.Err() != nil: // the next round says so
-			case errors.Is(err, engine.ErrMisfit):
-				w.unrepeated++
-			case err != nil:
-				return err
-			}
+			w.queue[w.preemptions][length] = nil
 		}
-		w.queue[length] = nil
 	}
 	if w.unrepeated > 0 {
 		w.capped = fmt.Sprintf("PostgreSQL let waiting clients go on in an order of its own %d times", w.unrepeated)
@@ -151,10 +182,25 @@ func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64
 	return nil
 }
 
+// bound is what ends the walk before the next schedule; empty if nothing does.
+func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int64) string {
+	switch over := w.over(ctx); {
+	case over != "":
+		return over
+	case w.cfg.First && len(w.found) > 0:
+		return firstFound
+	case w.points >= maxPoints:
+		return fmt.Sprintf("ended after %d states", w.points)
+	case w.runs >= maxRuns:
+		return fmt.Sprintf("ended after %d schedules", w.runs)
+	}
+	return ""
+}
+
 // complete reports whether no schedule that is longer can be a shorter find.
 func (w *statelessSearch) complete(length int) bool {
 	for p := range w.wanted {
-		if b := w.found[p]; b == nil || len(b.path) > length {
+		if b := w.found[p]; b == nil || len(b.path) > length && !w.counts {
 			return false
 		}
 	}
@@ -177,22 +223,37 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 		return errors.Join(err, w.End())
 	}
 	path := slices.Clone(beginning)
-	more := map[int][]engine.Choice{} // other choices, by position
+	var more []branch
 	var found []breakage
 	var leak int64
+	actor, preemptions := int32(-1), 0
 	for at := 0; ; at++ {
 		next := w.Enabled(nil, w.symmetric)
 		if len(next) == 0 {
 			break
 		}
-		if at >= len(beginning) {
-			path = append(path, next[0])
-			more[at] = next[1:]
+		by := priced{next}
+		if w.counts {
+			by = prices(w.World, actor, next, false)
 		}
+		for price, choices := range by {
+			for _, c := range choices {
+				switch {
+				case at == len(path):
+					path = append(path, c)
+				case at >= len(beginning):
+					more = append(more, branch{at, preemptions + price, c})
+				}
+			}
+		}
+		preemptions += max(0, slices.IndexFunc(by[:], func(x []engine.Choice) bool { return slices.Contains(x, path[at]) }))
 		if err := w.Step(path[at]); err != nil {
 			w.keep(found)
 			w.so.walked(w)
 			return errors.Join(err, w.End())
+		}
+		if w.counts {
+			actor = inFlight(w.World, path[at], actor)
 		}
 		if f := path[at].Fault(); f != "" {
 			w.applied[f] = true
@@ -228,19 +289,35 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 		found = again
 	}
 	w.count(path, found, leak)
-	for at, others := range more {
-		for len(w.queue) <= at+1 {
-			w.queue = append(w.queue, nil)
-		}
-		for _, c := range others {
-			w.queue[at+1] = append(w.queue[at+1], append(slices.Clone(path[:at]), c))
-			w.queued++
-		}
+	for _, m := range more {
+		w.add(m, path)
 	}
 	w.points += len(path) - max(len(beginning)-1, 0)
 	w.so.walked(w)
 	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth)})
 	return nil
+}
+
+// branch is another choice than that of a schedule at a position, with the preemptions up to it.
+type branch struct {
+	at, preemptions int
+	to              engine.Choice
+}
+
+// add queues a branch of a path.
+func (w *statelessSearch) add(m branch, path []engine.Choice) {
+	if m.preemptions > w.most {
+		return
+	}
+	for len(w.queue) <= m.preemptions {
+		w.queue = append(w.queue, nil)
+	}
+	by := &w.queue[m.preemptions]
+	for len(*by) <= m.at+1 {
+		*by = append(*by, nil)
+	}
+	(*by)[m.at+1] = append((*by)[m.at+1], append(slices.Clone(path[:m.at]), m.to))
+	w.queued++
 }
 
 // again are the breaches that a second run of their schedules shows too: the end of a window by

@@ -54,7 +54,9 @@ func launch(cmd *exec.Cmd) (done <-chan struct{}, result *error, err error) {
 		// the thread must not end before the child does.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+		forking.Lock()
 		err := cmd.Start()
+		forking.Unlock()
 		started <- err
 		if err != nil {
 			return
@@ -223,7 +225,13 @@ func FreePort(above int) (int, error) {
 	return 0, fmt.Errorf("find two free ports that are %d apart: there were none in %d attempts", above, portAttempts)
 }
 
+// forking keeps processes from being forked while a listener is open to find a port: until a process runs its program it has
+// that listener too, which answers at a port that is believed to be free.
+var forking sync.Mutex
+
 func freePort(addr string) (int, error) {
+	forking.Lock()
+	defer forking.Unlock()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return 0, err

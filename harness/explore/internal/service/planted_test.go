@@ -53,7 +53,11 @@ const presetKey = "preset"
 var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n")
 
 // limiters decide about a key. Each is right or wrong in its own way.
-var limiters = map[string]func(ctx context.Context, p *planted, key string) (bool, error){
+var limiters map[string]func(ctx context.Context, p *planted, key string) (bool, error)
+
+func init() { limiters = planteds }
+
+var planteds = map[string]func(ctx context.Context, p *planted, key string) (bool, error){
 	"get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := p.Get(ctx, key).Int64()
 		if ignoreNil(err) != nil || n >= p.limit {
@@ -114,6 +118,13 @@ var limiters = map[string]func(ctx context.Context, p *planted, key string) (boo
 		}
 		n, err := script.Run(ctx, p, []string{key}).Int64()
 		return n <= p.limit, err
+	},
+	// A long way to the last read makes its race deep.
+	"long-get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		for range 5 {
+			p.Get(ctx, key+":a")
+		}
+		return limiters["get-set"](ctx, p, key)
 	},
 	// What it rejects it gives back.
 	"undo": func(ctx context.Context, p *planted, key string) (bool, error) {

@@ -98,7 +98,7 @@ func TestPlantedServices(t *testing.T) {
 		{"get-set-time", nil, nil, "leak"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 60})
+			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 60, Preemptions: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestPlantedFaults(t *testing.T) {
 			t.Parallel()
 			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, First: true, Environment: []string{slow}}
 			if c.fault == late && c.want == "" { // each schedule waits for a timeout
-				cfg.MaxStates = 8
+				cfg.MaxStates, cfg.Preemptions = 8, -1
 			}
 			found, err := explored(t, c.kind, cfg)
 			if err != nil {
@@ -184,6 +184,31 @@ func TestDriftOfACounter(t *testing.T) {
 		if err != nil || told(found) != c.want || c.want == "" && !strings.HasPrefix(found.Claim, "drift: ") {
 			t.Errorf("%s: found %q, %v, want %q", c.kind, told(found), err, c.want)
 		}
+	}
+}
+
+// reads are those of a client of long-get-set.
+func reads(client string) string {
+	return strings.Repeat(client+" get s:a = nil; ", 5) + client + " get s = nil; "
+}
+
+// A race that needs one interruption is found although a bound ends the search before.
+func TestFewPreemptions(t *testing.T) {
+	for most, want := range map[int]bool{-1: false, 1: true} {
+		cfg := explore.Config{MaxStates: 14, Preemptions: most, Properties: []explore.Property{explore.Leak}}
+		found, err := explored(t, "long-get-set", cfg)
+		if err != nil || found.Capped != "ended after 14 schedules" {
+			t.Fatalf("found %+v, %v", found, err)
+		}
+		if got := strings.HasPrefix(told(found), "leak: "+reads("A")+reads("B")+"B set s 1"); got != want || (found.Bounded != nil) != want {
+			t.Errorf("%d preemptions: found %q, second part %+v", most, told(found), found.Bounded)
+		} else if want {
+			replayed(t, "long-get-set", &found.Findings[0])
+		}
+	}
+	found, err := explored(t, "set-incr", explore.Config{MaxStates: 2, Preemptions: 2, Properties: []explore.Property{explore.Leak}})
+	if err != nil || !strings.Contains(found.Claim, "and none in all schedules without a preemption (2 of up to 4 steps) and some with more; ") {
+		t.Errorf("a second part that ends early claims %q, %v", found.Claim, err)
 	}
 }
 
@@ -331,7 +356,7 @@ func TestCommandsThatPass(t *testing.T) {
 // Instances that keep something from one subject for the next are started anew before each
 // schedule, and if they are unlike themselves even then nothing is said of them.
 func TestServicesThatDoNotRepeat(t *testing.T) {
-	cfg := explore.Config{Clients: 3, MaxStates: 60}
+	cfg := explore.Config{Clients: 3, MaxStates: 20, Preemptions: -1}
 	found, err := explored(t, "tired", cfg)
 	if err != nil || len(found.Findings) > 0 {
 		t.Errorf("a service that tires: %v, %v", found, err)
