@@ -236,15 +236,8 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 		if w.counts {
 			by = prices(w.World, actor, next, false)
 		}
-		for price, choices := range by {
-			for _, c := range choices {
-				switch {
-				case at == len(path):
-					path = append(path, c)
-				case at >= len(beginning):
-					more = append(more, branch{at, preemptions + price, c})
-				}
-			}
+		if at >= len(beginning) {
+			path, more = by.choose(path, more, preemptions)
 		}
 		preemptions += max(0, slices.IndexFunc(by[:], func(x []engine.Choice) bool { return slices.Contains(x, path[at]) }))
 		if err := w.Step(path[at]); err != nil {
@@ -289,9 +282,7 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 		found = again
 	}
 	w.count(path, found, leak)
-	for _, m := range more {
-		w.add(m, path)
-	}
+	w.add(path, more)
 	w.points += len(path) - max(len(beginning)-1, 0)
 	w.so.walked(w)
 	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth)})
@@ -304,20 +295,37 @@ type branch struct {
 	to              engine.Choice
 }
 
-// add queues a branch of a path.
-func (w *statelessSearch) add(m branch, path []engine.Choice) {
-	if m.preemptions > w.most {
-		return
+// choose adds the first choice to a path, and the others to its branches.
+func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([]engine.Choice, []branch) {
+	at := len(path)
+	for price, choices := range p {
+		for _, c := range choices {
+			if at == len(path) {
+				path = append(path, c)
+			} else {
+				more = append(more, branch{at, preemptions + price, c})
+			}
+		}
 	}
-	for len(w.queue) <= m.preemptions {
-		w.queue = append(w.queue, nil)
+	return path, more
+}
+
+// add queues the branches of a path.
+func (w *statelessSearch) add(path []engine.Choice, more []branch) {
+	for _, m := range more {
+		if m.preemptions > w.most {
+			continue
+		}
+		for len(w.queue) <= m.preemptions {
+			w.queue = append(w.queue, nil)
+		}
+		by := &w.queue[m.preemptions]
+		for len(*by) <= m.at+1 {
+			*by = append(*by, nil)
+		}
+		(*by)[m.at+1] = append((*by)[m.at+1], append(slices.Clone(path[:m.at]), m.to))
+		w.queued++
 	}
-	by := &w.queue[m.preemptions]
-	for len(*by) <= m.at+1 {
-		*by = append(*by, nil)
-	}
-	(*by)[m.at+1] = append((*by)[m.at+1], append(slices.Clone(path[:m.at]), m.to))
-	w.queued++
 }
 
 // again are the breaches that a second run of their schedules shows too: the end of a window by

@@ -197,7 +197,8 @@ func (t *ticket) config(sel strategies.Selection, on *Target) (cfg Config, err e
 	cfg = Config{
 		Policy: p, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
 		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs,
-		Asks: t.Asks, Postgres: on.Postgres, Service: on.Service, Request: on.Request, Counter: on.Counter, ServiceClock: on.ServiceClock, Environment: on.Environment,
+		Asks: t.Asks, Postgres: on.Postgres, Service: on.Service, Request: on.Request,
+		Counter: on.Counter, ServiceClock: on.ServiceClock, Environment: on.Environment,
 	}
 	if cfg.Service != "" {
 		cfg.Redis = on.Redis

@@ -39,7 +39,8 @@ func (c *Command) stopped(skew time.Duration) []string {
 		preload = "DYLD_INSERT_LIBRARIES="
 	}
 	return []string{
-		preload + c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1", "FAKETIME=" + c.Clock.Add(skew).Format(ClockLayout), "FAKETIME_DONT_FAKE_MONOTONIC=1",
+		preload + c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
+		"FAKETIME=" + c.Clock.Add(skew).Format(ClockLayout), "FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}
 }
 

@@ -6,7 +6,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -15,8 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
@@ -325,34 +322,6 @@ func (w *Engine) Close() error {
 // State implements [engine.Engine]: there is none.
 func (w *Engine) State() (engine.Digest, error) {
 	return engine.Digest{}, errors.New("explore: what a service keeps cannot be hashed")
-}
-
-// Used implements [engine.Engine] by the counter that was named.
-func (w *Engine) Used() ([]quota.Reading, bool) {
-	if w.cmd.Counter == "" {
-		return nil, false
-	}
-	units, err := w.cmd.Redis.Get(w.base, w.counter()).Int64()
-	if err != nil && !errors.Is(err, redis.Nil) && w.Err == nil {
-		w.Err = unfit("the key %s of --counter has no whole number: %v", w.plain(w.counter()), err)
-	}
-	return []quota.Reading{{Tier: quota.TierRedis, Units: units, Known: err == nil}}, true
-}
-
-func (w *Engine) counter() string { return strings.ReplaceAll(w.cmd.Counter, "{subject}", w.subject) }
-
-// checkCounter sees whether there is such a key once the clients have come one after the other.
-func (w *Engine) checkCounter() {
-	if used, ok := w.Used(); !ok || w.Err != nil || used[0].Known {
-		return
-	}
-	held, err := w.Holdings()
-	names := make([]string, len(held))
-	for i, h := range held {
-		names[i] = h.Name
-	}
-	w.Err = cmp.Or(err, unfit("no key is %s after requests that come one after the other: the keys are %s", w.plain(w.counter()),
-		strings.Join(names, ", ")))
 }
 
 // Crashable implements [engine.Engine]: each instance has one client, whose death is its own.
