@@ -97,8 +97,8 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 // withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
 func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]*breakage, error) {
 	x := w.newStatelessSearch(w.so)
-	x.res, x.counts, x.most, x.before = w.res, true, w.bounds(), w.found
-	x.found = maps.Clone(x.before)
+	x.res, x.before, x.found = w.res, w.found, maps.Clone(w.found)
+	x.counts, x.most = true, w.bounds()
 	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,8 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 			return err
 		}
 		fresh := w.newStatelessSearch(w.so)
-		fresh.res, fresh.all, fresh.counts, fresh.most, fresh.before = w.res, w.all, w.counts, w.most, w.before
+		fresh.res, fresh.all, fresh.before = w.res, w.all, w.before
+		fresh.counts, fresh.most = w.counts, w.most
 		maps.Copy(fresh.found, w.before)
 		*w = *fresh
 	}

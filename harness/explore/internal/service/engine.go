@@ -91,7 +91,7 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 		}
 	}()
 	if w.cmd.faketime = faketime(); w.cmd.faketime == "" && !cmd.Clock.IsZero() {
-		return nil, unfit("stopping the clock of a service needs libfaketime: install it (Debian: faketime, macOS: brew install libfaketime)")
+		return nil, unfit("stopping the clock of a service needs libfaketime: install it (Debian: libfaketime, macOS: brew install libfaketime)")
 	}
 	version, err := w.emptyRedis()
 	if err != nil {
