@@ -23,11 +23,10 @@ type statelessSearch struct {
 	res *Result // nil in an enumeration
 	// all has the walk go on when everything wanted has been found.
 	all bool
-	// queue holds beginnings by preemptions and by length. Preemptions are counted, up to most, if counts is set.
-	queue             [][][][]engine.Choice
-	counts            bool
-	most, preemptions int
-	// found is the shortest schedule for each property, and before has those of the first part of the search.
+	// queue holds beginnings by preemptions, which the second part of a search counts, and by length.
+	queue       [][][][]engine.Choice
+	preemptions int
+	// found is the shortest schedule for each property, and before has those of the first part; nil in the first part.
 	found, before map[Property]*breakage
 	aborts        map[Property]*abort
 	// waiting counts schedules in which a client waited for a lock, and unrepeated
@@ -98,12 +97,11 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]*breakage, error) {
 	x := w.newStatelessSearch(w.so)
 	x.res, x.before, x.found = w.res, w.found, maps.Clone(w.found)
-	x.counts, x.most = true, w.bounds()
 	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
 		return nil, err
 	}
 	b := &results.Bounded{States: x.points + 1, Runs: x.runs, Depth: x.depth, Capped: x.capped}
-	whole := x.most
+	whole := w.bounds()
 	if x.capped != "" {
 		whole = x.preemptions - 1
 	}
@@ -140,7 +138,6 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 		}
 		fresh := w.newStatelessSearch(w.so)
 		fresh.res, fresh.all, fresh.before = w.res, w.all, w.before
-		fresh.counts, fresh.most = w.counts, w.most
 		maps.Copy(fresh.found, w.before)
 		*w = *fresh
 	}
@@ -201,7 +198,7 @@ func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int6
 // complete reports whether no schedule that is longer can be a shorter find.
 func (w *statelessSearch) complete(length int) bool {
 	for p := range w.wanted {
-		if b := w.found[p]; b == nil || len(b.path) > length && !w.counts {
+		if b := w.found[p]; b == nil || len(b.path) > length && w.before == nil {
 			return false
 		}
 	}
@@ -234,7 +231,7 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 			break
 		}
 		by := priced{next}
-		if w.counts {
+		if w.before != nil {
 			by = prices(w.World, actor, next, false)
 		}
 		if at >= len(beginning) {
@@ -246,7 +243,7 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 			w.so.walked(w)
 			return errors.Join(err, w.End())
 		}
-		if w.counts {
+		if w.before != nil {
 			actor = inFlight(w.World, path[at], actor)
 		}
 		if f := path[at].Fault(); f != "" {
@@ -314,7 +311,7 @@ func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([
 // add queues the branches of a path.
 func (w *statelessSearch) add(path []engine.Choice, more []branch) {
 	for _, m := range more {
-		if m.preemptions > w.most {
+		if m.preemptions > w.bounds() {
 			continue
 		}
 		for len(w.queue) <= m.preemptions {

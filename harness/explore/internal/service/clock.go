@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -34,12 +33,8 @@ func (c *Command) stopped(skew time.Duration) []string {
 	if c.Clock.IsZero() {
 		return nil
 	}
-	preload := "LD_PRELOAD="
-	if runtime.GOOS == "darwin" {
-		preload = "DYLD_INSERT_LIBRARIES="
-	}
 	return []string{
-		preload + c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
+		"LD_PRELOAD=" + c.faketime, "DYLD_INSERT_LIBRARIES=" + c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
 		"FAKETIME=" + c.Clock.Add(skew).Format(ClockLayout), "FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}
 }

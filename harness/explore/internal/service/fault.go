@@ -38,18 +38,13 @@ func (w *Engine) befallsStore(pick engine.Choice) error {
 	for _, in := range w.instances {
 		in.proxy.Cut()
 	}
-	if err := errors.Join(w.cmd.Redis.FlushDB(w.base).Err(), w.cmd.Redis.ScriptFlush(w.base).Err()); err != nil {
-		return err
-	}
+	errs := []error{w.cmd.Redis.FlushDB(w.base).Err(), w.cmd.Redis.ScriptFlush(w.base).Err()}
 	for _, c := range w.callers {
-		if c.held == nil {
-			continue
-		}
-		if err := w.wait(c); err != nil {
-			return err
+		if c.held != nil {
+			errs = append(errs, w.wait(c))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // checkTimeout sees whether an instance gives up a command that has no reply.
