@@ -190,6 +190,9 @@ func (s *search) fewText(r *Result) string {
 	if b.Preemptions != nil && (slices.Contains(r.Faults, quota.FaultEviction) || slices.Contains(r.Faults, quota.FaultCrash)) {
 		text += ", and an eviction or the end of an instance within a call as one"
 	}
+	if b.Preemptions != nil && (slices.Contains(r.Faults, engine.FaultScriptFlush) || slices.Contains(r.Faults, engine.FaultRestart)) {
+		text += ", and a loss of Redis within a call as one"
+	}
 	if b.Preemptions != nil && s.Run.Aside {
 		text += ", and each goroutine that the limiter starts is interrupted for itself"
 	}

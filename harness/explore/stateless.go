@@ -283,7 +283,8 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 	w.add(path, more)
 	w.points += len(path) - max(len(beginning)-1, 0)
 	w.so.walked(w)
-	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth)})
+	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth),
+		Counting: w.before != nil, Preemptions: int64(w.preemptions)})
 	return nil
 }
 

@@ -49,7 +49,10 @@ func (w *Engine) befallsStore(pick engine.Choice) error {
 
 // checkTimeout sees whether an instance gives up a command that has no reply.
 func (w *Engine) checkTimeout() error {
-	err := w.begin()
+	if err := w.begin(); err != nil {
+		return errors.Join(err, w.End())
+	}
+	var err error
 	for c := w.callers[0]; err == nil && !c.sent; {
 		err = w.Step(engine.Choice{Kind: engine.StepActor})
 	}
