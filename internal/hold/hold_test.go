@@ -139,10 +139,11 @@ func TestStall(t *testing.T) {
 		b.until("a command behind", func([]*hold.Command) bool { return late.Overtaken() })
 		late.Answer()
 		b.read(raw, ":2\r\n")
-		for range 2 {
-			b.let("GET KEY", "2")
-			b.read(raw, "$1\r\n2\r\n")
-		}
+		first := b.holding(2)[0]
+		b.sent(first, "GET KEY", "2")
+		first.Answer()
+		b.let("GET KEY", "2")
+		b.read(raw, "$1\r\n2\r\n$1\r\n2\r\n")
 
 		b.write(raw, "INCR "+b.key(), "GET "+b.key())
 		late = b.holding(2)[0]
