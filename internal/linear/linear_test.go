@@ -316,6 +316,8 @@ func TestPlanted(t *testing.T) {
 		{"a failed request called later does not", quota.Standing, []oracle.Event{take(22, 23, 2, oracle.Failed), full}, Holds, Fails},
 		{"given back", quota.Standing, []oracle.Event{first, back, again}, Holds, Holds},
 		{"given back, and rejected", quota.Standing, []oracle.Event{first, back, full}, Holds, Fails},
+		{"given back at the moment of two answers", quota.Standing, []oracle.Event{take(1, 5, 2, oracle.Admitted), take(2, 5, 2, oracle.Admitted),
+			{Kind: oracle.Refund, Call: 5, Reply: 6, Units: 2, TakeCall: 2, TakeReply: 5}}, Holds, Holds},
 		{"perhaps given back", quota.Standing, []oracle.Event{first, lost, again}, Holds, Holds},
 		{"perhaps not", quota.Standing, []oracle.Event{first, lost, full}, Holds, Holds},
 		{"the holder is gone, the store knows", quota.Standing, []oracle.Event{first, gone, again}, Holds, Holds},
