@@ -97,7 +97,7 @@ func TestAgreesWithCounting(t *testing.T) {
 func TestAgreesWithEveryOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[Answer]int{}
-	for range 1000 {
+	for range 700 {
 		head := header([]quota.Kind{quota.Standing, quota.Fixed}[r.IntN(2)], 1+r.Int64N(4))
 		head.Initial = map[uint32]int64{0: r.Int64N(2)}
 		if r.IntN(3) == 0 {
