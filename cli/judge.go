@@ -54,7 +54,7 @@ func judgeCommand() *cobra.Command {
 				all = append(all, j)
 			}
 			page, w := terminal.Page(cmd)
-			err := error(nil)
+			var err error
 			if asJSON {
 				err = encodeJSON(cmd.OutOrStdout(), all)
 			} else {
@@ -179,7 +179,7 @@ func writeJudged(out io.Writer, page layout.Page, all []judged) error {
 	lines := page.Table(&g)
 	for _, j := range all {
 		if j.Linearizable != nil {
-			lines = append(lines, j.File+": "+linearText(j.Linearizable))
+			lines = append(lines, page.Paragraph(j.File+": ", linearText(j.Linearizable))...)
 		}
 	}
 	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")

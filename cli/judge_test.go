@@ -106,11 +106,11 @@ func TestJudgeLinearizable(t *testing.T) {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	o = call(t.Context(), "judge", "--linearizable", "alone/honest-1.history")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "honest-1.history: linearizable; requests are rejected only if there is no room (porcupine: ") {
+	if o.code != ExitOK || !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "honest-1.history: linearizable; requests are rejected only if there is no room (porcupine: ") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	requireUsageError(t, call(t.Context(), "judge", "--out", "drawn", "alone/honest-1.history"))
-	if o = call(t.Context(), "judge", "--linearizable", "--within", "1ns", "alone/honest-1.history"); !strings.Contains(o.stdout, "(counting: ") {
+	if o = call(t.Context(), "judge", "--linearizable", "--within", "1ns", "alone/honest-1.history"); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "(counting: ") {
 		t.Errorf("a search that was ended: %s%s", o.stdout, o.stderr)
 	}
 	o = call(t.Context(), "judge", "--linearizable", "--json", "--out", "drawn", "kept/liar-1.history")
@@ -123,7 +123,7 @@ func TestJudgeLinearizable(t *testing.T) {
 	if err != nil || v.Safe != linear.Fails || v.Failed == 0 || v.By != "porcupine" || !strings.Contains(string(page), "take 1: admitted") {
 		t.Errorf("%+v, %v, %d bytes drawn", v, err, len(page))
 	}
-	if o = call(t.Context(), "judge", "--linearizable", "kept/liar-1.history"); !strings.Contains(o.stdout, "drawn in kept/liar-1.linearizable.html") {
+	if o = call(t.Context(), "judge", "--linearizable", "kept/liar-1.history"); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "drawn in kept/liar-1.linearizable.html") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }

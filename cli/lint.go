@@ -59,7 +59,7 @@ func linted(ctx context.Context, args []string) (out []lint.Report, err error) {
 
 func showLinted(cmd *cobra.Command, all []lint.Report, asJSON, strict bool) error {
 	page, out := terminal.Page(cmd)
-	err := error(nil)
+	var err error
 	if asJSON {
 		err = encodeJSON(cmd.OutOrStdout(), all)
 	} else {
@@ -79,7 +79,7 @@ func writeLinted(w io.Writer, page layout.Page, all []lint.Report) error {
 	var lines []string
 	for _, r := range all {
 		if r.Skipped != "" {
-			lines = append(lines, r.Strategy+" was left out: "+r.Skipped)
+			lines = append(lines, page.Paragraph(r.Strategy+" ", "was left out: "+r.Skipped)...)
 			continue
 		}
 		n := float64(r.Decisions)
