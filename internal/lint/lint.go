@@ -94,13 +94,18 @@ func Run(ctx context.Context, sel strategies.Selection) (Report, error) {
 			r.Skipped = "it needs " + string(n) + ", and lint reads commands to Redis alone"
 		}
 	}
-	if len(sel.RedisNeeds()) == 0 && r.Skipped == "" {
+	policies := served(sel)
+	switch {
+	case r.Skipped != "":
+	case len(sel.RedisNeeds()) == 0:
 		r.Skipped = "it sends no commands to Redis"
+	case len(policies) == 0:
+		r.Skipped = fmt.Sprintf("it serves no policy of %d units", limit)
 	}
 	if r.Skipped != "" {
 		return r, nil
 	}
-	for _, p := range served(sel) {
+	for _, p := range policies {
 		d := driver{Clock: clock.Wall{}, report: &r, policy: p, sel: sel, now: time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC),
 			scripts: map[string]string{}, content: map[key]string{}, last: map[key]string{}, mortal: map[key]string{},
 			lived: map[key]bool{}, sizes: map[key][]int{}}
@@ -175,7 +180,9 @@ func (d *driver) Furnish(_ context.Context, env *strategies.Env) error {
 			if err != nil {
 				return err
 			}
+			d.mu.Lock()
 			d.mini = append(d.mini, m)
+			d.mu.Unlock()
 			d.pass(0)
 		}
 		c := redis.NewClient(&redis.Options{Addr: d.mini[i].Addr(), MaxRetries: -1})

@@ -105,6 +105,19 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
+// TestSkipped: what cannot be driven is said, and why.
+func TestSkipped(t *testing.T) {
+	for want, m := range map[string]strategies.Meta{
+		"it needs nats, and":            {Needs: []strategies.Need{"nats"}, Kinds: quota.Kinds()},
+		"it sends no commands to Redis": {Kinds: quota.Kinds()},
+		"it serves no policy":           {Needs: []strategies.Need{strategies.NeedRedis}},
+	} {
+		if r, err := Run(t.Context(), strategies.Selection{Meta: &m}); err != nil || !strings.HasPrefix(r.Skipped, want) || r.Decisions != 0 {
+			t.Errorf("%v, %+v, should be %q", err, r, want)
+		}
+	}
+}
+
 // TestSlot: those that Redis' documentation and its CLUSTER KEYSLOT give.
 func TestSlot(t *testing.T) {
 	for k, want := range map[string]uint16{"123456789": 0x31C3, "foo": 12182, "{foo}bar": 12182, "a{foo}{bar}": 12182, "somekey": 11058, "foo{hash_tag}": 2515} {
