@@ -39,6 +39,16 @@ func TestShardsAreDisjoint(t *testing.T) {
 	}
 }
 
+// A pod of an Indexed Job finds its number in its environment, which counts from 0.
+func TestShardOfJob(t *testing.T) {
+	for index, want := range map[string]string{"0": "1/3", "2": "3/3", "3": "", "": "", "-1": "", "x": ""} {
+		t.Setenv("JOB_COMPLETION_INDEX", index)
+		if s, err := ParseShard("job/3"); s.String() != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %v, %v, want %q", index, s, err, want)
+		}
+	}
+}
+
 // Parts with the same subjects have each operation once, in the order and at the times of the stream.
 func TestPartsShareSubjects(t *testing.T) {
 	whole := &crossings{perCross: 4}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestKubernetes: what cannot be meant is refused before anything is written, and no password is.
+func TestKubernetes(t *testing.T) {
+	p := newPlace(t, map[string]string{"plan.yaml": "requests: 70\n", "p.yaml": "policy: x\n"})
+	pods := []string{"kubernetes", "--generators", "3", "--image", "q"}
+	for want, args := range map[string][]string{
+		"takes the command that pods share": {},
+		"not \"merge\"":                     {"merge"},
+		"leave it out, and put it into":     {"run", "honest", "--redis", "redis://:geheim@host"},
+		"--out: a pod has no use":           {"run", "honest", "--out", "x"},
+		"a pod does not have that file":     {"run", "honest", "--policy", "@p.yaml"},
+		"unknown strategy":                  {"run", "nonsense"},
+		"--claim: the records of parts":     {"sim", "honest"},
+		"--name: give 1 to 40":              {"--name", "A_b", "run", "honest"},
+		"--cpu: give a quantity":            {"--cpu", "a lot", "run", "honest"},
+		"--secret: give lower-case":         {"--secret", "a\nb", "run", "honest"},
+		"unknown flag: --nonsense":          {"run", "--nonsense"},
+		"give a whole number from 1":        {"--generators", "0", "run", "honest"},
+		"no strategy to explore":            {"--claim", "c", "explore"},
+		"--part: a pod has no use for it":   {"--claim", "c", "sim", "--part", "1/2"},
+	} {
+		o := call(t.Context(), append(pods, args...)...)
+		if !strings.Contains(o.stderr, want) || o.code != ExitUsage || o.stdout != "" || strings.Contains(o.stderr, "geheim") {
+			t.Errorf("%q: exit %d: %s%s, want %s", args, o.code, o.stdout, o.stderr, want)
+		}
+	}
+	for want, args := range map[string][]string{
+		"say how many pods there are":     {"kubernetes", "run", "honest"},
+		"there is no image of this build": {"kubernetes", "--generators", "3", "run", "honest"},
+	} {
+		if o := call(t.Context(), args...); !strings.Contains(o.stderr, want) || o.code != ExitUsage {
+			t.Errorf("exit %d: %s, want %s", o.code, o.stderr, want)
+		}
+	}
+	o := call(t.Context(), append(pods, "run", "sql-only", "--config", "plan.yaml")...)
+	for _, want := range []string{`plan.yaml: "strategy:\n  - sql-only\nrequests: 70\n"`, "--from-literal=postgres=URL", "QUOTABENCH_POSTGRES"} {
+		if o.code != ExitOK || !strings.Contains(o.stdout, want) {
+			t.Errorf("exit %d, %s: want %s in\n%s", o.code, o.stderr, want, o.stdout)
+		}
+	}
+	p.requireUntouched()
+}
