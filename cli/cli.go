@@ -44,14 +44,14 @@ func usagef(format string, args ...any) error { return exit.Usagef(format, args.
 func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
-			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand, coordinateCommand,
-			lintCommand,
+			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
+			lintCommand, coordinateCommand, kubernetesCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
-			initCommand, kubernetesCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
+			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
 		}},
 	}
 }

@@ -23,7 +23,7 @@ func mergeCommand() *cobra.Command {
 	var asJSON bool
 	var s *settings.Set
 	cmd := described("merge", &cobra.Command{
-		Args: needs(2, 0, "merge takes two files or more, but got %d: give results.json files that run or sim left"),
+		Args: needs(2, 0, "merge takes two files or more, but got %d: give records that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				return usagef("merge needs a place for the results: give --out FILE")

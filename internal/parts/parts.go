@@ -55,7 +55,8 @@ func Simulations(files []results.Named) (results.File, error) {
 	if err != nil {
 		return results.File{}, err
 	}
-	whole, runs, of := without(parts[0]), []results.Run{}, len(parts)
+	whole, of := without(parts[0]), len(parts)
+	runs := []results.Run{}
 	for i := 0; i/of < len(parts[i%of].Runs); i++ {
 		runs = append(runs, parts[i%of].Runs[i/of])
 	}
@@ -75,7 +76,8 @@ func Simulations(files []results.Named) (results.File, error) {
 // without is a record without what only its part has.
 func without(f *results.File) results.File {
 	out := *f
-	out.Runs, out.Summaries, out.Part, out.Plan = nil, nil, "", ""
+	out.Runs, out.Summaries = nil, nil
+	out.Part, out.Plan = "", ""
 	return out
 }
 
