@@ -76,7 +76,7 @@ func TestRunIsCoordinated(t *testing.T) {
 	if got := strings.Join(c.Args, " "); got != "run --config=/plan/plan.yaml --generator=job/40 --out=/work/part --quiet" {
 		t.Error(got)
 	}
-	if got := strings.Join(head.Args, " "); !strings.HasPrefix(got, "coordinate --generators=40 ") || !strings.HasSuffix(got, " --out=/results/hot") {
+	if got := strings.Join(head.Args, " "); !strings.HasPrefix(got, "coordinate --generators=40 --at=tcp://$(QUOTABENCH_TOKEN)@0.0.0.0:7600 ") || !strings.HasSuffix(got, " --out=/results/hot") {
 		t.Error(got)
 	}
 	if o.service.Spec.Ports[0].Port != head.Ports[0].ContainerPort || !strings.HasSuffix(c.Env[2].Value, "@"+o.service.Name+":7600") {
