@@ -91,7 +91,7 @@ func (c *Config) partless() error {
 	if c.Part.Of == 0 {
 		return nil
 	}
-	return &UnfitError{Err: errors.New("it has no parts: the schedules of an enumeration are parted that needs no server")}
+	return &UnfitError{Err: errors.New("it has no parts: only an enumeration that needs no server has")}
 }
 
 // fitKind reports why the strategy cannot be explored so, whatever the bounds.

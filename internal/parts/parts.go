@@ -28,7 +28,7 @@ func inOrder[T any](all []record[T]) ([]*T, error) {
 		part, err := workloads.ParseShard(r.part)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s is no part, and %s is part %s: merge what --part has left", r.name, all[0].name, format.Plain(all[0].part))
+			return nil, fmt.Errorf("%s is no part of a plan: merge what --part has left", r.name)
 		case r.interrupted:
 			return nil, fmt.Errorf("%s was interrupted: make part %s again", r.name, r.part)
 		case part.Of != len(all):
