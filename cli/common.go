@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
 )
 
 // jsonFlag is --json of commands that say with it what they read and wrote.
@@ -51,6 +53,18 @@ func freeFile(s *settings.Set, path string) error {
 		return usagef("--out: %s is no folder: make it, or name another file", filepath.Dir(path))
 	}
 	return session.CanWrite(s, "out", filepath.Dir(path))
+}
+
+// readSkew reads how far clocks are ahead.
+func readSkew(s *group.Settings, texts []string) (out []time.Duration, err error) {
+	for _, x := range group.Items(texts) {
+		d, err := time.ParseDuration(x)
+		if err != nil {
+			return nil, s.Wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", x))
+		}
+		out = append(out, d)
+	}
+	return out, nil
 }
 
 // written is what a command made of records, as --json shows it.

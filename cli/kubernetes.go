@@ -43,8 +43,8 @@ func kubernetesCommand() *cobra.Command {
 		},
 	})
 	s = settings.New(cmd, []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&j.Parts, 1, mostPods), Doc: "how many `pods` share the load of run, " +
-			"or the simulations or searches"},
+		{Name: "generators", Title: settings.Load, Value: settings.Whole(&j.Parts, 1, mostPods),
+			Doc: "how many `pods` share the load of run, or the simulations or searches"},
 		{Name: "name", Title: settings.Output, Value: settings.Text(&j.Name), Doc: "what the `names` of all objects begin with"},
 		{Name: "image", Title: settings.Output, Value: settings.Text(&j.Image), Computed: true,
 			Doc: "`image` of this program (default: the published one of this version)"},
@@ -54,7 +54,8 @@ func kubernetesCommand() *cobra.Command {
 			Doc: "`PersistentVolumeClaim` that records are written to; without it run prints its report, and its record goes with its pod"},
 		{Name: "cpu", Title: settings.Load, Value: settings.Text(&j.CPU), Doc: "`processors` that a pod asks for, e.g. 2 or 500m"},
 		{Name: "memory", Title: settings.Load, Value: settings.Text(&j.Memory), Doc: "`memory` that a pod asks for, and has at most"},
-		{Name: "keep", Title: settings.Output, Value: settings.Span(&stay, 365*24*time.Hour), Doc: "for how `long` the Jobs stay once they have finished"},
+		{Name: "keep", Title: settings.Output, Value: settings.Span(&stay, 365*24*time.Hour),
+			Doc: "for how `long` the Jobs stay once they have finished"},
 	})
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -77,7 +78,8 @@ func checkJob(s *settings.Set, j *kubernetes.Job) error {
 		name, text string
 		check      func(string) error
 	}{
-		{"name", j.Name, kubernetes.CheckName}, {"secret", j.Secret, kubernetes.CheckObject}, {"claim", cmp.Or(j.Claim, "none"), kubernetes.CheckObject},
+		{"name", j.Name, kubernetes.CheckName}, {"secret", j.Secret, kubernetes.CheckObject},
+		{"claim", cmp.Or(j.Claim, "none"), kubernetes.CheckObject},
 		{"cpu", j.CPU, kubernetes.CheckQuantity}, {"memory", j.Memory, kubernetes.CheckQuantity},
 	} {
 		if err := x.check(x.text); err != nil {

@@ -86,7 +86,8 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew),
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
 		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters,
-			Doc: "`NAME=VALUES` to sweep, as quotabench sweep does, without series, or skew, seed or start; may be given twice, for all combinations"},
+			Doc: "`NAME=VALUES` to sweep, as quotabench sweep does, without series, or skew, seed or start; " +
+				"may be given twice, for all combinations"},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true,
 			Doc: "virtual time between two samples (default: a 288th of the duration)"},
 		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.tracked, 0, sim.MaxTracked), Computed: true,
@@ -284,18 +285,6 @@ func (s *simSettings) moments(c *sim.Config) (err error) {
 		c.Rushes = append(c.Rushes, r)
 	}
 	return nil
-}
-
-// readSkew reads how far clocks are ahead.
-func readSkew(s *group.Settings, texts []string) (out []time.Duration, err error) {
-	for _, x := range group.Items(texts) {
-		d, err := time.ParseDuration(x)
-		if err != nil {
-			return nil, s.Wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", x))
-		}
-		out = append(out, d)
-	}
-	return out, nil
 }
 
 // issued decides how requests are issued: as is said, or as the workload has it.

@@ -35,7 +35,8 @@ func inOrder[T any](all []record[T]) ([]*T, error) {
 			return nil, fmt.Errorf("%s is part %s, and there are %s: give all parts", r.name, r.part,
 				format.Plural(int64(len(all)), "file", "files"))
 		case r.plan != all[0].plan:
-			return nil, fmt.Errorf("%s and %s are parts of different plans: the settings or the versions of the program differ", all[0].name, r.name)
+			return nil, fmt.Errorf("%s and %s are parts of different plans: the settings or the versions of the program differ",
+				all[0].name, r.name)
 		case out[part.Part-1] != nil:
 			return nil, fmt.Errorf("%s and %s are both part %s", names[part.Part-1], r.name, r.part)
 		}

@@ -92,8 +92,8 @@ func (s *Settings) Shared() []settings.Setting {
 
 // Divided is the part of many simulations or searches that this process makes.
 func (s *Settings) Divided() []settings.Setting {
-	return []settings.Setting{{Name: "part", Title: settings.Search, Value: settings.Named(&s.dealt, "a part and how many there are, e.g. 2/4"),
-		Complete: settings.Words("1/2", "2/2"), FlagOnly: true,
+	return []settings.Setting{{Name: "part", Title: settings.Search, FlagOnly: true, Complete: settings.Words("1/2", "2/2"),
+		Value: settings.Named(&s.dealt, "a part and how many there are, e.g. 2/4"),
 		Doc: by(s, "simulate this `part` of all strategies and values of --param, e.g. 2/4", texts{
 			Explore: "search this `part` of the strategies, e.g. 2/4, or with --full of the schedules of each, by their first steps",
 		}) + "; quotabench merge makes the record of one process from those of all parts"}}
