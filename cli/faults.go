@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	tables "github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -24,68 +26,55 @@ type faultsSettings struct {
 
 func faultsCommand() *cobra.Command {
 	s := &faultsSettings{pass: pass{Settings: group.New(group.Faults), name: "faults", html: html.WriteFaults, text: tables.Faults,
-		markdown: tables.FaultsMarkdown, gates: [...]string{"declaration does", "declarations do"}}}
+		markdown: tables.ClaimsMarkdown, gates: [...]string{"declaration does", "declarations do"}}}
 	s.files = s.plan
 	cmd := described("faults", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
 	s.Register(cmd, []settings.Setting{
-		{Name: "fault", Value: settings.List(&s.names), Complete: completeFaults, Doc: "try these `faults` alone, e.g. redis-away,caller-killed"},
+		{Name: "fault", Value: settings.List(&s.names), Complete: cobra.NoFileCompletions, Doc: "try these `faults` alone, e.g. redis-away,caller-killed"},
 		{Name: "list", Value: settings.Text(&s.list),
 			Doc: "take faults from this YAML `file`, in the form of internal/faults/faults.yaml, in place of those built in"},
 	}, s.lengths(), s.Formats(), s.Output())
 	return cmd
 }
 
-func completeFaults(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	l, err := faults.Builtin()
-	if err != nil {
-		return nil, settings.NoFiles
-	}
-	return l.Names(), settings.NoFiles
-}
-
 // plan has a cell for each strategy and fault: the strategies that are named, those of the earlier report, or all with a
 // Redis or PostgreSQL.
-func (s *faultsSettings) plan(args []string, earlier *claims.Report) ([]*claims.File, error) {
-	l, err := s.faults()
+func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims.File, error) {
+	l, err := faults.Builtin()
+	if s.list != "" {
+		var b []byte
+		if b, err = settings.ReadBounded(s.list); err == nil {
+			l, err = faults.Parse(s.list, b)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	if err := l.Keep(group.Items(s.names)); err != nil {
 		return nil, s.Wrong("fault", err)
 	}
-	named := args
+	names := named
 	if earlier != nil {
-		args = nil
+		names = nil
 		for _, cells := range earlier.ByStrategy() {
-			args = append(args, cells[0].ID)
+			names = append(names, cells[0].ID)
 		}
-	} else if len(args) == 0 {
-		args = []string{"all"}
+		if i := slices.IndexFunc(named, func(n string) bool { return !slices.Contains(names, n) }); i >= 0 {
+			return nil, quota.Unknown("strategy", named[i], names, " of the report")
+		}
 	}
-	chosen, err := strategies.Parse(strings.Join(args, ","))
+	chosen, err := strategies.Parse(cmp.Or(strings.Join(names, ","), "all"))
 	if err != nil {
 		return nil, err
 	}
-	if len(named) == 0 && earlier == nil {
+	if len(names) == 0 {
 		chosen = slices.DeleteFunc(chosen, func(x strategies.Selection) bool { return !ofRealStores(x) })
 	}
 	files, err := l.Files(chosen)
-	if err != nil || earlier == nil || len(named) == 0 {
+	if err != nil || earlier == nil {
 		return files, err
 	}
 	return claims.Select(files, named, nil)
-}
-
-// faults are those of the file, or those that are built in.
-func (s *faultsSettings) faults() (*faults.List, error) {
-	if s.list == "" {
-		return faults.Builtin()
-	}
-	b, err := settings.ReadBounded(s.list)
-	if err != nil {
-		return nil, err
-	}
-	return faults.Parse(s.list, b)
 }
 
 // ofRealStores reports whether a strategy needs Redis or PostgreSQL, and nothing else.

@@ -114,6 +114,9 @@ func (j *Judgement) figures(s *results.Summary) {
 			shown.Text = notes.Unmeasurable()
 		}
 		j.Figures = append(j.Figures, shown)
+		if shown.Text != "" {
+			j.Measured = format.Join("; ", j.Measured, f.Label()+" "+format.Plain(strings.ReplaceAll(shown.Text, "\n", ", ")))
+		}
 	}
 }
 

@@ -133,18 +133,26 @@ func Builtin(properties []results.Property) (out []*File, err error) {
 // Parse reads a claims file. Searches can have the properties. An error names the path, the line and what to do.
 func Parse(path string, b []byte, properties []results.Property) (*File, error) {
 	f := &File{path: path, properties: properties}
-	err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(f)
-	if err == nil {
-		f.ast, err = parser.ParseBytes(b, 0)
-	}
-	if err != nil {
-		var e yaml.Error
-		if errors.As(err, &e) && e.GetToken() != nil {
-			return nil, fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
-		}
-		return nil, fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))
+	if err := Decode(path, b, f); err != nil {
+		return nil, err
 	}
 	return f, f.check()
+}
+
+// Decode reads YAML into a value, which has a field for each key. An error names the path and the line.
+func Decode(path string, b []byte, into any) error {
+	err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(into)
+	if f, ok := into.(*File); ok && err == nil {
+		f.ast, err = parser.ParseBytes(b, 0)
+	}
+	if err == nil {
+		return nil
+	}
+	var e yaml.Error
+	if errors.As(err, &e) && e.GetToken() != nil {
+		return fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
+	}
+	return fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))
 }
 
 // wrong is an error at a place of the file.

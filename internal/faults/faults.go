@@ -9,10 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/quotabench/quotabench/internal/claims"
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -50,11 +47,8 @@ func Builtin() (*List, error) { return Parse("faults.yaml", builtin) }
 // Parse reads a list of faults. An error names the path, and the line if the text is no YAML of this form.
 func Parse(path string, b []byte) (*List, error) {
 	l := new(List)
-	if err := yaml.UnmarshalWithOptions(b, l, yaml.Strict()); err != nil {
-		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-			return nil, fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
-		}
-		return nil, fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))
+	if err := claims.Decode(path, b, l); err != nil {
+		return nil, err
 	}
 	if len(l.Faults) == 0 || len(l.Policies) == 0 {
 		return nil, fmt.Errorf("%s: give at least one of faults and one of policies", path)
