@@ -234,6 +234,19 @@ func TestShared(t *testing.T) {
 			t.Errorf("%s: %d runs", f.Record, len(f.Runs))
 		}
 	}
+	if chosen, err = strategies.Parse("incr-expire,incr-expire:down=open,lease:down=open,incr-expire-atomic,gcra"); err == nil {
+		files, err = l.Files(chosen)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"closed", "open", "open", "closed", ""} {
+		if c := files[0].Claims[i]; c.Cell == nil || c.Cell.Down != want {
+			if want != "" || c.Unmeasurable == "" {
+				t.Errorf("%s declares %+v, want %q", c.ID, c.Cell, want)
+			}
+		}
+	}
 	if err := l.Keep([]string{"away"}); err != nil || len(l.Faults) != 1 {
 		t.Errorf("%v, %v", err, l.Names())
 	}
