@@ -30,7 +30,8 @@ func faultsCommand() *cobra.Command {
 	s.files = s.plan
 	cmd := described("faults", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
 	s.Register(cmd, []settings.Setting{
-		{Name: "fault", Value: settings.List(&s.names), Complete: cobra.NoFileCompletions, Doc: "try these `faults` alone, e.g. redis-away,caller-killed"},
+		{Name: "fault", Value: settings.List(&s.names), Complete: cobra.NoFileCompletions,
+			Doc: "try these `faults` alone, e.g. redis-away,caller-killed"},
 		{Name: "list", Value: settings.Text(&s.list),
 			Doc: "take faults from this YAML `file`, in the form of internal/faults/faults.yaml, in place of those built in"},
 	}, s.lengths(), s.Formats(), s.Output())

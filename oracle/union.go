@@ -88,7 +88,7 @@ func (f *File) joined(all []*File) *File {
 	instances := 0
 	for _, o := range all {
 		p := part{File: o, shift: int64(began(&o.Header).Sub(h.Epoch)), wrong: int64(o.Header.ClockWrong), first: uint8(instances)}
-		instances += int(o.instances)
+		instances += o.instances
 		for _, name := range o.Header.Tiers {
 			if !slices.Contains(h.Tiers, name) {
 				h.Tiers = append(h.Tiers, name)
@@ -125,7 +125,7 @@ func (x *index) merge(o *index, later int64) {
 	x.total += o.total
 	x.until = max(x.until, o.until+later)
 	for p := range o.places() {
-		x.perSubject.addAll(o.subject(p), uint32(o.events(p)))
+		x.addAll(o.subject(p), uint32(o.events(p)))
 	}
 }
 

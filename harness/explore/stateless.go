@@ -147,7 +147,7 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) error {
 	w.queue, w.queued = [][][][]engine.Choice{{{nil}}}, 1
 	for w.preemptions = 0; w.preemptions < len(w.queue); w.preemptions++ {
-		for length := 0; length < len(w.queue[w.preemptions]); length++ {
+		for length := 0; length < len(w.queue[w.preemptions]); length++ { //nolint:intrange // it grows
 			for _, beginning := range w.queue[w.preemptions][length] {
 				if w.complete(length) {
 					return nil

@@ -55,7 +55,7 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 			return nil, errors.New("a generator needs the name of its run, and a coordinator")
 		}
 		points[i] = newPoint(cfg)
-		points[i].measurement.end = end
+		points[i].end = end
 	}
 	if len(points) == 0 {
 		return nil, nil

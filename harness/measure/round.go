@@ -38,27 +38,11 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	work, cancel := context.WithCancel(rest)
 	defer cancel()
 	setUp := context.AfterFunc(ctx, cancel)
-	if _, err := m.meet(ctx, "begin"); err != nil { // the first opens before all others
-		return false, err
-	}
-	open := func() (*site, error) {
+	s, opened, err := m.site(ctx, func() (*site, error) {
 		return openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)), run.Repetition)
-	}
-	var s *site
-	if m.cfg.Shard.First() {
-		if s, err = open(); err != nil {
-			return false, err
-		}
-	}
-	opened, err := m.meet(ctx, "open")
-	if s == nil && err == nil {
-		s, err = open()
-	}
+	})
 	if s == nil {
 		return false, err
-	}
-	if !opened.IsZero() {
-		m.ahead, _ = m.cfg.ClockBound()
 	}
 	policy := m.from(opened)
 	defer func() {
@@ -110,6 +94,27 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	judging, end := harness.Judging(ctx)
 	defer end()
 	return true, p.judge(judging)
+}
+
+// site opens the site, of generators that of the first before all others. It returns when that was, by the coordinator's
+// clock, and with an error the site that is to be closed, if there is one.
+func (m *measurement) site(ctx context.Context, open func() (*site, error)) (s *site, at time.Time, err error) {
+	if _, err := m.meet(ctx, "begin"); err != nil {
+		return nil, at, err
+	}
+	if m.cfg.Shard.First() {
+		if s, err = open(); err != nil {
+			return nil, at, err
+		}
+	}
+	at, err = m.meet(ctx, "open")
+	if s == nil && err == nil {
+		s, err = open()
+	}
+	if s != nil && !at.IsZero() {
+		m.ahead, _ = m.cfg.ClockBound()
+	}
+	return s, at, err
 }
 
 // ready warms up, and sets subjects up for the pass. The drive is the caller's to close, with an error too.

@@ -28,7 +28,8 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
-		Outages:     append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...), SyncPeriod: p.st.AchievedPeriod(), Tiers: d.tierNames(), TiersFolded: d.folded,
+		Outages:     append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...),
+		SyncPeriod:  p.st.AchievedPeriod(), Tiers: d.tierNames(), TiersFolded: d.folded,
 		LimitChanges: d.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()

@@ -73,9 +73,9 @@ func generator(conn net.Conn, h coordinate.Hello, now func() time.Time, steps ..
 	return m.Done(nil)
 }
 
-// coordinated runs a coordinator with what f does to it, in virtual time. It returns how the
-// coordinator ended and after how long.
-func coordinated(t *testing.T, p coordinate.Plan, f func(l *pipes, interrupt func())) (err error, took time.Duration) {
+// coordinated runs a coordinator with what f does to it, in virtual time. It returns after how long
+// the coordinator ended, and how.
+func coordinated(t *testing.T, p coordinate.Plan, f func(l *pipes, interrupt func())) (took time.Duration, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c := newPipes(), coordinate.NewCoordinator(p)
 		begun := clock.Nano()
@@ -87,7 +87,7 @@ func coordinated(t *testing.T, p coordinate.Plan, f func(l *pipes, interrupt fun
 		took = time.Duration(clock.Nano() - begun)
 		all.Wait()
 	})
-	return err, took
+	return took, err
 }
 
 var wall = clock.Wall{}.Now
@@ -97,7 +97,7 @@ var wall = clock.Wall{}.Now
 func TestGeneratorsBeginTogether(t *testing.T) {
 	var mu sync.Mutex
 	instants := map[string][]time.Time{}
-	err, _ := coordinated(t, plan, func(l *pipes, _ func()) {
+	_, err := coordinated(t, plan, func(l *pipes, _ func()) {
 		var all sync.WaitGroup
 		for i := range 3 {
 			ahead := time.Duration(i) * 2 * time.Second
@@ -173,8 +173,11 @@ func TestFaultsEndTheRun(t *testing.T) {
 		}, "generator 3 (here) failed: no disk"},
 		"failed in a pass": {func(l *pipes) error {
 			m, err := coordinate.Attend(context.Background(), l.dial(), hello(3), wall)
-			if err == nil {
-				_, err = m.Meet(m.Context(), "end") // the others are about to start
+			if err != nil {
+				return err
+			}
+			if _, err = m.Meet(m.Context(), "end"); err == nil { // the others are about to start
+				return errors.New("it met others that are elsewhere")
 			}
 			return m.Done(fmt.Errorf("no Redis (%w)", errors.New("out of memory")))
 		}, "generator 3 (here) failed: no Redis (out of memory)"},
@@ -184,7 +187,7 @@ func TestFaultsEndTheRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told [2]error
-			err, took := coordinated(t, plan, func(l *pipes, _ func()) {
+			took, err := coordinated(t, plan, func(l *pipes, _ func()) {
 				var all sync.WaitGroup
 				for i := range 2 {
 					all.Go(func() { told[i] = generator(l.dial(), hello(i+1), wall, "start 1", "start 2", "end") })
@@ -236,7 +239,7 @@ func (p *pausing) Write(b []byte) (int, error) {
 // TestLateOnesDoNoHarm: a second generator of a number, and one without the token, are refused,
 // and the run goes on.
 func TestLateOnesDoNoHarm(t *testing.T) {
-	err, _ := coordinated(t, plan, func(l *pipes, _ func()) {
+	_, err := coordinated(t, plan, func(l *pipes, _ func()) {
 		stranger := hello(3)
 		stranger.Token = "guess"
 		if err := generator(l.dial(), stranger, wall); err == nil || !strings.Contains(err.Error(), "another token") {
@@ -358,7 +361,7 @@ func (b *buffer) Close() error { b.closed = true; return nil }
 func TestInterruptedTogether(t *testing.T) {
 	var mu sync.Mutex
 	met := 0
-	err, took := coordinated(t, plan, func(l *pipes, interrupt func()) {
+	took, err := coordinated(t, plan, func(l *pipes, interrupt func()) {
 		var all sync.WaitGroup
 		for i := range 3 {
 			all.Go(func() {

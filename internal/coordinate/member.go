@@ -272,7 +272,7 @@ func (m *Member) sendFile(path, name string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was read
 	part := make([]byte, partSize)
 	for last := false; !last; {
 		n, err := io.ReadFull(f, part)

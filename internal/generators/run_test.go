@@ -3,6 +3,7 @@ package generators_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -119,7 +120,7 @@ func (m met) Meet(ctx context.Context, step string) (at time.Time, err error) {
 		if asked == nil {
 			return time.Unix(0, ns), nil
 		}
-		if err = asked; asked == goredis.Nil {
+		if err = asked; errors.Is(asked, goredis.Nil) {
 			err = clock.Wall{}.Sleep(ctx, time.Millisecond)
 		}
 	}
@@ -132,7 +133,7 @@ func (t *task) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer store.Close() //nolint:errcheck // of a test
 	set := stores.NewSet()
 	if err := set.Add("redis", store); err != nil {
 		return err
@@ -156,7 +157,7 @@ func (t *task) generate(ctx context.Context) error {
 		return err
 	}
 	c := store.Client(redis.ClientOptions{})
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // of a test
 	generators.Join(&cfg, generators.Identity{Part: part, Run: t.RunID}, met{c, t.RunID})
 	report, err := measure.Measure(ctx, cfg)
 	if err != nil {

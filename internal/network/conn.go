@@ -74,7 +74,7 @@ func (c *conn) carry(way int, from, to net.Conn) {
 		for p := range sent {
 			c.link.wait(p.at)
 			// What a client has given up does not reach the store after the run.
-			if len(p.data) > 0 && !(c.closed.Load() && c.link.over()) {
+			if len(p.data) > 0 && (!c.closed.Load() || !c.link.over()) {
 				if _, err := to.Write(p.data); err == nil {
 					continue
 				}

@@ -12,12 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
 )
 
-var started = time.Now()
+var started = clock.Nano()
 
-func now() int64 { return int64(time.Since(started)) + 1 }
+func now() int64 { return clock.Nano() - started + 1 }
 
 // line is a link of a server that answers each line with the same, and counts them.
 type line struct {
@@ -54,7 +55,7 @@ func open(t *testing.T, texts ...string) *line {
 // ask asks once, and returns how long the answer took.
 func (l *line) ask(t *testing.T, n int) (time.Duration, error) {
 	t.Helper()
-	begun := time.Now()
+	begun := clock.Nano()
 	b := make([]byte, n)
 	b[n-1] = '\n'
 	if _, err := l.Write(b); err != nil {
@@ -64,7 +65,7 @@ func (l *line) ask(t *testing.T, n int) (time.Duration, error) {
 	if err == nil && len(got) != n {
 		t.Fatalf("%d bytes became %d", n, len(got))
 	}
-	return time.Since(begun), err
+	return time.Duration(clock.Nano() - begun), err
 }
 
 // virtual runs f in virtual time: what is planted is then exact.
@@ -73,7 +74,7 @@ func virtual(t *testing.T, f func(t *testing.T)) {
 		real := sleep
 		sleep = func(left int64) { time.Sleep(time.Duration(left)) }
 		defer func() { sleep = real }()
-		started = time.Now()
+		started = clock.Nano()
 		f(t)
 	})
 }
@@ -133,7 +134,7 @@ func TestCut(t *testing.T) {
 			t.Fatalf("before: %v, %v", took, err)
 		}
 		time.Sleep(300 * time.Millisecond)
-		_ = l.SetDeadline(time.Now().Add(50 * time.Millisecond))
+		_ = l.SetDeadline(clock.Wall{}.Now().Add(50 * time.Millisecond))
 		if _, err := l.ask(t, 5); !errors.Is(err, os.ErrDeadlineExceeded) || l.seen.Load() != 1 {
 			t.Fatalf("%v, and the store has seen %d", err, l.seen.Load())
 		}

@@ -135,9 +135,6 @@ func absent(why string) error {
 	}}
 }
 
-// FromPool makes a store of a pool that the caller has. The caller closes the
-// pool, after the store.
-//
 // URL leads other processes of this machine to a server that was started here, and has its
 // password; "" for any other store.
 func (p *Store) URL() string {
@@ -150,6 +147,9 @@ func (p *Store) URL() string {
 	return u.String()
 }
 
+// FromPool makes a store of a pool that the caller has. The caller closes the
+// pool, after the store.
+//
 // Connect opens pools of their own, with a copy of this one's configuration: its
 // server, login, dialer and hooks. They are metered.
 func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {

@@ -286,9 +286,10 @@ func servePlanted(kind string) error {
 		return err
 	}
 	p := &planted{Client: redis.NewClient(o), limit: limit, cache: map[string]int64{}}
-	if kind == "loaded" {
+	switch kind {
+	case "loaded":
 		err = script.Load(context.Background(), p).Err()
-	} else if kind == "preset" {
+	case "preset":
 		err = p.Set(context.Background(), presetKey, limit, 0).Err()
 	}
 	if err != nil {
