@@ -52,7 +52,7 @@ func kubernetesCommand() *cobra.Command {
 			Doc: "`Secret` that has the URLs of stores, under their kinds such as redis (default: the name and -stores)"},
 		{Name: "claim", Title: settings.Output, Value: settings.Text(&j.Claim), Computed: true,
 			Doc: "`PersistentVolumeClaim` that records are written to; without it run prints its report, and its record goes with its pod"},
-		{Name: "cpu", Title: settings.Load, Value: settings.Text(&j.CPU), Doc: "`processors` that a pod asks for, e.g. 2 or 500m"},
+		{Name: "cpus", Title: settings.Load, Value: settings.Text(&j.CPU), Doc: "`processors` that a pod asks for, e.g. 2 or 500m"},
 		{Name: "memory", Title: settings.Load, Value: settings.Text(&j.Memory), Doc: "`memory` that a pod asks for, and has at most"},
 		{Name: "keep", Title: settings.Output, Value: settings.Span(&stay, 365*24*time.Hour),
 			Doc: "for how `long` the Jobs stay once they have finished"},
@@ -80,7 +80,7 @@ func checkJob(s *settings.Set, j *kubernetes.Job) error {
 	}{
 		{"name", j.Name, kubernetes.CheckName}, {"secret", j.Secret, kubernetes.CheckObject},
 		{"claim", cmp.Or(j.Claim, "none"), kubernetes.CheckObject},
-		{"cpu", j.CPU, kubernetes.CheckQuantity}, {"memory", j.Memory, kubernetes.CheckQuantity},
+		{"cpus", j.CPU, kubernetes.CheckQuantity}, {"memory", j.Memory, kubernetes.CheckQuantity},
 	} {
 		if err := x.check(x.text); err != nil {
 			return s.Wrong(x.name, err)

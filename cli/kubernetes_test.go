@@ -18,7 +18,7 @@ func TestKubernetes(t *testing.T) {
 		"unknown strategy":                  {"run", "nonsense"},
 		"--claim: the records of parts":     {"sim", "honest"},
 		"--name: give 1 to 40":              {"--name", "A_b", "run", "honest"},
-		"--cpu: give a quantity":            {"--cpu", "a lot", "run", "honest"},
+		"--cpus: give a quantity":           {"--cpus", "a lot", "run", "honest"},
 		"--secret: give lower-case":         {"--secret", "a\nb", "run", "honest"},
 		"unknown flag: --nonsense":          {"run", "--nonsense"},
 		"give a whole number from 1":        {"--generators", "0", "run", "honest"},

@@ -56,7 +56,7 @@ func command(t *testing.T, args ...string) string {
 }
 
 func TestRunIsCoordinated(t *testing.T) {
-	text := command(t, "kubernetes", "--generators", "40", "--name", "hot", "--image", "example.org/q:1", "--cpu", "500m", "--claim", "data", "--keep", "1h",
+	text := command(t, "kubernetes", "--generators", "40", "--name", "hot", "--image", "example.org/q:1", "--cpus", "500m", "--claim", "data", "--keep", "1h",
 		"run", "incr-expire", "exact", "--policy", "5 attempts per rolling 15m", "--requests", "1000")
 	o, err := decoded(text)
 	if err != nil {

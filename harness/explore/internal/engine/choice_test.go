@@ -7,7 +7,7 @@ import (
 )
 
 func TestFaultsThatBefallReplies(t *testing.T) {
-	want := map[quota.Fault]bool{quota.FaultCrash: true, quota.FaultLostReply: true, quota.FaultRetry: true}
+	want := map[quota.Fault]bool{quota.FaultCrash: true, quota.FaultLostReply: true, quota.FaultRetry: true, FaultTimeout: true}
 	for _, f := range Faults {
 		if got := BefallsReplies(f); got != want[f] {
 			t.Errorf("%s: %t", f, got)
