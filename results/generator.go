@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // HistoryName is the name of the file that keeps the run's history, without the directory:
@@ -111,10 +112,24 @@ func joinGenerators(parts []numbered) (Run, error) {
 	n := float64(len(runs)) // each saw what the servers did for all
 	out.Cost.RedisCPU, out.Cost.PostgresCPU = out.Cost.RedisCPU/n, out.Cost.PostgresCPU/n
 	out.Leak, out.FalseRejects, out.LeakTiers = Leak{}, FalseRejects{}, nil
-	out.Drift, out.Rolling, out.Guarantee = nil, nil, []Clause{}
+	out.Drift, out.Rolling, out.Guarantee = nil, nil, absolute(runs)
 	out.OthersShare, out.Audit = 0, audit
 	out.Audit.Discard(codeUndecided, DiscardsCorrectness, "the histories of the generators were not judged together")
 	return out, err
+}
+
+// absolute are the clauses of all generators by which nothing leaks, whatever the number of instances. They are undecided
+// until all histories are judged; of other clauses, the parts of a run do not say what they are for the whole.
+func absolute(runs []*Run) []Clause {
+	out := slices.DeleteFunc(slices.Clone(runs[0].Guarantee), func(c Clause) bool {
+		return c.Property != string(quota.PropertyLeak) || c.Formula != "L" || c.Bound != 0 ||
+			slices.ContainsFunc(runs, func(r *Run) bool { return !r.AllowsNone(c.Property) })
+	})
+	for i := range out {
+		c := &out[i]
+		c.Certain, c.Possible, c.Verdict = 0, 0, Undecided
+	}
+	return out
 }
 
 // codeUndecided is the finding that a run of several generators has no verdict.
@@ -135,6 +150,11 @@ func (r *Run) Decide(judged *Run, wrong time.Duration) {
 	r.Audit.Reasons = slices.DeleteFunc(r.Audit.Reasons, func(x Reason) bool { return x.Code == codeUndecided })
 	r.Audit.Valid = !r.Audit.discards(DiscardsCorrectness)
 	r.Leak, r.LeakTiers, r.FalseRejects = judged.Leak, judged.LeakTiers, judged.FalseRejects
+	for i := range r.Guarantee {
+		c := &r.Guarantee[i]
+		c.Certain, c.Possible = r.Leak.WorstUnits, max(r.Leak.WorstUnits, r.Leak.Possible)
+		c.Decide(r.Leak.Trials > 0)
+	}
 	r.ClockErrorNS = int64(wrong)
 	r.FalseRejects.LongestNS = max(0, r.FalseRejects.LongestNS-2*int64(wrong))
 	if r.Issued != judged.Issued || r.Admitted != judged.Admitted || r.Rejected != judged.Rejected || r.Errors != judged.Errors {

@@ -118,3 +118,43 @@ func TestGeneratorsOfOneRun(t *testing.T) {
 		}
 	}
 }
+
+// TestGeneratorsJudgeGuarantees: that nothing leaks is judged by all histories, and is undecided before. What depends on the
+// number of instances is not judged.
+func TestGeneratorsJudgeGuarantees(t *testing.T) {
+	clauses := func(formulas ...string) (out []results.Clause) {
+		for _, f := range formulas {
+			out = append(out, results.Clause{Property: "leak", Formula: f, Verdict: results.Kept})
+		}
+		return out
+	}
+	for _, x := range []struct {
+		leak results.Leak
+		want string
+	}{
+		{results.Leak{Units: 9, WorstUnits: 7, Possible: 9, Trials: 2}, results.Broken},
+		{results.Leak{Possible: 2, Trials: 2}, results.Undecided},
+		{results.Leak{Trials: 2}, results.Kept},
+		{results.Leak{}, results.NotExercised},
+	} {
+		r, all := rand.New(rand.NewPCG(1, 2)), results.NewHistogram()
+		files := []results.Named{generator(t, 1, r, all), generator(t, 2, r, all), generator(t, 3, r, all)}
+		for i := range files {
+			files[i].File.Runs[0].Guarantee = clauses("L x instances", "L")
+		}
+		run := merged(t, files...).Runs[0]
+		if g := run.Guarantee; len(g) != 1 || g[0].Formula != "L" || g[0].Verdict != results.Undecided {
+			t.Fatalf("before the histories: %+v", g)
+		}
+		judged := run
+		judged.Leak = x.leak
+		if run.Decide(&judged, 0); run.Guarantee[0].Verdict != x.want || run.Guarantee[0].Certain != x.leak.WorstUnits {
+			t.Errorf("%+v: %+v, want %s", x.leak, run.Guarantee, x.want)
+		}
+		files[1].File.Runs[0].Guarantee = clauses("L x instances")
+		files[1].File.Runs[0].Guarantee[0].Bound = 5
+		if g := merged(t, files...).Runs[0].Guarantee; len(g) != 0 {
+			t.Errorf("a clause that not all have: %+v", g)
+		}
+	}
+}
