@@ -87,7 +87,7 @@ func (*buffer) Close() error { return nil }
 // TestToken: who has not the token does not join.
 func TestToken(t *testing.T) {
 	join, l, _ := begin(t, coordinate.Plan{Generators: 1, Fingerprint: "f00d", Wait: time.Minute})
-	defer l.Close()
+	defer l.Close() //nolint:errcheck // of a test
 	_, err := coordinate.Join(t.Context(), strings.Replace(join, "secret", "guess", 1), hello(1, 1), time.Second, clock.Wall{}.Now)
 	if err == nil || !strings.Contains(err.Error(), "Authorization") || strings.Contains(err.Error(), "guess") {
 		t.Error(err)
