@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -132,6 +133,7 @@ func TestSlot(t *testing.T) {
 
 // TestCatalogue has what is true of the strategies of this module, and of no other. It drives them all, which takes seconds.
 func TestCatalogue(t *testing.T) {
+	testenv.Sequential(t)
 	if testing.Short() {
 		t.Skip("drives every strategy")
 	}
