@@ -73,7 +73,7 @@ func TestRunIsCoordinated(t *testing.T) {
 	}
 	pod, lead := parts.Template.Spec, coordinator.Template.Spec
 	c, head := pod.Containers[0], lead.Containers[0]
-	if got := strings.Join(c.Args, " "); got != "run --config=/plan/plan.yaml --generator=job/40 --out=/work/part --quiet" {
+	if got := strings.Join(c.Args, " "); got != "run --config=/plan/plan.yaml --generator=job/40 --out=/scratch/part --quiet" {
 		t.Error(got)
 	}
 	if got := strings.Join(head.Args, " "); !strings.HasPrefix(got, "coordinate --generators=40 --at=tcp://$(QUOTABENCH_TOKEN)@0.0.0.0:7600 ") || !strings.HasSuffix(got, " --out=/results/hot") {

@@ -1,0 +1,187 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// settable are the parameters of a measurement that can be swept.
+var settable = map[string]func(c *measure.Config, v string) error{
+	"workers":        whole(func(c *measure.Config) *int { return &c.Workers }, 1),
+	"instances":      whole(func(c *measure.Config) *int { return &c.Instances }, 1),
+	"pool":           whole(func(c *measure.Config) *int { return &c.Pool }, 1),
+	"client-retries": whole(func(c *measure.Config) *int { return &c.ClientRetries }, 0),
+	"limit":          whole(func(c *measure.Config) *int64 { return &c.Policy.Limit }, 1),
+	"requests":       whole(func(c *measure.Config) *int64 { return &c.Requests }, 1),
+	Rate:             setRate,
+	"duration":       length(func(c *measure.Config) *time.Duration { return &c.Duration }),
+	"client":         setClient,
+	"latency":        setLatency,
+	"life":           length(func(c *measure.Config) *time.Duration { return &c.Life }),
+}
+
+// Parameters are the names that every measurement has, sorted: workers, instances, pool
+// and so on.
+func Parameters() []string { return slices.Sorted(maps.Keys(settable)) }
+
+func whole[T int | int64](of func(*measure.Config) *T, least int64) func(*measure.Config, string) error {
+	return func(c *measure.Config, v string) error {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < least {
+			return fmt.Errorf("give a whole number of %d or more", least)
+		}
+		*of(c) = T(n)
+		return nil
+	}
+}
+
+func length(of func(*measure.Config) *time.Duration) func(*measure.Config, string) error {
+	return func(c *measure.Config, v string) error {
+		d, err := time.ParseDuration(v)
+		if err != nil || d <= 0 {
+			return errors.New("give a time above 0 with its unit, e.g. 400ms")
+		}
+		*of(c) = d
+		return nil
+	}
+}
+
+// samples are enough for the 99th percentile of a round.
+const samples = 400
+
+// LongEnough is how long a round of an open loop lasts at least, so that it has a 99th
+// percentile.
+func LongEnough(rate float64) time.Duration {
+	return time.Duration(samples / rate * float64(time.Second))
+}
+
+// setRate makes the loop an open one at that rate, long enough for its percentiles.
+func setRate(c *measure.Config, v string) error {
+	x, err := strconv.ParseFloat(v, 64)
+	switch {
+	case err != nil || !(x > 0 && x <= harness.MaxRate):
+		return fmt.Errorf("give a number of requests per second above 0, and at most %g", harness.MaxRate)
+	case c.Load.Loop == workloads.Closed || c.Load.Loop == harness.Both:
+		return errors.New("a rate is swept in an open loop alone")
+	case c.Stream.Speed > 0:
+		return errors.New("a trace that is replayed at its speed has a rate of its own")
+	}
+	c.Load = harness.OpenAt(x)
+	if c.Duration > 0 {
+		c.Duration = max(c.Duration, LongEnough(x))
+	}
+	return nil
+}
+
+// setLatency adds a latency to the network to Redis.
+func setLatency(c *measure.Config, v string) error {
+	text := string(strategies.NeedRedis) + ":latency=" + v
+	if _, err := network.Parse(text); err != nil {
+		return errors.New("give a time with its unit, e.g. 5ms")
+	}
+	c.Network = append(slices.Clip(c.Network), text)
+	return nil
+}
+
+// setClient gives strategies that ask a Redis a kind of client.
+func setClient(c *measure.Config, v string) error {
+	kind, err := strategies.ParseClient(v)
+	if err != nil {
+		return err
+	}
+	for _, s := range c.Strategies {
+		if s.Client != "" && s.Client != strategies.PlainClient {
+			return fmt.Errorf("%s names its client: leave one of them out", s)
+		}
+	}
+	c.Strategies = slices.Clone(c.Strategies)
+	for i := range c.Strategies {
+		c.Strategies[i].Client = "" // plain ones are meant to be swept
+	}
+	c.Strategies = strategies.WithClients(c.Strategies, []strategies.Client{kind})
+	return nil
+}
+
+// set gives a parameter its value.
+func set(c *measure.Config, name, v string) error {
+	if f := settable[name]; f != nil {
+		return f(c, v)
+	}
+	if i := slices.IndexFunc(c.Workload.Options, func(o quota.Option) bool { return o.Name == name }); i >= 0 {
+		if err := c.Workload.Options[i].Accepts(v); err != nil {
+			return err
+		}
+		c.Stream.Set(name, v)
+		return nil
+	}
+	return setOption(c, name, v)
+}
+
+// setOption gives strategies an option's value.
+func setOption(c *measure.Config, name, v string) error {
+	only, option, qualified := strings.Cut(name, ".")
+	if !qualified {
+		only, option = "", name
+	}
+	var without []string
+	known := Parameters()
+	for _, o := range c.Workload.Options {
+		known = append(known, o.Name)
+	}
+	c.Strategies = slices.Clone(c.Strategies)
+	found := false
+	for i, s := range c.Strategies {
+		for _, o := range s.Meta.Options {
+			known = append(known, s.Name+"."+o.Name)
+		}
+		switch has := slices.ContainsFunc(s.Meta.Options, func(o quota.Option) bool { return o.Name == option }); {
+		case qualified && s.Name != only:
+			continue
+		case !has:
+			without = append(without, s.Name)
+			continue
+		}
+		found = true
+		options := maps.Clone(s.Options)
+		options[option] = v
+		var err error
+		meta, unknown := strategies.Lookup(s.Name)
+		if unknown != nil { // a caller's own, that is not registered
+			meta = s.Meta
+		}
+		if c.Strategies[i], err = meta.Select(options); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return quota.Unknown("parameter", name, known, "")
+	}
+	if len(without) > 0 {
+		return fmt.Errorf("%s has no option %s: name the strategy that has it, as in %s", without[0], option, "STRATEGY."+option)
+	}
+	return unequal(c.Strategies)
+}
+
+// unequal reports strategies that the value makes the same.
+func unequal(all []strategies.Selection) error {
+	for i, s := range all {
+		for _, o := range all[:i] {
+			if o.String() == s.String() {
+				return fmt.Errorf("it makes two of the strategies the same: %s", s)
+			}
+		}
+	}
+	return nil
+}
