@@ -172,6 +172,25 @@ func TestTimings(t *testing.T) {
 	}
 }
 
+// TestLatencies: percentiles are divided round by round, and stand for all rounds together if they are compared with a time.
+func TestLatencies(t *testing.T) {
+	r := planted(6)
+	for i := range r.File.Runs {
+		r.File.Runs[i].Service.P50 = int64(100 * (1 + i%2) * (1 + i/2)) // the fast one takes twice as long in each round
+	}
+	for i := range r.File.Summaries {
+		f := results.Figure{Value: 900, Lo: 800, Hi: 1000, Rounds: 6, Coverage: 0.97}
+		r.File.Summaries[i].Service.P50 = results.Percentile{Figure: f, Status: results.Pooled}
+	}
+	for condition, want := range map[string]Verdict{
+		`a["fast"].p50 / a["slow"].p50 == 2`: Holds, `a["fast"].p50 <= 1*us`: Holds, `a["fast"].p50 < 800`: Refuted, `a["fast"].p50 < 900`: Undecided,
+	} {
+		if j := decide(t, condition, map[string]*Record{"a": r}); j.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", condition, j.Verdict, j.Why, want)
+		}
+	}
+}
+
 // What was discarded decides nothing, also by a path to the rounds; what is left decides, and is close if it is little.
 func TestDiscardedRounds(t *testing.T) {
 	for condition, discard := range map[string]func(*results.Audit){

@@ -139,7 +139,12 @@ func (o object) figure(s *results.Summary, f *figures.Figure) any {
 			rounds[r.Repetition] = x
 		}
 	}
-	return timing(rounds, f.Unit, o.of)
+	n := timing(rounds, f.Unit, o.of)
+	if whole, ok := o.of.percentile(f.Percentile(s), f.Key).(Number); ok { // all rounds together, as reports show it
+		whole.rounds, whole.record = rounds, o.of
+		return whole
+	}
+	return n
 }
 
 func cutLast(path string) (before, last string, ok bool) {
@@ -195,13 +200,7 @@ func (r *Record) wrap(v reflect.Value, name string) (any, error) {
 	}
 	switch x := v.Interface().(type) {
 	case results.Percentile:
-		if !x.Shown() {
-			return missing{fmt.Sprintf("%s cannot be told: %s", name, x.Status), r.measured()}, nil
-		}
-		if r.measured() && x.Coverage == 0 {
-			return absent("%s tell nothing of how much %s varies: give more rounds", format.Plural(int64(x.Rounds), "round", "rounds"), name), nil
-		}
-		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, Unit: figures.Nanoseconds, varies: r.measured()}, nil
+		return r.percentile(x, name), nil
 	case results.Figure:
 		if x.Rounds == 0 {
 			return absent("no round has %s", name), nil
@@ -233,6 +232,16 @@ func (r *Record) wrap(v reflect.Value, name string) (any, error) {
 		return out, nil
 	}
 	return object{v, r}, nil
+}
+
+func (r *Record) percentile(p results.Percentile, name string) any {
+	if !p.Shown() {
+		return missing{fmt.Sprintf("%s cannot be told: %s", name, p.Status), r.measured()}
+	}
+	if r.measured() && p.Coverage == 0 {
+		return absent("%s tell nothing of how much %s varies: give more rounds", format.Plural(int64(p.Rounds), "round", "rounds"), name)
+	}
+	return Number{Lo: p.Lo, Hi: p.Hi, Value: p.Value, Unit: figures.Nanoseconds, varies: r.measured()}
 }
 
 var errNoKeys = errors.New("[ ] takes the label of a strategy, or texts by which one element of a list is told from the others")

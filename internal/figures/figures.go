@@ -171,7 +171,12 @@ func (f *Figure) Round(r *results.Run) (float64, bool) {
 	if f.run != nil {
 		return f.run(r)
 	}
-	x, ok := read(r, cmp.Or(f.RoundFrom, f.From))
+	var of any = r
+	from, latency := strings.CutPrefix(cmp.Or(f.RoundFrom, f.From), "latency.")
+	if latency {
+		of = r.Latency()
+	}
+	x, ok := read(of, from)
 	return x, ok && (x > 0 || !f.Blank)
 }
 

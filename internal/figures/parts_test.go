@@ -36,3 +36,18 @@ func TestFiguresOfParts(t *testing.T) {
 		}
 	}
 }
+
+// A round has the latency that callers wait for: the response time if the loop is open.
+func TestLatencyOfARound(t *testing.T) {
+	r := results.Run{Service: results.Latency{Distribution: results.Distribution{P50: 1, P90: 2, P99: 3, P999: 4, P9999: 5, Max: 6}}}
+	keys := []string{"p50", "p90", "p99", "p99.9", "p99.99", "max"}
+	for i, key := range keys {
+		if got, ok := Of(key).Round(&r); !ok || got != float64(i+1) {
+			t.Errorf("%s of a round is %v, %t; want %d", key, got, ok, i+1)
+		}
+	}
+	r.Response = &results.Latency{Distribution: results.Distribution{P50: 7}}
+	if got, ok := Of("p50").Round(&r); !ok || got != 7 {
+		t.Errorf("p50 of a round in open loop is %v, %t; want 7", got, ok)
+	}
+}
