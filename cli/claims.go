@@ -171,11 +171,11 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 		if s.Quiet {
 			return
 		}
-		left := ""
-		if n > 0 {
-			left = fmt.Sprintf(", about %s left", (clock.Wall{}.Now().Sub(began) / time.Duration(n) * time.Duration(of-n)).Round(time.Second))
+		passed, left := clock.Wall{}.Now().Sub(began), ""
+		if 4*n >= of { // The first runs say nothing about the others: a sweep takes minutes, and a simulation a second.
+			left = fmt.Sprintf(", about %s left", (passed / time.Duration(n) * time.Duration(of-n)).Round(time.Second))
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d%s] %s\n", n+1, of, left, strings.Join(args, " "))
+		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, strings.Join(args, " "))
 	}
 	p.Run = func(ctx context.Context, args []string) (int, string) {
 		var messages bytes.Buffer
