@@ -22,7 +22,7 @@ import (
 
 // TestStoreKilledAmidARun: the command says in one line that the store failed and when,
 // blames no strategy, and exits with the code that the table of faults in
-// docs/store-faults.md names.
+// full/storefaults/README.md names.
 func TestStoreKilledAmidARun(t *testing.T) {
 	storetest.Redis(t) // skips if there is none
 	victim, err := redis.Open(t.Context(), "process", stores.Options{})

@@ -31,7 +31,7 @@ type fault struct {
 	lasts time.Duration
 }
 
-// faults of stores, of every kind that a strategy can name. docs/store-faults.md is this
+// faults of stores, of every kind that a strategy can name. README.md is this
 // table.
 var faults = []fault{
 	{store: "Redis", name: "FLUSHALL", strategy: "incr-expire", does: forgets, code: "store-lost-data", says: "redis lost what the run kept there", undecided: "leak, false-reject"},
