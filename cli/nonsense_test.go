@@ -294,6 +294,7 @@ func TestPipesAreInterrupted(t *testing.T) {
 }
 
 func FuzzNonsense(f *testing.F) {
+	testenv.Sequential(f)
 	for i, v := range nonsense {
 		f.Add(uint(i), v, i%2 == 0)
 	}

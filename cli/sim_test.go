@@ -207,6 +207,7 @@ func TestSimInterrupted(t *testing.T) {
 
 // A printed configuration is the simulation it was printed for, presets included.
 func TestSimPrintedConfig(t *testing.T) {
+	testenv.Sequential(t)
 	p := newPlace(t, nil)
 	for _, args := range [][]string{
 		{"sim", "honest", "--preset", "adr-008-month"},
@@ -261,6 +262,7 @@ func configured(t *testing.T, args []string) sim.Config {
 
 // A loop that is asked for is the simulation's, also if the workload or a preset has another.
 func TestSimLoops(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, x := range []struct {
 		args []string

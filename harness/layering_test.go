@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 const module = "github.com/quotabench/quotabench"
@@ -107,6 +109,7 @@ func room(name string) (room string, layer int) {
 }
 
 func TestLayering(t *testing.T) {
+	testenv.Sequential(t)
 	packages := list(t)
 	for _, problem := range slices.Concat(upward(packages), impure(packages), heavy(packages)) {
 		t.Error(problem)
@@ -138,6 +141,7 @@ func TestLayering(t *testing.T) {
 
 // TestLayeringFindsFaults plants an import of each kind that is wrong.
 func TestLayeringFindsFaults(t *testing.T) {
+	testenv.Sequential(t)
 	plant := func(name string, needs ...string) map[string]*listed {
 		all := list(t)
 		p := *all[module+"/"+name]

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -82,6 +83,7 @@ var flows = [][2]int64{{1, 2}, {1, 3}, {2, 3}, {3, 2}, {1, 7}, {1, 50}}
 // TestBucketIsExact checks the figures against every placement of the operations.
 // Nothing is given back.
 func TestBucketIsExact(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen, missed := seeded(21), tally{}, tally{}
 	const histories = 6000
 	for range histories {
@@ -159,6 +161,7 @@ func TestBucketIsExact(t *testing.T) {
 // TestBucketWithRefundsIsSound tries every placement of requests, refunds, commits
 // and expiries, with more in use at the start than the bucket holds, too.
 func TestBucketWithRefundsIsSound(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen, missed := seeded(22), tally{}, tally{}
 	const histories = 1000
 	for range histories {

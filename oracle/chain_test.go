@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -38,6 +39,7 @@ func TestChainOfRequests(t *testing.T) {
 
 // For requests of one unit that come strictly one after the other, the certain leak is the fewest units that have to go.
 func TestChainsAreExact(t *testing.T) {
+	testenv.Sequential(t)
 	const length = 2 * 8
 	r := seeded(28)
 	chained := 0

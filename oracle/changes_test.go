@@ -165,6 +165,7 @@ func inTurn(r *rand.Rand, n int, cost int64, refunds bool) (ops []operation, cha
 
 // TestChangesInTurn: if nothing overlaps, both ends of every figure are the truth.
 func TestChangesInTurn(t *testing.T) {
+	testenv.Sequential(t)
 	for _, c := range []struct {
 		name    string
 		kind    quota.Kind
@@ -297,6 +298,7 @@ func TestPlantedChanges(t *testing.T) {
 // TestChangesThatAreNone: a limit that changes to itself changes nothing. The worst
 // possible leak of a rolling window is sharper if admissions alone make it.
 func TestChangesThatAreNone(t *testing.T) {
+	testenv.Sequential(t)
 	r := seeded(73)
 	for name, window := range minutes() {
 		for range 300 {

@@ -3,12 +3,15 @@ package oracle
 import (
 	"maps"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestLongerHistories: with too many operations to try all orders, false rejects
 // are checked against the units in use at every half nanosecond, and the certain
 // leak of single windows against adding up.
 func TestLongerHistories(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen := seeded(9), tally{}
 	for range 150 {
 		g := generator{Rand: r, span: 150, length: 9, cost: 3, refunds: true, gap: 1}
@@ -89,6 +92,7 @@ func inUseAt(ops []operation, m int64) (low, high int64) {
 // commits and expiries. The figures of false rejects, of the worst leak and of
 // the worst possible leak are nearly always reached.
 func TestRollingWithRefundsIsSound(t *testing.T) {
+	testenv.Sequential(t)
 	const length = 2 * 6
 	r, seen, missed := seeded(10), tally{}, tally{}
 	const histories = 1000

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestWorstOfWhatCrosses: units that could lie in either of two windows leak more
@@ -105,6 +107,7 @@ func TestOnlyFailures(t *testing.T) {
 // TestVisitors: a visitor of a history is shown each subject's events once, and its
 // error ends the pass and is returned. Judging subjects one by one is no different.
 func TestVisitors(t *testing.T) {
+	testenv.Sequential(t)
 	h, all := sample(t, HistoryOptions{Workers: 2})
 	head := sampleHeader(t)
 	cfg := head.Config()

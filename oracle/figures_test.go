@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -53,6 +54,7 @@ func disjoint(excess func(m int64) int64, from, to, length int64) (sum, worst in
 // TestRollingFigures: the sum of disjoint excesses, what was over-offered and the
 // crossings, of histories with and without give-backs.
 func TestRollingFigures(t *testing.T) {
+	testenv.Sequential(t)
 	const length = 6
 	r, seen := seeded(41), tally{}
 	for i := range 1000 {

@@ -50,6 +50,7 @@ func (c tally) check(t *testing.T, least int) {
 
 // TestStandingIsExact: both ends of every figure are those of trying all orders.
 func TestStandingIsExact(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen := seeded(1), tally{}
 	for range 6000 {
 		g := generator{Rand: r, span: 20, length: 8, cost: 3, refunds: r.IntN(3) > 0, failedToo: true, gap: 1, expiries: r.IntN(2) == 0}
@@ -87,6 +88,7 @@ func figures(v Verdict) truth {
 // ways of putting single units into windows, and false rejects are those of
 // trying all orders in all windows.
 func TestTumblingIsExact(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen := seeded(2), tally{}
 	loose := 0
 	for range 6000 {

@@ -5,10 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestFlow checks every amount against fractions of any size.
 func TestFlow(t *testing.T) {
+	testenv.Sequential(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		w := Window{Kind: Bucket, Refill: 1 + r.Int64N(1<<r.IntN(40)), Length: time.Duration(1 + r.Int64N(1<<(1+r.IntN(58))))}

@@ -3,6 +3,8 @@ package quota
 import (
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 func zone(t testing.TB, name string) *time.Location {
@@ -212,6 +214,7 @@ func FuzzFixedWindows(f *testing.F) {
 }
 
 func TestWindowsOfEveryDayOfADecade(t *testing.T) {
+	testenv.Sequential(t)
 	for _, name := range fuzzZones {
 		loc := zone(t, name)
 		for _, k := range []Kind{CalendarDay, CalendarMonth} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 func arrive(t testing.TB, a Arrivals, err error, n int) []time.Duration {
@@ -45,6 +46,7 @@ func TestConstant(t *testing.T) {
 }
 
 func TestPoisson(t *testing.T) {
+	testenv.Sequential(t)
 	const n = 400_000
 	for _, rate := range []float64{0.001, 7, 10_000, 3e6, maxRate} {
 		a, err := Poisson(rate, 42)
@@ -86,6 +88,7 @@ func TestPoisson(t *testing.T) {
 // TestPoissonAddsUp compares the running sum with one of any precision: parts of
 // nanoseconds and their carries must not get lost.
 func TestPoissonAddsUp(t *testing.T) {
+	testenv.Sequential(t)
 	const n = 400_000
 	a, err := Poisson(1000, 9)
 	at := arrive(t, a, err, n)

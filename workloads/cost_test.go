@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -146,6 +147,7 @@ func TestLognormalQuantiles(t *testing.T) {
 }
 
 func TestLognormalCosts(t *testing.T) {
+	testenv.Sequential(t)
 	const n = 200_000
 	for _, w := range []string{"steady", "hot-key"} {
 		costs := drawn(t, w, "lognormal:500:1", n)

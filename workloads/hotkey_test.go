@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -76,6 +77,7 @@ func TestHotKeyOrder(t *testing.T) {
 // costs of a distribution: it always asks for at least twice the limit, and each
 // of its operations by itself is drawn from the distribution.
 func TestHotKeyOfDistributions(t *testing.T) {
+	testenv.Sequential(t)
 	for _, c := range []struct {
 		cost  string
 		limit int64

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 func read(t testing.TB, text string) *trace {
@@ -230,6 +232,7 @@ func (z zeros) Read(p []byte) (int, error) {
 
 // What has no end, or is more than a run can have, is refused.
 func TestTracesAreBounded(t *testing.T) {
+	testenv.Sequential(t)
 	for name, c := range map[string]struct {
 		r    io.Reader
 		want string

@@ -5,9 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestUploadsFates(t *testing.T) {
+	testenv.Sequential(t)
 	const n = 200_000
 	for _, c := range []struct{ fail, abandon float64 }{{0.05, 0.02}, {0.5, 0.25}, {0, 0}, {1, 0}, {0, 1}, {0.3, 0.7}} {
 		s, _ := build(t, "uploads", Params{Seed: 5, Policy: policy(t, "tenant-uploads"), Options: given("fail-share", c.fail, "abandon-share", c.abandon)})

@@ -44,6 +44,7 @@ func TestWorkersCountTheSame(t *testing.T) {
 // The parts of an enumeration count each schedule once, and the first of them with a shortest leak has the one that is shown of the
 // whole; most parts of many have few schedules or none.
 func TestPartsCountTheWhole(t *testing.T) {
+	testenv.Sequential(t)
 	sel := choose(t, "check-then-set")
 	for _, of := range []int{1, 2, 3, 7} {
 		cfg := explore.Config{Clients: 4, Limit: 3}

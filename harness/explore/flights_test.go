@@ -87,6 +87,7 @@ func wordyMeta() strategies.Meta {
 
 // A search in a process of its own has a second part as one in this process has.
 func TestIsolatedFewPreemptions(t *testing.T) {
+	testenv.Sequential(t)
 	m := wordyMeta()
 	sel, err := m.Select(nil)
 	if err != nil {

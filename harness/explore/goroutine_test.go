@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -46,6 +47,7 @@ func aside(t *testing.T, every int64, waits bool) strategies.Selection {
 
 // Goroutines that a limiter starts in a call are named, also on a path that few calls take.
 func TestRareGoroutine(t *testing.T) {
+	testenv.Sequential(t)
 	const code = "own-goroutine"
 	steady, err := workloads.Lookup("steady")
 	if err != nil {

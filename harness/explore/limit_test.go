@@ -122,6 +122,7 @@ func (k *keeper) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 // requests, each of which may go by either limit then, also if the operator dies in
 // between. A copy in the memory of another instance outlives that, and leaks.
 func TestLimitKeptInAStore(t *testing.T) {
+	testenv.Sequential(t)
 	for _, caches := range []bool{false, true} {
 		sel := plant(nil)
 		sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
@@ -190,6 +191,7 @@ func tolerates(m *strategies.Meta, f quota.Fault) bool {
 
 // TestChangedLimitOnPostgres: the limit changes there, too.
 func TestChangedLimitOnPostgres(t *testing.T) {
+	testenv.Sequential(t)
 	take := func(ctx context.Context, tx pgx.Tx, _ quota.Request) (bool, error) {
 		tag, err := tx.Exec(ctx, "UPDATE counters SET n = n + 1 WHERE id = 1 AND n < 2")
 		return tag.RowsAffected() > 0, err

@@ -183,6 +183,7 @@ func TestSearchesFindWindowsTooLong(t *testing.T) {
 
 // A bucket is exact for a limit of one, and not for rolling windows of two. Whoever names a policy is told.
 func TestSearchesOfAPolicy(t *testing.T) {
+	testenv.Sequential(t)
 	sel := choose(t, "gcra")
 	cfg := explore.Config{Policy: policy(t, "5 logins per rolling 15m")}
 	for _, cfg := range explore.Searches(sel, cfg) {

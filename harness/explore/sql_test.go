@@ -173,6 +173,7 @@ func TestPgCheckCensusOfThree(t *testing.T) {
 }
 
 func TestPgConditionalDoesNotLeak(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := sqlConfig(t, 3)
 	// With a limit of 1, an UPDATE by any client and then two times UPDATE and SELECT
 	// in 6 orders; with a limit of 2, three UPDATEs and a SELECT by the last. Clients
@@ -330,6 +331,7 @@ func (l leftOpen) Take(ctx context.Context, _ quota.Request) (quota.Decision, er
 
 // Every strategy that is SQL keeps what it declares.
 func TestDeclaredOnPostgres(t *testing.T) {
+	testenv.Sequential(t)
 	tried := 0
 	for _, m := range strategies.All() {
 		sel, err := m.Select(nil)

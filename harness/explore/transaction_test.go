@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -62,6 +63,7 @@ func ignoreNil(err error) error {
 
 // Connections that WATCH holds are given back when a schedule is left, however many there are.
 func TestWatch(t *testing.T) {
+	testenv.Sequential(t)
 	for _, how := range []string{"wrong", "right", "holds"} {
 		wrong := how == "wrong"
 		m := strategies.FromFunc("watching", []quota.Kind{quota.Standing}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {

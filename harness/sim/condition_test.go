@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -66,6 +67,7 @@ func TestNetworkRefused(t *testing.T) {
 // TestLeakByLatency: the longer a racy limiter's round trip, the more requests decide by the same reading; an atomic one leaks
 // nothing at any.
 func TestLeakByLatency(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "check-then-set,incr-expire-atomic", "agent-api", "hot-key")
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 20, harness.OpenAt(400), 5*time.Second
 	before := 0.0

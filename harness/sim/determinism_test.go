@@ -90,6 +90,7 @@ func TestParallelReport(t *testing.T) {
 // The table that stands in for Redis is believed because a real server, asked
 // the same, leads to the same run step by step.
 func TestOneTraceOverARealServer(t *testing.T) {
+	testenv.Sequential(t)
 	server := storetest.Redis(t)
 	want := run(t, mixed(t)).Traces
 	runs := repeats(1)
@@ -104,6 +105,7 @@ func TestOneTraceOverARealServer(t *testing.T) {
 // A day of ADR-005, shortened, has one trace over the table, a server of this
 // machine and one in a container.
 func TestOneTraceOfADay(t *testing.T) {
+	testenv.Sequential(t)
 	day := func() sim.Config {
 		preset, err := sim.LookupPreset("adr-005-day")
 		if err != nil {
@@ -129,6 +131,7 @@ func TestOneTraceOfADay(t *testing.T) {
 
 // Keys that expire in virtual time expire on the real server too.
 func TestExpiryReachesARealServer(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "incr-expire,three-tier", "agent-api", "steady")
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
 	cfg.Policy.Limit = 5

@@ -120,6 +120,7 @@ func leaks(t *testing.T, what string, r *sim.Report, hours int, each, late bool)
 // Windows of half an hour, by package time or on a goroutine of the limiter's own, leak 10
 // units in each hour of a month, and those of an hour none.
 func TestForeignMonth(t *testing.T) {
+	testenv.Sequential(t)
 	hours := testenv.Pick(10*24, month)
 	for _, background := range []bool{false, true} {
 		for _, every := range []time.Duration{time.Hour, 30 * time.Minute} {

@@ -78,6 +78,7 @@ func TestOutageOfTheModel(t *testing.T) {
 
 // A rush happens when it is said to, in addition to the other arrivals.
 func TestRush(t *testing.T) {
+	testenv.Sequential(t)
 	r, err := sim.ParseRush("1000@2026-01-01T00:00:04Z+2s")
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +138,7 @@ func TestMonthPreset(t *testing.T) {
 // TestFailover: of a hundred requests a second, those of the last second before the master
 // died are admitted once more, and no request whose replica had to have the charge.
 func TestFailover(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "incr-expire,lua-reserve,redis-wait,exact", "agent-api", "steady")
 	cfg.Policy.Limit, cfg.Load, cfg.Arrivals, cfg.Duration = 800, harness.OpenAt(100), "constant", 20*time.Second
 	cfg.Stream.Set("subjects", 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -51,6 +52,7 @@ func hoarding(until bool) strategies.Selection {
 // TestKeysOverMonths: keys without a time to live grow by as many as subjects and windows
 // make, and keys that end with their window level off.
 func TestKeysOverMonths(t *testing.T) {
+	testenv.Sequential(t)
 	const subjects = 10
 	cfg := config(t, "exact", "user-links", "steady")
 	cfg.Strategies = []strategies.Selection{hoarding(false), hoarding(true)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -24,6 +25,7 @@ func simulate(t *testing.T, strategy string, instances int, outages ...harness.O
 // simulated is that with something changed.
 func simulated(t *testing.T, strategy string, change func(*sim.Config)) results.Run {
 	t.Helper()
+	testenv.Sequential(t)
 	plan, err := harness.NewPlan(strategy, "1090 requests per fixed 1m", "steady")
 	if err != nil {
 		t.Fatal(err)

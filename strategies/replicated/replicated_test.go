@@ -225,6 +225,7 @@ func TestWaitOnACluster(t *testing.T) {
 // TestExplored: neither leaks under the faults that they tolerate, and a refund that is
 // repeated makes them leak, which they do not promise otherwise.
 func TestExplored(t *testing.T) {
+	testenv.Sequential(t)
 	names := []string{"redis-durable", "redis-wait"}
 	for _, name := range testenv.Pick(names[:1], names) {
 		sel, err := strategies.Parse(name)

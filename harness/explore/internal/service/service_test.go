@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -98,6 +99,9 @@ func TestPlantedServices(t *testing.T) {
 		{"get-set-time", nil, nil, "leak"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
+			if c.faults == nil { // no process is ended or started meanwhile
+				testenv.Sequential(t)
+			}
 			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 60, Preemptions: -1})
 			if err != nil {
 				t.Fatal(err)
@@ -166,6 +170,7 @@ func TestWithoutATimeout(t *testing.T) {
 
 // A counter that is named is held against what was admitted.
 func TestDriftOfACounter(t *testing.T) {
+	testenv.Sequential(t)
 	for _, c := range []struct{ kind, counter, want string }{
 		{"incr-expire", "{subject}", "drift: A incr s = 1; A expire s 60 = 1 admitted; B incr s = 2 rejected"},
 		{"get-set", "{subject}", "drift: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
@@ -194,6 +199,7 @@ func reads(client string) string {
 
 // A race that needs one interruption is found although a bound ends the search before.
 func TestFewPreemptions(t *testing.T) {
+	testenv.Sequential(t)
 	for most, want := range map[int]bool{-1: false, 1: true} {
 		cfg := explore.Config{MaxStates: 14, Preemptions: most, Properties: []explore.Property{explore.Leak}}
 		found, err := explored(t, "long-get-set", cfg)
@@ -250,6 +256,7 @@ func replayed(t *testing.T, kind string, f *results.Finding, environment ...stri
 
 // A service in another language is no other.
 func TestNode(t *testing.T) {
+	testenv.Sequential(t)
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("needs node")
 	}
@@ -269,6 +276,7 @@ func TestNode(t *testing.T) {
 
 // Instances at one instant count two callers as one; a second apart they do not.
 func TestStoppedClock(t *testing.T) {
+	testenv.Sequential(t)
 	stopped := explore.Config{ServiceClock: "2026-01-01 00:00:00", Properties: []explore.Property{explore.Leak}}
 	if _, err := explored(t, "lua", stopped); err == nil || !strings.Contains(err.Error(), "libfaketime") {
 		t.Errorf("a Go program: %v", err)
@@ -331,6 +339,7 @@ func TestMisbehavingServices(t *testing.T) {
 
 // What a second run of a schedule does not show is no finding, and is told.
 func TestEndOfAWindow(t *testing.T) {
+	testenv.Sequential(t)
 	found, err := explored(t, "window-ends", explore.Config{Properties: []explore.Property{explore.Leak}})
 	if err != nil || len(found.Findings) > 0 || found.Capped != "1 schedule went otherwise when run again" {
 		t.Errorf("found %q, ended by %q, %v", told(found), found.Capped, err)
@@ -356,6 +365,7 @@ func TestCommandsThatPass(t *testing.T) {
 // Instances that keep something from one subject for the next are started anew before each
 // schedule, and if they are unlike themselves even then nothing is said of them.
 func TestServicesThatDoNotRepeat(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := explore.Config{Clients: 3, MaxStates: 20, Preemptions: -1}
 	found, err := explored(t, "tired", cfg)
 	if err != nil || len(found.Findings) > 0 {
