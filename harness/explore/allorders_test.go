@@ -391,7 +391,7 @@ func TestHiddenMemoryAgreesWithAllSchedules(t *testing.T) {
 	for name, open := range boxes {
 		for _, instances := range []int{1, 2} {
 			t.Run(fmt.Sprint(name, instances), func(t *testing.T) {
-				for seed := range testenv.Pick[uint64](4, 30) {
+				for seed := range testenv.Pick[uint64](4, 10) {
 					makes := open
 					if instances > 1 { // made by whoever is opened first in a run
 						var one box
