@@ -284,6 +284,7 @@ func (m *maker) make(v reflect.Value) {
 
 // Two values of a type have one fingerprint if, and only if, their twins are the same.
 func TestFingerprintAgreesWithItsTwin(t *testing.T) {
+	testenv.Sequential(t)
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
 	same, differ := 0, 0
 	for range testenv.Pick(10_000, 50_000) {
@@ -362,6 +363,7 @@ func setOf(list []unsafe.Pointer) map[unsafe.Pointer]bool {
 
 // A memory tells apart what its twin does, in schedules at random of strategies that have some.
 func TestMemoryAgreesWithItsTwin(t *testing.T) {
+	testenv.Sequential(t)
 	chosen, err := strategies.Parse("app-lock,combine,lease,local-sync,memory-deque,redis-hash,three-tier,three-tier-hardened")
 	if err != nil {
 		t.Fatal(err)
