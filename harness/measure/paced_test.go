@@ -157,7 +157,7 @@ func TestPlantedTail(t *testing.T) {
 // the machine is too busy to tell, and the test is skipped.
 func TestPlantedTailOnThisMachine(t *testing.T) {
 	testenv.Long(t)
-	const tail, attempts = int64(time.Millisecond), 20
+	const tail, attempts, onABusyMachine = int64(time.Millisecond), 20, 5
 	for _, loop := range []struct {
 		name string
 		rate float64
@@ -186,7 +186,7 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 					return
 				}
 				switch {
-				case attempt < attempts:
+				case attempt < onABusyMachine || discarded == "" && attempt < attempts:
 				case discarded != "":
 					t.Skipf("the audit discards these timings: %s", discarded)
 				default:
