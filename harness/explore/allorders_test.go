@@ -320,7 +320,7 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedules, leaking := 0, 0
-			for seed := range testenv.Pick[uint64](6, 20) {
+			for seed := range testenv.Pick[uint64](6, 12) {
 				r := rand.New(rand.NewPCG(seed, 28)) //nolint:gosec // has to repeat
 				sel, of := score(r, c.cfg.Clients+b2i(c.works), c.commands, c.remembers, nil)
 				of.works = c.works
