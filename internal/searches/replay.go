@@ -24,7 +24,7 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	}
 	for _, x := range s.All() {
 		switch x.Name {
-		case "replay", "redis", "service", "request", "env", "postgres", "postgres-image", "json", "out", "exit-zero":
+		case "replay", "redis", "service", "request", "env", "counter", "service-clock", "postgres", "postgres-image", "json", "out", "exit-zero":
 		default:
 			if s.Given(x.Name) {
 				return s.Wrong(x.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
