@@ -103,7 +103,8 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Doc: "schedules after which --full ends (default 5000000)"},
 		{Name: "redis", Was: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container"),
-			Doc:      "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
+			Doc: "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here. " +
+				"With --service it is what processes are explored on (a process if none is given); time can pass on embedded alone"},
 		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&s.Service), Complete: cobra.NoFileCompletions,
 			Doc: "`command` of a service, which http explores by what its processes send to Redis; they have REDIS_URL, PORT and LIMIT"},
 		{Name: "request", Title: settings.Stores, Value: settings.Text(&s.Request), Computed: true, Complete: cobra.NoFileCompletions,

@@ -139,6 +139,8 @@ func (s *search) claim(r *Result) string {
 		process := r.Service
 		if s.cfg.ServiceClock != "" {
 			process += ", its clock at " + s.cfg.ServiceClock
+		} else if s.Setup.Ticks() {
+			process += ", whose own clock was not moved,"
 		}
 		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where each client has a process of %s with %s; threads "+
 			"of a process within a step, and other times, were not tried", what, count(int(r.Runs), "schedule"), count(r.Clients, "client"),

@@ -106,7 +106,7 @@ type Config struct {
 	// environment, listens on PORT, and may read LIMIT. Environment is added to that, as
 	// NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request
 	// is the path of a request, with {subject} for the key; empty means /?key={subject}.
-	// Time is the wall clock's, and nothing but the commands is a step. Faults of its own are
+	// Nothing but the commands is a step, and instances go by the wall clock. Faults of its own are
 	// timeout (the reply to a command comes when the process has given it up), script-flush and
 	// restart (Redis has lost its scripts, or all data and all connections).
 	// Counter, if not empty, is the key of the count of admitted units, with {subject}, for the property
@@ -115,7 +115,8 @@ type Config struct {
 	// e.g. 2026-01-01 00:00:00. That takes libfaketime, and programs that are linked dynamically.
 	Service, Request, Counter, ServiceClock string
 	Environment                             []string
-	// Redis is the server for Service, with an empty database, which stays the caller's.
+	// Redis is the server for Service, with an empty database, which stays the caller's; nil is one in memory, whose clock moves:
+	// time can pass, the policy's windows may begin on that clock, and clocks of ServiceClock move with it.
 	Redis redis.UniversalClient `json:"-"`
 	// Isolate has a foreign strategy searched in a process of its own, which is this program
 	// again. A panic on a goroutine that the strategy has started then ends only that process,

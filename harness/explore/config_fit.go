@@ -34,6 +34,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if err := c.fitKind(sel); err != nil {
 		return c, err
 	}
+	sel = c.windowed(sel)
 	c.setDefaults()
 	if c.Service != "" {
 		c.setServiceDefaults()

@@ -30,7 +30,7 @@
 //
 // A service in any language runs as processes (package service, [Config.Service]): a step is a command that
 // one of them sends to Redis while it has a request. All schedules are run to their ends there too, each
-// with a subject of its own, by the wall clock.
+// with a subject of its own, by the wall clock. Redis is a server, or in memory with a clock that is moved.
 //
 // What may be claimed of the properties that no schedule broke is in the result's
 // Claim. The claim is withheld, and the result is joined by [ErrUnseen], if not

@@ -32,7 +32,7 @@ type Target struct {
 	// keys; nil if none is kept.
 	RedisStore stores.Store
 	// Service, Request, Counter, ServiceClock and Environment are as in [Config], for schedules of a service, which are
-	// repeated on Redis; its database must be empty.
+	// repeated on Redis, with an empty database, or without it on one in memory.
 	Service, Request, Counter, ServiceClock string
 	Environment                             []string
 	// Postgres is the server for schedules of statements.

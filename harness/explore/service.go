@@ -26,8 +26,7 @@ const otherThanOrder = "it depends on more than the order of its commands, e.g. 
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 
 // ofServiceFaults are the faults that can befall a service.
-var ofServiceFaults = append([]quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage, quota.FaultEviction},
-	engine.Faults[engine.InProcess:]...)
+var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults[:]), func(f quota.Fault) bool { return f == quota.FaultRetry })
 
 // fitService reports why a service cannot be explored so.
 func (c *Config) fitService(sel strategies.Selection) error {
@@ -37,8 +36,10 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	case c.Instances != 0 && c.Instances != cmp.Or(c.Clients, 2):
 		return fmt.Errorf("%d instances for %d clients: an instance of a service has one client, so that each command is known to be "+
 			"of its request", c.Instances, cmp.Or(c.Clients, 2))
-	case c.Passes || c.From != 0 || slices.Contains(c.Faults, quota.FaultClock):
-		return errors.New("a service goes by the wall clock, which cannot be moved: leave the fault clock out")
+	case c.Redis != nil && (c.setup().Ticks() || c.From != 0):
+		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault clock and time that passes")
+	case c.setup().Ticks() && c.Policy.Name == "":
+		return errors.New("what is right once time has passed depends on the window of the service: name it by --policy")
 	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
 		return errors.New("the instances of a service have one clock: leave the skew out, or stop their clocks by --service-clock")
 	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d%time.Second != 0 }):
@@ -55,11 +56,14 @@ func (c *Config) fitService(sel strategies.Selection) error {
 		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, e.g. %s, or "+
 			"name a header by subject-header", c.Request, defaultRequest)
 	}
-	if _, err := c.clock(); err != nil {
+	switch at, err := c.clock(); {
+	case err != nil:
 		return fmt.Errorf("clock %q: write a moment such as 2026-01-01 00:00:00", c.ServiceClock)
+	case c.From != 0 && c.ServiceClock != "" && c.From != at.Sub(engine.Start):
+		return errors.New("the search begins at the moment of --service-clock: leave out that it begins at another")
 	}
-	if _, ok := c.Redis.(*redis.Client); !ok {
-		return errors.New("a service is explored on one Redis server, which is missing: install redis-server, or give a URL by --redis")
+	if _, ok := c.Redis.(*redis.Client); !ok && c.Redis != nil {
+		return errors.New("a service is explored on one Redis server: give a URL of one by --redis")
 	}
 	for _, f := range c.Faults {
 		if !slices.Contains(ofServiceFaults, f) {
@@ -89,9 +93,22 @@ func (c *Config) setServiceDefaults() {
 	if c.Request == "" {
 		c.Request = defaultRequest
 	}
+	if at, _ := c.clock(); c.Redis == nil && c.ServiceClock != "" { // which the Redis in memory has too
+		c.From = at.Sub(engine.Start)
+	}
 	if c.Limit > 0 && c.Used == 0 && len(c.Scripts) == 0 {
 		c.Used = max(0, c.Limit-int64(c.Clients)+1)
 	}
+}
+
+// windowed is http with the windows that begin on a clock, which is known of a Redis in memory.
+func (c *Config) windowed(sel strategies.Selection) strategies.Selection {
+	if c.Service != "" && c.Redis == nil {
+		meta := *sel.Meta
+		meta.Kinds = append(slices.Clone(meta.Kinds), quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.CalendarMonth)
+		sel.Meta = &meta
+	}
+	return sel
 }
 
 // clock is the moment of ServiceClock.
@@ -117,6 +134,9 @@ func (c *Config) serviceFlags() string {
 		return " --" + flag + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 	}
 	text := quoted("service", c.Service)
+	if c.Redis == nil {
+		text += " --redis embedded"
+	}
 	if c.Request != defaultRequest {
 		text += quoted("request", c.Request)
 	}

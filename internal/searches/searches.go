@@ -103,8 +103,8 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 	}()
 	serves := s.Given("service")
 	switch {
-	case s.On == Embedded && serves:
-		s.On = "auto" // its processes need a port
+	case s.On == Embedded && serves && !s.Given("redis"):
+		s.On = "auto"
 	case s.On == Embedded:
 		return x, nil
 	}
@@ -185,7 +185,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	if x.sql != nil {
 		cfg.Postgres = x.sql
 	}
-	if cfg.Service != "" {
+	if cfg.Service != "" && x.server != nil {
 		cfg.Redis = x.server.Admin()
 	}
 	plan := s.plan(chosen, cfg, part)

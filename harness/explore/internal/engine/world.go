@@ -172,6 +172,8 @@ func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
 				out = append(out, c)
 			}
 		}
+	} else if w.Traits.Wall { // no further client asks
+		return out
 	}
 	return w.enabledTicks(out, s)
 }
@@ -239,12 +241,12 @@ func (w *World) Deadline(kind int) (next time.Time, found bool) {
 	return next, found
 }
 
-// past is t, and for foreign code the first whole millisecond after it: its clock tells
+// past is t, and for foreign code and services the first whole millisecond after it: a clock tells
 // nanoseconds, so no request meets the very moment at which a window ends; and Redis
 // tells the deadlines of keys in milliseconds, so parts of one would be the error of the
 // store.
 func (w *World) past(t time.Time) time.Time {
-	if w.Traits.Foreign {
+	if w.Traits.Foreign || w.Traits.Wall {
 		return t.Truncate(time.Millisecond).Add(time.Millisecond)
 	}
 	return t

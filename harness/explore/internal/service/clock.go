@@ -28,15 +28,19 @@ func faketime() string {
 	return ""
 }
 
-// stopped are the variables that have an instance's clock stand. Its monotonic clock, by which timeouts end, goes on.
-func (c *Command) stopped(skew time.Duration) []string {
+// stopped are the variables that have an instance's clock stand, or move as its file says. Its monotonic clock, by which
+// timeouts end, goes on.
+func (w *Engine) stopped(in *instance) []string {
+	c := &w.cmd
 	if c.Clock.IsZero() {
 		return nil
 	}
-	return []string{
-		"LD_PRELOAD=" + c.faketime, "DYLD_INSERT_LIBRARIES=" + c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
-		"FAKETIME=" + c.Clock.Add(skew).Format(ClockLayout), "FAKETIME_DONT_FAKE_MONOTONIC=1",
+	moment := []string{"FAKETIME=" + c.Clock.Add(w.setup.SkewOf(in.index)).Format(ClockLayout)}
+	if w.follows() {
+		moment = []string{"FAKETIME_TIMESTAMP_FILE=" + in.clock, "FAKETIME_NO_CACHE=1"}
 	}
+	return append(moment, "LD_PRELOAD="+c.faketime, "DYLD_INSERT_LIBRARIES="+c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
+		"FAKETIME_DONT_FAKE_MONOTONIC=1")
 }
 
 // checkClock reports why an instance's clock goes on, as far as that can be seen: on Linux, and of the process that was started.

@@ -11,6 +11,9 @@ import (
 	"github.com/quotabench/quotabench/cli"
 )
 
+// repeatLine is the line that repeats a finding, and shellWord a word of it.
+var repeatLine, shellWord = regexp.MustCompile(`replay: quotabench explore (.*)\n`), regexp.MustCompile(`'[^']*'|\S+`)
+
 var replayLine = regexp.MustCompile(`replay: quotabench explore --replay (\S+) --service '(.*?)' --env '(.*?)'\n`)
 
 // The command explores a service, writes files, and prints a line that repeats what it found.
@@ -45,6 +48,32 @@ func TestExploreServiceCommand(t *testing.T) {
 	}
 	if none := call(cli.ExitUsage, "--replay", said[1]); !strings.Contains(none, "give its command by --service") {
 		t.Errorf("repeated without a service: %s", none)
+	}
+	// The line that it prints is all that a repetition needs.
+	for _, c := range []struct {
+		kind, finds string
+		args        []string
+	}{
+		{"incr-expire", "DRIFT", []string{"--counter", "{subject}", "--property", "drift"}},
+		{"no-ttl", "FALSE-REJECT", []string{"--redis", "embedded", "--policy", "1 request per first-request 1m", "--faults", "clock",
+			"--property", "false-reject"}},
+	} {
+		found := call(cli.ExitGate, append([]string{"http", "--service", program, "--env", plantedVariable + "=" + c.kind, "--quiet"}, c.args...)...)
+		line := repeatLine.FindStringSubmatch(found)
+		if line == nil {
+			t.Fatalf("%s: found %s", c.kind, found)
+		}
+		var words []string
+		for _, word := range shellWord.FindAllString(line[1], -1) {
+			words = append(words, strings.Trim(word, "'"))
+		}
+		if again := call(cli.ExitGate, words...); !strings.Contains(again, c.finds+" again") {
+			t.Errorf("%s: %q repeats %s", c.kind, words, again)
+		}
+	}
+	stopped := call(cli.ExitUsage, "--replay", said[1], "--service", program, "--env", plantedVariable+"=lua", "--service-clock", "2026-01-01 00:00:00")
+	if !strings.Contains(stopped, "libfaketime") {
+		t.Errorf("repeated at a stopped clock: %s", stopped)
 	}
 	clean := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=lua", "--quiet")
 	if !strings.Contains(clean, "leak, false-reject, ttl, stuck: no violation in 2 schedules of 2 clients (take)") {

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/witness"
@@ -53,6 +55,10 @@ type Engine struct {
 	named             atomic.Int64
 	// kept are keys that the instances made when they started.
 	kept map[string]bool
+	// memory is a Redis started here, or nil, and now its time and that of the history.
+	memory *miniredis.Miniredis
+	now    time.Time
+
 	held []engine.Holding // of all other keys, with their real names, and
 	seen bool             // set if no step has come since they were listed
 	// control is what the clients were answered one after the other, and runs counts those since.
@@ -97,9 +103,12 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 	if err != nil {
 		return nil, err
 	}
+	if err := w.moves(setup.Begins()); err != nil {
+		return nil, err
+	}
 	w.Traits = engine.Traits{Store: version, Deadlines: true, Splits: w.split, Wall: true}
 	for i := range setup.Instances {
-		if err := w.open(i); err != nil {
+		if err := w.add(i); err != nil {
 			return nil, err
 		}
 	}
@@ -112,22 +121,6 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 		}
 	}
 	return w, w.check()
-}
-
-// emptyRedis refuses a database with keys, since those of a run are removed after it. It returns what Redis calls itself.
-func (w *Engine) emptyRedis() (version string, err error) {
-	n, err := w.cmd.Redis.DBSize(w.base).Result()
-	if err != nil {
-		return "", fmt.Errorf("reach Redis: %w", err)
-	}
-	if n > 0 {
-		return "", unfit("the database of --redis holds %d keys, and a search removes the keys of its schedules: give an empty one", n)
-	}
-	info, err := w.cmd.Redis.InfoMap(w.base, "server").Result()
-	if err != nil {
-		return "the embedded Redis", nil // which has no such section
-	}
-	return "Redis " + info["Server"]["redis_version"], nil
 }
 
 // check runs the control for the first time.
@@ -213,6 +206,11 @@ func (w *Engine) inTurn() (answers []string, err error) {
 
 // begin starts a run.
 func (w *Engine) begin() error {
+	if begins := w.setup.Begins(); !w.now.Equal(begins) {
+		if err := w.moves(begins); err != nil {
+			return err
+		}
+	}
 	if w.lost {
 		if err := w.restore(); err != nil {
 			return err
@@ -230,7 +228,7 @@ func (w *Engine) begin() error {
 	}
 	w.subject = string(w.newSubject())
 	w.Run.Timeline.Begin()
-	w.Run.Truth.Begin(engine.Start)
+	w.Run.Truth.Begin(w.now)
 	w.Budget, w.Err = engine.Budget{}, nil
 	if err := w.use(); err != nil {
 		return err
@@ -249,7 +247,7 @@ func (w *Engine) begin() error {
 		c.Turn = func() { c.halt(answered) }
 		w.callers = append(w.callers, c)
 		c.ctx, c.cancel = context.WithCancel(w.base)
-		if !w.setup.Has(engine.FaultTimeout) { // which would befall it while it waits
+		if !w.setup.Has(engine.FaultTimeout) && !w.follows() { // which would befall it while it waits
 			c.send()
 		}
 	}
@@ -315,6 +313,10 @@ func (w *Engine) Close() error {
 	var errs []error
 	for _, in := range w.instances {
 		errs = append(errs, in.end(), in.proxy.Close())
+	}
+	if w.memory != nil {
+		errs = append(errs, w.cmd.Redis.Close())
+		w.memory.Close()
 	}
 	return errors.Join(errs...)
 }

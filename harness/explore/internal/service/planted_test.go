@@ -50,6 +50,9 @@ const firstSchedule = 5
 
 const presetKey = "preset"
 
+var minute = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.call('TIME')[1] / 60) " +
+	"local n = redis.call('INCR', key) redis.call('EXPIRE', key, 60) return n")
+
 var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n")
 
 // limiters decide about a key. Each is right or wrong in its own way.
@@ -104,6 +107,21 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 	},
 	"lua": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// Redis tells which minute it is.
+	"redis-time": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := minute.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// What is counted is never forgotten.
+	"no-ttl": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		return n <= p.limit, err
+	},
+	// The window is that of the process' own clock.
+	"own-time": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{fmt.Sprintf("%s:%d", key, clock.Wall{}.Now().Unix()/60)}).Int64()
 		return n <= p.limit, err
 	},
 	// It admits what it cannot count, and loads its script once.
@@ -196,6 +214,10 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 			}()
 		}
 		return n <= p.limit, err
+	},
+	// Functions are for servers, and what it cannot count it admits.
+	"function": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return p.Do(ctx, "FCALL", "limit", 1, key).Err() != nil, nil
 	},
 	// A blocking command is no step.
 	"blocking": func(ctx context.Context, p *planted, key string) (bool, error) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,14 +43,14 @@ type Command struct {
 	// Env are further variables of its environment, NAME=VALUE, in which names such as {port}
 	// stand for what the instance is given.
 	Env []string
-	// Redis is behind the proxies. It stays the caller's.
+	// Redis is behind the proxies, and stays the caller's; nil has one in memory started.
 	Redis *redis.Client
 }
 
 // given are the variables of an instance's environment.
-func (c *Command) given(proxy, port string, limit int64, skew time.Duration) []string {
+func (c *Command) given(proxy, port string, limit int64, clock []string) []string {
 	host, at, _ := net.SplitHostPort(proxy)
-	out := append(os.Environ(), c.stopped(skew)...)
+	out := append(os.Environ(), clock...)
 	var pairs []string
 	for _, v := range [][2]string{
 		{"REDIS_URL", "redis://" + proxy}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port}, {"LIMIT", strconv.FormatInt(limit, 10)},
@@ -78,10 +81,8 @@ func (c *Command) dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	var login [][]string
-	if o.Password != "" && o.Username != "" {
-		login = append(login, []string{"AUTH", o.Username, o.Password})
-	} else if o.Password != "" {
-		login = append(login, []string{"AUTH", o.Password})
+	if o.Password != "" {
+		login = append(login, slices.DeleteFunc([]string{"AUTH", o.Username, o.Password}, func(s string) bool { return s == "" }))
 	}
 	if o.DB != 0 {
 		login = append(login, []string{"SELECT", strconv.Itoa(o.DB)})
@@ -104,12 +105,8 @@ func order(conn net.Conn, words []string) error {
 		return err
 	}
 	answer := make([]byte, len("+OK\r\n"))
-	for n := 0; n < len(answer); {
-		k, err := conn.Read(answer[n:])
-		if err != nil {
-			return err
-		}
-		n += k
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err
 	}
 	if string(answer) != "+OK\r\n" {
 		return fmt.Errorf("%s is answered %q", words[0], answer)
@@ -125,6 +122,7 @@ type instance struct {
 	child    *server.Child
 	http     *http.Client
 	strategy strategies.Strategy
+	clock    string // the file by which libfaketime knows the moment, if its clock is moved
 }
 
 // The strategy http asks an instance by what it takes for a store.
@@ -144,8 +142,8 @@ type remote struct {
 // URL has {subject} where that belongs.
 func (r remote) URL() string { return r.url }
 
-// open makes the instance's proxy and client, once.
-func (w *Engine) open(i int) error {
+// add makes the instance's proxy and client, once.
+func (w *Engine) add(i int) error {
 	proxy, err := hold.Listen(w.cmd.dial)
 	if err != nil {
 		return err
@@ -181,8 +179,12 @@ func (w *Engine) start(in *instance) error {
 			return err
 		}
 		number := strconv.Itoa(port)
+		in.clock = filepath.Join(dir.Path, "clock")
+		if err := w.setClock(in); err != nil {
+			return errors.Join(err, dir.Remove())
+		}
 		cmd := exec.Command("sh", "-c", w.cmd.shell())
-		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.setup.Policy.Limit, w.setup.SkewOf(in.index))
+		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.setup.Policy.Limit, w.stopped(in))
 		if in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil); err != nil {
 			return err
 		}
@@ -214,8 +216,6 @@ func (w *Engine) listens(in *instance) error {
 		return c.Close()
 	})
 	switch {
-	case err == nil && strings.Contains(in.child.Output(), "cannot be preloaded"):
-		return unfit("the service runs without what LD_PRELOAD names: %s", in.child.LastWords())
 	case err == nil, errors.Is(err, server.ErrPortTaken), w.base.Err() != nil:
 		return errors.Join(err, w.base.Err())
 	case in.child.Ended():

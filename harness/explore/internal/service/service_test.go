@@ -1,8 +1,8 @@
 package service_test
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,8 +49,14 @@ func asked(t *testing.T) strategies.Selection {
 	return chosen[0]
 }
 
-// explored searches a planted service, and sees to it that no process of it is left.
+// explored searches a planted service on a Redis server, and sees to it that no process of it is left.
 func explored(t *testing.T, kind string, cfg explore.Config) (*results.Search, error) {
+	t.Helper()
+	cfg.Redis = redisOf(t)
+	return searched(t, kind, cfg)
+}
+
+func searched(t *testing.T, kind string, cfg explore.Config) (*results.Search, error) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -61,7 +67,6 @@ func explored(t *testing.T, kind string, cfg explore.Config) (*results.Search, e
 		cfg.Service = "'" + program + "'"
 	}
 	cfg.Environment = append(cfg.Environment, plantedVariable+"="+kind, pidVariable+"="+pids)
-	cfg.Redis = redisOf(t)
 	found, err := explore.Run(t.Context(), asked(t), cfg)
 	list, _ := os.ReadFile(pids)
 	for _, text := range strings.Fields(string(list)) {
@@ -113,7 +118,7 @@ func TestPlantedServices(t *testing.T) {
 				t.Error("nothing is claimed of the other properties")
 			}
 			if len(found.Findings) > 0 {
-				replayed(t, c.kind, &found.Findings[0])
+				replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t)})
 			}
 		})
 	}
@@ -152,7 +157,7 @@ func TestPlantedFaults(t *testing.T) {
 				t.Errorf("found %q, want %q; claims %q", got, c.want, found.Claim)
 			}
 			if len(found.Findings) > 0 {
-				replayed(t, c.kind, &found.Findings[0], slow)
+				replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t), Environment: []string{slow}})
 			}
 		})
 	}
@@ -187,7 +192,10 @@ func TestDriftOfACounter(t *testing.T) {
 			continue
 		}
 		if err != nil || told(found) != c.want || c.want == "" && !strings.HasPrefix(found.Claim, "drift: ") {
-			t.Errorf("%s: found %q, %v, want %q", c.kind, told(found), err, c.want)
+			t.Fatalf("%s: found %q, %v, want %q", c.kind, told(found), err, c.want)
+		}
+		if c.want != "" {
+			replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t), Counter: c.counter})
 		}
 	}
 }
@@ -209,7 +217,7 @@ func TestFewPreemptions(t *testing.T) {
 		if got := strings.HasPrefix(told(found), "leak: "+reads("A")+reads("B")+"B set s 1"); got != want || (found.Bounded != nil) != want {
 			t.Errorf("%d preemptions: found %q, second part %+v", most, told(found), found.Bounded)
 		} else if want {
-			replayed(t, "long-get-set", &found.Findings[0])
+			replayed(t, "long-get-set", &found.Findings[0], explore.Target{Redis: redisOf(t)})
 		}
 	}
 	found, err := explored(t, "set-incr", explore.Config{MaxStates: 2, Preemptions: 2, Properties: []explore.Property{explore.Leak}})
@@ -240,15 +248,15 @@ func told(found *results.Search) string {
 }
 
 // replayed repeats a finding by its token.
-func replayed(t *testing.T, kind string, f *results.Finding, environment ...string) {
+func replayed(t *testing.T, kind string, f *results.Finding, on explore.Target) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := explore.Replay(t.Context(), f.Token, explore.Target{
-		Redis: redisOf(t), Service: "'" + program + "'", Environment: append(environment, plantedVariable+"="+kind),
-	})
+	on.Service = cmp.Or(on.Service, "'"+program+"'")
+	on.Environment = append(on.Environment, plantedVariable+"="+kind)
+	r, err := explore.Replay(t.Context(), f.Token, on)
 	if err != nil || !r.Broken || len(r.Finding.Steps) != len(f.Steps) {
 		t.Errorf("repeated: %+v, %v", r, err)
 	}
@@ -270,33 +278,6 @@ func TestNode(t *testing.T) {
 		found, err := explored(t, kind, explore.Config{Service: "node '" + program + "' " + kind})
 		if err != nil || told(found) != want || found.Claim == "" {
 			t.Errorf("%s: found %+v, %v, want %q", kind, found, err, want)
-		}
-	}
-}
-
-// Instances at one instant count two callers as one; a second apart they do not.
-func TestStoppedClock(t *testing.T) {
-	testenv.Sequential(t)
-	stopped := explore.Config{ServiceClock: "2026-01-01 00:00:00", Properties: []explore.Property{explore.Leak}}
-	if _, err := explored(t, "lua", stopped); err == nil || !strings.Contains(err.Error(), "libfaketime") {
-		t.Errorf("a Go program: %v", err)
-	}
-	if _, err := exec.LookPath("node"); err != nil || !service.HasFaketime() {
-		t.Skip("needs node and libfaketime")
-	}
-	program, err := filepath.Abs("testdata/limiter.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopped.Service = "node '" + program + "' clock"
-	apart := stopped
-	apart.Skew = []time.Duration{0, time.Second}
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.Local).UnixMilli()
-	want := fmt.Sprintf("leak: A zadd s %d %[1]d = 1; A zcard s = 1 admitted; B zadd s %[1]d %[1]d = 0; B zcard s = 1 admitted", at)
-	for want, cfg := range map[string]explore.Config{want: stopped, "": apart} {
-		found, err := explored(t, "clock", cfg)
-		if err != nil || told(found) != want || want == "" && !strings.Contains(found.Claim, "clock at 2026-01-01 00:00:00 with") {
-			t.Errorf("found %+v, %v, want %q", found, err, want)
 		}
 	}
 }
@@ -380,7 +361,7 @@ func TestServicesThatDoNotRepeat(t *testing.T) {
 // What cannot be asked of a service is refused.
 func TestUnfitForServices(t *testing.T) {
 	for want, cfg := range map[string]explore.Config{
-		"fault clock":        {Faults: []quota.Fault{quota.FaultClock}},
+		"of a Redis server":  {Faults: []quota.Fault{quota.FaultClock}},
 		"fault retry":        {Faults: []quota.Fault{quota.FaultRetry}},
 		"needs a counter":    {Properties: []explore.Property{explore.Drift}},
 		"1 instances":        {Clients: 3, Instances: 1},

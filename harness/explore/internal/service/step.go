@@ -153,7 +153,7 @@ func (c *client) leave() {
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
 	s := &w.snapshot
-	*s = engine.Snapshot{Now: engine.Start, Actors: s.Actors[:0]}
+	*s = engine.Snapshot{Now: w.now, Actors: s.Actors[:0]}
 	asking := 0
 	for _, c := range w.callers {
 		if c.begun && c.at == running {
@@ -191,11 +191,10 @@ func (w *Engine) Step(pick engine.Choice) error {
 	}
 	w.seen = false
 	t := &w.Run.Timeline
-	w.Run.Truth.At(engine.Start)
+	w.Run.Truth.At(w.now)
 	t.Start()
-	defer func() { t.End(0, &w.Run.Truth) }()
+	defer func() { t.End(w.now.Sub(w.setup.Begins()), &w.Run.Truth) }()
 	if _, actor := pick.Actor(); !actor {
-		w.Inject(pick, "", "")
 		return w.befallsStore(pick)
 	}
 	c := w.callers[pick.ID]
@@ -261,6 +260,7 @@ func (w *Engine) goOn(c *client) error {
 			reply = "error: " + err.Error()
 		}
 		c.told(c.text, w.plain(reply))
+		w.lacks(c.text, reply)
 		if c.sent = w.split && err == nil; c.sent {
 			return nil
 		}
@@ -365,6 +365,7 @@ func (c *client) faces(cmd *hold.Command) bool {
 		return false
 	}
 	c.held = cmd
+	c.w.seesClock(cmd)
 	c.w.commands++
 	if c.commands++; c.commands > mostCommands {
 		c.stuck = fmt.Sprintf("%s sends commands without end, and gets no answer: %s", c.Name, c.text)

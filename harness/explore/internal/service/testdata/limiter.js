@@ -38,6 +38,8 @@ const kinds = {
     await send('ZADD', key, now, now)
     return +(await send('ZCARD', key)) <= limit
   },
+  // The window is that of the process' own clock.
+  minute: async key => +(await send('INCR', key + ':' + Math.floor(Date.now() / 60000))) <= limit,
   // EXPIRE is sent, and not waited for.
   careless: async key => {
     const n = +(await send('INCR', key))
