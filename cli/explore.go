@@ -96,7 +96,8 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Doc: "exit with 0 whatever is found, e.g. for a catalogue; conditions of --fail-on count all the same"},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel),
 			Doc: "strategies searched at the same time, each in memory of its own, and workers of the search if there is one " +
-				"strategy; 0 for one per processor"},
+				"strategy, for a --service with processes and a database of their own each; 0 for one per processor, and at most 4 for a " +
+				"--service, or 1 on a Redis that is given"},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full),
 			Doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
 		{Name: "max-schedules", Title: settings.Search, Value: settings.Count(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true,

@@ -142,9 +142,13 @@ func (s *search) claim(r *Result) string {
 		} else if s.Setup.Ticks() {
 			process += ", whose own clock was not moved,"
 		}
-		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where each client has a process of %s with %s; threads "+
+		whose := "each client has a process"
+		if r.Instances < r.Clients {
+			whose = "the clients share " + count(r.Instances, "instance")
+		}
+		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where %s of %s with %s; threads "+
 			"of a process within a step, and other times, were not tried", what, count(int(r.Runs), "schedule"), count(r.Clients, "client"),
-			strings.Join(r.Scripts, "; "), r.Limit, faults, process, r.Store)
+			strings.Join(r.Scripts, "; "), r.Limit, faults, whose, process, r.Store)
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {

@@ -73,7 +73,8 @@ type Config struct {
 	Preemptions int
 	// Workers that try steps at the same time, each with stores of its own; 0 for one per
 	// processor. What is found does not depend on it. On PostgreSQL and for foreign code
-	// there is one.
+	// there is one. For a service 0 means one, and each further one has instances of its own, on one of the databases of Redis
+	// that follow that of the first, as long as these are empty; with [Config.Faults] that take scripts from Redis there is one.
 	Workers int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
@@ -106,7 +107,8 @@ type Config struct {
 	// environment, listens on PORT, and may read LIMIT. Environment is added to that, as
 	// NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request
 	// is the path of a request, with {subject} for the key; empty means /?key={subject}.
-	// Nothing but the commands is a step, and instances go by the wall clock. Faults of its own are
+	// Nothing but the commands is a step, and instances go by the wall clock. Of clients that share an instance, a command is
+	// listed under the one in whose step it comes. Faults of its own are
 	// timeout (the reply to a command comes when the process has given it up), script-flush and
 	// restart (Redis has lost its scripts, or all data and all connections).
 	// Counter, if not empty, is the key of the count of admitted units, with {subject}, for the property

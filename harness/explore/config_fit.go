@@ -35,6 +35,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, err
 	}
 	sel = c.windowed(sel)
+	if c.Service != "" {
+		setDefault(&c.Workers, 1)
+	}
 	c.setDefaults()
 	if c.Service != "" {
 		c.setServiceDefaults()

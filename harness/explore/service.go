@@ -28,14 +28,14 @@ var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 // ofServiceFaults are the faults that can befall a service.
 var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults[:]), func(f quota.Fault) bool { return f == quota.FaultRetry })
 
+// ofSharedFaults are those of them that can befall an instance with several clients.
+var ofSharedFaults = []quota.Fault{quota.FaultCrash, quota.FaultEviction, engine.FaultScriptFlush}
+
 // fitService reports why a service cannot be explored so.
 func (c *Config) fitService(sel strategies.Selection) error {
 	switch {
 	case !sel.NeedsStore("service"):
 		return fmt.Errorf("strategy %s asks no service of yours: name http, or leave the service out", sel.Name)
-	case c.Instances != 0 && c.Instances != cmp.Or(c.Clients, 2):
-		return fmt.Errorf("%d instances for %d clients: an instance of a service has one client, so that each command is known to be "+
-			"of its request", c.Instances, cmp.Or(c.Clients, 2))
 	case c.Redis != nil && (c.setup().Ticks() || c.From != 0):
 		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault clock and time that passes")
 	case c.setup().Ticks() && c.Policy.Name == "":
@@ -69,6 +69,9 @@ func (c *Config) fitService(sel strategies.Selection) error {
 		if !slices.Contains(ofServiceFaults, f) {
 			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost reply)", f)
 		}
+		if c.Instances > 0 && c.Instances < cmp.Or(c.Clients, 2) && !slices.Contains(ofSharedFaults, f) {
+			return fmt.Errorf("fault %s is not tried on clients that may share a connection: leave the fault or the instances out", f)
+		}
 	}
 	for _, p := range c.Properties {
 		if !slices.Contains(ofServices, p) && p != Drift && len(c.Properties) < len(properties) {
@@ -95,6 +98,10 @@ func (c *Config) setServiceDefaults() {
 	}
 	if at, _ := c.clock(); c.Redis == nil && c.ServiceClock != "" { // which the Redis in memory has too
 		c.From = at.Sub(engine.Start)
+	}
+	// A Redis in memory has one clock, and all databases of a server have one set of scripts.
+	if c.Redis == nil || slices.Contains(c.Faults, engine.FaultScriptFlush) || slices.Contains(c.Faults, engine.FaultRestart) {
+		c.Workers = 1
 	}
 	if c.Limit > 0 && c.Used == 0 && len(c.Scripts) == 0 {
 		c.Used = max(0, c.Limit-int64(c.Clients)+1)

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,16 @@ import (
 // of the shortest beginnings first.
 type statelessSearch struct {
 	*search
-	so  *progress
-	res *Result // nil in an enumeration
+	so   *progress
+	crew *workers
+	res  *Result // nil in an enumeration
 	// all has the walk go on when everything wanted has been found.
 	all bool
 	// queue holds beginnings by preemptions, which the second part of a search counts, and by length.
 	queue       [][][][]engine.Choice
 	preemptions int
+	// ahead are attempts at the beginnings that come next.
+	ahead []attempt
 	// found is the shortest schedule for each property, and before has those of the first part; nil in the first part.
 	found, before map[Property]*breakage
 	aborts        map[Property]*abort
@@ -44,10 +48,6 @@ type abort struct {
 	schedules int64
 	shortest  *breakage
 }
-
-// attempts is how often a beginning is tried: if several clients wait for one
-// lock, PostgreSQL may let them go on in another order each time.
-const attempts = 5
 
 func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 	return &statelessSearch{search: s, so: so, found: map[Property]*breakage{}, aborts: map[Property]*abort{}}
@@ -130,8 +130,8 @@ func (w *statelessSearch) repeatAborts() (out []results.Abort, err error) {
 func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, maxRuns int64) error {
 	for {
 		err := w.walk(ctx, maxPoints, maxRuns)
-		if e, ok := w.Engine.(*service.Engine); ok && err == nil && ctx.Err() == nil {
-			err = e.Control()
+		if err == nil {
+			err = w.control(ctx)
 		}
 		if !errors.Is(err, service.ErrStale) {
 			return err
@@ -144,24 +144,21 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 }
 
 // walk runs every schedule until all that is wanted has been found, or bounds end it.
-func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) error {
-	w.queue, w.queued = [][][][]engine.Choice{{{nil}}}, 1
+func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) (err error) {
+	w.crew = w.newWorkers(ctx)
+	defer func() { err = cmp.Or(err, w.crew.end()) }()
+	w.queue, w.queued, w.ahead = [][][][]engine.Choice{{{nil}}}, 1, nil
 	for w.preemptions = 0; w.preemptions < len(w.queue); w.preemptions++ {
 		for length := 0; length < len(w.queue[w.preemptions]); length++ { //nolint:intrange // it grows
-			for _, beginning := range w.queue[w.preemptions][length] {
+			level := w.queue[w.preemptions][length]
+			for i := range level {
 				if w.complete(length) {
 					return nil
 				}
 				if w.capped = w.bound(ctx, maxPoints, maxRuns); w.capped != "" {
 					return nil
 				}
-				w.queued--
-				err := w.try(beginning)
-				switch {
-				case err != nil && ctx.Err() != nil: // the next round says so
-				case errors.Is(err, engine.ErrMisfit):
-					w.unrepeated++
-				case err != nil:
+				if err := w.try(ctx, level[i:], maxRuns-w.runs); err != nil {
 					return err
 				}
 			}
@@ -205,89 +202,6 @@ func (w *statelessSearch) complete(length int) bool {
 	return !w.all
 }
 
-func (w *statelessSearch) try(beginning []engine.Choice) error {
-	var err error
-	for range attempts {
-		if err = w.schedule(beginning); !errors.Is(err, engine.ErrMisfit) {
-			break
-		}
-	}
-	return err
-}
-
-// schedule runs one schedule to its end.
-func (w *statelessSearch) schedule(beginning []engine.Choice) error {
-	if err := w.Begin(); err != nil {
-		return errors.Join(err, w.End())
-	}
-	path := slices.Clone(beginning)
-	var more []branch
-	var found []breakage
-	var leak int64
-	actor, preemptions := int32(-1), 0
-	for at := 0; ; at++ {
-		next := w.Enabled(nil, w.symmetric)
-		if len(next) == 0 {
-			break
-		}
-		by := priced{next}
-		if w.before != nil {
-			by = prices(w.World, actor, next, false)
-		}
-		if at >= len(beginning) {
-			path, more = by.choose(path, more, preemptions)
-		}
-		preemptions += max(0, slices.IndexFunc(by[:], func(x []engine.Choice) bool { return slices.Contains(x, path[at]) }))
-		if err := w.Step(path[at]); err != nil {
-			w.keep(found)
-			w.so.walked(w)
-			return errors.Join(err, w.End())
-		}
-		if w.before != nil {
-			actor = inFlight(w.World, path[at], actor)
-		}
-		if f := path[at].Fault(); f != "" {
-			w.applied[f] = true
-		}
-		leak = max(leak, w.Run.Truth.Leak())
-		if at+1 < len(beginning) {
-			continue // has been judged in the run that this one began in
-		}
-		breaches, err := w.check(w.wanted)
-		if err != nil {
-			return errors.Join(err, w.End())
-		}
-		for _, b := range breaches {
-			if b.property == declared {
-				w.allow(&b, w.res)
-			} else if !slices.ContainsFunc(found, func(f breakage) bool { return f.Property == b.property }) {
-				found = append(found, breakage{b.finding(), path[:at+1]})
-			}
-		}
-	}
-	if len(path) < len(beginning) {
-		return errors.Join(engine.ErrMisfit, w.End())
-	}
-	if err := w.End(); err != nil {
-		return err
-	}
-	if w.Traits.Wall && len(found) > 0 {
-		again, err := w.again(found)
-		if err != nil {
-			return err
-		}
-		w.unrepeated += len(found) - len(again)
-		found = again
-	}
-	w.count(path, found, leak)
-	w.add(path, more)
-	w.points += len(path) - max(len(beginning)-1, 0)
-	w.so.walked(w)
-	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth),
-		Counting: w.before != nil, Preemptions: int64(w.preemptions)})
-	return nil
-}
-
 // branch is another choice than that of a schedule at a position, with the preemptions up to it.
 type branch struct {
 	at, preemptions int
@@ -327,45 +241,29 @@ func (w *statelessSearch) add(path []engine.Choice, more []branch) {
 	}
 }
 
-// again are the breaches that a second run of their schedules shows too: the end of a window by
-// the wall clock is no part of a schedule.
-func (w *statelessSearch) again(found []breakage) (out []breakage, err error) {
-	for _, b := range found {
-		if err := w.goTo(b.path); err != nil {
-			return nil, errors.Join(err, w.End())
-		}
-		breaches, err := w.check(map[Property]bool{b.Property: true})
-		if err = errors.Join(err, w.finish(), w.End()); err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(breaches, func(x breach) bool { return x.property == b.Property }) {
-			out = append(out, b)
-		}
-	}
-	return out, nil
-}
-
-func (w *statelessSearch) count(path []engine.Choice, found []breakage, leak int64) {
+// count counts a schedule that was run to its end.
+func (w *statelessSearch) count(a *attempt) {
 	w.runs++
-	w.depth = max(w.depth, len(path))
-	if w.Run.Waited {
+	w.unrepeated += a.unrepeated
+	w.points += len(a.path) - max(len(a.beginning)-1, 0)
+	w.depth = max(w.depth, len(a.path))
+	if a.waited {
 		w.waiting++
 	}
-	if leak > 0 {
+	if a.leak > 0 {
 		w.leaking++
-		w.worstLeak = max(w.worstLeak, leak)
+		w.worstLeak = max(w.worstLeak, a.leak)
 	}
-	w.keep(found)
-	for kind, taken := range w.Run.Aborts {
-		a := w.aborts[kind]
-		if a == nil {
-			a = &abort{}
-			w.aborts[kind] = a
+	for kind, taken := range a.aborts {
+		old := w.aborts[kind]
+		if old == nil {
+			old = &abort{}
+			w.aborts[kind] = old
 		}
-		a.schedules++
-		if a.shortest == nil || before(path[:taken], a.shortest.path) {
+		old.schedules++
+		if old.shortest == nil || before(a.path[:taken], old.shortest.path) {
 			b := breach{property: kind, detail: abortDetail}
-			a.shortest = &breakage{b.finding(), slices.Clone(path[:taken])}
+			old.shortest = &breakage{b.finding(), slices.Clone(a.path[:taken])}
 		}
 	}
 }
@@ -374,7 +272,7 @@ func (w *statelessSearch) count(path []engine.Choice, found []breakage, leak int
 func (w *statelessSearch) keep(found []breakage) {
 	for _, b := range found {
 		b.path = slices.Clone(b.path)
-		if old := w.found[b.Property]; old == nil || before(b.path, old.path) {
+		if old := w.found[b.Property]; w.wanted[b.Property] && (old == nil || before(b.path, old.path)) {
 			w.found[b.Property] = &b
 		}
 	}

@@ -174,7 +174,7 @@ func (c *workers) worker(work <-chan batch) {
 			select {
 			case j, more := <-work:
 				if !more {
-					return nil
+					return own.control(c.ctx)
 				}
 				busy.Store(true)
 				j.run(own)
@@ -198,7 +198,7 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 		}
 		left(err)
 	}()
-	_, err = watched(ctx, &s.cfg, func(setup *engine.Setup) (struct{}, error) {
+	alone := func(setup *engine.Setup) (struct{}, error) {
 		e, err := s.Engine.(engine.Forker).Fork(setup.Beat)
 		if err != nil {
 			return struct{}{}, fmt.Errorf("open another engine: %w", err)
@@ -214,7 +214,12 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 			err = f(&own)
 		}
 		return struct{}{}, errors.Join(err, e.Close())
-	})
+	}
+	if s.Traits.Wall { // whose engine gives up what hangs by itself
+		_, err = alone(s.cfg.setup())
+		return
+	}
+	_, err = watched(ctx, &s.cfg, alone)
 }
 
 // run tries steps until there are none left.

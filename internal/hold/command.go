@@ -59,6 +59,15 @@ func (c *Command) Parts() [][]string {
 // Conn numbers the connection that the command came by, from 1 in order of opening.
 func (c *Command) Conn() int { return c.link.number }
 
+// First reports whether the command is the first that its connection holds, and can be released.
+func (c *Command) First() bool {
+	c.link.toRedis.Lock()
+	defer c.link.toRedis.Unlock()
+	c.link.p.mu.Lock()
+	defer c.link.p.mu.Unlock()
+	return len(c.link.queue) > 0 && c.link.queue[0] == c
+}
+
 // Send has the command take effect and keeps the reply, which it describes in a few
 // words. An error says that there is no reply: the connection ended, or the command is
 // not the first that its connection holds, or was released before. It waits as long as

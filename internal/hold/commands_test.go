@@ -30,8 +30,14 @@ func TestPipeline(t *testing.T) {
 				return err
 			})
 			held := b.holding(3)
+			if !held[0].First() || held[1].First() || held[2].First() {
+				t.Error("not the first command of a pipeline is the first")
+			}
 			b.sent(held[0], "incr KEY", "1")
 			held[0].Answer()
+			if held[0].First() || !held[1].First() || held[2].First() {
+				t.Error("the second command is not the first once the first is answered")
+			}
 			b.sent(held[1], "hgetall KEY", "error: WRONGTYPE*")
 			b.direct.Incr(t.Context(), b.key()) // another instance, in between
 			held[1].Answer()

@@ -127,6 +127,9 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 	return x, nil
 }
 
+// mostSets is how many sets of processes of a service run at the same time if no number is given.
+const mostSets = 4
+
 // asking is one search or enumeration of the command.
 type asking struct {
 	sel strategies.Selection
@@ -187,6 +190,12 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	}
 	if cfg.Service != "" && x.server != nil {
 		cfg.Redis = x.server.Admin()
+		if x.Parallel == 0 {
+			cfg.Workers = min(cfg.Workers, mostSets)
+			if x.server.Info().Kind == stores.KindURL { // the further databases are others'
+				cfg.Workers = 1
+			}
+		}
 	}
 	plan := s.plan(chosen, cfg, part)
 	at := cmp.Or(x.Parallel, runtime.GOMAXPROCS(0))

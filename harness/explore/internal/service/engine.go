@@ -2,7 +2,8 @@
 // command, each with a proxy of its own that holds what it sends to Redis. A client is one
 // HTTP request at a time to its instance, and its steps are the commands that the instance
 // sends while it has the request. What the process knows cannot be hashed, so the engine
-// returns no state: every schedule is run to its end, with a subject of its own.
+// returns no state, and no two steps are known to be independent: every schedule is run to
+// its end, with a subject of its own.
 package service
 
 import (
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
@@ -27,14 +29,6 @@ import (
 
 // wall is the clock of the instances and of their Redis.
 var wall clock.Wall
-
-// controlEvery is after how many runs the clients come one after the other again, to see
-// whether they are answered as in the first run.
-var controlEvery = 200
-
-// ErrStale says that the instances were answering otherwise than at the start, and that they
-// have been started anew: what was run since the last control says nothing.
-var ErrStale = errors.New("the service keeps something from one subject for the next")
 
 // Engine is a service with its clients.
 type Engine struct {
@@ -64,8 +58,9 @@ type Engine struct {
 	// control is what the clients were answered one after the other, and runs counts those since.
 	control []string
 	runs    int
-	// renew has instances started anew before each run.
-	renew bool
+	*sets
+	own      *redis.Client // of a further set; nil of the first
+	occupied bool          // the next database holds keys, so that there are no further sets
 	// lost is set if Redis has lost what the instances had loaded, and scripts is how many that were.
 	lost    bool
 	scripts string
@@ -81,33 +76,37 @@ var _ engine.Engine = (*Engine)(nil)
 
 // Open starts the instances. The engine ends what it does when ctx is done, and can then
 // still run again what was found.
-func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (_ *Engine, err error) {
-	w := &Engine{
-		setup: setup, sel: sel, cmd: cmd, base: ctx, timer: time.NewTimer(time.Hour),
-		subjects: "s" + strings.ToLower(crand.Text()[:6]), kept: map[string]bool{},
-		split: slices.ContainsFunc(setup.Faults, engine.BefallsReplies),
+func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (*Engine, error) {
+	if cmd.faketime = faketime(); cmd.faketime == "" && !cmd.Clock.IsZero() {
+		return nil, unfit("stopping the clock of a service needs libfaketime: install it (Debian: libfaketime, macOS: brew install libfaketime)")
 	}
+	w := &Engine{setup: setup, sel: sel, cmd: cmd, sets: &sets{ctx: ctx}}
+	w.Witness = witness.New(witness.Config{Real: wall.Now(), Virtual: engine.Start})
+	return w.openAll()
+}
+
+// openAll starts the instances of an engine that knows what to run.
+func (w *Engine) openAll() (_ *Engine, err error) {
+	w.base, w.timer, w.kept = w.ctx, time.NewTimer(time.Hour), map[string]bool{}
+	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
+	w.split = slices.ContainsFunc(w.setup.Faults, engine.BefallsReplies)
 	w.Setup, w.Run.Aborts = &w.setup, map[results.Property]int{}
 	w.Connect(w)
-	w.Witness = witness.New(witness.Config{Real: wall.Now(), Virtual: engine.Start})
-	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: w.setup.Used, Instances: w.setup.Instances}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	if w.cmd.faketime = faketime(); w.cmd.faketime == "" && !cmd.Clock.IsZero() {
-		return nil, unfit("stopping the clock of a service needs libfaketime: install it (Debian: libfaketime, macOS: brew install libfaketime)")
-	}
 	version, err := w.emptyRedis()
 	if err != nil {
 		return nil, err
 	}
-	if err := w.moves(setup.Begins()); err != nil {
+	if err := w.moves(w.setup.Begins()); err != nil {
 		return nil, err
 	}
 	w.Traits = engine.Traits{Store: version, Deadlines: true, Splits: w.split, Wall: true}
-	for i := range setup.Instances {
+	for i := range w.setup.Instances {
 		if err := w.add(i); err != nil {
 			return nil, err
 		}
@@ -150,60 +149,6 @@ func (w *Engine) Begin() error {
 	return w.begin()
 }
 
-// Control runs the control again. If it goes otherwise the instances start anew before
-// each run from then on, and if that does not help, nothing can be said of the service.
-func (w *Engine) Control() error {
-	again, err := w.inTurn()
-	switch {
-	case err != nil || slices.Equal(again, w.control):
-		return err
-	case w.renew:
-		return w.unlike(again)
-	}
-	w.renew = true
-	if again, err = w.inTurn(); err != nil {
-		return err
-	}
-	if !slices.Equal(again, w.control) {
-		return w.unlike(again)
-	}
-	return ErrStale
-}
-
-func (w *Engine) unlike(again []string) error {
-	return fmt.Errorf("%w: schedules do not repeat: callers that came one after the other were answered %s at first, and %s later",
-		engine.ErrNotDeterministic, strings.Join(w.control, ", "), strings.Join(again, ", "))
-}
-
-// inTurn runs the clients one after the other, and returns what they were answered.
-func (w *Engine) inTurn() (answers []string, err error) {
-	recording, t := w.Run.Timeline.Recording, &w.Run.Timeline
-	t.Recording = true
-	defer func() { t.Recording = recording }()
-	if err := w.begin(); err != nil {
-		return nil, errors.Join(err, w.End())
-	}
-	for c, ok := w.Serial(); ok; c, ok = w.Serial() {
-		if err := w.Step(c); err != nil {
-			return nil, errors.Join(err, w.End())
-		}
-	}
-	for _, c := range w.callers {
-		if c.stuck != "" {
-			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", c.stuck, c.in.saying("it runs")), w.End())
-		}
-	}
-	if w.checkCounter(); w.Err != nil {
-		return nil, w.End()
-	}
-	for _, x := range t.Steps {
-		if x.Outcome != "" {
-			answers = append(answers, x.Actor+" "+x.Outcome)
-		}
-	}
-	return answers, w.End()
-}
-
 // begin starts a run.
 func (w *Engine) begin() error {
 	if begins := w.setup.Begins(); !w.now.Equal(begins) {
@@ -217,7 +162,7 @@ func (w *Engine) begin() error {
 		}
 	}
 	for _, in := range w.instances {
-		if in.child != nil && (w.renew || in.child.Ended()) {
+		if in.child != nil && (w.renew.Load() || in.child.Ended()) {
 			if err := in.end(); err != nil {
 				return err
 			}
@@ -236,7 +181,7 @@ func (w *Engine) begin() error {
 	w.seen = false
 	w.callers = w.callers[:0]
 	for i := range w.setup.Clients {
-		in := w.instances[i]
+		in := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
 		c := &client{w: w, in: in, stops: make(chan stop, 1), Client: engine.Client{
 			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i), Pending: -1, Setup: &w.setup, Run: &w.Run, Witness: w.Witness,
@@ -247,7 +192,8 @@ func (w *Engine) begin() error {
 		c.Turn = func() { c.halt(answered) }
 		w.callers = append(w.callers, c)
 		c.ctx, c.cancel = context.WithCancel(w.base)
-		if !w.setup.Has(engine.FaultTimeout) && !w.follows() { // which would befall it while it waits
+		// The fault timeout would befall it while it waits, its clock would stand, and of clients that share an instance the order counts.
+		if !w.setup.Has(engine.FaultTimeout) && !w.follows() && !c.shares() {
 			c.send()
 		}
 	}
@@ -318,6 +264,12 @@ func (w *Engine) Close() error {
 		errs = append(errs, w.cmd.Redis.Close())
 		w.memory.Close()
 	}
+	if w.own != nil {
+		if len(w.instances) > 0 { // the database was empty
+			errs = append(errs, w.own.FlushDB(context.WithoutCancel(w.ctx)).Err())
+		}
+		errs = append(errs, w.own.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -326,7 +278,7 @@ func (w *Engine) State() (engine.Digest, error) {
 	return engine.Digest{}, errors.New("explore: what a service keeps cannot be hashed")
 }
 
-// Crashable implements [engine.Engine]: each instance has one client, whose death is its own.
+// Crashable implements [engine.Engine]: the death of a client is that of its instance.
 func (w *Engine) Crashable(int) bool { return false }
 
 // listing returns every key with its time to live in milliseconds.

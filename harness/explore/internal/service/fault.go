@@ -5,21 +5,27 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/hold"
 )
 
-// crash kills the client's instance, and with it the client. What the instance has sent behind
+// crash kills the client's instance, and with it its clients. What the instance has sent besides
 // the command, as the rest of a pipeline, has left it and takes effect.
 func (w *Engine) crash(c *client) error {
-	if rest := c.in.proxy.Held()[1:]; len(rest) > 0 {
+	rest := slices.DeleteFunc(c.in.proxy.Held(), func(cmd *hold.Command) bool { return cmd == c.held })
+	if len(rest) > 0 {
 		c.told("after it had sent: "+w.plain(textOf(rest...)), "")
 	}
 	err := c.in.child.Close()
 	c.in.child = nil
 	c.in.proxy.Drain(w.setup.Patience)
 	err = errors.Join(err, c.in.end())
-	c.Lose()
-	c.leave()
-	c.at = ended
+	for _, o := range append(c.among(), c) {
+		if !o.over() && o.at != ended {
+			o.Lose()
+			o.leave()
+			o.at = ended
+		}
+	}
 	return err
 }
 

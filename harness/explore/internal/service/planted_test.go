@@ -39,6 +39,7 @@ type planted struct {
 	*redis.Client
 	limit int64
 	mu    sync.Mutex
+	one   sync.Mutex // in the hands of the request that is decided
 	asked int64
 	cache map[string]int64
 }
@@ -143,6 +144,23 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 			p.Get(ctx, key+":a")
 		}
 		return limiters["get-set"](ctx, p, key)
+	},
+	// Of one process one request at a time is decided.
+	"locked-get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		p.one.Lock()
+		defer p.one.Unlock()
+		return limiters["get-set"](ctx, p, key)
+	},
+	// It has its keys in the first database, whatever it is given.
+	"select": func(ctx context.Context, p *planted, key string) (bool, error) {
+		conn := p.Conn()
+		defer conn.Close() //nolint:errcheck // of a test
+		if err := conn.Select(ctx, 0).Err(); err != nil {
+			return false, err
+		}
+		n, err := conn.Incr(ctx, key).Result()
+		conn.Expire(ctx, key, window)
+		return n <= p.limit, err
 	},
 	// What it rejects it gives back.
 	"undo": func(ctx context.Context, p *planted, key string) (bool, error) {

@@ -148,7 +148,7 @@ func (w *Engine) add(i int) error {
 	if err != nil {
 		return err
 	}
-	in := &instance{index: i, proxy: proxy, http: httpstore.NewClient(stores.ConnOptions{Pool: 2, Timeout: w.setup.Patience}, false)}
+	in := &instance{index: i, proxy: proxy, http: httpstore.NewClient(stores.ConnOptions{Pool: 1 + w.setup.Members(i), Timeout: w.setup.Patience}, false)}
 	w.instances = append(w.instances, in)
 	return nil
 }

@@ -52,11 +52,24 @@ func asked(t *testing.T) strategies.Selection {
 // explored searches a planted service on a Redis server, and sees to it that no process of it is left.
 func explored(t *testing.T, kind string, cfg explore.Config) (*results.Search, error) {
 	t.Helper()
+	found, _, err := counted(t, kind, cfg)
+	return found, err
+}
+
+// counted returns also how many processes there were.
+func counted(t *testing.T, kind string, cfg explore.Config) (found *results.Search, processes int, err error) {
+	t.Helper()
 	cfg.Redis = redisOf(t)
-	return searched(t, kind, cfg)
+	return countedOn(t, kind, cfg)
 }
 
 func searched(t *testing.T, kind string, cfg explore.Config) (*results.Search, error) {
+	t.Helper()
+	found, _, err := countedOn(t, kind, cfg)
+	return found, err
+}
+
+func countedOn(t *testing.T, kind string, cfg explore.Config) (found *results.Search, processes int, err error) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -67,9 +80,10 @@ func searched(t *testing.T, kind string, cfg explore.Config) (*results.Search, e
 		cfg.Service = "'" + program + "'"
 	}
 	cfg.Environment = append(cfg.Environment, plantedVariable+"="+kind, pidVariable+"="+pids)
-	found, err := explore.Run(t.Context(), asked(t), cfg)
+	found, err = explore.Run(t.Context(), asked(t), cfg)
 	list, _ := os.ReadFile(pids)
 	for _, text := range strings.Fields(string(list)) {
+		processes++
 		pid, nerr := strconv.Atoi(text)
 		if nerr != nil {
 			t.Fatal(nerr)
@@ -78,7 +92,7 @@ func searched(t *testing.T, kind string, cfg explore.Config) (*results.Search, e
 			t.Errorf("%s: process %d is left", kind, pid)
 		}
 	}
-	return found, err
+	return found, processes, err
 }
 
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
@@ -364,7 +378,7 @@ func TestUnfitForServices(t *testing.T) {
 		"of a Redis server":  {Faults: []quota.Fault{quota.FaultClock}},
 		"fault retry":        {Faults: []quota.Fault{quota.FaultRetry}},
 		"needs a counter":    {Properties: []explore.Property{explore.Drift}},
-		"1 instances":        {Clients: 3, Instances: 1},
+		"may share":          {Clients: 2, Instances: 1, Faults: []quota.Fault{quota.FaultLostReply}},
 		"write {subject}":    {Request: "/check"},
 		"begins with /":      {Request: "check?key={subject}"},
 		"the same key":       {Counter: "limit"},

@@ -2,13 +2,10 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/hold"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -161,7 +158,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 		}
 	}
 	for _, c := range w.callers {
-		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: 1, Ready: c.stuck == "" && c.at != ended, Text: c}
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.setup.Members(c.in.index), Ready: c.ready(), Text: c}
 		switch {
 		case c.at == ended:
 			a.At = engine.Done
@@ -169,6 +166,8 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 			a.At = engine.Unborn
 		case c.at == paused:
 			a.At = engine.Between
+		case c.stuck == "" && (c.held == nil || !a.Ready):
+			a.At = engine.Waiting
 		case c.sent:
 			a.At, a.Delays = engine.Answering, asking == 1
 		default:
@@ -184,7 +183,8 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 
 // Step implements [engine.Engine]. A client sends the command before which it stands, or
 // gets the reply, and goes on to its next command. If no faults may happen, both are one
-// step, and the first command of a request is one with the request.
+// step, and the first command of a request is one with the request, if the instance has one
+// client: otherwise other requests may come before it, by the same connection.
 func (w *Engine) Step(pick engine.Choice) error {
 	if !slices.Contains(w.Enabled(nil, false), pick) {
 		return engine.ErrMisfit
@@ -249,10 +249,15 @@ func (w *Engine) goOn(c *client) error {
 		if err := w.wait(c); err != nil {
 			return err
 		}
-		if w.setup.Has(quota.FaultOutage) || c.held == nil {
+		if w.setup.Has(quota.FaultOutage) || c.shares() || c.held == nil {
 			c.mark("starts", results.EventStart)
 			return nil
 		}
+	}
+	if c.held == nil { // it was answered in a step of another client
+		c.told("", "reply")
+		c.mark("", results.EventReply)
+		return w.wait(c)
 	}
 	if !c.sent {
 		reply, err := c.held.Send()
@@ -290,109 +295,4 @@ func (c *client) mark(text string, event results.StepEvent) {
 			l.Command = text
 		}
 	}
-}
-
-// wait waits until a client's instance has sent its next command, or has answered and the
-// client has come to its next stop. Nobody else does anything meanwhile.
-func (w *Engine) wait(c *client) error {
-	c.held, c.sent = nil, false
-	w.timer.Reset(w.setup.Patience)
-	defer w.timer.Stop()
-	for {
-		select {
-		case why := <-c.stops:
-			if c.stopped(why) {
-				return nil
-			}
-			continue
-		default:
-		}
-		if held := c.in.proxy.Held(); c.asks && len(held) > 0 {
-			if c.faces(held[0]) {
-				return nil
-			}
-			continue
-		}
-		if c.late != nil && c.late.Overtaken() { // by a client that goes on with the same connection
-			c.late.Answer()
-			c.late = nil
-			continue
-		}
-		select {
-		case why := <-c.stops:
-			if c.stopped(why) {
-				return nil
-			}
-		case <-c.in.proxy.Changed():
-		case <-c.in.child.Done():
-			return w.misbehaves("the service ends in the middle of a request: %s", c.in.saying(fmt.Sprintf("instance %d has ended", c.in.index)))
-		case <-w.timer.C:
-			if c.late != nil {
-				w.outwaited = true
-				c.late.Answer()
-				c.late = nil
-				w.timer.Reset(w.setup.Patience)
-				continue
-			}
-			c.stuck = fmt.Sprintf("%s gets no answer within %v, and its instance sends no command", c.Name, w.setup.Patience)
-			return nil
-		case <-w.base.Done():
-			return w.base.Err()
-		}
-	}
-}
-
-// stopped notes why a client has stopped, and reports whether it stands still.
-func (c *client) stopped(why stop) bool {
-	switch c.asks = why == asking; why {
-	case asking:
-		return false
-	case answered: // what its instance sends from now on is of no client
-		c.in.proxy.Hold(false)
-		c.resume <- struct{}{}
-		return false
-	}
-	c.at = why
-	return true
-}
-
-// faces has a client stand before a command, and reports whether it is one of this run. Others pass.
-func (c *client) faces(cmd *hold.Command) bool {
-	c.text = c.w.plain(textOf(cmd))
-	if c.w.earlier(c.text) {
-		_, _ = cmd.Send() // whoever waits for the reply has its answer
-		cmd.Answer()
-		return false
-	}
-	c.held = cmd
-	c.w.seesClock(cmd)
-	c.w.commands++
-	if c.commands++; c.commands > mostCommands {
-		c.stuck = fmt.Sprintf("%s sends commands without end, and gets no answer: %s", c.Name, c.text)
-	}
-	return true
-}
-
-// textOf is commands on one line.
-func textOf(commands ...*hold.Command) string {
-	var parts []string
-	for _, cmd := range commands {
-		for _, words := range cmd.Parts() {
-			parts = append(parts, commandText(words))
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// mostText bounds a word of a command, e.g. a script, in a timeline.
-const mostText = 40
-
-// commandText is a command on one line.
-func commandText(words []string) string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		out[i] = format.Shorten(format.OneLine(word), mostText)
-	}
-	out[0] = strings.ToLower(out[0])
-	return strings.Join(out, " ")
 }
