@@ -148,8 +148,8 @@ func (w *Engine) add(i int) error {
 	if err != nil {
 		return err
 	}
-	in := &instance{index: i, proxy: proxy, http: httpstore.NewClient(stores.ConnOptions{Pool: 1 + w.setup.Members(i), Timeout: w.setup.Patience}, false)}
-	w.instances = append(w.instances, in)
+	pool := stores.ConnOptions{Pool: 1 + w.setup.Members(i), Timeout: w.setup.Patience}
+	w.instances = append(w.instances, &instance{index: i, proxy: proxy, http: httpstore.NewClient(pool, false)})
 	return nil
 }
 
