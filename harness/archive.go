@@ -53,9 +53,8 @@ func writeHistory(path string, head oracle.Header, h *oracle.History) (err error
 
 // JudgeFile judges a kept history again: requests, leak and false rejects, as they
 // stand in the record of the run. Timings, drift and the audit need the run itself.
-// A generator's part is judged with all others', see [oracle.File.Join]. Visitors see each
-// subject's events in the same pass.
-func JudgeFile(f *oracle.File, visit ...oracle.Visitor) (results.Run, error) {
+// A generator's part is judged with all others', see [oracle.File.Join].
+func JudgeFile(f *oracle.File) (results.Run, error) {
 	p := &f.Header.Policy
 	run := results.Run{Params: results.Params{
 		Label: f.Header.Strategy, Limit: p.Limit, Unit: p.Unit, Window: windowText(p.Window),
@@ -63,7 +62,7 @@ func JudgeFile(f *oracle.File, visit ...oracle.Visitor) (results.Run, error) {
 	if g := f.Header.Generator; g != "" {
 		return run, fmt.Errorf("judge the history: it is generator %s's part, which quotabench merge judges with the others'", g)
 	}
-	v, err := f.JudgeBy(f.Header.Config(), visit...)
+	v, err := f.Judge()
 	if err != nil {
 		return run, fmt.Errorf("judge the history: %w", err)
 	}

@@ -39,12 +39,31 @@ func (j *judgement) audit() {
 	}
 }
 
-// auditPart is audit for a generator, which knows no more than its part.
+// auditPart is audit for a generator, which knows no more than its part. What it promises and what its counters hold is
+// kept for the verdict on all parts.
 func (j *judgement) auditPart() {
-	j.run.Guarantee = []results.Clause{}
+	r := j.run
+	for _, clauses := range [][]results.Clause{r.Guarantee, r.Record} {
+		for i := range clauses {
+			if c := &clauses[i]; c.Verdict != results.NoPromise {
+				c.Certain, c.Possible, c.Verdict = 0, 0, results.Undecided
+			}
+		}
+	}
+	r.Drift, r.SyncPeriodNS = nil, int64(j.SyncPeriod)
+	for _, pass := range j.Readings {
+		r.Readings = map[string][][5]int64{}
+		for _, x := range pass.List {
+			row := [5]int64{int64(x.Subject), x.Call, x.Reply, x.Units}
+			if x.Known {
+				row[4] = 1
+			}
+			r.Readings[x.Tier] = append(r.Readings[x.Tier], row)
+		}
+	}
 	j.auditCounts()
 	j.auditErrors()
-	j.run.Audit.Part(j.run.Params.Generator)
+	r.Audit.Part(r.Params.Generator)
 }
 
 // auditCounts compares independent counts of the same things.

@@ -76,7 +76,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	for _, c := range j.LimitChanges {
 		params.Limit = max(params.Limit, c.Limit)
 	}
-	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, j.skew()
+	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, max(j.skew(), j.Apart)
 	params.Options, params.Pause = j.Selection.Options, j.Pause
 	if params.Skew > 0 || params.Pause > 0 {
 		happened = append(happened, quota.FaultClock)

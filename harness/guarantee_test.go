@@ -245,3 +245,27 @@ func TestNotPromised(t *testing.T) {
 		t.Errorf("no bound on the leak: %q", got)
 	}
 }
+
+// TestPartOfGenerators: one generator's part has its clauses undecided, and keeps what is known of it for the verdict on all. What happened
+// to its stores is not believed either.
+func TestPartOfGenerators(t *testing.T) {
+	f := planted(t, second, takes(0, 0, 12, oracle.Admitted))
+	f.Plan.Shard = workloads.Shard{Part: 2, Of: 3, Shared: true}
+	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash), quota.MayReject(quota.FaultCrash), clause(quota.PropertyLeak, 2, "calm")}
+	f.Selection.Record = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-1: none")}
+	f.Plan.KillShare, f.SyncPeriod = 0.1, time.Second
+	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 13), {Subject: 7, Call: 1, Reply: 2, Tier: "postgres"}}}}
+	f.Noticed = []Notice{{Code: "store-restarted", Detail: "at 1s"}}
+	r, _ := judged(t, f)
+	if g := r.Guarantee; len(g) != 2 || g[0].Formula != "L" || g[0].Certain != 0 || g[0].Verdict != results.Undecided || g[1].Verdict != results.NoPromise ||
+		r.Record[0].Verdict != results.Undecided || r.Record[0].Possible != 0 {
+		t.Errorf("%+v, %+v", r.Guarantee, r.Record)
+	}
+	want := map[string][][5]int64{"redis": {{0, reading(0, "", 0).Call, reading(0, "", 0).Reply, 13, 1}}, "postgres": {{7, 1, 2, 0, 0}}}
+	if r.Drift != nil || r.SyncPeriodNS != int64(time.Second) || !reflect.DeepEqual(r.Readings, want) {
+		t.Errorf("drift %+v, a round took %d, %v", r.Drift, r.SyncPeriodNS, r.Readings)
+	}
+	if r.Audit.Sound() || !r.Audit.Has("store-restarted") {
+		t.Errorf("%+v", r.Audit)
+	}
+}

@@ -74,6 +74,8 @@ type Facts struct {
 	// ClockAhead is how far a generator's clock is ahead of the coordinator's, and ClockWrong
 	// by how much that may be wrong.
 	ClockAhead, ClockWrong time.Duration
+	// Apart is by how much the clocks of processes certainly differ that windows do not follow.
+	Apart time.Duration
 	// SyncPeriod is the achieved one; see [Session.AchievedPeriod].
 	SyncPeriod time.Duration
 	// Readings of the counters at rest, and once more after jobs have run.
@@ -169,10 +171,10 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 	if err != nil {
 		return v, err
 	}
+	j.guarantee(own, rolling)
 	if f.Plan.Shard.Shared {
 		j.auditPart()
 	} else {
-		j.guarantee(own, rolling)
 		if err := j.second(); err != nil {
 			return v, err
 		}

@@ -25,6 +25,8 @@ type Reading struct {
 	Units int64
 	// Known is false if the tier holds no record of the subject.
 	Known bool
+	// Own is set if instances keep it to themselves.
+	Own bool
 }
 
 // Subject is one holder of the policy in a run.
@@ -115,11 +117,11 @@ func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Rea
 		}
 		reply := c.Now()
 		for _, g := range got {
-			r := Reading{Subject: sub.Number, Call: call, Reply: reply, Tier: string(g.Tier), Units: g.Units, Known: g.Known}
+			r := Reading{Subject: sub.Number, Call: call, Reply: reply, Tier: string(g.Tier), Units: g.Units, Known: g.Known, Own: g.PerInstance}
 			if c.Region != nil && shared(g.Tier) {
 				r.Tier += " " + c.Region(i)
 			}
-			out = merge(out, r, g.PerInstance)
+			out = merge(out, r)
 		}
 	}
 	return out, nil
@@ -131,16 +133,16 @@ func shared(t quota.Tier) bool { return t == quota.TierRedis || t == quota.TierP
 // merge adds a reading to those of other instances. Records that instances keep to
 // themselves add up. Each value that differs in one record that all see is a
 // reading of its own: they contradict each other, and the truth tells which is off.
-func merge(list []Reading, r Reading, perInstance bool) []Reading {
+func merge(list []Reading, r Reading) []Reading {
 	i := slices.IndexFunc(list, func(o Reading) bool {
-		return o.Tier == r.Tier && (perInstance || o.Known == r.Known && o.Units == r.Units)
+		return o.Tier == r.Tier && (r.Own || o.Known == r.Known && o.Units == r.Units)
 	})
 	if i < 0 {
 		return append(list, r)
 	}
 	o := &list[i]
 	o.Call, o.Reply = min(o.Call, r.Call), max(o.Reply, r.Reply)
-	if perInstance {
+	if r.Own {
 		o.Units, o.Known = o.Units+r.Units, o.Known || r.Known
 	}
 	return list

@@ -165,7 +165,7 @@ func TestReadInParallel(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	var list []Reading
 	for i, units := range []int64{7, 9, 9, 7} {
-		list = merge(list, Reading{Call: int64(10 * i), Reply: int64(10*i + 1), Tier: "redis", Units: units, Known: true}, false)
+		list = merge(list, Reading{Call: int64(10 * i), Reply: int64(10*i + 1), Tier: "redis", Units: units, Known: true})
 	}
 	want := []Reading{{Call: 0, Reply: 31, Tier: "redis", Units: 7, Known: true}, {Call: 10, Reply: 21, Tier: "redis", Units: 9, Known: true}}
 	if !reflect.DeepEqual(list, want) {

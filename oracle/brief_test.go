@@ -9,6 +9,21 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
+// TestBriefExplainsNoMore: a rejection that came in the next window may have been wrong, also if windows are not listed.
+func TestBriefExplainsNoMore(t *testing.T) {
+	const second = int64(time.Second)
+	events := []Event{{Call: 0, Reply: 1, Units: 1}, {Call: second - 5, Reply: second + 5, Units: 1, Outcome: Rejected}}
+	for _, reply := range []int64{second - 1, second + 5} {
+		events[1].Reply = reply
+		for _, brief := range []bool{false, true} {
+			v := Judge(Config{Window: quota.Window{Kind: quota.Fixed, Length: time.Second}, Limit: 1, Epoch: time.Unix(1000, 0), Brief: brief}, events)
+			if within := reply < second; v.Explained() != within || v.FalseRejects != 0 {
+				t.Errorf("brief %t, answered within the window %t: explained %t, %+v", brief, within, v.Explained(), v)
+			}
+		}
+	}
+}
+
 // TestBrief: without windows the verdict is the same under every kind of policy, and says
 // of the windows that were touched what their list says.
 func TestBrief(t *testing.T) {

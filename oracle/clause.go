@@ -1,9 +1,6 @@
 package oracle
 
-import (
-	"github.com/quotabench/quotabench/quota"
-	"slices"
-)
+import "github.com/quotabench/quotabench/quota"
 
 // Broken is by how many units one subject and window broke a property, at worst:
 // certainly and possibly. exercised is false if the history could not have
@@ -31,8 +28,5 @@ func (v *Verdict) Broken(p quota.Property) (certain, possible int64, exercised b
 // admission at its call and every rejection at its reply. If no rejection is
 // certainly wrong, each then finds the limit used up.
 func (v *Verdict) Explained() bool {
-	if v.unexplained || v.MaxCost > 1 || v.FalseRejects > 0 || v.Failed.Requests > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(v.Windows, func(w windowVerdict) bool { return w.Crossed || w.GaveBack })
+	return !v.unexplained && v.MaxCost <= 1 && v.FalseRejects == 0 && v.Failed.Requests == 0
 }

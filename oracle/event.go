@@ -61,7 +61,8 @@ type Event struct {
 	Subject uint32
 	Kind    Kind
 	Outcome Outcome
-	// Tier that decided and Instance that was asked, numbered by the recorder.
+	// Tier that decided and Instance that was asked, numbered by the recorder. An instance of the number 255 is not told apart
+	// from others.
 	Tier     uint8
 	Instance uint8
 	// TakeCall and TakeReply are the call and the reply of the take that a refund,
@@ -72,6 +73,9 @@ type Event struct {
 	// the window of its call, and frees no room for certain.
 	TakeCall, TakeReply int64
 }
+
+// noInstance is the number of instances that are not told apart.
+const noInstance = 255
 
 // maxTime leaves room for doubled times and for the window around the last event.
 const maxTime = 1 << 60

@@ -223,6 +223,7 @@ func (j *judge) total(windows []windowVerdict) {
 	for i := range windows {
 		w := &windows[i]
 		v.Touched.add(w)
+		v.unexplained = v.unexplained || w.Crossed || w.GaveBack
 		leaked = leaked || w.Leak > 0
 		v.LeakUnits += w.Leak
 		v.LeakWorst = max(v.LeakWorst, w.sure.leak)
@@ -307,7 +308,7 @@ func (j *judge) stretches() {
 	for _, e := range j.takes {
 		f := first[e.Instance]
 		switch {
-		case !e.answered():
+		case !e.answered() || e.Instance == noInstance:
 			continue
 		case !isWrong[e]:
 			delete(first, e.Instance)

@@ -17,7 +17,7 @@ type part struct {
 	shift int64 // nanoseconds from its epoch to the union's, by the coordinator's clock
 	wrong int64 // by how much that may be wrong
 	tiers []uint8
-	first uint8 // number of its first instance
+	first int // number of its first instance
 }
 
 // Join is the union of the histories of all generators of a run, by the coordinator's clock.
@@ -52,7 +52,8 @@ func sameLimits(a, b *Header) bool {
 	p, q := agreed(a), agreed(b)
 	return p.Real.Equal(q.Real) && p.Policy.Equal(q.Policy) && p.Speed == q.Speed && a.Policy.Limit == b.Policy.Limit &&
 		a.Policy.Window.Kind == b.Policy.Window.Kind && a.Policy.Window.Length == b.Policy.Window.Length &&
-		a.Policy.Window.Refill == b.Policy.Window.Refill && slices.Equal(a.Changes, b.Changes)
+		a.Policy.Window.Refill == b.Policy.Window.Refill && a.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
+		slices.Equal(a.Changes, b.Changes)
 }
 
 // began is the epoch of a part by the coordinator's clock, and agreed are its windows by
@@ -68,7 +69,7 @@ func agreed(h *Header) quota.Timeline {
 }
 
 func (f *File) joined(all []*File) *File {
-	out := &File{name: f.name, index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
+	out := &File{name: fmt.Sprintf("the union of %d histories", len(all)), index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
 	h := &out.Header
 	*h = f.Header
 	h.Generator, h.RunID = "", ""
@@ -81,13 +82,17 @@ func (f *File) joined(all []*File) *File {
 			h.Epoch = at
 		}
 		h.ClockWrong = max(h.ClockWrong, o.Header.ClockWrong)
-		maps.Copy(h.Initial, o.Header.Initial)
+		for s, n := range o.Header.Initial { // who filled it knows if less was granted than all have asked for
+			if known, ok := h.Initial[s]; !ok || n < known {
+				h.Initial[s] = n
+			}
+		}
 		maps.Copy(h.Names, o.Header.Names)
 		out.Takes, out.GiveBacks = out.Takes+o.Takes, out.GiveBacks+o.GiveBacks
 	}
 	instances := 0
 	for _, o := range all {
-		p := part{File: o, shift: int64(began(&o.Header).Sub(h.Epoch)), wrong: int64(o.Header.ClockWrong), first: uint8(instances)}
+		p := part{File: o, shift: int64(began(&o.Header).Sub(h.Epoch)), wrong: int64(o.Header.ClockWrong), first: instances}
 		instances += o.instances
 		for _, name := range o.Header.Tiers {
 			if !slices.Contains(h.Tiers, name) {
@@ -98,6 +103,7 @@ func (f *File) joined(all []*File) *File {
 		out.parts = append(out.parts, p)
 		out.longest = max(out.longest, o.longest+2*p.wrong)
 		out.index.merge(o.index, p.shift+p.wrong)
+		o.index = nil // that of many parts takes more room than all else
 	}
 	out.index.each = out.each
 	out.index.close()
@@ -112,7 +118,7 @@ func (p *part) each(want extent, visit func(*Event) error) error {
 		if o.TakeCall != 0 || o.TakeReply != 0 {
 			o.TakeCall, o.TakeReply = o.TakeCall+p.shift-p.wrong, o.TakeReply+p.shift+p.wrong
 		}
-		o.Instance += p.first
+		o.Instance = uint8(min(p.first+int(o.Instance), noInstance))
 		if int(o.Tier) < len(p.tiers) {
 			o.Tier = p.tiers[o.Tier]
 		}

@@ -218,6 +218,23 @@ func TestUnionTellsTiersAndInstancesApart(t *testing.T) {
 	}
 }
 
+// TestUnionOfManyInstances: 300 generators have more instances than an event tells apart. What one of the last rejects wrongly
+// is no longer row of another.
+func TestUnionOfManyInstances(t *testing.T) {
+	head := Header{Policy: quota.Policy{Limit: 100}, Epoch: someDay, Initial: map[uint32]int64{0: 1}}
+	var events []Event
+	for i := range int64(300) {
+		events = append(events, Event{Call: i * 1000, Reply: i*1000 + 10, Units: 1, Outcome: Rejected})
+	}
+	all := partsOf(t, head, make([]skewed, 300), events)
+	all[7].Header.Initial = map[uint32]int64{0: 100} // one that filled less than was planned knows better
+	u := unionOf(t, all)
+	v, err := u.Judge()
+	if err != nil || v.FalseRejects != 300 || v.LongestWrong != 10 || u.Header.Initial[0] != 1 {
+		t.Errorf("%+v of %v, %v", v, u.Header.Initial, err)
+	}
+}
+
 // TestUnionRefusesOthers: there is no union without all parts of one run, each once.
 func TestUnionRefusesOthers(t *testing.T) {
 	head := Header{Policy: quota.Policy{Limit: 1, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}, Epoch: someDay}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/quota"
 )
 
 // HistoryName is the name of the file that keeps the run's history, without the directory:
@@ -112,24 +111,10 @@ func joinGenerators(parts []numbered) (Run, error) {
 	n := float64(len(runs)) // each saw what the servers did for all
 	out.Cost.RedisCPU, out.Cost.PostgresCPU = out.Cost.RedisCPU/n, out.Cost.PostgresCPU/n
 	out.Leak, out.FalseRejects, out.LeakTiers = Leak{}, FalseRejects{}, nil
-	out.Drift, out.Rolling, out.Guarantee = nil, nil, absolute(runs)
+	out.Drift, out.Rolling, out.Readings, out.SyncPeriodNS = nil, nil, nil, 0
 	out.OthersShare, out.Audit = 0, audit
 	out.Audit.Discard(codeUndecided, DiscardsCorrectness, "the histories of the generators were not judged together")
 	return out, err
-}
-
-// absolute are the clauses of all generators by which nothing leaks, whatever the number of instances. They are undecided
-// until all histories are judged; of other clauses, the parts of a run do not say what they are for the whole.
-func absolute(runs []*Run) []Clause {
-	out := slices.DeleteFunc(slices.Clone(runs[0].Guarantee), func(c Clause) bool {
-		return c.Property != string(quota.PropertyLeak) || c.Formula != "L" || c.Bound != 0 ||
-			slices.ContainsFunc(runs, func(r *Run) bool { return !r.AllowsNone(c.Property) })
-	})
-	for i := range out {
-		c := &out[i]
-		c.Certain, c.Possible, c.Verdict = 0, 0, Undecided
-	}
-	return out
 }
 
 // codeUndecided is the finding that a run of several generators has no verdict.
@@ -144,25 +129,39 @@ func (a *Audit) Undecided(why string) {
 	}
 }
 
-// Decide gives a run of several generators the verdict on all their histories, that of
-// judged, and says what clocks cost: each may be wrong by so much.
-func (r *Run) Decide(judged *Run, wrong time.Duration) {
+// Decide gives a run of several generators the verdict on all their histories, that of judged, and says what clocks cost:
+// each may be wrong by so much. Promises that judged has no verdict on stay undecided; why says why that is.
+func (r *Run) Decide(judged *Run, wrong time.Duration, why string) {
 	r.Audit.Reasons = slices.DeleteFunc(r.Audit.Reasons, func(x Reason) bool { return x.Code == codeUndecided })
 	r.Audit.Valid = !r.Audit.discards(DiscardsCorrectness)
 	r.Leak, r.LeakTiers, r.FalseRejects = judged.Leak, judged.LeakTiers, judged.FalseRejects
-	for i := range r.Guarantee {
-		c := &r.Guarantee[i]
-		c.Certain, c.Possible = r.Leak.WorstUnits, max(r.Leak.WorstUnits, r.Leak.Possible)
-		c.Decide(r.Leak.Trials > 0)
-	}
-	r.ClockErrorNS = int64(wrong)
+	r.Rolling, r.Drift = judged.Rolling, judged.Drift
 	r.FalseRejects.LongestNS = max(0, r.FalseRejects.LongestNS-2*int64(wrong))
-	if r.Issued != judged.Issued || r.Admitted != judged.Admitted || r.Rejected != judged.Rejected || r.Errors != judged.Errors {
-		r.Audit.Discard("count-mismatch", DiscardsCorrectness, fmt.Sprintf("generators counted %d issued, %d admitted, %d rejected, %d errors; "+
-			"their histories hold %d, %d, %d, %d", r.Issued, r.Admitted, r.Rejected, r.Errors,
-			judged.Issued, judged.Admitted, judged.Rejected, judged.Errors))
+	r.ClockErrorNS = int64(wrong)
+	r.settle(r.Guarantee, judged.Guarantee, why)
+	r.settle(r.Record, judged.Record, why)
+	for _, x := range judged.Audit.Reasons {
+		if x.Discards != DiscardsNothing { // notes are the generators' own
+			r.Audit.Discard(x.Code, x.Discards, x.Detail)
+		}
 	}
 	r.Audit.Discard("clocks", DiscardsNothing, r.ClockText())
+}
+
+// settle gives clauses of the run the verdicts on all histories, and says which have none.
+func (r *Run) settle(clauses, judged []Clause, why string) {
+	for i := range clauses {
+		c := &clauses[i]
+		k := slices.IndexFunc(judged, func(x Clause) bool {
+			return x.Property == c.Property && x.Formula == c.Formula && x.Source == c.Source
+		})
+		if k >= 0 {
+			*c = judged[k]
+		} else if c.Verdict != NoPromise {
+			r.Audit.Discard("generators-not-judged", DiscardsNothing,
+				fmt.Sprintf("the %s of %s is undecided: not judged over several generators%s", c.Property, c.Formula, why))
+		}
+	}
 }
 
 // ClockText says what the leak of several generators is, and what their clocks cost.

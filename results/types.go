@@ -292,6 +292,11 @@ type Run struct {
 	// ClockErrorNS is by how much the clock of a generator may be wrong, in nanoseconds, of
 	// the worst one; only a run that several generators made has it.
 	ClockErrorNS int64 `json:"clock_error_ns,omitempty"`
+	// SyncPeriodNS is how long a round of jobs took at most, in nanoseconds; only one generator's part has it.
+	SyncPeriodNS int64 `json:"sync_period_ns,omitempty"`
+	// Readings are what stores held at rest, by tier, for the verdict on all generators; only a part has them. A row is the
+	// number of a subject, when it was asked for and answered in nanoseconds since the run's epoch, its units, and 1 if it was known.
+	Readings map[string][][5]int64 `json:"readings,omitempty"`
 
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`

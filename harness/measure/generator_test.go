@@ -2,11 +2,13 @@ package measure
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -44,6 +46,44 @@ func TestGeneratorsClockBounds(t *testing.T) {
 	now := time.Unix(5000, 0)
 	if p := m.from(now); !p.Window.Timeline.Real.Equal(now.Add(time.Minute)) || !p.Window.Timeline.Policy.Equal(cfg.Policy.Window.At(now).Start) {
 		t.Errorf("windows of %+v", p.Window.Timeline)
+	}
+}
+
+// TestGeneratorsKnowWhatWasFilled: one fills subjects for all, and reads the counters for all. What the others keep says what was
+// there, too.
+func TestGeneratorsKnowWhatWasFilled(t *testing.T) {
+	for part := 1; part <= 2; part++ {
+		p, dir := &planted{drift: 2}, t.TempDir()
+		r := measureOne(t, p, "steady", func(c *Config) {
+			c.Stream.Options = map[string]string{"subjects": "4", "fill": "0.5", "over-quota": "0"}
+			c.Load, c.Requests, c.Policy.Limit, c.Archive = harness.Closed(), 12, 10, dir
+			c.Shard, c.RunID = workloads.Shard{Part: part, Of: 2, Shared: true}, "abc"
+			c.Meet = func(context.Context, string) (time.Time, error) { return time.Time{}, nil }
+			c.ClockBound = func() (ahead, wrong time.Duration) { return 0, 0 }
+		})
+		f, err := oracle.OpenHistory(filepath.Join(dir, r.HistoryName()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for s, units := range f.Header.Initial {
+			if seen++; units != 5 {
+				t.Errorf("part %d: subject %d began with %d units", part, s, units)
+			}
+		}
+		filled := int64(0) // and taken
+		for name, used := range p.used {
+			if !strings.HasPrefix(string(name), "warm-up") {
+				filled += used
+			}
+		}
+		if first := part == 1; seen == 0 || r.Issued != 6 || (filled >= 20) != first || (len(r.Readings) > 0) != first || r.Drift != nil {
+			t.Errorf("part %d: %d subjects began with something, %d units in use after %d requests, read %v, drift %+v", part, seen, filled,
+				r.Issued, r.Readings, r.Drift)
+		}
 	}
 }
 

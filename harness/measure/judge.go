@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,7 +177,7 @@ func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 // read reads the counters twice: at rest, and after the background jobs have run
 // until they are idle.
 func (p *pass) read(ctx context.Context, f *harness.Facts) error {
-	if !p.s.Counts() || p.m.latencyOnly || p.d.part.Shared {
+	if !p.s.Counts() || p.m.latencyOnly || !p.d.part.First() {
 		return nil
 	}
 	var touched []uint32
@@ -193,6 +194,15 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	list, err := p.s.Read(ctx, how, subjects)
 	if err != nil {
 		return err
+	}
+	if p.d.part.Shared { // the memory and the jobs of other generators are out of reach
+		stored := slices.DeleteFunc(slices.Clone(list), func(r harness.Reading) bool { return r.Own })
+		if len(stored) < len(list) || len(p.s.Jobs) > 0 {
+			p.discard("generators-not-judged", results.DiscardsNothing, "the drift of what instances keep to themselves, and of all "+
+				"counters after jobs have run, is undecided: not judged over several generators")
+		}
+		f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: stored})
+		return nil
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
 	start := p.d.tb.nano()

@@ -213,7 +213,7 @@ func setsUp(s *site, stream workloads.Stream) bool {
 
 // provision sets the subjects up.
 func (d *drive) provision(ctx context.Context, s *site) error {
-	if !setsUp(s, d.stream) || !d.part.First() {
+	if !setsUp(s, d.stream) {
 		return nil
 	}
 	grants := harness.Grants(d.stream, d.policy, d.subjects.n)
@@ -225,8 +225,10 @@ func (d *drive) provision(ctx context.Context, s *site) error {
 		}
 	}
 	s.Fillers = d.workers
-	if err := s.Provision(ctx, d.policy, grants, 0); err != nil {
-		return err
+	if d.part.First() { // of generators one fills for all, and all know what was there
+		if err := s.Provision(ctx, d.policy, grants, 0); err != nil {
+			return err
+		}
 	}
 	for i, g := range grants {
 		if g.Used != 0 {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/coordinate"
+	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // pipes is a listener whose connections are pipes in memory.
@@ -24,6 +26,8 @@ type pipes struct {
 	conns chan net.Conn
 	over  chan struct{}
 	once  sync.Once
+	mu    sync.Mutex
+	open  []net.Conn // the coordinator's ends
 }
 
 func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), over: make(chan struct{})} }
@@ -43,8 +47,20 @@ func (p *pipes) Addr() net.Addr { return nil }
 // dial returns the generator's end of a connection that has begun.
 func (p *pipes) dial() net.Conn {
 	ours, theirs := net.Pipe()
+	p.mu.Lock()
+	p.open = append(p.open, theirs)
+	p.mu.Unlock()
 	p.conns <- theirs
 	return ours
+}
+
+// die closes all connections without a word, as the system does for a process that was killed.
+func (p *pipes) die() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.open {
+		_ = c.Close()
+	}
 }
 
 var plan = coordinate.Plan{Generators: 3, Fingerprint: "f00d", Token: "secret", Wait: 20 * time.Second,
@@ -151,6 +167,18 @@ func TestFaultsEndTheRun(t *testing.T) {
 		"paused": {func(l *pipes) error {
 			conn := l.dial()
 			return generator(&pausing{Conn: conn, at: wall().Add(3 * time.Second)}, hello(3), wall, "start 1", "start 2", "end")
+		}, "generator 3 of 3 (here) is lost: nothing came from it for 10s"},
+		"cut off": {func(l *pipes) error {
+			link := network.NewLink(network.Plan([]string{"coordinator:cut"}), func(network.Condition) bool { return true }, 0, clock.Nano,
+				seed.Rand(1, seed.Conditions))
+			defer link.End()
+			time.AfterFunc(3*time.Second, link.Begin)
+			begun := wall()
+			err := generator(link.Wrap(l.dial()), hello(3), wall, "start 1", "start 2", "end")
+			if took := wall().Sub(begun); err == nil || !strings.Contains(err.Error(), "the coordinator is lost") || took > 30*time.Second {
+				t.Errorf("who was cut off ended after %v with %v", took, err)
+			}
+			return err
 		}, "generator 3 of 3 (here) is lost: nothing came from it for 10s"},
 		"another plan": {func(l *pipes) error {
 			h := hello(3)
@@ -284,6 +312,42 @@ func TestLostCoordinator(t *testing.T) {
 			t.Error("the coordinator saw nothing")
 		}
 	})
+}
+
+// TestCoordinatorStartedAgain: generators that wait for others, or measure, when their coordinator is killed end with the reason. Who
+// comes to the one that was started in its place has a run of its own.
+func TestCoordinatorStartedAgain(t *testing.T) {
+	for joined, doing := range map[int]string{2: "wait", 3: "measure"} {
+		synctest.Test(t, func(t *testing.T) {
+			var all sync.WaitGroup
+			members := func(l *pipes, n int, ended func(error)) {
+				for i := range n {
+					all.Go(func() { ended(generator(l.dial(), hello(i+1), wall, "start 1", "end")) })
+				}
+			}
+			first, again := newPipes(), newPipes()
+			all.Go(func() { _ = coordinate.NewCoordinator(plan).Run(t.Context(), first) })
+			begun := wall()
+			members(first, joined, func(err error) {
+				if took := wall().Sub(begun); err == nil || !strings.Contains(err.Error(), "the coordinator is lost") || took > 30*time.Second {
+					t.Errorf("who %s ended after %v with %v", doing, took, err)
+				}
+			})
+			time.Sleep(2 * time.Second)
+			first.die()
+			all.Go(func() {
+				if err := coordinate.NewCoordinator(plan).Run(t.Context(), again); err != nil {
+					t.Errorf("started again: %v", err)
+				}
+			})
+			members(again, 3, func(err error) {
+				if err != nil {
+					t.Errorf("of the second run: %v", err)
+				}
+			})
+			all.Wait()
+		})
+	}
 }
 
 // deaf is a connection by which nothing comes from a moment on.

@@ -24,8 +24,6 @@ type Identity struct {
 	// Run names the run in stores: 1 to 32 lower-case letters and digits, the same for all
 	// generators, and not used by any run before.
 	Run string
-	// Plan is the [Fingerprint], which has to be the same for all.
-	Plan string
 }
 
 var runID = regexp.MustCompile(`^[a-z0-9]{1,32}$`)

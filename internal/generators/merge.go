@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // Merge makes one record of what the generators of one run handed back, each in a directory
@@ -41,17 +46,18 @@ func Merge(ctx context.Context, dirs []string) (results.File, error) {
 }
 
 // Decide gives the runs of a merged record the verdicts on the histories that lie beside the
-// records it was merged from. It ends with ctx, between two runs.
+// records it was merged from. It ends with ctx.
 func Decide(ctx context.Context, merged *results.File, from []results.Named) error {
 	for i := range merged.Runs {
 		r := &merged.Runs[i]
 		if r.Params.Generators == 0 {
 			continue
 		}
+		err := decide(ctx, r, from)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := decide(r, from); err != nil {
+		if err != nil {
 			r.Audit.Undecided(err.Error())
 		}
 	}
@@ -59,12 +65,19 @@ func Decide(ctx context.Context, merged *results.File, from []results.Named) err
 	return nil
 }
 
+// generator is what one of them left of a run.
+type generator struct {
+	run     *results.Run
+	history *oracle.File
+}
+
 // decide judges one run. An error says why there is no verdict.
-func decide(r *results.Run, from []results.Named) (err error) {
-	var all []*oracle.File
+func decide(ctx context.Context, r *results.Run, from []results.Named) (err error) {
+	var all []generator
+	var others []*oracle.File
 	defer func() {
-		for _, f := range all {
-			err = errors.Join(err, f.Close())
+		for _, g := range all {
+			err = errors.Join(err, g.history.Close())
 		}
 	}()
 	of := 0
@@ -81,24 +94,84 @@ func decide(r *results.Run, from []results.Named) (err error) {
 		if err != nil {
 			return fmt.Errorf("the history of generator %s is missing or damaged: %w", x.Params.Generator, err)
 		}
-		all = append(all, f)
+		all, others = append(all, generator{x, f}), append(others, f)
 		span.common(f.Header.Epoch.Add(-f.Header.ClockAhead), time.Duration(x.ElapsedNS))
 	}
 	if len(all) < of {
 		return fmt.Errorf("%d of %d generators handed nothing back", of-len(all), of)
 	}
-	union, err := all[0].Join(all[1:]...)
+	union, err := others[0].Join(others[1:]...)
 	if err != nil {
 		return err
 	}
 	wrong := union.Header.ClockWrong
-	judged, err := harness.JudgeFile(union, span.visitor(union.Header.Epoch, wrong))
-	if err != nil {
+	judged := *r
+	judged.Audit = results.Audit{Valid: true, TimingsValid: true}
+	facts, why := together(r, all, union)
+	if _, err := harness.Judge(ctx, &judged, facts, span.visitor(union.Header.Epoch, wrong)); err != nil {
 		return err
 	}
 	r.ElapsedNS, r.ThroughputPerS = int64(span.last.Sub(union.Header.Epoch)), span.perSecond()
-	r.Decide(&judged, wrong)
+	r.Decide(&judged, wrong, why)
 	return nil
+}
+
+// whole is the history of all generators, as that of one process is judged.
+type whole struct{ *oracle.File }
+
+func (w whole) Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict, error) {
+	return w.JudgeBy(cfg, visit...)
+}
+
+// together is what generators know of a run together, and why a clause has no verdict by that.
+func together(r *results.Run, all []generator, union *oracle.File) (f *harness.Facts, why string) {
+	h := &union.Header
+	f = &harness.Facts{
+		Plan: &harness.Plan{Workload: &workloads.Meta{}}, Policy: &h.Policy, Epoch: h.Epoch, Initial: h.Config().Initial, LimitChanges: h.Changes,
+		History: whole{union}, Tiers: h.Tiers, Partial: r.Partial, Instances: r.Params.Instances,
+		Counts: harness.Counts{Admitted: r.Admitted, Rejected: r.Rejected, Degraded: r.Degraded, DegradedAdmitted: r.DegradedAdmitted},
+	}
+	if kinds := r.ErrorKinds; kinds != nil { // each generator asks whether they are explained
+		f.Counts.Errors, f.Counts.Prescribed = *kinds, *kinds
+	}
+	if w, err := workloads.Lookup(r.Workload); err == nil {
+		f.Plan.Workload = w
+	}
+	meta, err := strategies.Lookup(r.Strategy)
+	if err != nil {
+		meta, why = &strategies.Meta{Name: r.Strategy, Counts: h.Counts}, ": this program has no strategy "+r.Strategy
+	}
+	f.Selection = strategies.Selection{Meta: meta, Options: r.Options}
+	read := harness.Readings{At: harness.AtRest}
+	for i := range all {
+		g := &all[i].history.Header
+		f.SyncPeriod = max(f.SyncPeriod, time.Duration(all[i].run.SyncPeriodNS))
+		read.List = append(read.List, readings(all[i].run, int64(g.Epoch.Add(-g.ClockAhead).Sub(h.Epoch)), int64(g.ClockWrong))...)
+		for _, o := range all[:i] {
+			f.Apart = max(f.Apart, (g.ClockAhead-o.history.Header.ClockAhead).Abs()-g.ClockWrong-o.history.Header.ClockWrong)
+		}
+	}
+	if len(read.List) > 0 {
+		f.Readings = []harness.Readings{read}
+	}
+	if h.Policy.Window.Timeline != (quota.Timeline{}) {
+		f.Apart = 0 // windows follow the coordinator's clock
+	}
+	if f.Apart > 0 && why == "" {
+		why = fmt.Sprintf(": clocks differ by %v at least, under which it promises nothing", f.Apart)
+	}
+	return f, why
+}
+
+// readings are those of a generator whose epoch is so much later than the union's. Its clock may be wrong.
+func readings(r *results.Run, later, wrong int64) (out []harness.Reading) {
+	for _, tier := range slices.Sorted(maps.Keys(r.Readings)) {
+		for _, x := range r.Readings[tier] {
+			out = append(out, harness.Reading{Subject: uint32(x[0]), Call: x[1] + later - wrong, Reply: x[2] + later + wrong,
+				Tier: tier, Units: x[3], Known: x[4] == 1})
+		}
+	}
+	return out
 }
 
 // part is the run of a record that was merged into r; nil if there is none.
@@ -134,15 +207,14 @@ func (s *interval) common(began time.Time, took time.Duration) {
 
 // visitor counts the decisions in the interval. The replies of events are so much later as
 // clocks may be wrong.
-func (s *interval) visitor(epoch time.Time, wrong time.Duration) oracle.Visitor {
+func (s *interval) visitor(epoch time.Time, wrong time.Duration) func([]oracle.Event) {
 	from, to := int64(s.from.Sub(epoch)+wrong), int64(s.to.Sub(epoch)+wrong)
-	return func(events []oracle.Event) error {
+	return func(events []oracle.Event) {
 		for i := range events {
 			if e := &events[i]; e.Kind == oracle.Take && e.Outcome != oracle.Short && e.Reply >= from && e.Reply <= to {
 				s.decided++
 			}
 		}
-		return nil
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 var began = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
@@ -26,42 +30,57 @@ var began = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 func handed(t testing.TB, n, requests int) (dirs []string) {
 	t.Helper()
 	for g := range n {
-		dir := t.TempDir()
-		h := oracle.NewHistory(oracle.HistoryOptions{Workers: 1})
-		var admitted int64
-		for i := range int64(requests) {
-			number := i*int64(n) + int64(g)
-			e := oracle.Event{Call: i * 10_000, Reply: i*10_000 + 9_000, Units: 1, Subject: uint32(number / 200)}
+		dirs = append(dirs, hand(t, workloads.Shard{Part: g + 1, Of: n}, requests, nil, func(i int) oracle.Event {
+			number := i*n + g
+			at := int64(i) * 10_000
+			e := oracle.Event{Call: at, Reply: at + 9_000, Units: 1, Subject: uint32(number / 200)}
 			if number%200 >= 107 {
 				e.Outcome = oracle.Rejected
-			} else {
-				admitted++
 			}
-			h.Append(0, e)
-		}
-		f := fixture.New(1, fixture.Strategies[3])
-		r := &f.Runs[0]
-		r.Params.Generator, r.Params.RunID, r.Paced = fmt.Sprintf("%d/%d", g+1, n), "abc", nil
-		r.Audit.Part(r.Params.Generator)
-		r.Issued, r.Admitted, r.Rejected, r.Errors = int64(requests), admitted, int64(requests)-admitted, 0
-		r.ElapsedNS = int64(requests) * 10_000
-		f.Provenance.Time = f.Provenance.Time.Add(time.Duration(g))
-		ahead := time.Duration(g-1) * time.Millisecond
-		head := oracle.Header{
-			Strategy: r.Params.Label, Generator: r.Params.Generator, RunID: "abc", ClockAhead: ahead, ClockWrong: 180 * time.Microsecond,
-			Policy: quota.Policy{Limit: 100, Unit: "requests"}, Epoch: began.Add(ahead + time.Duration(g)*time.Millisecond),
-		}
-		write(t, dir, r, head, h)
-		b, err := codec.Encode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "results.json"), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, dir)
+			return e
+		}))
 	}
 	return dirs
+}
+
+// hand is the directory that a generator hands back, which made requests by at.
+func hand(t testing.TB, part workloads.Shard, requests int, change func(*results.Run, *oracle.Header), at func(i int) oracle.Event) string {
+	t.Helper()
+	dir, late := t.TempDir(), time.Duration(part.Part-1)
+	h := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Dir: dir})
+	admitted := int64(0)
+	for i := range requests {
+		e := at(i)
+		if e.Outcome == oracle.Admitted {
+			admitted++
+		}
+		h.Append(0, e)
+	}
+	f := fixture.New(1, fixture.Strategies[3])
+	r := &f.Runs[0]
+	r.Params.Generator, r.Params.RunID, r.Paced = part.String(), "abc", nil
+	r.Guarantee = []results.Clause{}
+	r.Audit.Part(r.Params.Generator)
+	r.Issued, r.Admitted, r.Rejected, r.Errors = int64(requests), admitted, int64(requests)-admitted, 0
+	r.ElapsedNS = int64(requests) * 10_000
+	f.Provenance.Time = f.Provenance.Time.Add(late)
+	ahead := (late - 1) * time.Millisecond
+	head := oracle.Header{
+		Strategy: r.Params.Label, Generator: r.Params.Generator, RunID: "abc", ClockAhead: ahead, ClockWrong: 180 * time.Microsecond,
+		Policy: quota.Policy{Limit: 100, Unit: "requests"}, Epoch: began.Add(ahead + late*time.Millisecond),
+	}
+	if change != nil {
+		change(r, &head)
+	}
+	write(t, dir, r, head, h)
+	b, err := codec.Encode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "results.json"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func write(t testing.TB, dir string, r *results.Run, head oracle.Header, h *oracle.History) {
@@ -111,6 +130,133 @@ func TestMergeJudgesAll(t *testing.T) {
 	}
 }
 
+// bounded is a clause of any process that allows so much.
+func bounded(p quota.Property, formula string, bound func(quota.Params) int64) quota.Clause {
+	return quota.Clause{Property: p, Formula: formula, Bound: bound}
+}
+
+var promising = strategies.Meta{
+	Name: "promising", Doc: "has its promises judged", Form: strategies.Baseline, Kinds: []quota.Kind{quota.Fixed, quota.Standing},
+	Counts: quota.CountsAdmitted, Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil },
+	Guarantee: []quota.Clause{
+		quota.Exactly(), quota.Weighted(),
+		bounded(quota.PropertyLeak, "4 more for each instance", func(p quota.Params) int64 { return 4 * p.Instances }),
+		bounded(quota.PropertyLeak, "6 within a round", func(p quota.Params) int64 { return int64(p.SyncPeriod / time.Second) }),
+		bounded(quota.PropertyFalseReject, "3", func(quota.Params) int64 { return 3 }),
+		bounded(quota.PropertyFalseReject, "5", func(quota.Params) int64 { return 5 }),
+	},
+	Record: []quota.Clause{quota.Exactly().From("ADR-1: never more")},
+}
+
+func init() { strategies.Register(promising) }
+
+// promised are directories of two generators of the strategy under a limit of 100. In the first of two windows of a second, one subject
+// is admitted 107 units and another 90, which is rejected 5 units without reason; in the second one 100 and 90. Within a second across the
+// end of the first window, the first subject has 207 units. Its counter has 4 units too many.
+func promised(t testing.TB, change func(*results.Run, *oracle.Header)) (dirs []string) {
+	t.Helper()
+	const second = int64(time.Second)
+	var events []oracle.Event
+	add := func(subject uint32, from int64, n int, o oracle.Outcome) {
+		for i := range int64(n) {
+			events = append(events, oracle.Event{Subject: subject, Call: from + i*1_000_000, Reply: from + i*1_000_000 + 100_000, Units: 1, Outcome: o})
+		}
+	}
+	add(0, second/2, 107, oracle.Admitted)
+	add(1, second/2, 90, oracle.Admitted)
+	add(1, second*3/4, 5, oracle.Rejected)
+	add(0, second+second/5, 100, oracle.Admitted)
+	add(1, second+second/2, 90, oracle.Admitted)
+	for g := range 2 {
+		dirs = append(dirs, hand(t, workloads.Shard{Part: g + 1, Of: 2}, len(events)/2, func(r *results.Run, h *oracle.Header) {
+			r.Strategy, r.Workload, r.Params.Instances, r.Params.Label = promising.Name, "boundary", 1, promising.Name
+			r.SyncPeriodNS = int64(g+5) * second
+			for _, c := range promising.Guarantee {
+				r.Guarantee = append(r.Guarantee, results.Clause{Property: string(c.Property), Formula: c.Formula, Verdict: results.Undecided})
+			}
+			r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: promising.Record[0].Source, Verdict: results.Undecided}}
+			if g == 0 {
+				r.Readings = map[string][][5]int64{"redis": {{0, second * 19 / 10, second*19/10 + 1000, 104, 1}, {1, second * 19 / 10, second*19/10 + 1000, 90, 1}}}
+			}
+			h.Strategy = promising.Name
+			h.Policy.Window = quota.Window{Kind: quota.Fixed, Length: time.Second, Timeline: quota.Timeline{Real: began.Add(h.ClockAhead), Policy: began}}
+			h.Counts = quota.CountsAdmitted
+			if change != nil {
+				change(r, h)
+			}
+		}, func(i int) oracle.Event {
+			e := events[2*i+g]
+			e.Call, e.Reply = e.Call-int64(g)*1_000_000, e.Reply-int64(g)*1_000_000 // by its epoch
+			return e
+		}))
+	}
+	return dirs
+}
+
+// TestMergeJudgesPromises: what two processes have done together is held against each clause, with what is known of both, and a
+// counter that one of them has read against the requests of both.
+func TestMergeJudgesPromises(t *testing.T) {
+	f, err := generators.Merge(t.Context(), promised(t, nil))
+	if err != nil || len(f.Runs) != 1 {
+		t.Fatalf("%d runs, %v", len(f.Runs), err)
+	}
+	r := &f.Runs[0]
+	want := []results.Clause{
+		{Property: "leak", Formula: "L", Bound: 0, Certain: 7, Possible: 7, Verdict: results.Broken},
+		{Property: "leak", Formula: "2 L - 1", Bound: 99, Certain: 107, Possible: 107, Verdict: results.Broken},
+		{Property: "leak", Formula: "4 more for each instance", Bound: 8, Certain: 7, Possible: 7, Verdict: results.Kept},
+		{Property: "leak", Formula: "6 within a round", Bound: 6, Certain: 7, Possible: 7, Verdict: results.Broken},
+		{Property: "false-reject", Formula: "3", Bound: 3, Certain: 5, Possible: 5, Verdict: results.Broken},
+		{Property: "false-reject", Formula: "5", Bound: 5, Certain: 5, Possible: 5, Verdict: results.Kept},
+	}
+	if !reflect.DeepEqual(r.Guarantee, want) {
+		t.Errorf("got  %+v\nwant %+v", r.Guarantee, want)
+	}
+	if len(r.Record) != 1 || r.Record[0].Verdict != results.Broken || r.Record[0].Source != promising.Record[0].Source {
+		t.Errorf("the record's promise: %+v", r.Record)
+	}
+	if d := r.Drift; d == nil || d.Units != 4 || len(d.Tiers) != 1 || d.Tiers[0].Readings != 2 || d.Tiers[0].Drifting != 1 || r.Readings != nil {
+		t.Errorf("drift %+v", d)
+	}
+	if r.Rolling == nil || r.Rolling.WorstUnits != 207 || !r.Audit.Valid || r.Audit.Has("generators-not-judged") {
+		t.Errorf("rolling %+v, %+v", r.Rolling, r.Audit)
+	}
+}
+
+// TestMergeSaysWhatItCannotJudge: a clause without a verdict stays undecided, and the audit says why.
+func TestMergeSaysWhatItCannotJudge(t *testing.T) {
+	for want, change := range map[string]func(*results.Run, *oracle.Header){
+		": this program has no strategy foreign": func(r *results.Run, h *oracle.Header) { r.Strategy = "foreign" },
+		": clocks differ by 640µs at least, under which it promises nothing": func(_ *results.Run, h *oracle.Header) {
+			h.Policy.Window = quota.Window{Kind: quota.Standing} // a clock tells when to forget
+		},
+	} {
+		f, err := generators.Merge(t.Context(), promised(t, change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &f.Runs[0]
+		if len(r.Guarantee) != len(promising.Guarantee) || slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Verdict != results.Undecided }) {
+			t.Errorf("%s: %+v", want, r.Guarantee)
+		}
+		if n := strings.Count(fmt.Sprint(r.Audit.Reasons), "is undecided: not judged over several generators"+want); n != len(promising.Guarantee)+1 {
+			t.Errorf("%d say %q: %+v", n, want, r.Audit.Reasons)
+		}
+	}
+}
+
+// TestMergeCounts: generators that counted more than their histories hold are not believed.
+func TestMergeCounts(t *testing.T) {
+	f, err := generators.Merge(t.Context(), promised(t, func(r *results.Run, _ *oracle.Header) {
+		if r.Params.Generator == "2/2" {
+			r.Admitted, r.Issued = r.Admitted+1, r.Issued+1
+		}
+	}))
+	if a := &f.Runs[0].Audit; err != nil || a.Valid || !a.Has("count-mismatch") {
+		t.Errorf("%v, %+v", err, a)
+	}
+}
+
 // TestMissingPartsAreUndecided: whatever is missing or damaged, there is no verdict, and the reason is told.
 func TestMissingPartsAreUndecided(t *testing.T) {
 	for want, damage := range map[string]func(dirs []string) []string{
@@ -156,10 +302,34 @@ func TestMissingPartsAreUndecided(t *testing.T) {
 	}
 }
 
-// BenchmarkMerge says what merging takes; the growth of memory is that of its peak.
+// TestMergeTakesMemoryByLength: twice as many requests take no more than twice the memory, of all that was ever asked for.
+func TestMergeTakesMemoryByLength(t *testing.T) {
+	var took [2]uint64
+	for i := range took {
+		dirs := handed(t, 4, 30_000<<i)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f, err := generators.Merge(t.Context(), dirs)
+		runtime.ReadMemStats(&after)
+		if err != nil || f.Runs[0].Leak.Trials != int64(600<<i) || f.Runs[0].Leak.Units != int64(7*600<<i) {
+			t.Fatalf("%v, %+v", err, f.Runs[0].Leak)
+		}
+		took[i] = after.TotalAlloc - before.TotalAlloc
+	}
+	if ratio := float64(took[1]) / float64(took[0]); ratio > 2.2 {
+		t.Errorf("twice as many requests take %g times the memory: %d", ratio, took)
+	}
+}
+
+// BenchmarkMerge says what merging takes; the growth of memory is that of its peak. QUOTABENCH_LONG=1 merges 40 histories of 5 and of 10
+// million requests.
 func BenchmarkMerge(b *testing.B) {
-	for _, requests := range []int{1_000_000, 2_000_000} {
-		dirs := handed(b, 4, requests)
+	n, lengths := 4, []int{1_000_000, 2_000_000}
+	if os.Getenv("QUOTABENCH_LONG") != "" {
+		n, lengths = 40, []int{5_000_000, 10_000_000}
+	}
+	for _, requests := range lengths {
+		dirs := handed(b, n, requests)
 		b.Run(fmt.Sprint(requests), func(b *testing.B) {
 			for b.Loop() {
 				f, err := generators.Merge(context.Background(), dirs)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ import (
 const (
 	generatorEnv = "QUOTABENCH_TEST_GENERATOR" // what one process of these tests is to do
 	plantedUnits = 7
+	plantedDrift = 3
 	limit        = 100
 	of           = 4
 )
@@ -88,17 +90,26 @@ func (p *plants) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 
 func (p *plants) Close(context.Context) error { return nil }
 
-func (t *task) selections() ([]strategies.Selection, error) {
-	if t.Strategy != "planted" {
-		return strategies.Parse(t.Strategy)
+// Used is what the counter holds, and 3 units more.
+func (p *plants) Used(ctx context.Context, s quota.Subject, _ *quota.Policy) ([]quota.Reading, error) {
+	n, err := p.c.Get(ctx, p.env.Prefix+string(s)).Int64()
+	if errors.Is(err, goredis.Nil) {
+		return []quota.Reading{{Tier: quota.TierRedis}}, nil
 	}
-	return []strategies.Selection{{Meta: &strategies.Meta{
-		Name: "planted", Doc: "leaks a known amount", Form: strategies.Baseline, Kinds: []quota.Kind{quota.Fixed},
-		Needs: []strategies.Need{strategies.NeedRedis},
+	return []quota.Reading{{Tier: quota.TierRedis, Units: n + plantedDrift, Known: true}}, err
+}
+
+// countsIn is where planted strategies of this process count.
+var countsIn string
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name: "planted", Doc: "leaks and drifts by a known amount", Form: strategies.Baseline, Kinds: []quota.Kind{quota.Fixed},
+		Needs: []strategies.Need{strategies.NeedRedis}, Counts: quota.CountsAttempts, Guarantee: []quota.Clause{quota.Exactly()},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return &plants{strategies.Redis(env), env, t.RunID + "-count"}, nil
+			return &plants{strategies.Redis(env), env, countsIn}, nil
 		},
-	}}}, nil
+	})
 }
 
 // met is a meeting in Redis. Its clock is this machine's, which all generators have.
@@ -139,13 +150,11 @@ func (t *task) generate(ctx context.Context) error {
 		return err
 	}
 	cfg := measure.Config{Rounds: 2}
-	cfg.Plan, err = harness.NewPlan("incr-expire-atomic", "agent-api", "hot-key")
+	cfg.Plan, err = harness.NewPlan(t.Strategy, "agent-api", "hot-key")
 	if err != nil {
 		return err
 	}
-	if cfg.Strategies, err = t.selections(); err != nil {
-		return err
-	}
+	countsIn = t.RunID + "-count"
 	cfg.Policy = quota.Policy{Name: "test", Limit: limit, Unit: "requests", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
 	cfg.Requests, cfg.Workers, cfg.Stores, cfg.Load, cfg.Seed = 2003, 4, set, harness.Closed(), 5
 	cfg.Archive = filepath.Join(t.Dir, generators.HistoryDir)
@@ -231,6 +240,12 @@ func TestProcessesShareSubjects(t *testing.T) {
 		if r.Leak.Possible != r.Leak.Units || r.ClockErrorNS < 50_000 || r.ThroughputPerS <= 0 {
 			t.Errorf("round %d: %s, %g per second", r.Repetition, r.ClockText(), r.ThroughputPerS)
 		}
+		if g := r.Guarantee; len(g) != 1 || g[0].Verdict != results.Broken || g[0].Certain != plantedUnits {
+			t.Errorf("round %d: %+v", r.Repetition, g)
+		}
+		if d := r.Drift; d == nil || d.Units != plantedDrift || len(d.Tiers) != 1 || d.Tiers[0].Drifting != d.Tiers[0].Readings || d.Tiers[0].Readings < 10 {
+			t.Errorf("round %d: %+v", r.Repetition, d)
+		}
 		if !r.Audit.Valid || r.Issued != 2003 || r.Params.Generators != of || r.Params.Workers != of*4 {
 			t.Errorf("round %d: %d issued, %+v", r.Repetition, r.Issued, r.Audit)
 		}
@@ -256,6 +271,10 @@ func TestExactStrategyOverProcesses(t *testing.T) {
 		r := &f.Runs[i]
 		if !r.Audit.Valid || r.Leak.Units != 0 || r.Leak.Possible != 0 || r.Leak.Trials != 10 || r.FalseRejects.Count != 0 || r.Admitted != 1003 {
 			t.Errorf("round %d: %+v, %+v, %d admitted, %+v", r.Repetition, r.Leak, r.FalseRejects, r.Admitted, r.Audit)
+		}
+		if !r.AllowsNone(results.LeakProperty) || slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Verdict != results.Kept }) ||
+			r.Drift == nil || r.Drift.Units != 0 {
+			t.Errorf("round %d: %+v, drift %+v", r.Repetition, r.Guarantee, r.Drift)
 		}
 	}
 }

@@ -1,0 +1,149 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/coordinate"
+	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/stores/redis"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+// launched is this test binary as the program.
+type launched struct {
+	*exec.Cmd
+	said  lockedBuffer
+	ended chan struct{}
+}
+
+func launch(t *testing.T, coordinator string, args ...string) *launched {
+	t.Helper()
+	p := &launched{Cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
+	p.Env = append(os.Environ(), coordinate.Variable+"="+coordinator)
+	p.Stdout, p.Stderr = io.Discard, &p.said
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.Wait() // what it said tells
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+// cutting leads connections to an address over a network that can be cut.
+func cutting(t *testing.T, to string) (at string, link *network.Link) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	link = network.NewLink(network.Plan([]string{"coordinator:cut"}), func(network.Condition) bool { return true }, 0, clock.Nano, seed.Rand(1, seed.Conditions))
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = near.Close() // the coordinator is not there yet
+				continue
+			}
+			far = link.Wrap(far)
+			var both sync.WaitGroup
+			both.Go(func() { _, _ = io.Copy(far, near); _ = far.Close() })
+			both.Go(func() { _, _ = io.Copy(near, far); _ = near.Close() })
+		}
+	}()
+	return l.Addr().String(), link
+}
+
+// TestGeneratorsLeaveNoKeys: however a run of two generators ends, each process says why, and nothing of it is left in a Redis of
+// others.
+func TestGeneratorsLeaveNoKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts three processes six times, and waits for those that are silent")
+	}
+	const lost = "the coordinator is lost"
+	for name, x := range map[string]struct {
+		do                        func(coordinator, second *launched, link *network.Link)
+		coordinator, first, other string // what they say
+	}{
+		"nothing":          {func(_, _ *launched, _ *network.Link) {}, "of 2 generators: leak: certain 0", "", ""},
+		"killed":           {func(_, g *launched, _ *network.Link) { _ = g.Process.Kill() }, "its process or its connection has ended", "is lost", ""},
+		"paused":           {func(_, g *launched, _ *network.Link) { _ = g.Process.Signal(syscall.SIGSTOP) }, "nothing came from it for", "is lost", lost},
+		"cut off":          {func(_, _ *launched, l *network.Link) { l.Begin() }, "nothing came from it for", "is lost", lost},
+		"interrupted":      {func(c, _ *launched, _ *network.Link) { _ = c.Process.Signal(os.Interrupt) }, "interrupted", "", ""},
+		"lost coordinator": {func(c, _ *launched, _ *network.Link) { _ = c.Process.Kill() }, "", lost, lost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := storetest.EmbeddedRedis(t)
+			c := r.Client(redis.ClientOptions{})
+			t.Cleanup(func() { _ = c.Close() })
+			free, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := free.Addr().String()
+			_ = free.Close() // which is the coordinator's now
+			proxy, link := cutting(t, at)
+			dir := t.TempDir()
+			run := func(out string, more ...string) []string {
+				return append([]string{"run", "incr-expire-atomic", "--limit", "10", "--rate", "200", "--duration", "2s", "--rounds", "1", "--quiet",
+					"--redis", r.URL(), "--out", filepath.Join(dir, out)}, more...)
+			}
+			coordinator := launch(t, "", append([]string{"coordinate", "--generators", "2", "--at", at, "--token", "secret"}, run("all")...)...)
+			first := launch(t, "tcp://secret@"+at, run("first", "--generator", "1/2")...)
+			second := launch(t, "tcp://secret@"+proxy, run("second", "--generator", "2/2")...)
+			keys := func() []string { return c.Keys(t.Context(), "quotabench:*").Val() }
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			for len(keys()) < 8 { // it counts
+				if (clock.Wall{}).Sleep(ctx, 10*time.Millisecond) != nil {
+					t.Fatalf("nothing was counted: %s%s%s", coordinator.said.String(), first.said.String(), second.said.String())
+				}
+			}
+			x.do(coordinator, second, link)
+			ends := func(p *launched, want string) {
+				t.Helper()
+				select {
+				case <-p.ended:
+				case <-ctx.Done():
+					t.Fatalf("%v does not end: %s", p.Args[1:3], p.said.String())
+				}
+				if !strings.Contains(p.said.String(), want) {
+					t.Errorf("%v should say %q: %s", p.Args[1:3], want, p.said.String())
+				}
+			}
+			ends(coordinator, x.coordinator)
+			ends(first, x.first)
+			_ = second.Process.Signal(syscall.SIGCONT) // one that was paused goes on after the run
+			ends(second, x.other)
+			link.End()
+			if left := keys(); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
