@@ -20,8 +20,8 @@ import (
 	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // launched is this test binary as the program.
@@ -66,9 +66,11 @@ func cutting(t *testing.T, to string) (at string, link *network.Link) {
 				return
 			}
 			far, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = near.Close() // the coordinator is not there yet
-				continue
+			for err != nil { // it is not there yet
+				if (clock.Wall{}).Sleep(t.Context(), 50*time.Millisecond) != nil {
+					return
+				}
+				far, err = net.Dial("tcp", to)
 			}
 			far = link.Wrap(far)
 			var both sync.WaitGroup
@@ -97,9 +99,12 @@ func TestGeneratorsLeaveNoKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := storetest.EmbeddedRedis(t)
+			r, err := redis.Open(t.Context(), "process", stores.Options{})
+			if err != nil {
+				t.Skip(err)
+			}
 			c := r.Client(redis.ClientOptions{})
-			t.Cleanup(func() { _ = c.Close() })
+			t.Cleanup(func() { _, _ = c.Close(), r.Close() })
 			free, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -116,11 +121,17 @@ func TestGeneratorsLeaveNoKeys(t *testing.T) {
 			first := launch(t, "tcp://secret@"+at, run("first", "--generator", "1/2")...)
 			second := launch(t, "tcp://secret@"+proxy, run("second", "--generator", "2/2")...)
 			keys := func() []string { return c.Keys(t.Context(), "quotabench:*").Val() }
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for len(keys()) < 8 { // it counts
 				if (clock.Wall{}).Sleep(ctx, 10*time.Millisecond) != nil {
-					t.Fatal("nothing was counted")
+					said := ""
+					for _, p := range []*launched{coordinator, first, second} {
+						_ = p.Process.Kill()
+						<-p.ended
+						said += p.said.String()
+					}
+					t.Fatal("nothing was counted: ", said)
 				}
 			}
 			x.do(coordinator, second, link)

@@ -46,7 +46,8 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	}
 	policy := m.from(opened)
 	defer func() {
-		if _, lost := m.meet(ctx, "end"); err == nil { // what all have asked for may go now
+		_, lost := m.meet(ctx, "end") // what all have asked for may go now
+		if s.apart = lost != nil; err == nil {
 			err = lost
 		}
 		s.hung(err)

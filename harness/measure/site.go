@@ -27,10 +27,12 @@ import (
 type site struct {
 	*harness.Session
 
-	cfg    *Config
-	tb     *timebase
-	sel    strategies.Selection
-	scope  stores.Scope
+	cfg   *Config
+	tb    *timebase
+	sel   strategies.Selection
+	scope stores.Scope
+	// apart is set if generators do not end together: each removes what it may have written after the first did so.
+	apart  bool
 	stores map[string]*siteStore
 	// model stands in for PostgreSQL; nil if there is one or none is needed.
 	model           *strategies.Model
@@ -221,7 +223,7 @@ func (s *site) close(ctx context.Context) error {
 		ended(err)
 	}
 	for _, st := range s.stores {
-		if s.cfg.Shard.First() {
+		if s.cfg.Shard.First() || s.apart {
 			errs = append(errs, s.wipe(ctx, st))
 		}
 	}
