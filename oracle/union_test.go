@@ -219,7 +219,7 @@ func TestUnionTellsTiersAndInstancesApart(t *testing.T) {
 }
 
 // TestUnionOfManyInstances: 300 generators have more instances than an event tells apart. What one of the last rejects wrongly
-// is no longer row of another.
+// is no part of another's row.
 func TestUnionOfManyInstances(t *testing.T) {
 	head := Header{Policy: quota.Policy{Limit: 100}, Epoch: someDay, Initial: map[uint32]int64{0: 1}}
 	var events []Event

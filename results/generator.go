@@ -111,7 +111,8 @@ func joinGenerators(parts []numbered) (Run, error) {
 	n := float64(len(runs)) // each saw what the servers did for all
 	out.Cost.RedisCPU, out.Cost.PostgresCPU = out.Cost.RedisCPU/n, out.Cost.PostgresCPU/n
 	out.Leak, out.FalseRejects, out.LeakTiers = Leak{}, FalseRejects{}, nil
-	out.Drift, out.Rolling, out.Readings, out.SyncPeriodNS = nil, nil, nil, 0
+	out.Drift, out.Rolling = nil, nil
+	out.Readings, out.SyncPeriodNS = nil, 0
 	out.OthersShare, out.Audit = 0, audit
 	out.Audit.Discard(codeUndecided, DiscardsCorrectness, "the histories of the generators were not judged together")
 	return out, err
