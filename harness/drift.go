@@ -70,6 +70,7 @@ func (d *driftFinder) add(pass int, r Reading, want oracle.Expectation) {
 	case drift != 0:
 		t.Drifting++
 		t.Total += abs(drift)
+		t.Lost += max(0, -drift)
 		if abs(drift) > abs(t.Units) {
 			t.Units, t.Width, t.PctOfUsage = drift, want.Units.Width(), 0
 			t.PctOfLimit = 100 * float64(drift) / float64(d.limit)

@@ -39,8 +39,8 @@ func TestPlantedDrift(t *testing.T) {
 	want := &results.Drift{
 		Units: -3, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8,
 		Tiers: []results.TierDrift{
-			{Tier: "redis", At: "rest", Units: -3, Total: 5, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8, Width: 3, Readings: 4, Unknown: 1, Drifting: 2, Stranded: 2},
-			{Tier: "process", At: "rest", Units: -1, Total: 2, PctOfLimit: -10, PctOfUsage: -20, Readings: 2, Drifting: 2, Stranded: 4},
+			{Tier: "redis", At: "rest", Units: -3, Total: 5, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8, Width: 3, Readings: 4, Unknown: 1, Drifting: 2, Stranded: 2, Lost: 3},
+			{Tier: "process", At: "rest", Units: -1, Total: 2, PctOfLimit: -10, PctOfUsage: -20, Readings: 2, Drifting: 2, Stranded: 4, Lost: 1},
 			{Tier: "redis", At: "after-jobs", Units: 20, Total: 20, PctOfLimit: 200, PctOfUsage: 400, Readings: 1, Drifting: 1, Stranded: 20, SettledNS: 77},
 		},
 	}

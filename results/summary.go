@@ -255,6 +255,19 @@ func (d *Drift) Worst(at string) (worst TierDrift, ok bool) {
 	return worst, ok
 }
 
+// Lost is how many units the tier that lost most did, in all rounds, nothing in flight; ok is false if none was read then.
+func (d *Drift) Lost() (n float64, ok bool) {
+	if d == nil {
+		return 0, false
+	}
+	for _, t := range d.Tiers {
+		if t.At == "rest" && t.Readings > 0 {
+			n, ok = max(n, float64(t.Lost)), true
+		}
+	}
+	return n, ok
+}
+
 // minStalls is how many separate events have to be behind a percentile.
 const minStalls = 5
 

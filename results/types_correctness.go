@@ -109,6 +109,8 @@ type TierDrift struct {
 	// Stranded units are counted, and held by no caller: those of operations that failed or
 	// whose caller was killed.
 	Stranded int64 `json:"stranded,omitempty"`
+	// Lost units were admitted, as their callers were told, and are counted no more.
+	Lost int64 `json:"lost,omitempty"`
 	// SettledNS is how long the jobs took to become idle (after-jobs only), in
 	// nanoseconds.
 	SettledNS int64 `json:"settled_ns,omitempty" parts:"max"`

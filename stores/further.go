@@ -61,6 +61,9 @@ type FailsOver interface {
 	CanFailOver(behind, left time.Duration) error
 	// Replicate waits until the replica has all that was written when it was called.
 	Replicate(ctx context.Context) error
+	// Lag has each write arrive at the replica so much later from now on, until FailOver, which loses what is on its way, or
+	// Recover. It is false if the replica cannot be kept so: then Detach leaves it behind.
+	Lag(ctx context.Context, behind time.Duration) (bool, error)
 	// Detach ends the flow of writes to the replica: what is written from then on is not
 	// there when it takes the store's place.
 	Detach(ctx context.Context) error

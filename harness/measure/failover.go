@@ -75,13 +75,20 @@ func (s *site) failedOver(name string) bool {
 }
 
 // replicate waits until the replicas that are to take a store's place have what was
-// written so far.
+// written so far, and has them follow as late as planned from then on.
 func (s *site) replicate(ctx context.Context) error {
 	for _, o := range s.outages {
-		if o.Failover {
-			if err := s.ofFailing(o, func(f stores.FailsOver) error { return f.Replicate(ctx) }); err != nil {
-				return err
+		if !o.Failover {
+			continue
+		}
+		err := s.ofFailing(o, func(f stores.FailsOver) (err error) {
+			if o.Behind > 0 {
+				o.lags, err = f.Lag(ctx, o.Behind)
 			}
+			return errors.Join(err, f.Replicate(ctx))
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -23,6 +23,8 @@ type outage struct {
 	// wipe removes what the store holds of the run; detach and failOver are those of
 	// [stores.FailsOver].
 	wipe, detach, failOver func() error
+	// lags is set if the replica gets each write later, and need not be detached.
+	lags bool
 	// inflict does to the store what is done instead of taking it away; mend ends that.
 	inflict func() (mend func() error, err error)
 	// err is of these, and may be read when the outage has ended.
@@ -63,12 +65,16 @@ func (c *cutConn) Write(b []byte) (int, error) {
 // returned function ends it at once.
 func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 	from, to := o.Within(d)
+	behind := o.Behind
+	if o.lags {
+		behind = 0
+	}
 	return monitor.Aside(func(wait func(time.Duration) bool) {
-		if !wait(from - o.Behind) {
+		if !wait(from - behind) {
 			return
 		}
-		if o.Behind > 0 {
-			if o.err = o.detach(); o.err != nil || !wait(o.Behind) {
+		if behind > 0 {
+			if o.err = o.detach(); o.err != nil || !wait(behind) {
 				return
 			}
 		}

@@ -77,6 +77,7 @@ var computed = map[string]func(*results.Summary) (x float64, ok bool){
 	"leak-tier":        func(s *results.Summary) (float64, bool) { return worstTier(s.LeakTiers) },
 	"drift":            tier((*results.Summary).AtRest),
 	"drift-after-jobs": tier((*results.Summary).AfterJobs),
+	"lost":             func(s *results.Summary) (float64, bool) { return s.Drift.Lost() },
 	"violations":       violations,
 	"all-commands":     func(s *results.Summary) (float64, bool) { return s.Cost.PerDecision(), true },
 }
@@ -86,6 +87,7 @@ var ofRound = map[string]func(*results.Run) (x float64, ok bool){
 	"time":             timePerDecision,
 	"ratio":            ratio,
 	"job-p99":          (*results.Run).JobP99,
+	"lost":             func(r *results.Run) (float64, bool) { return r.Drift.Lost() },
 	"leak-tier":        func(r *results.Run) (float64, bool) { return worstTier(r.LeakTiers) },
 	"leak-per-request": func(r *results.Run) (float64, bool) { return float64(r.Leak.Units) / float64(max(r.Issued, 1)), true },
 	"all-commands":     func(r *results.Run) (float64, bool) { return r.Cost.PerDecision(), true },

@@ -29,6 +29,7 @@ var settable = map[string]func(c *measure.Config, v string) error{
 	"duration":       length(func(c *measure.Config) *time.Duration { return &c.Duration }),
 	"client":         setClient,
 	"latency":        setLatency,
+	"lag":            setLag,
 	"life":           length(func(c *measure.Config) *time.Duration { return &c.Life }),
 }
 
@@ -92,6 +93,25 @@ func setLatency(c *measure.Config, v string) error {
 		return errors.New("give a time with its unit, e.g. 5ms")
 	}
 	c.Network = append(slices.Clip(c.Network), text)
+	return nil
+}
+
+// setLag has replicas be so far behind when they take a store's place.
+func setLag(c *measure.Config, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 {
+		return errors.New("give a time with its unit, e.g. 5ms")
+	}
+	c.Outages = slices.Clone(c.Outages)
+	found := false
+	for i := range c.Outages {
+		if o := &c.Outages[i]; o.Failover {
+			o.Behind, found = d, true
+		}
+	}
+	if !found {
+		return errors.New("no replica takes the place of a store: give --outage redis:0.5-0.52:failover as well")
+	}
 	return nil
 }
 

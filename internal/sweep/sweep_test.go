@@ -77,6 +77,30 @@ func TestClocksAreSwept(t *testing.T) {
 	}
 }
 
+// TestLagIsSwept: each point has its replica so far behind, and others keep theirs.
+func TestLagIsSwept(t *testing.T) {
+	plan := config(t, &timed{servers: make(chan struct{}, 1)}).Plan
+	swept := []results.Swept{{Name: "lag", Values: []string{"0s", "5ms"}}}
+	if _, err := sweep.Points(measure.Config{Plan: plan}, swept); err == nil || !strings.Contains(err.Error(), ":failover") {
+		t.Errorf("without a failover: %v", err)
+	}
+	plan.Duration = time.Second
+	plan.Outages = []harness.Outage{{Store: "redis", From: 0.1, To: 0.2}, {Store: "redis", From: 0.5, To: 0.6, Failover: true, Behind: 1}}
+	points, err := sweep.Points(measure.Config{Plan: plan}, swept)
+	var got []time.Duration
+	for _, c := range points {
+		got = append(got, c.Outages[0].Behind, c.Outages[1].Behind)
+	}
+	if want := []time.Duration{0, 0, 0, 5 * time.Millisecond}; err != nil || !slices.Equal(got, want) || plan.Outages[1].Behind != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, value := range []string{"soon", "-1ms"} {
+		if _, err := sweep.Points(measure.Config{Plan: plan}, []results.Swept{{Name: "lag", Values: []string{value}}}); err == nil {
+			t.Errorf("a lag of %s", value)
+		}
+	}
+}
+
 // timed is a limiter that admits all, has a planted number of servers, and serves a
 // request in a planted time.
 type timed struct {

@@ -88,7 +88,7 @@ func (r *Store) FailOver(ctx context.Context) error {
 	if err == nil {
 		err = p.Kill()
 	}
-	if err != nil {
+	if err = errors.Join(err, r.lose()); err != nil {
 		return fmt.Errorf("stop the master: %w", err)
 	}
 	if len(r.sentinels) > 0 {
@@ -126,10 +126,14 @@ func (r *Store) Recover(ctx context.Context) error {
 	}
 	heir := heirs[0]
 	if to := r.moved.Load(); to == nil || *to != heir.base.Addr { // the master lives
-		if heir.self.Replica {
+		if heir.self.Replica && len(r.relays) == 0 {
 			return nil
 		}
-		return heir.follow(ctx, r)
+		err := r.lose()
+		for _, n := range r.nodes {
+			err = errors.Join(err, n.follow(ctx, r))
+		}
+		return err
 	}
 	err = errors.Join(r.self.Own.Close(), heir.admin.Close())
 	r.self.Own, r.base.Addr, r.self.About.Addr = heir.self.Own, heir.base.Addr, heir.self.About.Addr

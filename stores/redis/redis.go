@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -77,6 +78,8 @@ type Store struct {
 	// has. options are those that both were started with.
 	moved   atomic.Pointer[string]
 	options stores.Options
+	// relays are between the server and its replicas if these follow it later than they could.
+	relays []*network.Relay
 	// asked counts how often the servers of a cluster were asked for their statistics.
 	asked atomic.Int64
 	// marks are the names of the marks of scopes.
@@ -255,7 +258,7 @@ func (r *Store) quieten() {
 // closed before. Only the first call does anything; all return its error.
 func (r *Store) Close() error {
 	return r.self.End(func() error {
-		var errs []error
+		errs := []error{r.lose()}
 		if !r.lent && r.admin != nil {
 			errs = append(errs, r.admin.Close())
 		}

@@ -48,7 +48,12 @@ func count(n int, what string) string {
 // follow makes r, which was started here, a replica of another server that was, and
 // waits until it has what the other one holds.
 func (r *Store) follow(ctx context.Context, master *Store) error {
-	host, port, err := net.SplitHostPort(master.base.Addr)
+	return r.followAt(ctx, master, master.base.Addr)
+}
+
+// followAt is follow by an address that leads to the master.
+func (r *Store) followAt(ctx context.Context, master *Store, addr string) error {
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func decisionsTable(s *results.Summary) *table {
 		t.add("first error", s.FirstError)
 	}
 	t.rows(s, "degraded", "leak", "leak-pct", "leak-worst", "leaked-trials", "excursions", "unit-seconds", "rolling", "false-rejects",
-		"longest-wrong", "drift")
+		"longest-wrong", "drift", "lost")
 	return t
 }
 

@@ -45,6 +45,7 @@ func Quantities() []Quantity {
 		{quantityP99, "p99 latency", readP99, latencyAxis, format.NS, false},
 		{quantityLeak, "leak, in % of the limit", readLeak, percentAxis, format.Pct, false},
 		{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxis, format.Pct, true},
+		{"lost", "acknowledged units lost, per round", readLost, linearAxis, format.Digits, true},
 		{"throughput", "decisions per second", readThroughput, linearAxis, perSecond, false},
 		{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true},
 	}
@@ -73,6 +74,12 @@ func readLeak(s *results.Summary) reading {
 func readFalseRejects(s *results.Summary) reading {
 	v := s.FalseRejects.PctOfValid
 	return reading{value: v, lo: v, hi: v, ok: s.Counts()}
+}
+
+func readLost(s *results.Summary) reading {
+	v, ok := s.Drift.Lost()
+	v /= float64(max(s.Rounds-s.Invalid, 1))
+	return reading{value: v, lo: v, hi: v, ok: ok && s.Counts()}
 }
 
 func readThroughput(s *results.Summary) reading {

@@ -64,6 +64,25 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepLost draws units that are planted as lost, per round.
+func TestSweepLost(t *testing.T) {
+	f := swept("lag", "1ms", "5ms")
+	for i := range f.Runs {
+		f.Runs[i].Drift = &results.Drift{Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Readings: 1, Lost: 7}}}
+	}
+	q := quantityOf("lost")
+	for _, s := range f.SweepSeries() {
+		for _, p := range s.Points {
+			if r := q.of(p.Summary); p.Summary.Rounds < 2 || r.value != 7 {
+				t.Errorf("%v in each of %d rounds, want 7", r.value, p.Summary.Rounds)
+			}
+		}
+	}
+	if _, err := SweepOf(f, q); err != nil {
+		t.Error(err)
+	}
+}
+
 // The knee that is planted at 8 workers is marked, and told.
 func TestSweepKnee(t *testing.T) {
 	values := []string{"1", "2", "4", "8", "16", "32", "64", "128"}
