@@ -31,8 +31,8 @@ type Outage struct {
 	Behind time.Duration
 	// Fault is what is done to the store instead of taking it away, if it was started here; "" for nothing. "stopped" (its
 	// processes, until the outage ends) and "restarted" (killed, and started again on its data when the outage ends) are for
-	// Redis and PostgreSQL, "flushed" (FLUSHALL), "scripts-lost" (SCRIPT FLUSH) and "full" (its memory) for Redis, "locked" (its
-	// tables) and "commits-fail" for PostgreSQL.
+	// Redis and PostgreSQL, "flushed" (FLUSHALL), "scripts-lost" (SCRIPT FLUSH), "full" (its memory) and "evicting" for Redis,
+	// "locked" (its tables), "commits-fail" and "connections-taken" (by another client) for PostgreSQL.
 	Fault string
 }
 
@@ -42,7 +42,8 @@ type Outage struct {
 var inflicted = map[string][]quota.Fault{
 	"stopped": {quota.FaultOutage, quota.FaultLostReply}, "restarted": {quota.FaultOutage, quota.FaultLostReply},
 	"flushed": {quota.FaultEviction}, "scripts-lost": nil, "full": {quota.FaultOutage},
-	"locked": {quota.FaultOutage}, "commits-fail": {quota.FaultOutage},
+	"evicting": {quota.FaultEviction}, "locked": {quota.FaultOutage}, "commits-fail": {quota.FaultOutage},
+	"connections-taken": {quota.FaultOutage, quota.FaultLostReply},
 }
 
 // ParseOutage reads "redis:0.3-0.6", "redis:0.3-0.6:empty" for a store that comes back

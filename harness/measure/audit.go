@@ -91,8 +91,8 @@ func (p *pass) auditStore(st *siteStore) {
 		return
 	}
 	switch n := a.Evicted - b.Evicted; {
-	case n > 0 && st.Info().Evicts:
-		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was started to",
+	case n > 0 && p.s.evicts(st):
+		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was to",
 			st.name, format.Number(n, "key"))
 	case n > 0:
 		p.discard("store-evicted", results.DiscardsCorrectness, "%s evicted %d keys during the run: it is out of memory", st.name, n)

@@ -75,13 +75,20 @@ func TestBrokenRedis(t *testing.T) {
 	if r := broken(t, name, "redis", "full", s); r.Degraded+r.Errors == 0 || r.Drift.Units != 0 {
 		t.Errorf("full: %d without it, drift %+v", r.Degraded+r.Errors, r.Drift)
 	}
+	r := broken(t, name, "redis", "evicting", s)
+	if lost, _ := r.Drift.Lost(); lost == 0 || r.Degraded+r.Errors > 0 || !r.Audit.Has("store-evicted") {
+		t.Errorf("evicting: %v units lost, %d without it, audit %+v", lost, r.Degraded+r.Errors, r.Audit)
+	}
+	if left := s.Admin().Keys(t.Context(), "filling:*").Val(); len(left) > 0 {
+		t.Errorf("evicting leaves %d keys", len(left))
+	}
 }
 
 // TestBrokenPostgres is TestBrokenRedis of the other one.
 func TestBrokenPostgres(t *testing.T) {
 	testenv.Long(t)
 	storetest.Postgres(t) // or skip
-	s, err := postgres.Open(t.Context(), "process", stores.Options{Settings: map[string]string{"fsync": "off"}})
+	s, err := postgres.Open(t.Context(), "process:connections=40", stores.Options{Settings: map[string]string{"fsync": "off"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +99,7 @@ func TestBrokenPostgres(t *testing.T) {
 			t.Errorf("%s: %d without it, drift %+v, %+v", waits, r.Degraded+r.Errors, r.Drift, r.Service)
 		}
 	}
-	for _, fails := range []string{"restarted", "commits-fail"} {
+	for _, fails := range []string{"restarted", "commits-fail", "connections-taken"} {
 		if r := broken(t, name, "postgres", fails, s); r.Degraded+r.Errors == 0 || r.Drift.Units != 0 {
 			t.Errorf("%s: %d without it, drift %+v", fails, r.Degraded+r.Errors, r.Drift)
 		}
@@ -106,7 +113,9 @@ func TestNotBreakable(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Stores = setOf(t, storetest.Redis(t))
-	for fault, part := range map[string]string{"restarted": "use process:durable", "locked": "no fault locked of redis"} {
+	for fault, part := range map[string]string{
+		"restarted": "use process:durable", "locked": "no fault locked of redis", "connections-taken": "no fault connections-taken of redis",
+	} {
 		plan.Outages, plan.Duration = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6, Fault: fault}}, time.Second
 		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", fault, err)

@@ -53,7 +53,7 @@ func (p *pass) noticed() []harness.Notice {
 		case !b.Known || !a.Known || p.stores.Restarted(st.name) || p.s.failedOver(st.name):
 		case stores.Restarted(b.Incarnation, a.Incarnation):
 			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
-		case a.Evicted > b.Evicted && !st.Info().Evicts:
+		case a.Evicted > b.Evicted && !p.s.evicts(st):
 			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
 		}
 	}

@@ -16,13 +16,17 @@ var _ stores.Breakable = (*Store)(nil)
 const (
 	tablesLocked = "locked"
 	commitsFail  = "commits-fail"
+	crowded      = "connections-taken"
 )
 
+func own(fault string) bool { return fault == tablesLocked || fault == commitsFail || fault == crowded }
+
 // CanBreak implements [stores.Breakable]. The faults of a PostgreSQL of its own are "locked" (the tables of the run, so that
-// statements wait) and "commits-fail" (transactions that have changed one of them are rolled back when they commit).
+// statements wait), "commits-fail" (transactions that have changed one of them are rolled back when they commit) and
+// "connections-taken" (by another client, which ends those of the run).
 func (p *Store) CanBreak(ctx context.Context, fault string) error {
 	switch {
-	case fault != tablesLocked && fault != commitsFail:
+	case !own(fault):
 		return p.common.CanBreak(ctx, fault)
 	case !p.Owned():
 		return server.ErrNotOurs
@@ -32,8 +36,11 @@ func (p *Store) CanBreak(ctx context.Context, fault string) error {
 
 // Break implements [stores.Breakable].
 func (p *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
-	if fault != tablesLocked && fault != commitsFail {
+	switch {
+	case !own(fault):
 		return p.common.Break(ctx, fault, scope)
+	case fault == crowded:
+		return p.crowd(ctx, scope)
 	}
 	rows, err := p.admin.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename", scope.Schema())
 	if err != nil {

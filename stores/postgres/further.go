@@ -23,7 +23,7 @@ func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
 	bare := word == "auto" || word == "process" || word == "container"
 	switch {
 	case f.Role() == nameReplica && bare:
-		lag, err := lagIn(word, list, shaped)
+		lag, err := lagIn(word, list, shaped && f.Spec != "")
 		if err != nil {
 			return nil, err
 		}

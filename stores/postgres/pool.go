@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -55,7 +56,9 @@ func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 	}
 	if o.Schema != "" {
 		// In the start-up message: it costs no statement.
-		cfg.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
+		params := cfg.ConnConfig.RuntimeParams
+		params["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
+		params["application_name"] = cmp.Or(params["application_name"], o.Schema)
 	}
 	if o.Timeout > 0 {
 		cfg.ConnConfig.ConnectTimeout = o.Timeout

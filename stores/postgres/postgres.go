@@ -31,6 +31,7 @@ var driver = stores.Driver{
 		{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
 		{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; " +
 			"as postgres.replica also process:lag=TIME"},
+		{Word: "process:connections=40", Doc: "one that takes so many connections at most, in place of 300"},
 		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --postgres-image"},
 		{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
 		{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
@@ -81,11 +82,15 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	if !o.KeepLeftovers {
 		server.RemoveLeftovers(ctx, o.Dir)
 	}
+	word, list, shaped := strings.Cut(spec, ":")
 	switch {
 	case spec == "auto":
 		return openAuto(ctx, o)
-	case spec == "process":
+	case word == "process":
 		bin, err := find()
+		if shaped && err == nil {
+			o, err = withConnections(spec, list, o)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,9 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -19,19 +22,26 @@ var faults = map[string]struct{ inflict, mend []any }{
 	"flushed":      {inflict: []any{"FLUSHALL"}},
 	"scripts-lost": {inflict: []any{"SCRIPT", "FLUSH"}},
 	"full":         {inflict: []any{"CONFIG", "SET", "maxmemory", 1}, mend: []any{"CONFIG", "SET", "maxmemory", 0}},
+	evicting:       {},
 }
 
+const evicting = "evicting"
+
 // CanBreak implements [stores.Breakable]. The faults of a Redis of its own are "flushed" (FLUSHALL), "scripts-lost" (SCRIPT
-// FLUSH) and "full" (its memory, so that writes are refused).
+// FLUSH), "full" (its memory, so that writes are refused) and "evicting" (nine of ten keys, by another client that fills the memory).
 func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	_, known := faults[fault]
+	_, cluster := r.admin.(*goredis.ClusterClient)
+	memory := fault == "full" || fault == evicting
 	switch {
 	case known && !r.Owned():
 		return server.ErrNotOurs
-	case known && fault == "full" && r.model != nil:
+	case known && memory && r.model != nil:
 		return errors.New("the memory of miniredis has no bound: use process")
-	case known && fault == "full" && r.Info().Evicts:
+	case known && memory && r.Info().Evicts:
 		return errors.New("its memory has a bound of its own")
+	case known && fault == evicting && cluster:
+		return errors.New("a cluster cannot be filled evenly: use process")
 	case known:
 		return nil
 	case fault == keep.Restarted && r.model == nil && r.self.Own != nil:
@@ -49,10 +59,46 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 // Break implements [stores.Breakable].
 func (r *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
 	f, known := faults[fault]
-	if !known {
+	switch {
+	case !known:
 		return r.common.Break(ctx, fault, scope)
+	case fault == evicting:
+		return r.evict(ctx)
 	}
 	return func(ctx context.Context) error { return r.command(ctx, f.mend) }, r.command(ctx, f.inflict)
+}
+
+// evict has another client fill the memory, and then bounds it so that a tenth of that fits.
+func (r *Store) evict(ctx context.Context) (mend func(context.Context) error, err error) {
+	const keys, size = 8000, 1000
+	before, err := r.memory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, fill := make([]string, keys), r.admin.Pipeline()
+	for i := range names {
+		names[i] = fmt.Sprintf("filling:%d", i)
+		fill.Set(ctx, names[i], strings.Repeat("x", size), 0)
+	}
+	mend = func(ctx context.Context) error {
+		return errors.Join(r.command(ctx, []any{"CONFIG", "SET", "maxmemory", 0}),
+			r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", noEviction}), r.admin.Unlink(ctx, names...).Err())
+	}
+	_, err = fill.Exec(ctx)
+	full, memErr := r.memory(ctx)
+	if err = errors.Join(err, memErr, r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", "allkeys-random"})); err == nil {
+		err = r.command(ctx, []any{"CONFIG", "SET", "maxmemory", before + (full-before)/10})
+	}
+	return mend, err
+}
+
+// memory is what the server uses, in bytes.
+func (r *Store) memory(ctx context.Context) (int64, error) {
+	f, err := info(ctx, r.admin)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(f["used_memory"], 10, 64)
 }
 
 // command sends a command to each master; none if it is empty.
