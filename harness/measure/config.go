@@ -52,6 +52,9 @@ type Config struct {
 	// are measured. The zero value decides that for each strategy and load. It is
 	// taken back before Measure returns.
 	Cores Cores
+	// Pauses have instances stand still between two commands: "0.5+300ms:1" is a pause of instance 1, counted from 0, after half
+	// of Duration, and "0.5+300ms" one of all instances. Each is shorter than DecisionTimeout.
+	Pauses []string
 
 	// Meet waits for the other generators that share the load, at each step of a run, and
 	// returns a moment of the coordinator's clock, the same for all. It is needed if
@@ -120,7 +123,7 @@ func (c *Config) Complete() error {
 	c.ReferenceLength = cmp.Or(c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
-		if len(c.Outages)+len(c.Network) > 0 {
+		if len(c.Outages)+len(c.Network)+len(c.Pauses) > 0 {
 			c.Duration = DefaultOutageDuration
 		}
 	}
@@ -157,7 +160,7 @@ func (c *Config) Complete() error {
 	if err := c.Cores.check(cores.Allowed()); err != nil {
 		return err
 	}
-	if err := c.checkNetwork(); err != nil {
+	if err := cmp.Or(c.checkNetwork(), c.checkPauses()); err != nil {
 		return err
 	}
 	for _, o := range c.Outages {

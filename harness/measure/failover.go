@@ -36,6 +36,9 @@ func (s *site) newOutage(ctx context.Context, o harness.Outage) *outage {
 		for name, st := range s.stores {
 			if b, ok := st.Store.(stores.Breakable); ok && s.concerns(out.Store, name) {
 				mend, err := b.Break(ctx, out.Fault, s.scope)
+				if mend == nil {
+					return nil, err
+				}
 				return func() error { return mend(ctx) }, err
 			}
 		}

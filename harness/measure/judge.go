@@ -111,7 +111,7 @@ func (p *pass) facts() *harness.Facts {
 	for _, st := range p.s.stores {
 		facts.Evicts = facts.Evicts || st.Info().Evicts
 	}
-	facts.Noticed = p.noticed()
+	facts.Noticed, facts.Pause = p.noticed(), time.Duration(p.s.paused.Load())
 	facts.Unwatched = p.stores.Len() < len(p.s.stores)
 	facts.LimitChanges, facts.Overwritten = p.limits.changes(d.epoch), p.overwritten
 	return facts

@@ -46,6 +46,8 @@ type site struct {
 	outages []*outage
 	network []network.Condition
 	links   []*network.Link
+	gates   []gate           // of instances, if some are to stand still
+	paused  strategies.Tally // for how long one stood still at most, in nanoseconds
 	round   uint64
 	conns   []siteConn
 }
@@ -67,6 +69,9 @@ type siteStore struct {
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
 	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
 	s.network, s.round = network.Plan(cfg.Network), uint64(round)
+	if len(cfg.Pauses) > 0 {
+		s.gates = make([]gate, cfg.Instances)
+	}
 	for _, o := range cfg.Outages {
 		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}
@@ -181,10 +186,18 @@ func (s *site) Adopt(_ int, jobs []*harness.Job) error {
 	return nil
 }
 
-// dialWrap puts the planned outages of a store, and the network to it, into the connections of an instance; nil if
+// dialWrap puts the planned outages of a store, the network to it, and pauses, into the connections of an instance; nil if
 // there are none.
 func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 	wrap := s.link(store, instance)
+	if link := wrap; s.gates != nil {
+		wrap = func(c net.Conn) net.Conn {
+			if c = (heldConn{c, &s.gates[instance]}); link != nil {
+				c = link(c)
+			}
+			return c
+		}
+	}
 	for _, o := range s.outages {
 		if !s.concerns(o.Store, store) {
 			continue

@@ -160,7 +160,7 @@ func (c *Config) Complete() error {
 	if err := c.checkNetwork(); err != nil {
 		return err
 	}
-	_, err := c.stops()
+	_, err := stops.Plan(c.Pauses, c.Restarts, c.Duration, c.Topology.total())
 	return err
 }
 

@@ -6,74 +6,61 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 )
 
-// tooManyConnections is the state of a server that refuses another one.
-const tooManyConnections = "53300"
-
-// fewest connections that a server is started with: those that it keeps for administrators, the harness' and some for a run.
-const fewest, most = 20, 1000
+// Bounds of the connections that a server is started with. It keeps three for administrators, and the harness has two.
+const (
+	minConnections = 20
+	maxConnections = 1000
+)
 
 // withConnections has a server that is started take so many connections, as "connections=40" says.
-func withConnections(spec, list string, o stores.Options) (stores.Options, error) {
-	var n int
-	if _, err := fmt.Sscanf(list, "connections=%d", &n); err != nil || list != "connections="+strconv.Itoa(n) || n < fewest || n > most {
-		return o, fmt.Errorf("--postgres %s: behind the colon stands connections=%d to %d", spec, fewest, most)
+func withConnections(list string, o stores.Options) (stores.Options, error) {
+	text, ok := strings.CutPrefix(list, "connections=")
+	if n, err := strconv.Atoi(text); !ok || err != nil || n < minConnections || n > maxConnections {
+		return o, fmt.Errorf("--postgres process:%s: behind the colon stands connections=%d to %d", list, minConnections, maxConnections)
 	}
-	settings := map[string]string{}
+	settings := map[string]string{"max_connections": text}
 	maps.Copy(settings, o.Settings)
-	settings["max_connections"], o.Settings = strconv.Itoa(n), settings
+	o.Settings = settings
 	return o, nil
 }
 
-// crowd has another client take all connections, and then those of the run, which it ends, as they are opened again.
+// crowd has another client take all connections and end those of the run, again and again.
 func (p *Store) crowd(ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error) {
 	var taken []*pgx.Conn
-	leave := func(ctx context.Context) (err error) {
-		for _, c := range taken {
-			err = errors.Join(err, c.Close(ctx))
-		}
-		return err
-	}
 	take := func(ctx context.Context) error {
 		for {
 			c, err := pgx.ConnectConfig(ctx, p.base.ConnConfig)
-			if err != nil {
+			if err != nil { // there are no more
+				_, err = p.admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", scope.Schema())
 				return err
 			}
 			taken = append(taken, c)
 		}
 	}
-	end := func(ctx context.Context) error {
-		_, err := p.admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", scope.Schema())
-		return err
-	}
-	var refused *pgconn.PgError
-	if err := take(ctx); !errors.As(err, &refused) || refused.Code != tooManyConnections {
-		return nil, errors.Join(fmt.Errorf("take all connections: %w", err), leave(ctx))
-	}
-	if err := end(ctx); err != nil {
-		return leave, fmt.Errorf("end the connections of the run: %w", err)
-	}
+	err = take(ctx)
 	crowding, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for crowding.Err() == nil {
-			_, _ = take(crowding), end(crowding)
-			_ = (clock.Wall{}).Sleep(crowding, 5*time.Millisecond)
+			_, _ = take(crowding), clock.Wall{}.Sleep(crowding, 5*time.Millisecond)
 		}
 	}()
-	return func(ctx context.Context) error {
+	return func(ctx context.Context) (err error) {
 		stop()
 		<-ended
-		return leave(ctx)
-	}, nil
+		for _, c := range taken {
+			err = errors.Join(err, c.Close(ctx))
+		}
+		return err
+	}, err
 }

@@ -89,7 +89,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case word == "process":
 		bin, err := find()
 		if shaped && err == nil {
-			o, err = withConnections(spec, list, o)
+			o, err = withConnections(list, o)
 		}
 		if err != nil {
 			return nil, err

@@ -3,9 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -70,35 +67,17 @@ func (r *Store) Break(ctx context.Context, fault string, scope stores.Scope) (me
 
 // evict has another client fill the memory, and then bounds it so that a tenth of that fits.
 func (r *Store) evict(ctx context.Context) (mend func(context.Context) error, err error) {
-	const keys, size = 8000, 1000
-	before, err := r.memory(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names, fill := make([]string, keys), r.admin.Pipeline()
-	for i := range names {
-		names[i] = fmt.Sprintf("filling:%d", i)
-		fill.Set(ctx, names[i], strings.Repeat("x", size), 0)
-	}
+	before, err1 := r.Stats(ctx)
+	_, err2 := r.admin.Eval(ctx, "for i = 1, 8000 do redis.call('SET', 'filling:' .. i, string.rep('x', 1000)) end return 1", nil).Result()
+	full, err3 := r.Stats(ctx)
+	bound := (before.Memory + (full.Memory-before.Memory)/10) / int64(1+len(r.nodes)) // of which each has all keys
 	mend = func(ctx context.Context) error {
 		return errors.Join(r.command(ctx, []any{"CONFIG", "SET", "maxmemory", 0}),
-			r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", noEviction}), r.admin.Unlink(ctx, names...).Err())
+			r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", noEviction}),
+			r.admin.Eval(ctx, "for i = 1, 8000 do redis.call('UNLINK', 'filling:' .. i) end return 1", nil).Err())
 	}
-	_, err = fill.Exec(ctx)
-	full, memErr := r.memory(ctx)
-	if err = errors.Join(err, memErr, r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", "allkeys-random"})); err == nil {
-		err = r.command(ctx, []any{"CONFIG", "SET", "maxmemory", before + (full-before)/10})
-	}
-	return mend, err
-}
-
-// memory is what the server uses, in bytes.
-func (r *Store) memory(ctx context.Context) (int64, error) {
-	f, err := info(ctx, r.admin)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(f["used_memory"], 10, 64)
+	return mend, errors.Join(err1, err2, err3, r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}),
+		r.command(ctx, []any{"CONFIG", "SET", "maxmemory", bound}))
 }
 
 // command sends a command to each master; none if it is empty.

@@ -100,7 +100,8 @@ func listed(name string) bool {
 // hold what was worked out, so printing them says what is in force.
 func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Expand()
-	c = measure.Config{Rounds: s.Rounds, Budget: s.Budget, Pool: s.Pool, ClientRetries: s.Retries, Cores: s.Cores}
+	c = measure.Config{Rounds: s.Rounds, Budget: s.Budget, Pool: s.Pool, ClientRetries: s.Retries, Cores: s.Cores,
+		Pauses: Items(s.Pauses)}
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}

@@ -57,15 +57,15 @@ func (s *Settings) Trouble() []settings.Setting {
 		{Name: "change-limit", Title: settings.Trouble, Value: settings.List(&s.LimitChanges), Complete: settings.Words("0.5:40"),
 			Doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then " +
 				"on); may be repeated"},
-	}
-}
-
-// Stops say when instances stand still and restart.
-func (s *Settings) Stops() []settings.Setting {
-	return []settings.Setting{
 		{Name: "pause", Title: settings.Trouble, Value: settings.List(&s.Pauses), Complete: settings.Words("0.5+11s"),
 			Doc: "instances stand still, e.g. `0.5+11s:1` (when, as a share of the duration, for how long, and which one, from 0; without " +
 				"it all of them); may be repeated"},
+	}
+}
+
+// Restarting says when instances restart.
+func (s *Settings) Restarting() []settings.Setting {
+	return []settings.Setting{
 		{Name: "restart", Title: settings.Trouble, Value: settings.List(&s.Restarts), Complete: settings.Words("0.5"),
 			Doc: "instances lose their memory and the calls within them, e.g. `0.5:1` (when, as a share of the duration, and which one, " +
 				"from 0; without it all of them); may be repeated"},

@@ -1,0 +1,58 @@
+package measure
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+// TestPause has one of two instances stand still: its requests wait, between commands and before the first one, and those of
+// the other instance do not.
+func TestPause(t *testing.T) {
+	testenv.Long(t)
+	const pause = 250 * time.Millisecond
+	plan, err := harness.NewPlan("incr-expire-atomic", "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Workers, plan.Instances, plan.Seed, plan.Stores = 8, 2, 3, setOf(t, storetest.Redis(t))
+	plan.Policy.Limit, plan.Load, plan.Duration = 1_000_000, harness.OpenAt(300), time.Second
+	report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true, Pauses: []string{"0.3+250ms:0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Runs[0]
+	if !r.Audit.Valid || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 || !slices.Equal(r.Params.Outages, []string{"pause:0.3+250ms:0"}) {
+		t.Errorf("%d without a decision of Redis, drift %+v, outages %q, %+v", r.Degraded+r.Errors, r.Drift, r.Params.Outages, r.Audit)
+	}
+	if r.Service.Max < int64(pause)*4/5 || decided(r, 0.35, 0.5) == 0 {
+		t.Errorf("the longest request took %v, and %d were decided meanwhile", time.Duration(r.Service.Max), decided(r, 0.35, 0.5))
+	}
+	for _, c := range r.Guarantee {
+		if c.Verdict == results.Broken {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestNoPause: what cannot be done is refused before anything is measured.
+func TestNoPause(t *testing.T) {
+	plan, err := harness.NewPlan("incr-expire", "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Instances, plan.Duration = 2, time.Minute
+	for text, part := range map[string]string{
+		"0.5": "not of the form", "0.5+1s:2": "there are 2", "0.5+1m": "within the duration", "0.5+20s": "--decision-timeout",
+	} {
+		if err := (&Config{Plan: plan, Pauses: []string{text}}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
