@@ -9,9 +9,8 @@ import (
 // Relay is an address on this machine whose connections lead to another one over a link.
 type Relay struct {
 	net.Listener
-	mu     sync.Mutex
-	conns  []net.Conn // of both sides
-	closed bool
+	mu    sync.Mutex
+	conns []net.Conn // of both sides
 }
 
 // NewRelay listens, and leads each connection to the address over the link.
@@ -33,28 +32,14 @@ func NewRelay(to string, link *Link) (*Relay, error) {
 				continue
 			}
 			far = link.Wrap(far)
-			r.keep(near, far)
+			r.mu.Lock()
+			r.conns = append(r.conns, near, far)
+			r.mu.Unlock()
 			go pump(near, far)
 			go pump(far, near)
 		}
 	}()
 	return r, nil
-}
-
-// keep has connections end with the relay.
-func (r *Relay) keep(conns ...net.Conn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.conns = append(r.conns, conns...)
-	if r.closed {
-		r.end()
-	}
-}
-
-func (r *Relay) end() {
-	for _, c := range r.conns {
-		_ = c.Close()
-	}
 }
 
 // pump carries what comes from one side to the other one, and ends both.
@@ -63,11 +48,12 @@ func pump(to, from net.Conn) {
 	_, _ = to.Close(), from.Close()
 }
 
-// Close ends the relay and its connections at once: what is on its way is lost.
+// Close ends the relay and its connections at once: what is on its way is lost. One that is being opened may go on.
 func (r *Relay) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closed = true
-	r.end()
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
 	return r.Listener.Close()
 }

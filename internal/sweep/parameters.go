@@ -96,22 +96,18 @@ func setLatency(c *measure.Config, v string) error {
 	return nil
 }
 
-// setLag has replicas be so far behind when they take a store's place.
+// setLag has a replica be so far behind when it takes a store's place.
 func setLag(c *measure.Config, v string) error {
 	d, err := time.ParseDuration(v)
-	if err != nil || d < 0 {
+	i := slices.IndexFunc(c.Outages, func(o harness.Outage) bool { return o.Failover })
+	switch {
+	case err != nil || d < 0:
 		return errors.New("give a time with its unit, e.g. 5ms")
-	}
-	c.Outages = slices.Clone(c.Outages)
-	found := false
-	for i := range c.Outages {
-		if o := &c.Outages[i]; o.Failover {
-			o.Behind, found = d, true
-		}
-	}
-	if !found {
+	case i < 0:
 		return errors.New("no replica takes the place of a store: give --outage redis:0.5-0.52:failover as well")
 	}
+	c.Outages = slices.Clone(c.Outages)
+	c.Outages[i].Behind = d
 	return nil
 }
 

@@ -12,21 +12,17 @@ import (
 
 var _ stores.Breakable = (*Store)(nil)
 
-// The faults of a PostgreSQL.
-const (
-	tablesLocked = "locked"
-	commitsFail  = "commits-fail"
-	crowded      = "connections-taken"
-)
-
-func own(fault string) bool { return fault == tablesLocked || fault == commitsFail || fault == crowded }
+// faults inflict what befalls a PostgreSQL alone.
+var faults = map[string]func(p *Store, ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error){
+	"locked": (*Store).lockTables, "commits-fail": (*Store).failCommits, "connections-taken": (*Store).crowd,
+}
 
 // CanBreak implements [stores.Breakable]. The faults of a PostgreSQL of its own are "locked" (the tables of the run, so that
 // statements wait), "commits-fail" (transactions that have changed one of them are rolled back when they commit) and
 // "connections-taken" (by another client, which ends those of the run).
 func (p *Store) CanBreak(ctx context.Context, fault string) error {
 	switch {
-	case !own(fault):
+	case faults[fault] == nil:
 		return p.common.CanBreak(ctx, fault)
 	case !p.Owned():
 		return server.ErrNotOurs
@@ -36,22 +32,25 @@ func (p *Store) CanBreak(ctx context.Context, fault string) error {
 
 // Break implements [stores.Breakable].
 func (p *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
-	switch {
-	case !own(fault):
-		return p.common.Break(ctx, fault, scope)
-	case fault == crowded:
-		return p.crowd(ctx, scope)
+	if f := faults[fault]; f != nil {
+		return f(p, ctx, scope)
 	}
+	return p.common.Break(ctx, fault, scope)
+}
+
+// tables are the names of those of a scope.
+func (p *Store) tables(ctx context.Context, scope stores.Scope) ([]string, error) {
 	rows, err := p.admin.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename", scope.Schema())
 	if err != nil {
 		return nil, err
 	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func (p *Store) lockTables(ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error) {
+	names, err := p.tables(ctx, scope)
 	if err != nil {
 		return nil, err
-	}
-	if fault == commitsFail {
-		return p.failCommits(ctx, scope, names)
 	}
 	tx, err := p.admin.Begin(ctx)
 	for _, name := range names {
@@ -66,7 +65,11 @@ func (p *Store) Break(ctx context.Context, fault string, scope stores.Scope) (me
 }
 
 // failCommits has a trigger of each table refuse at the commit.
-func (p *Store) failCommits(ctx context.Context, scope stores.Scope, names []string) (mend func(context.Context) error, err error) {
+func (p *Store) failCommits(ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error) {
+	names, err := p.tables(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
 	refuse := pgx.Identifier{scope.Schema(), "quotabench_refuse"}.Sanitize()
 	_, err = p.admin.Exec(ctx, "CREATE FUNCTION "+refuse+"() RETURNS trigger LANGUAGE plpgsql AS "+
 		"$$ BEGIN RAISE EXCEPTION 'planned failure of a commit' USING ERRCODE = 'disk_full'; END $$")

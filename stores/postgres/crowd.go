@@ -3,10 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,24 +10,6 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 )
-
-// Bounds of the connections that a server is started with. It keeps three for administrators, and the harness has two.
-const (
-	minConnections = 20
-	maxConnections = 1000
-)
-
-// withConnections has a server that is started take so many connections, as "connections=40" says.
-func withConnections(list string, o stores.Options) (stores.Options, error) {
-	text, ok := strings.CutPrefix(list, "connections=")
-	if n, err := strconv.Atoi(text); !ok || err != nil || n < minConnections || n > maxConnections {
-		return o, fmt.Errorf("--postgres process:%s: behind the colon stands connections=%d to %d", list, minConnections, maxConnections)
-	}
-	settings := map[string]string{"max_connections": text}
-	maps.Copy(settings, o.Settings)
-	o.Settings = settings
-	return o, nil
-}
 
 // crowd has another client take all connections and end those of the run, again and again.
 func (p *Store) crowd(ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error) {

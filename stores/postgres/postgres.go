@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"strconv"
@@ -82,15 +83,16 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	if !o.KeepLeftovers {
 		server.RemoveLeftovers(ctx, o.Dir)
 	}
-	word, list, shaped := strings.Cut(spec, ":")
+	if n, ok := strings.CutPrefix(spec, "process:connections="); ok { // which PostgreSQL checks
+		settings := map[string]string{"max_connections": n}
+		maps.Copy(settings, o.Settings)
+		spec, o.Settings = "process", settings
+	}
 	switch {
 	case spec == "auto":
 		return openAuto(ctx, o)
-	case word == "process":
+	case spec == "process":
 		bin, err := find()
-		if shaped && err == nil {
-			o, err = withConnections(list, o)
-		}
 		if err != nil {
 			return nil, err
 		}
