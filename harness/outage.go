@@ -31,8 +31,9 @@ type Outage struct {
 	Behind time.Duration
 	// Fault is what is done to the store instead of taking it away, if it was started here; "" for nothing. "stopped" (its
 	// processes, until the outage ends) and "restarted" (killed, and started again on its data when the outage ends) are for
-	// Redis and PostgreSQL, "flushed" (FLUSHALL), "scripts-lost" (SCRIPT FLUSH), "full" (its memory) and "evicting" for Redis,
-	// "locked" (its tables), "commits-fail" and "connections-taken" (by another client) for PostgreSQL.
+	// Redis and PostgreSQL, "node-stopped" for the first of several servers. For Redis are "flushed" (FLUSHALL), "scripts-lost"
+	// (SCRIPT FLUSH), "full" (its memory) and "evicting", for PostgreSQL "locked" (its tables), "commits-fail" and
+	// "connections-taken" (by another client).
 	Fault string
 }
 
@@ -41,6 +42,7 @@ type Outage struct {
 // no more is no fault of the store.
 var inflicted = map[string][]quota.Fault{
 	"stopped": {quota.FaultOutage, quota.FaultLostReply}, "restarted": {quota.FaultOutage, quota.FaultLostReply},
+	"node-stopped": {quota.FaultOutage, quota.FaultLostReply, quota.FaultFailover},
 	"flushed": {quota.FaultEviction}, "scripts-lost": nil, "full": {quota.FaultOutage},
 	"evicting": {quota.FaultEviction}, "locked": {quota.FaultOutage}, "commits-fail": {quota.FaultOutage},
 	"connections-taken": {quota.FaultOutage, quota.FaultLostReply},

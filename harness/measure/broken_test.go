@@ -22,9 +22,12 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 		t.Fatal(err)
 	}
 	plan.Workers, plan.Instances, plan.Seed, plan.Stores = 4, 2, 3, setOf(t, s)
-	plan.Stream.Set("subjects", 4)
+	plan.Stream.Set("subjects", 24)
 	plan.Policy.Limit, plan.Load, plan.Duration = 1_000_000, harness.OpenAt(300), time.Second
 	after := 0.8
+	if fault == "node-stopped" { // callers that wait for it are not all
+		plan.Workers = 100
+	}
 	if fault == "restarted" { // clients look for a server once a second
 		plan.Duration, after = 5*time.Second, 0.95
 	}
@@ -84,6 +87,21 @@ func TestBrokenRedis(t *testing.T) {
 	}
 }
 
+// TestBrokenCluster has one node of a cluster stand still: some requests wait, and those of the other nodes do not.
+func TestBrokenCluster(t *testing.T) {
+	testenv.Long(t)
+	storetest.Redis(t) // or skip
+	s, err := redis.Open(t.Context(), "process:cluster=3", stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	r := broken(t, "incr-expire-atomic", "redis", "node-stopped", s)
+	if r.Service.Max < int64(200*time.Millisecond) || decided(r, 0.35, 0.55) == 0 || r.Drift.Units != 0 {
+		t.Errorf("node-stopped: %d decided meanwhile, drift %+v, %+v", decided(r, 0.35, 0.55), r.Drift, r.Service)
+	}
+}
+
 // TestBrokenPostgres is TestBrokenRedis of the other one.
 func TestBrokenPostgres(t *testing.T) {
 	testenv.Long(t)
@@ -114,7 +132,7 @@ func TestNotBreakable(t *testing.T) {
 	}
 	plan.Stores = setOf(t, storetest.Redis(t))
 	for fault, part := range map[string]string{
-		"restarted": "use process:durable", "locked": "no fault locked of redis", "connections-taken": "no fault connections-taken of redis",
+		"restarted": "use process:durable", "node-stopped": "no fault node-stopped of redis", "locked": "no fault locked of redis", "connections-taken": "no fault connections-taken of redis",
 	} {
 		plan.Outages, plan.Duration = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6, Fault: fault}}, time.Second
 		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {

@@ -10,17 +10,19 @@ import (
 
 // The faults that can befall every kind of server that was started here.
 const (
-	Stopped   = "stopped"
-	Restarted = "restarted"
+	Stopped     = "stopped"
+	Restarted   = "restarted"
+	nodeStopped = "node-stopped" // the first of several servers
 )
 
 // CanBreak implements [stores.Breakable].
 func (c Common) CanBreak(_ context.Context, fault string) error {
 	child, alone := c.self.Own.(*server.Child)
+	_, several := c.self.Own.(server.Group)
 	switch {
 	case c.self.Own == nil || !c.self.Own.Local():
 		return server.ErrNotOurs
-	case fault == Stopped:
+	case fault == Stopped, fault == nodeStopped && several:
 		return nil
 	case fault != Restarted:
 		return fmt.Errorf("there is no fault %s of %s", fault, c.self.Kind)
@@ -39,7 +41,11 @@ func (c Common) Break(ctx context.Context, fault string, _ stores.Scope) (mend f
 		child := c.self.Own.(*server.Child)
 		return func(ctx context.Context) error { return child.Again(ctx, c.self.Answers) }, child.Kill(ctx)
 	}
-	all, err := c.self.Own.Processes(ctx)
+	stopped := c.self.Own
+	if fault == nodeStopped {
+		stopped = stopped.(server.Group)[0]
+	}
+	all, err := stopped.Processes(ctx)
 	if err != nil {
 		return nil, err
 	}
