@@ -43,7 +43,7 @@ type Outage struct {
 var inflicted = map[string][]quota.Fault{
 	"stopped": {quota.FaultOutage, quota.FaultLostReply}, "restarted": {quota.FaultOutage, quota.FaultLostReply},
 	"node-stopped": {quota.FaultOutage, quota.FaultLostReply, quota.FaultFailover},
-	"flushed": {quota.FaultEviction}, "scripts-lost": nil, "full": {quota.FaultOutage},
+	"flushed":      {quota.FaultEviction}, "scripts-lost": nil, "full": {quota.FaultOutage},
 	"evicting": {quota.FaultEviction}, "locked": {quota.FaultOutage}, "commits-fail": {quota.FaultOutage},
 	"connections-taken": {quota.FaultOutage, quota.FaultLostReply},
 }

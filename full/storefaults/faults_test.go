@@ -277,13 +277,45 @@ func readable(t *testing.T, r results.Run) {
 	}
 }
 
+// suffers has a fault befall a store for as long as lasts says.
+func suffers(s stores.Breakable, fault string, lasts func(context.Context) time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		mend, err := s.Break(ctx, fault, "")
+		if err != nil {
+			return err
+		}
+		_ = (clock.Wall{}).Sleep(ctx, lasts(ctx))
+		return mend(ctx)
+	}
+}
+
+// briefly is how long a store is away that comes back in mid-run.
+func briefly(ctx context.Context) time.Duration { return faultLasts * scale(ctx) }
+
+// killed is a store that ends, and comes back when the run is over.
+func killed(s stores.Breakable, back func(context.Context) error) act {
+	var mend func(context.Context) error
+	return act{
+		inflict: func(ctx context.Context) (err error) {
+			mend, err = s.Break(ctx, "restarted", "")
+			return err
+		},
+		mend: func(ctx context.Context) error {
+			if mend == nil {
+				return nil
+			}
+			return errors.Join(mend(ctx), back(ctx))
+		},
+	}
+}
+
 // inTurn does one thing after the other, with a while between them, and ends with the
 // first that fails.
 func inTurn(steps ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for i, step := range steps {
 			if i > 0 {
-				_ = (clock.Wall{}).Sleep(ctx, faultLasts*scale(ctx))
+				_ = (clock.Wall{}).Sleep(ctx, briefly(ctx))
 			}
 			if err := step(ctx); err != nil {
 				return fmt.Errorf("step %d: %w", i+1, err)

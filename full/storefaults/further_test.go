@@ -57,7 +57,7 @@ func settled(ready func(ctx context.Context) error) func(context.Context) error 
 
 // common is how the faults are made that every kind of server can have. lose removes
 // what runs keep.
-func (v *victim) common(own *process, restartedEmpty string, lose func(context.Context) error) map[string]act {
+func (v *victim) common(s stores.Breakable, own *process, restartedEmpty string, lose func(context.Context) error) map[string]act {
 	back := settled(func(ctx context.Context) error {
 		_, err := v.left(ctx)
 		return err
@@ -72,7 +72,7 @@ func (v *victim) common(own *process, restartedEmpty string, lose func(context.C
 	}
 	return map[string]act{
 		"data of runs removed":    {inflict: lose},
-		"stopped for a while":     {inflict: own.halt},
+		"stopped for a while":     {inflict: suffers(s, "stopped", halted)},
 		"killed":                  {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, back)},
 		"restarted with its data": {inflict: again(false)},
 		restartedEmpty:            {inflict: again(true)},
@@ -106,7 +106,7 @@ func etcdVictim(t *testing.T) *victim {
 		}
 		return left, nil
 	}
-	v.acts = v.common(own, "restarted empty", func(ctx context.Context) error {
+	v.acts = v.common(s, own, "restarted empty", func(ctx context.Context) error {
 		_, err := client.Delete(ctx, "quotabench", clientv3.WithPrefix())
 		return err
 	})
@@ -138,7 +138,7 @@ func natsVictim(t *testing.T) *victim {
 		}
 		return left, names.Err()
 	}
-	v.acts = v.common(own, "restarted empty", func(ctx context.Context) error {
+	v.acts = v.common(s, own, "restarted empty", func(ctx context.Context) error {
 		names, err := v.left(ctx)
 		for _, name := range names {
 			if err == nil {
@@ -186,7 +186,7 @@ func zookeeperVictim(t *testing.T) *victim {
 		})
 		return left, err
 	}
-	v.acts = v.common(own, "restarted empty, and rejecting clients that know of more", func(ctx context.Context) error {
+	v.acts = v.common(s, own, "restarted empty, and rejecting clients that know of more", func(ctx context.Context) error {
 		return with(ctx, func(conn *zk.Conn, names []string) error {
 			for _, name := range names {
 				if err := removeNode(conn, "/"+name); err != nil {

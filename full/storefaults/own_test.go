@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -175,7 +174,6 @@ func TestFreezeOfTwoSeconds(t *testing.T) {
 	}
 	testenv.Long(t)
 	server := startRedis(t, "process")
-	own := processOf(t, server.PID(), server.Info().Addr)
 	store, err := stores.Opener(redisstore.Open)(t.Context(), redisURL(server, server.Info().Addr, ""), stores.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -187,9 +185,7 @@ func TestFreezeOfTwoSeconds(t *testing.T) {
 		go func() {
 			<-timer.begun
 			_ = (clock.Wall{}).Sleep(t.Context(), 500*time.Millisecond)
-			err := syscall.Kill(own.pid, syscall.SIGSTOP)
-			_ = (clock.Wall{}).Sleep(t.Context(), 2*time.Second)
-			stopped <- errors.Join(err, syscall.Kill(own.pid, syscall.SIGCONT))
+			stopped <- suffers(server, "stopped", func(context.Context) time.Duration { return 2 * time.Second })(t.Context())
 		}()
 		r := measured(t, "incr-expire-atomic", store, func(cfg *measure.Config) {
 			cfg.Timer, cfg.Duration, cfg.Load = timer, 3500*time.Millisecond, harness.OpenAt(faultRate)

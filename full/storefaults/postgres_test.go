@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -94,7 +95,6 @@ func postgresVictim(t *testing.T) *victim {
 			t.Error(err)
 		}
 	})
-	own := processOf(t, s.PID(), s.Info().Addr)
 	pool, err := s.Pool(t.Context(), postgres.PoolOptions{Size: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -146,31 +146,11 @@ func postgresVictim(t *testing.T) *victim {
 			"rights taken away":   {inflict: inTurn(admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO CURRENT_USER"), admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO app"))},
 			"password rotated":    {inflict: inTurn(admin.do("ALTER ROLE app PASSWORD 'another'", drop), admin.do("ALTER ROLE app PASSWORD 'planted'"))},
 			"too few connections": {inflict: inTurn(admin.do("ALTER ROLE app CONNECTION LIMIT 1", drop), admin.do("ALTER ROLE app CONNECTION LIMIT -1"))},
-			"stopped for a while": {inflict: func(ctx context.Context) error { return haltAll(ctx, own, pool) }},
-			"killed":              {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, ready)},
+			"stopped for a while": {inflict: suffers(s, "stopped", halted)},
+			"killed":              killed(s, ready),
 			"restarted with its data": {inflict: func(ctx context.Context) error {
-				if err := own.restart(ctx, false); err != nil {
-					return err
-				}
-				return ready(ctx)
+				return errors.Join(suffers(s, "restarted", func(context.Context) time.Duration { return 0 })(ctx), ready(ctx))
 			}},
 		},
 	}
-}
-
-// haltAll stops the server's processes: each connection has one of its own.
-func haltAll(ctx context.Context, own *process, pool *pgxpool.Pool) error {
-	rows, err := pool.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-	if err != nil {
-		return err
-	}
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	if err != nil {
-		return err
-	}
-	var all []*process
-	for _, pid := range append(pids, own.pid) {
-		all = append(all, &process{pid: pid})
-	}
-	return haltThese(ctx, all)
 }

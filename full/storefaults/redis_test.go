@@ -5,6 +5,7 @@ package storefaults
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -92,7 +93,7 @@ func (c commander) counters(change func(ctx context.Context, keys []string) erro
 
 func redisVictim(t *testing.T) *victim {
 	s := startRedis(t, "process")
-	own := processOf(t, s.PID(), s.Info().Addr)
+	data := s.Admin().ConfigGet(t.Context(), "dir").Val()["dir"]
 	// It dials each time anew while there is no server.
 	client := goredis.NewClient(&goredis.Options{Addr: s.Info().Addr, Password: s.Admin().Options().Password, PoolSize: 10_000})
 	t.Cleanup(func() { _ = client.Close() })
@@ -114,20 +115,22 @@ func redisVictim(t *testing.T) *victim {
 		return nil
 	}
 	none := func(context.Context) error { return nil }
+	back := func(ctx context.Context) error {
+		return errors.Join(settled(func(ctx context.Context) error {
+			_, err := admin.keys(ctx) // once it has loaded what it has stored
+			return err
+		})(ctx), permit(ctx))
+	}
 	again := func(empty bool) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if err := own.restart(ctx, empty); err != nil {
+			mend, err := s.Break(ctx, "restarted", "")
+			if err != nil {
 				return err
 			}
-			for {
-				_, err := admin.keys(ctx) // once it has loaded what it has stored
-				if err == nil {
-					return permit(ctx)
-				}
-				if (clock.Wall{}).Sleep(ctx, time.Millisecond) != nil {
-					return err
-				}
+			if empty {
+				err = remove(data)
 			}
+			return errors.Join(err, mend(ctx), back(ctx))
 		}
 	}
 	return &victim{
@@ -136,24 +139,24 @@ func redisVictim(t *testing.T) *victim {
 		},
 		left: admin.keys,
 		acts: map[string]act{
-			"FLUSHALL":                     {inflict: admin.do("FLUSHALL")},
+			"FLUSHALL":                     {inflict: suffers(s, "flushed", func(context.Context) time.Duration { return 0 })},
 			"keys removed by their prefix": {inflict: admin.removeKeys},
 			"one counter overwritten": {inflict: admin.counters(func(ctx context.Context, keys []string) error {
 				return client.Set(ctx, keys[0], -99999, goredis.KeepTTL).Err()
 			})},
 			"one counter removed":                    {inflict: admin.counters(func(ctx context.Context, keys []string) error { return client.Del(ctx, keys[0]).Err() })},
 			"all counters removed, and the mark not": {inflict: admin.counters(func(ctx context.Context, keys []string) error { return client.Del(ctx, keys...).Err() })},
-			"memory full":                            {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0))},
+			"memory full":                            {inflict: suffers(s, "full", briefly)},
 			"memory full, with eviction":             {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory-policy", "allkeys-random", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0, "maxmemory-policy", "noeviction"))},
 			"demoted to a replica":                   {inflict: inTurn(admin.do("REPLICAOF", "127.0.0.1", 1), admin.do("REPLICAOF", "NO", "ONE"))},
-			"stopped for a while":                    {inflict: own.halt},
+			"stopped for a while":                    {inflict: suffers(s, "stopped", halted)},
 			"clients paused":                         {inflict: inTurn(func(ctx context.Context) error { return admin.do("CLIENT", "PAUSE", halted(ctx).Milliseconds())(ctx) }, none)},
 			"replicas missing that writes need":      {inflict: inTurn(admin.do("CONFIG", "SET", "min-replicas-to-write", 1), admin.do("CONFIG", "SET", "min-replicas-to-write", 0))},
 			"a command forbidden":                    {inflict: inTurn(admin.do("ACL", "SETUSER", user, "-evalsha"), permit)},
 			"password rotated":                       {inflict: inTurn(admin.do("ACL", "SETUSER", user, "resetpass", ">another"), drop, permit)},
 			"too few connections":                    {inflict: inTurn(admin.do("CONFIG", "SET", "maxclients", 1), drop, admin.do("CONFIG", "SET", "maxclients", 10000))},
 			"connections ended":                      {inflict: dropOften},
-			"killed":                                 {inflict: func(context.Context) error { own.kill(); return nil }, mend: again(false)},
+			"killed":                                 killed(s, back),
 			"restarted with its data":                {inflict: again(false)},
 			"restarted empty":                        {inflict: again(true)},
 		},
@@ -181,7 +184,6 @@ func failoverVictim(t *testing.T) *victim {
 	if err := replica.Admin().ConfigSet(t.Context(), "requirepass", s.Admin().Options().Password).Err(); err != nil {
 		t.Fatal(err)
 	}
-	master := processOf(t, s.PID(), s.Info().Addr)
 	at := newRelay(t, s.Info().Addr)
 	return &victim{
 		open: func(ctx context.Context) (stores.Store, error) {
@@ -189,7 +191,10 @@ func failoverVictim(t *testing.T) *victim {
 		},
 		left: commander{replica.Admin()}.keys,
 		acts: map[string]act{
-			"failover: the master stopped, its replica promoted in its place": {inflict: inTurn(func(context.Context) error { master.kill(); return nil }, replica.Promote, func(context.Context) error {
+			"failover: the master stopped, its replica promoted in its place": {inflict: inTurn(func(ctx context.Context) error {
+				_, err := s.Break(ctx, "restarted", "") // and never again
+				return err
+			}, replica.Promote, func(context.Context) error {
 				at.turn(replica.Info().Addr)
 				return nil
 			})},
@@ -271,7 +276,7 @@ func clusterVictim(t *testing.T) *victim {
 		acts: map[string]act{
 			"FLUSHALL on one master":         {inflict: one.do("FLUSHALL")},
 			"slots lost":                     {inflict: inTurn(one.do("CLUSTER", "DELSLOTSRANGE", from, to), one.do("CLUSTER", "ADDSLOTSRANGE", from, to)), mend: whole},
-			"one master stopped for a while": {inflict: own.halt},
+			"one master stopped for a while": {inflict: suffers(s, "node-stopped", halted)},
 			"one master killed": {inflict: func(context.Context) error { own.kill(); return nil },
 				mend: inTurn(own.start, whole)},
 		},

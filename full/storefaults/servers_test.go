@@ -71,8 +71,6 @@ func (p *process) must(err error) {
 	}
 }
 
-func (p *process) signal(s syscall.Signal) error { return syscall.Kill(p.pid, s) }
-
 // kill ends the server at once and waits until it is gone.
 func (p *process) kill() {
 	pid := p.pid
@@ -139,11 +137,11 @@ func (p *process) launch() error {
 	return nil
 }
 
-// empty removes what the server, which is ended, has stored.
-func (p *process) empty() error {
-	list, err := os.ReadDir(p.data)
+// remove removes what a server, which is ended, has stored in a folder.
+func remove(data string) error {
+	list, err := os.ReadDir(data)
 	for _, e := range list {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(p.data, e.Name())))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(data, e.Name())))
 	}
 	return err
 }
@@ -152,20 +150,11 @@ func (p *process) empty() error {
 func (p *process) restart(ctx context.Context, empty bool) error {
 	p.kill()
 	if empty {
-		if err := p.empty(); err != nil {
+		if err := remove(p.data); err != nil {
 			return err
 		}
 	}
 	return p.start(ctx)
-}
-
-// halt stops the server for a while.
-func (p *process) halt(ctx context.Context) error {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	_ = (clock.Wall{}).Sleep(ctx, halted(ctx))
-	return p.signal(syscall.SIGCONT)
 }
 
 // relay is an address behind which one server or another one is.
@@ -226,16 +215,4 @@ func (r *relay) cut() {
 func (r *relay) turn(to string) {
 	r.to.Store(to)
 	r.cut()
-}
-
-// haltThese stops processes for a while.
-func haltThese(ctx context.Context, all []*process) (err error) {
-	for _, p := range all {
-		err = errors.Join(err, p.signal(syscall.SIGSTOP))
-	}
-	_ = (clock.Wall{}).Sleep(ctx, halted(ctx))
-	for _, p := range all {
-		err = errors.Join(err, p.signal(syscall.SIGCONT))
-	}
-	return err
 }
