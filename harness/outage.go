@@ -26,8 +26,8 @@ type Outage struct {
 	// Failover is set if the store is a master that dies, and comes back as its
 	// replica: without the writes that had not reached that one. Only Redis can.
 	Failover bool
-	// Behind is how long before its master's death the replica got its last write. 0
-	// leaves that to the servers; a model's replica is then not behind at all.
+	// Behind is how much later than its master the replica gets each write, so that it lacks those of so long before its
+	// death. 0 leaves that to the servers; a model's replica is then not behind at all.
 	Behind time.Duration
 	// Fault is what is done to the store instead of taking it away, if it was started here; "" for nothing. "stopped" (its
 	// processes, until the outage ends) and "restarted" (killed, and started again on its data when the outage ends) are for
