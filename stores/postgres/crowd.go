@@ -17,11 +17,15 @@ func (p *Store) crowd(ctx context.Context, scope stores.Scope) (mend func(contex
 	take := func(ctx context.Context) error {
 		for {
 			c, err := pgx.ConnectConfig(ctx, p.base.ConnConfig)
-			if err != nil { // there are no more
-				_, err = p.admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", scope.Schema())
+			switch {
+			case err == nil:
+				taken = append(taken, c)
+			case len(taken) == 0:
+				return err
+			default: // there are no more
+				_, err = taken[0].Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", scope.Schema())
 				return err
 			}
-			taken = append(taken, c)
 		}
 	}
 	err = take(ctx)

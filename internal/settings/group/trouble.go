@@ -35,8 +35,9 @@ func (s *Settings) Trouble() []settings.Setting {
 			Doc: "open a connection for each command, pipeline or transaction, as functions do that start for each call"},
 		{Name: "outage", Common: true, Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...),
 			Doc: by(s, "inject a store outage, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, "+
-				"with :failover as its replica, with :failover=20ms as one that gets each write so much later; to a started server :stopped, :node-stopped, :restarted, "+
-				":flushed, :scripts-lost, :full, :evicting, :locked, :commits-fail or :connections-taken is done instead; may be repeated", texts{
+				"with :failover as its replica, with :failover=20ms as one that gets each write so much later; to a started server :stopped, "+
+				":node-stopped, :restarted, :flushed, :scripts-lost, :full, :evicting, :locked, :commits-fail or :connections-taken is done "+
+				"instead; may be repeated", texts{
 				Sim: "inject a store outage, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back " +
 					"without its data, with :failover=20ms as its replica of so long before; may be repeated",
 			})},
