@@ -255,17 +255,10 @@ func (d *Drift) Worst(at string) (worst TierDrift, ok bool) {
 	return worst, ok
 }
 
-// Lost is how many units the tier that lost most did, in all rounds, nothing in flight; ok is false if none was read then.
+// Lost is how many units the worst tier lost, in all rounds, nothing in flight; ok is false if none was read then.
 func (d *Drift) Lost() (n float64, ok bool) {
-	if d == nil {
-		return 0, false
-	}
-	for _, t := range d.Tiers {
-		if t.At == "rest" && t.Readings > 0 {
-			n, ok = max(n, float64(t.Lost)), true
-		}
-	}
-	return n, ok
+	t, ok := d.Worst("rest")
+	return float64(t.Lost), ok
 }
 
 // minStalls is how many separate events have to be behind a percentile.
