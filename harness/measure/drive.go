@@ -19,7 +19,7 @@ import (
 type drive struct {
 	tb        *timebase
 	instances []strategies.Strategy
-	gates     []gate // of instances; nil if none is to stand still
+	stand     func(instance int) // waits if it is to stand still
 	stream    workloads.Stream
 	policy    *quota.Policy // as the pass begins
 	subjects  *subjects

@@ -2,12 +2,9 @@ package measure
 
 import (
 	"net"
-	"time"
 
-	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/stops"
 )
 
 // link is the network between an instance and a store, for its connections; nil if nothing is to be wrong with it.
@@ -36,18 +33,15 @@ func (p *pass) losses() {
 	}
 }
 
-// goWrong begins what is wrong with the network, and plans outages and pauses. What it returns ends them.
+// goWrong begins what is wrong with the network, and plans the outages. Pauses are counted from now. What it returns ends them.
 func (s *site) goWrong() (over []func()) {
+	s.began.Store(s.tb.nano())
 	for _, l := range s.links {
 		l.Begin()
 		over = append(over, l.End)
 	}
 	for _, o := range s.outages {
 		over = append(over, o.schedule(s.tb.nano, s.cfg.Duration))
-	}
-	pauses, _ := stops.Plan(s.cfg.Pauses, nil, s.cfg.Duration, s.cfg.Instances)
-	for _, x := range pauses {
-		over = append(over, monitor.Aside(func(wait func(time.Duration) bool) { s.standStill(x, wait) }))
 	}
 	return over
 }

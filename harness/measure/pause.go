@@ -1,54 +1,41 @@
 package measure
 
 import (
+	"context"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/stops"
 )
 
-// gate is shut while an instance stands still.
-type gate struct{ sync.RWMutex }
-
-// pass waits until it is open.
-func (g *gate) pass() {
-	g.RLock()
-	defer g.RUnlock()
-}
-
 // heldConn carries nothing while its instance stands still: what comes meanwhile waits.
 type heldConn struct {
 	net.Conn
-	gate *gate
+	stand func()
 }
 
 func (c heldConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.gate.pass()
+	c.stand()
 	return n, err
 }
 
 func (c heldConn) Write(b []byte) (int, error) {
-	c.gate.pass()
+	c.stand()
 	return c.Conn.Write(b)
 }
 
-// standStill has instances stand still.
-func (s *site) standStill(x stops.Stop, wait func(time.Duration) bool) {
-	if !wait(x.At) {
-		return
-	}
-	for i := range s.gates {
-		if x.Of(i) {
-			s.gates[i].Lock()
-			defer s.gates[i].Unlock()
+// stand waits if an instance is to stand still now.
+func (s *site) stand(instance int) {
+	for _, x := range s.pauses {
+		from := s.began.Load() + int64(x.At)
+		left := from + int64(x.Pause) - s.tb.nano()
+		if x.Of(instance) && s.began.Load() != 0 && left > 0 && left <= int64(x.Pause) {
+			_ = s.tb.clock.Sleep(context.Background(), time.Duration(left))
+			s.paused.Most(s.tb.nano() - from)
 		}
 	}
-	began := s.tb.nano()
-	wait(x.Pause)
-	s.paused.Most(s.tb.nano() - began)
 }
 
 // checkPauses reports the first pause that no run of these instances can have.

@@ -201,7 +201,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, part: c.Shard, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
 		history: c.NewHistory(c.Workers), subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
-		deadline: m.deadline(), plan: &c.Plan, gates: s.gates,
+		deadline: m.deadline(), plan: &c.Plan, stand: s.stand,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -46,8 +47,9 @@ type site struct {
 	outages []*outage
 	network []network.Condition
 	links   []*network.Link
-	gates   []gate           // of instances, if some are to stand still
-	paused  strategies.Tally // for how long one stood still at most, in nanoseconds
+	pauses  []stops.Stop
+	began   atomic.Int64     // when the pass did; 0 before
+	paused  strategies.Tally // for how long an instance stood still at most, in nanoseconds
 	round   uint64
 	conns   []siteConn
 }
@@ -69,9 +71,7 @@ type siteStore struct {
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
 	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
 	s.network, s.round = network.Plan(cfg.Network), uint64(round)
-	if len(cfg.Pauses) > 0 {
-		s.gates = make([]gate, cfg.Instances)
-	}
+	s.pauses, _ = stops.Plan(cfg.Pauses, nil, cfg.Duration, cfg.Instances)
 	for _, o := range cfg.Outages {
 		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}
@@ -190,9 +190,9 @@ func (s *site) Adopt(_ int, jobs []*harness.Job) error {
 // there are none.
 func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 	wrap := s.link(store, instance)
-	if link := wrap; s.gates != nil {
+	if link := wrap; len(s.pauses) > 0 {
 		wrap = func(c net.Conn) net.Conn {
-			if c = (heldConn{c, &s.gates[instance]}); link != nil {
+			if c = (heldConn{c, func() { s.stand(instance) }}); link != nil {
 				c = link(c)
 			}
 			return c

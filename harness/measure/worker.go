@@ -173,8 +173,8 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 // the store. If its last command comes from another goroutine, the caller goes on without the
 // store, and its answer does not count.
 func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
-	if k.d.gates != nil {
-		k.d.gates[k.instance].pass()
+	if k.d.stand != nil {
+		k.d.stand(int(k.instance))
 	}
 	if !k.d.plan.Kills(i) {
 		return k.strategy.Take(k.Context(), req)
