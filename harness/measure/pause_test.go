@@ -1,12 +1,15 @@
 package measure
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -37,6 +40,40 @@ func TestPause(t *testing.T) {
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Broken {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// stood is a clock that a sleep turns.
+type stood struct {
+	clock.Wall
+	now int64
+}
+
+func (c *stood) Sleep(_ context.Context, d time.Duration) error {
+	c.now += int64(d)
+	return nil
+}
+
+// TestStand asks an instance at planted moments of a run of a second that began at 1000 s.
+func TestStand(t *testing.T) {
+	const s = int64(time.Second)
+	ms := func(n int64) int64 { return 1000*s + n*int64(time.Millisecond) }
+	pauses, err := stops.Plan([]string{"0.3+200ms:1", "0.6+100ms"}, nil, time.Second, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ instance, at, until, paused int64 }{
+		{1, 299, 299, 0}, {1, 300, 500, 200}, {1, 450, 500, 200}, {1, 500, 500, 0}, {0, 300, 300, 0}, {0, 650, 700, 100}, {1, 600, 700, 100},
+	} {
+		c := &stood{now: ms(x.at)}
+		site := &site{tb: &timebase{nano: func() int64 { return c.now }, clock: c}, pauses: pauses}
+		if site.stand(int(x.instance)); c.now != ms(x.at) {
+			t.Errorf("instance %d stands still before the run", x.instance)
+		}
+		site.began.Store(1000 * s)
+		if site.stand(int(x.instance)); c.now != ms(x.until) || site.paused.Load() != x.paused*int64(time.Millisecond) {
+			t.Errorf("instance %d at %d ms goes on at %d ns after a pause of %v", x.instance, x.at, c.now-1000*s, time.Duration(site.paused.Load()))
 		}
 	}
 }
