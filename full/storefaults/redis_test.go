@@ -191,7 +191,7 @@ func failoverVictim(t *testing.T) *victim {
 		},
 		left: commander{replica.Admin()}.keys,
 		acts: map[string]act{
-			"failover: the master stopped, its replica promoted in its place": {inflict: inTurn(func(ctx context.Context) error {
+			"failover": {inflict: inTurn(func(ctx context.Context) error {
 				_, err := s.Break(ctx, "restarted", "") // and never again
 				return err
 			}, replica.Promote, func(context.Context) error {

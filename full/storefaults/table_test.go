@@ -7,7 +7,7 @@ import "time"
 // What a fault does to a run, as far as it is the same every time.
 const (
 	fails    = "requests fail"
-	without  = "requests are decided without the store"
+	without  = "decisions without the store"
 	waits    = "requests wait"
 	forgets  = "counts are lost"
 	bothFail = fails + ", and " + forgets
@@ -52,7 +52,7 @@ var faults = []fault{
 	{store: "Redis", name: "killed", strategy: "incr-expire", does: without, code: "store-failed", says: "redis did not answer as it should", undecided: "false-reject"},
 	{store: "Redis", name: "restarted with its data", strategy: "incr-expire", does: without, code: "store-restarted", says: "redis was restarted", undecided: "leak, false-reject", lasts: 700 * time.Millisecond},
 	{store: "Redis", name: "restarted empty", strategy: "incr-expire", does: without, code: "store-lost-data", says: "redis lost what the run kept there", undecided: "leak, false-reject", lasts: 700 * time.Millisecond},
-	{store: "Redis with a replica", name: "failover: the master stopped, its replica promoted in its place", strategy: "incr-expire", does: without, code: "store-restarted", says: "another server took its place", undecided: "leak, false-reject", lasts: 600 * time.Millisecond},
+	{store: "Redis with a replica", name: "failover", strategy: "incr-expire", does: without, code: "store-restarted", says: "another server took its place", undecided: "leak, false-reject", lasts: 600 * time.Millisecond},
 	{store: "Redis Cluster", name: "FLUSHALL on one master", strategy: "incr-expire-atomic", does: forgets, code: "store-lost-data", says: "redis lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "Redis Cluster", name: "slots lost", strategy: "incr-expire-atomic", does: without, code: "store-failed", says: "with the error CLUSTERDOWN", undecided: "false-reject"},
 	{store: "Redis Cluster", name: "one master stopped for a while", strategy: "incr-expire-atomic", does: waits, code: "store-failed", says: "redis did not answer as it should", undecided: "false-reject", lasts: 700 * time.Millisecond},
