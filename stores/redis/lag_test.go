@@ -42,6 +42,7 @@ func TestLag(t *testing.T) {
 		})
 		if took := clock.Nano() - begun; err == nil && took < int64(lag) {
 			t.Errorf("WAIT took %v", time.Duration(took))
+			return false
 		}
 		return err == nil && confirmed.Val() == int64(1)
 	})
