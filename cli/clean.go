@@ -22,28 +22,27 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
+// ownStores are servers of the user's own.
+type ownStores struct {
+	from  map[string]*string // URLs by driver
+	named []string           // of --store
+}
+
 // cleaning is what one call of clean is told.
 type cleaning struct {
-	from         map[string]*string // URLs by driver
-	named        []string           // of --store
+	ownStores
 	yes, unknown bool
 	asJSON       bool
 }
 
 func cleanCommand() *cobra.Command {
-	c := &cleaning{from: map[string]*string{}}
+	c := &cleaning{}
 	cmd := described("clean", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	})
-	var flags []settings.Setting
-	for _, d := range stores.Drivers() {
-		c.from[d.Name] = new(string)
-		flags = append(flags, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(c.from[d.Name]),
-			Doc: "`URL` of a " + d.Title + " of yours (" + d.URLs + "), or as " + group.StoreVariable(d.Name) + " says"})
-	}
-	settings.New(cmd, flags, []settings.Setting{
+	settings.New(cmd, c.flags(), []settings.Setting{
 		{Name: "store", Title: settings.Stores, Value: settings.List(&c.named), Doc: "a further store by `NAME=URL`, e.g. " +
 			"redis.2=redis://host; may be repeated"},
 		jsonFlag(&c.asJSON, "write JSON"),
@@ -54,13 +53,30 @@ func cleanCommand() *cobra.Command {
 	return cmd
 }
 
+// flags are those for the URLs of some kinds of stores, or of all.
+func (c *ownStores) flags(kinds ...string) (flags []settings.Setting) {
+	c.from = map[string]*string{}
+	for _, d := range stores.Drivers() {
+		if kinds != nil && !slices.Contains(kinds, d.Name) {
+			continue
+		}
+		c.from[d.Name] = new(string)
+		flags = append(flags, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(c.from[d.Name]),
+			Doc: "`URL` of a " + d.Title + " of yours (" + d.URLs + "), or as " + group.StoreVariable(d.Name) + " says"})
+	}
+	return flags
+}
+
 // specs are the stores to look into.
-func (c *cleaning) specs() ([]stores.Spec, error) {
+func (c *ownStores) specs() ([]stores.Spec, error) {
 	specs, err := stores.ParseSpecs(c.named)
 	if err != nil {
 		return nil, usagef("--store: %w", err)
 	}
 	for _, d := range slices.Backward(stores.Drivers()) {
+		if c.from[d.Name] == nil {
+			continue
+		}
 		url := *c.from[d.Name]
 		if v := os.Getenv(group.StoreVariable(d.Name)); url == "" && strings.Contains(v, "://") {
 			url = v // words such as process name no server of others

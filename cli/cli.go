@@ -45,7 +45,7 @@ func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
 			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
-			lintCommand, coordinateCommand, kubernetesCommand,
+			lintCommand, auditCommand, coordinateCommand, kubernetesCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,

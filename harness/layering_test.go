@@ -41,7 +41,7 @@ var layers = [][]string{
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"internal/generators"},
 	{"internal/coordinate"},
-	{"internal/choose", "internal/lint", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
+	{"internal/audit", "internal/choose", "internal/lint", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
 	{"internal/session"},
 	{"internal/searches"},
 	{"cli", "harness/bench", "prove"},

@@ -106,7 +106,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case spec == "embedded" || spec == "none":
 		return nil, absent("asked for")
 	case isURL(spec):
-		return openURL(ctx, spec)
+		return openURL(ctx, spec, o)
 	}
 	return nil, driver.Refuse(spec)
 }

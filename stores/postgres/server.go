@@ -226,7 +226,7 @@ func isURL(spec string) bool {
 	return strings.HasPrefix(spec, "postgres://") || strings.HasPrefix(spec, "postgresql://")
 }
 
-func openURL(ctx context.Context, spec string) (*Store, error) {
+func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	const form = "write postgres://user:password@host:port/database and %-encode what is special in a password"
 	// The errors of both parsers may quote pieces of a password.
 	if _, err := url.Parse(spec); err != nil {
@@ -237,13 +237,15 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
 	}
 	p := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
-	p.base = cfg
+	if p.base = cfg; o.ReadOnly {
+		cfg.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	}
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	if err := p.connect(ctx); err != nil {
 		return nil, explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
 	}
-	if err := p.usable(ctx); err != nil {
+	if err := p.usable(ctx, o.ReadOnly); err != nil {
 		p.admin.Close()
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			err = explain(err, p.self.About.Addr, cfg.ConnConfig.Password)

@@ -10,20 +10,20 @@ import (
 
 // usable reports what keeps runs from a server that was running already: a right or
 // a setting. A replica is only read.
-func (p *Store) usable(ctx context.Context) error {
-	if p.self.Replica {
+func (p *Store) usable(ctx context.Context, readOnly bool) error {
+	if p.self.Replica || readOnly {
 		return nil
 	}
-	var user, database, readOnly string
+	var user, database, mode string
 	var create bool
 	err := p.admin.QueryRow(ctx, `
 		SELECT current_user::text, current_database()::text, current_setting('transaction_read_only'),
 		       has_database_privilege(current_database(), 'CREATE')`).
-		Scan(&user, &database, &readOnly, &create)
+		Scan(&user, &database, &mode, &create)
 	switch {
 	case err != nil:
 		return err
-	case readOnly == "on":
+	case mode == "on":
 		return fmt.Errorf("postgresql at %s is read-only for the user %q: "+
 			"set default_transaction_read_only to off for it, or use another", p.self.About.Addr, user)
 	case !create:

@@ -100,7 +100,7 @@ func meet(ctx context.Context, nodes []*Store, masters int) error {
 
 // openClusterURL opens a cluster that is running: a URL, and further ones of which
 // the address counts.
-func openClusterURL(ctx context.Context, list string) (*Store, error) {
+func openClusterURL(ctx context.Context, list string, o stores.Options) (*Store, error) {
 	first, others, err := several("cluster", list)
 	if err != nil {
 		return nil, err
@@ -112,13 +112,14 @@ func openClusterURL(ctx context.Context, list string) (*Store, error) {
 	opt.Addrs = append(opt.Addrs, others...)
 	opt.Password = passwordFromEnv(opt.Password)
 	r := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a cluster that was already running; it may serve others too"})
+	r.options = o
 	r.useCluster(opt)
 	return r, r.reachURL(ctx, opt.Addrs, opt.Password)
 }
 
 // openSentinelURL opens the master that sentinels name, wherever it is: a client
 // follows it when another one takes its place.
-func openSentinelURL(ctx context.Context, list string) (*Store, error) {
+func openSentinelURL(ctx context.Context, list string, o stores.Options) (*Store, error) {
 	first, others, err := several("sentinel", list)
 	if err != nil {
 		return nil, err
@@ -136,6 +137,7 @@ func openSentinelURL(ctx context.Context, list string) (*Store, error) {
 	r := newStore(nil, stores.Info{
 		Kind: stores.KindURL, Detail: "the master " + opt.MasterName + " of sentinels; it was already running and may serve others too",
 	})
+	r.options = o
 	r.useSentinel(opt)
 	return r, r.reachURL(ctx, opt.SentinelAddrs, opt.Password)
 }

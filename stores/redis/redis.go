@@ -117,13 +117,13 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		server.RemoveLeftovers(ctx, o.Dir)
 	}
 	if isURL(spec) {
-		return openURL(ctx, spec)
+		return openURL(ctx, spec, o)
 	}
 	if list, ok := strings.CutPrefix(spec, "cluster:"); ok {
-		return openClusterURL(ctx, list)
+		return openClusterURL(ctx, list, o)
 	}
 	if list, ok := strings.CutPrefix(spec, "sentinel:"); ok {
-		return openSentinelURL(ctx, list)
+		return openSentinelURL(ctx, list, o)
 	}
 	word, _, _ := strings.Cut(spec, ":")
 	switch word {

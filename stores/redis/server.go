@@ -131,7 +131,7 @@ func isURL(spec string) bool {
 	return ok && (scheme == "redis" || scheme == "rediss" || scheme == "unix")
 }
 
-func openURL(ctx context.Context, spec string) (*Store, error) {
+func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	// What url.Parse complains about may be a piece of a password, so its
 	// errors are not shown.
 	u, err := url.Parse(spec)
@@ -147,7 +147,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	}
 	opt.Password = passwordFromEnv(opt.Password)
 	r := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
-	r.base = *opt
+	r.base, r.options = *opt, o
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	if err := r.connect(ctx); err != nil {

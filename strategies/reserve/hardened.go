@@ -29,6 +29,9 @@ var endedSource string
 //go:embed lua/believed.lua
 var believedSource string
 
+//go:embed audit_hardened.yaml
+var hardenedAudit string
+
 var (
 	holdScript     = redis.NewScript(holdSource)
 	applyScript    = redis.NewScript(applySource)
@@ -57,6 +60,7 @@ var hardenedMeta = strategies.Meta{
 	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
+	Audit:     hardenedAudit,
 	Counts:    quota.CountsAdmitted,
 	Options:   append([]quota.Option{urlOption}, syncOptions...),
 	Record:    ofRecord,

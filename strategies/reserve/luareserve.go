@@ -21,6 +21,9 @@ var reserveSource string
 //go:embed refund.lua
 var refundSource string
 
+//go:embed audit.yaml
+var audit string
+
 var (
 	reserveScript = redis.NewScript(reserveSource)
 	refundScript  = redis.NewScript(refundSource)
@@ -49,7 +52,7 @@ var luaReserveMeta = strategies.Meta{
 		Name: "call", Default: callEval, Values: []string{callEval, callDigest},
 		Doc: "eval: every call sends its script, as in the listing; evalsha: scripts are loaded once",
 	}}, syncOptions...),
-	Record: ofRecord,
+	Record: ofRecord, Audit: audit,
 	Guarantee: []quota.Clause{{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in

@@ -17,6 +17,9 @@ import (
 //go:embed notes.md
 var notes string
 
+//go:embed audit.yaml
+var audit string
+
 const (
 	// hashTTL is how long a hash of counts lives after a write, in policy time.
 	hashTTL = time.Hour
@@ -69,7 +72,7 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.Reset = strategies.ResetsMissing
 	m.GivesBack = true
 	m.Counts = quota.CountsAdmitted
-	m.Record = Promises()
+	m.Record, m.Audit = Promises(), audit
 	return m
 }
 
