@@ -305,7 +305,8 @@ func TestMoving(t *testing.T) {
 	if err := audit.Text.Execute(&text, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"3 of about 3 subjects", "1 had passed", "+1 to +9                            2", "lost write-back or under way",
+	for _, want := range []string{"5 of about 5 subjects", "1 differences had passed", "+1 to +9                            2              +2", "lost write-back or under way",
+		"b: +1 (11 in Redis, 10 in PostgreSQL, expires in ",
 		"    UPDATE quotas SET tokens_used = 11 WHERE agent_id = 'b';\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
