@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -66,6 +67,9 @@ func auditCommand() *cobra.Command {
 // audited opens the stores and reads them.
 func audited(ctx context.Context, a audit.Audit, own *ownStores, name, policy string) (r audit.Report, err error) {
 	all, err := strategies.Parse(name)
+	if err == nil && len(all) > 1 {
+		err = fmt.Errorf("audit needs one strategy, and got %d", len(all))
+	}
 	if err == nil {
 		a.Strategy = all[0]
 		a.Policy, err = group.LookupPolicy(policy)

@@ -12,10 +12,12 @@ import (
 // TestAudit: an audit says by its exit code whether it found nothing, agreement, or what is wrong.
 func TestAudit(t *testing.T) {
 	t.Setenv("QUOTABENCH_REDIS", "")
+	t.Setenv("QUOTABENCH_POSTGRES", "")
 	requireUsageError(t, call(t.Context(), "audit"))
 	requireUsageError(t, call(t.Context(), "audit", "nobody", "--policy", "agent-api"))
 	requireUsageError(t, call(t.Context(), "audit", "honest"))
 	requireUsageError(t, call(t.Context(), "audit", "honest", "--policy", "agent-api"))
+	requireUsageError(t, call(t.Context(), "audit", "all", "--policy", "agent-api"))
 	client, prefix := storetest.RedisClient(t)
 	args := []string{"audit", "honest", "--policy", "agent-api", "--redis", storetest.Redis(t).URL(), "--key", prefix + "{subject}"}
 	requireUsageError(t, call(t.Context(), append(args, "--redis", "process")...))
@@ -30,7 +32,13 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%d units: exit %d, %v: %s%s", units, o.code, err, o.stdout, o.stderr)
 		}
 	}
-	if o := call(t.Context(), args...); !strings.Contains(o.stdout, "1 of about 1 subjects") {
-		t.Error(o.stdout)
+	client.Set(t.Context(), prefix+"one", 1000, 0)
+	args = append(args, "--postgres", storetest.Postgres(t).URL(), "--pause", "0s")
+	requireUsageError(t, call(t.Context(), args...)) // it has no query
+	for query, code := range map[string]int{"SELECT 'one', 1000": ExitOK, "SELECT 'one', 990": ExitGate, "SELECT 1": ExitFailed} {
+		o := call(t.Context(), append(args, "--query", query)...)
+		if o.code != code || code != ExitFailed && !strings.Contains(o.stdout, "1 of about 1 subjects") || code == ExitGate && !strings.Contains(o.stdout, "one: +10") {
+			t.Errorf("%s: exit %d: %s%s", query, o.code, o.stdout, o.stderr)
+		}
 	}
 }
