@@ -49,7 +49,7 @@ func (a *Audit) find(ctx context.Context) (all []Subject, err error) {
 		found[r.Name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(found))[:min(len(found), a.Most)] {
-		all = append(all, Subject{Name: name})
+		all = append(all, Subject{Name: name, Mechanisms: []string{}})
 	}
 	a.r.Looked, a.r.About = len(all), max(a.r.About, len(found))
 	return all, err
@@ -74,7 +74,8 @@ func (a *Audit) read(ctx context.Context, all []Subject) error {
 		}
 		for i := range some {
 			s := &some[i]
-			s.TTL, s.Redis, s.Postgres, s.limit = got[2*i].(int64), nil, nil, a.Policy.Limit
+			s.Redis, s.Postgres = nil, nil
+			s.TTL, s.limit = got[2*i].(int64), a.Policy.Limit
 			if n, ok := got[2*i+1].(int64); ok {
 				s.Redis = &n
 			}
