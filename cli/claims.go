@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,8 @@ type pass struct {
 	*group.Settings
 	quick, full bool
 	from        string
+	// parallel is how many runs are made at the same time; 0 is one.
+	parallel int
 	// name of the files of its report, before the dot.
 	name string
 	// gates is what does not hold if it fails, one and several.
@@ -166,14 +169,17 @@ func readEvidence(dir string) *claims.Record {
 
 // runs makes the commands of claims run in this process, and tells of each.
 func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
-	began := clock.Wall{}.Now()
+	p.Parallel = s.parallel
+	began, mu := clock.Wall{}.Now(), sync.Mutex{}
 	p.Begin = func(n, of int, args []string) {
 		if s.Quiet {
 			return
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		passed, left := clock.Wall{}.Now().Sub(began), ""
-		if 4*n >= of { // The first runs say nothing about the others: a sweep takes minutes, and a simulation a second.
-			left = fmt.Sprintf(", about %s left", (passed / time.Duration(n) * time.Duration(of-n)).Round(time.Second))
+		if ended := n - max(0, s.parallel-1); 4*ended >= of { // The first runs say nothing: a sweep takes minutes, and a simulation a second.
+			left = fmt.Sprintf(", about %s left", (passed / time.Duration(ended) * time.Duration(of-ended)).Round(time.Second))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, strings.Join(args, " "))
 	}

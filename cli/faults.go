@@ -2,11 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/faults"
 	"github.com/quotabench/quotabench/internal/present/html"
@@ -32,6 +34,8 @@ func faultsCommand() *cobra.Command {
 	s.Register(cmd, []settings.Setting{
 		{Name: "fault", Value: settings.List(&s.names), Complete: cobra.NoFileCompletions,
 			Doc: "try these `faults` alone, e.g. redis-away,caller-killed"},
+		{Name: "parallel", Value: settings.Whole(&s.parallel, 0, sim.MaxParallel),
+			Doc: "runs made at the same time, each on servers of its own; with 1, times to decide count; 0 for two per processor"},
 		{Name: "list", Value: settings.Text(&s.list),
 			Doc: "take faults from this YAML `file`, in the form of internal/faults/faults.yaml, in place of those built in"},
 	}, s.lengths(), s.Formats(), s.Output())
@@ -41,6 +45,7 @@ func faultsCommand() *cobra.Command {
 // plan has a cell for each strategy and fault: the strategies that are named, those of the earlier report, or all with a
 // Redis or PostgreSQL.
 func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims.File, error) {
+	s.parallel = cmp.Or(s.parallel, 2*runtime.GOMAXPROCS(0))
 	l, err := faults.Builtin()
 	if s.list != "" {
 		var b []byte

@@ -116,6 +116,8 @@ func (p *pass) auditTimings() {
 		p.discard("cpu-steal", results.DiscardsRound, "at least %.1f %% of the processor time went to other machines of the host", 100*s)
 	}
 	switch s, ok := p.others(); {
+	case p.accompanied:
+		p.discard("other-measurements", results.DiscardsTimings, "this process made other measurements at the same time, on the same cores")
 	case !ok || s <= maxOthers:
 	case p.d.part.Shared: // merge knows how much of it other generators used
 		r.OthersShare = s

@@ -145,6 +145,9 @@ func TestAuditTimings(t *testing.T) {
 			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
 			p.own.used = 400 * time.Millisecond
 		}},
+		{"other-measurements", results.DiscardsTimings, func(p *pass) { // whose servers keep the machine busy
+			p.machine, p.accompanied = machine.CPUTime{Busy: 0.6, Total: 1}, true
+		}},
 		{"histogram-overflow", results.DiscardsTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
 		{"pacer-late", results.DiscardsResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
 		{"saturated", results.DiscardsNothing, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},

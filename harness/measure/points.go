@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/seed"
@@ -61,6 +62,8 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		return nil, nil
 	}
 	first := points[0]
+	measurements.begun.Add(1)
+	defer measurements.ended.Add(1)
 	places := newPlacer(first.cfg)
 	defer places.close(ctx)
 	defer forgetSpare()
@@ -105,6 +108,15 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		reports[i] = p.finish(outer)
 	}
 	return reports, nil
+}
+
+// measurements are those of this process.
+var measurements struct{ begun, ended atomic.Int64 }
+
+// watchOthers returns a function that reports whether another measurement of this process was under way since.
+func watchOthers() func() bool {
+	ended, begun := measurements.ended.Load(), measurements.begun.Load()
+	return func() bool { return begun > ended+1 || measurements.begun.Load() > begun }
 }
 
 // point is one configuration of several that are measured in turns.

@@ -273,6 +273,9 @@ type pass struct {
 	// began is when generators begin, by the coordinator's clock.
 	began time.Time
 
+	// accompanied is set if another measurement of this process was under way, too.
+	accompanied bool
+
 	cores   coreWaits
 	own     ownCPU
 	machine machine.CPUTime
@@ -334,6 +337,7 @@ func (p *pass) drive(ctx context.Context) error {
 		counts[name] = st.meter.Snapshot()
 	}
 	cpu, own := machine.ReadCPU(), readOwnCPU()
+	others := watchOthers()
 	over := s.goWrong()
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
@@ -365,7 +369,7 @@ func (p *pass) drive(ctx context.Context) error {
 	for _, end := range over {
 		end()
 	}
-	p.machine, p.own = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own)
+	p.machine, p.own, p.accompanied = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own), others()
 	p.allocs = heapAllocs() - allocs
 	p.traffic = s.traffic().sub(before)
 	_, lost := p.m.meet(ctx, "rest")

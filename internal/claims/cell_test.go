@@ -1,8 +1,12 @@
 package claims
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/results"
 )
@@ -108,6 +112,55 @@ func TestFiguresOfCells(t *testing.T) {
 	for key, want := range map[string]string{"leak": "12", "errors-pct": "10.0 %", "recovery": "5.00 ms", "service.p99": "n/m", "service.max": "n/m"} {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
+	}
+}
+
+// TestRunsAtTheSameTime: as many runs as are asked for begin before the first one ends, no more, and each record goes to the
+// cell whose run it is.
+func TestRunsAtTheSameTime(t *testing.T) {
+	const runs, parallel = 7, 3
+	f := &File{Record: "fault", Runs: map[string]Run{}}
+	for i := range runs {
+		name := fmt.Sprintf("r%d", i)
+		f.Runs[name] = Run{Command: "run " + name}
+		f.Claims = append(f.Claims, Claim{ID: name, Cell: &Cell{Run: name, Label: "planted"}})
+	}
+	var mu sync.Mutex
+	underWay, most := 0, 0
+	all := make(chan bool) // is closed when so many have begun
+	ready := sync.OnceFunc(func() { close(all) })
+	p := &Pass{
+		Files: []*File{f}, Dir: "d", Parallel: parallel, Begin: func(int, int, []string) {},
+		Run: func(ctx context.Context, _ []string) (int, string) {
+			mu.Lock()
+			underWay++
+			if most = max(most, underWay); most == parallel {
+				ready()
+			}
+			mu.Unlock()
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			underWay--
+			return 0, ""
+		},
+		Read: func(dir string) *Record {
+			return faulty(results.Run{NotPromised: []string{dir}})
+		},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := p.Judge(ctx)
+	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs {
+		t.Fatalf("%v, %d at the same time, %+v", err, most, r)
+	}
+	for _, j := range r.Claims {
+		if want := "d/" + j.ID; !strings.HasSuffix(j.Why, " "+want) {
+			t.Errorf("%s: %s, want that of %s", j.ID, j.Why, want)
 		}
 	}
 }

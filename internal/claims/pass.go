@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -19,6 +20,8 @@ type Pass struct {
 	Files []*File
 	// Full makes longer runs.
 	Full bool
+	// Parallel is how many runs are made at the same time; 0 is one.
+	Parallel int
 	// Dir has a directory for the record of each run.
 	Dir string
 	// Run executes a command line, whose record goes to the directory that it names, and returns its exit code and
@@ -28,7 +31,7 @@ type Pass struct {
 	Earlier *Report
 	// Read is the record in a directory.
 	Read func(dir string) *Record
-	// Begin is told of each run before it starts.
+	// Begin is told of each run before it starts. It and Run are called at the same time if Parallel is above 1.
 	Begin func(n, of int, args []string)
 
 	done map[string]*Record // by directory
@@ -138,8 +141,8 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	jobs, dirs, asked := p.plan()
 	r := &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: []Judgement{}}
 	p.done = map[string]*Record{}
-	for i, j := range jobs {
-		p.done[j.dir] = p.record(ctx, i, len(jobs), j)
+	for i, r := range ordered.Do(p.Parallel, len(jobs), func(i int) *Record { return p.record(ctx, i, len(jobs), jobs[i]) }) {
+		p.done[jobs[i].dir] = r
 	}
 	r.Interrupted = ctx.Err() != nil
 	var wrong error

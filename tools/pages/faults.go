@@ -35,9 +35,10 @@ func readFaults(dir string) (*claims.Report, error) {
 	return r, nil
 }
 
-// matrix is the page of a report: a row for each strategy, and a column for each fault.
+// matrix is the page of a report: a row for each strategy, and a column for each fault. Below are the declarations that are
+// refuted.
 func matrix(r *claims.Report) Page {
-	var b bytes.Buffer
+	var b, refuted bytes.Buffer
 	fmt.Fprintf(&b, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/faults/faults.yaml). "+
 		"What it declares under the fault: %s\n\n", legend(r))
 	columns, at := []string{"strategy"}, map[string]int{}
@@ -51,24 +52,39 @@ func matrix(r *claims.Report) Page {
 		row[0] = fmt.Sprintf("[%s](strategies/%s.md)", cells[0].ID, name)
 		for _, j := range cells {
 			row[at[j.Record]] = claims.Marks[j.Verdict] + leaked(j)
+			if j.Close {
+				row[at[j.Record]] += closeMark
+			}
+			if j.Verdict == claims.Refuted {
+				fmt.Fprintf(&refuted, "- %s, `%s`: %s\n", row[0], j.Record, cell(j.Why))
+			}
 		}
 		line(&b, row)
+	}
+	if refuted.Len() > 0 {
+		fmt.Fprintf(&b, "\n## Refuted\n\n%s", &refuted)
 	}
 	fmt.Fprintf(&b, "\nAll figures: `quotabench faults --from results/baseline/faults`\n%s", mark)
 	return Page{faultsPage, b.Bytes()}
 }
 
+// closeMark is that of a cell whose rounds differ.
+const closeMark = "~"
+
 // legend says what the marks mean that there are.
 func legend(r *claims.Report) string {
-	seen := map[claims.Verdict]bool{}
+	seen, unsure := map[claims.Verdict]bool{}, false
 	for i := range r.Claims {
-		seen[r.Claims[i].Verdict] = true
+		seen[r.Claims[i].Verdict], unsure = true, unsure || r.Claims[i].Close
 	}
 	var out []string
 	for _, v := range claims.CellVerdicts {
 		if seen[v] && claims.Marks[v] != "" {
 			out = append(out, claims.Marks[v]+" "+string(v))
 		}
+	}
+	if unsure {
+		out = append(out, closeMark+" not in each round")
 	}
 	return strings.Join(append(out, "+N: N units were admitted over the limit."), ", ")
 }

@@ -14,7 +14,7 @@ import (
 func TestMatrix(t *testing.T) {
 	leak := 1234.0
 	r := &claims.Report{Claims: []claims.Judgement{
-		{Record: "away", ID: "lease", Verdict: claims.Refuted, Figures: []claims.Shown{{Key: "leak", Value: &leak}}},
+		{Record: "away", ID: "lease", Verdict: claims.Refuted, Close: true, Why: "it admits|all", Figures: []claims.Shown{{Key: "leak", Value: &leak}}},
 		{Record: "away", ID: "gcra", Verdict: claims.Holds, Figures: []claims.Shown{{Key: "leak", Value: new(float64)}}},
 		{Record: "late", ID: "lease:down=open", Verdict: claims.Undeclared},
 		{Record: "late", ID: "gcra", Verdict: claims.NotHere},
@@ -22,8 +22,9 @@ func TestMatrix(t *testing.T) {
 	}}
 	page := string(matrix(r).Bytes)
 	for _, want := range []string{
-		"\n|strategy|away|late|last|\n", "\n|[lease](strategies/lease.md)|✗+1,234||?|\n", "\n|[gcra](strategies/gcra.md)|✓|||\n",
-		"\n|[lease:down=open](strategies/lease.md)||–||\n", "✗ refuted, ? undecided, ✓ holds, – nothing declared, +N",
+		"\n|strategy|away|late|last|\n", "\n|[lease](strategies/lease.md)|✗+1,234~||?|\n", "\n|[gcra](strategies/gcra.md)|✓|||\n",
+		"\n|[lease:down=open](strategies/lease.md)||–||\n", "✗ refuted, ? undecided, ✓ holds, – nothing declared, ~ not in each round, +N",
+		"\n## Refuted\n\n- [lease](strategies/lease.md), `away`: it admits\\|all\n\nAll",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("it lacks %q:\n%s", want, page)
