@@ -31,7 +31,7 @@ func TestMeasuredTogether(t *testing.T) {
 			}
 		}
 		r, err := Measure(t.Context(), Config{
-			Plan:   harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1, Requests: 400},
+			Plan:   harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1, Requests: 4000},
 			Rounds: 1,
 		})
 		if err != nil || len(r.Runs) != 1 {

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/claims"
@@ -18,6 +20,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // limiter counts in Redis. Without it, it does as it is told to.
@@ -175,6 +178,57 @@ func TestBuiltin(t *testing.T) {
 					t.Errorf("%s: %s", f.Record, err)
 				}
 			}
+		}
+	}
+}
+
+// TestLoad: each subject is asked for more than its limit, and reaches it neither before the faults end nor with its last requests.
+func TestLoad(t *testing.T) {
+	l, err := faults.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]string{}
+	for words := strings.Fields(l.Settings); len(words) > 1; words = words[2:] {
+		given[strings.TrimPrefix(words[0], "--")] = words[1]
+	}
+	w, err := workloads.Lookup(given["workload"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	perS, err1 := strconv.ParseInt(given["rate"], 10, 64)
+	length, err2 := time.ParseDuration(given["duration"])
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	options := quota.Options{}
+	for name, value := range given {
+		if w.Takes(name) {
+			options[name] = value
+		}
+	}
+	policy, err := quota.LookupPolicy(l.Policies[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := perS * int64(length/time.Second)
+	for seed := range uint64(20) {
+		s, _, err := w.New(workloads.Params{Seed: seed, Policy: policy, Options: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, full := map[uint32]int64{}, 0
+		for i := range all {
+			var op workloads.Op
+			s.At(i, &op)
+			if asked[op.Subject]++; asked[op.Subject] == policy.Limit {
+				if full++; i < all*2/5 || i > all*9/10 {
+					t.Errorf("seed %d: request %d of %d reaches the limit of subject %d", seed, i, all, op.Subject)
+				}
+			}
+		}
+		if full != 4 || workloads.Initial(s, 0) != 0 {
+			t.Errorf("seed %d: %d subjects reach their limit of %d; they ask %v", seed, full, policy.Limit, asked)
 		}
 	}
 }

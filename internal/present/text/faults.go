@@ -2,6 +2,7 @@ package text
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/claims"
@@ -35,7 +36,11 @@ func Faults(w io.Writer, page layout.Page, r *claims.Report) error {
 		}
 		lines = append(lines, "")
 	}
-	lines = append(lines, page.Wrap("What strategies declare: "+counted(r, claims.CellVerdicts)+"."+caveats(r))...)
+	note := ""
+	if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "n/m") }) {
+		note = " n/m: timings do not count, as of runs made at the same time (--parallel)."
+	}
+	lines = append(lines, page.Wrap("What strategies declare: "+counted(r, claims.CellVerdicts)+"."+caveats(r)+note)...)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
 }
