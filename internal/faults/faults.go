@@ -31,8 +31,9 @@ type Fault struct {
 	// Name of the fault, e.g. "redis-away", and what happens in a sentence.
 	Name string `yaml:"name"`
 	Says string `yaml:"says"`
-	// Needs is a store, such as "redis": strategies without it take no part. In the settings, {store} stands for the
-	// first store of its kind that a strategy needs. It is empty if the fault is of callers.
+	// Needs is a store, such as "redis": strategies without it take no part. It is empty if the fault is of callers or limits.
+	// In the settings, {store} stands for the first store of its kind that a strategy needs, e.g. "redis.durable". Without
+	// {store}, a strategy takes part that needs the store of this very name.
 	Needs string `yaml:"needs"`
 	// Settings of a run that make it happen, e.g. "--outage {store}:0.2-0.4". They win over those of every run.
 	Settings string `yaml:"settings"`

@@ -213,7 +213,7 @@ func TestLoad(t *testing.T) {
 	}
 	all := perS * int64(length/time.Second)
 	for seed := range uint64(20) {
-		s, _, err := w.New(workloads.Params{Seed: seed, Policy: policy, Options: options})
+		s, _, err := w.New(workloads.Params{Seed: seed, Policy: &policy, Options: options})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ const (
 
 const (
 	before = math.MinInt64     // the window before all others
-	never  = math.MaxInt64 / 2 // when the effect of a failed operation may come
+	never  = math.MaxInt64 / 2 // until when the effect of a failed operation may come: it has no end
 )
 
 // operation is what porcupine orders. It takes effect in the windows first to last; later it changes nothing.

@@ -198,11 +198,12 @@ func texts(c redis.Cmder) []string {
 	return out
 }
 
-// counted are the commands that say how many keys they have, with the place of that number. All and none have as many as they
-// have arguments, and none. Every other command has one.
+// counted are the commands that say how many keys they have, with the place of that number; before it, some name a key to store
+// in. All, two and none have as many as they have arguments, the first two, and none. The others are taken to have one.
 var (
 	counted = map[string]int{"eval": 2, "evalsha": 2, "eval_ro": 2, "evalsha_ro": 2, "fcall": 2, "fcall_ro": 2,
-		"zunion": 1, "zinter": 1, "zdiff": 1, "sintercard": 1, "zintercard": 1}
+		"zunion": 1, "zinter": 1, "zdiff": 1, "sintercard": 1, "zintercard": 1, "zunionstore": 2, "zinterstore": 2, "zdiffstore": 2}
+	two = strings.Fields("copy smove lmove blmove rpoplpush brpoplpush zrangestore geosearchstore")
 	all = strings.Fields("del unlink exists touch watch mget sunion sinter sdiff sunionstore sinterstore sdiffstore pfcount pfmerge " +
 		"rename renamenx")
 	none = strings.Fields("multi exec discard unwatch script function time ping echo quit reset wait waitaof hello client select auth " +
@@ -218,6 +219,8 @@ func keys(args []string) []string {
 		return nil
 	case slices.Contains(all, name):
 		return rest
+	case slices.Contains(two, name):
+		return rest[:min(2, len(rest))]
 	case strings.HasPrefix(name, "mset"):
 		var out []string
 		for i := 0; i < len(rest); i += 2 {
@@ -227,7 +230,11 @@ func keys(args []string) []string {
 	case has:
 		n, _ := strconv.Atoi(args[min(at, len(args)-1)])
 		from := min(at+1, len(args))
-		return args[from:min(from+n, len(args))]
+		named := args[from:min(from+n, len(args))]
+		if strings.HasSuffix(name, "store") {
+			return append(rest[:1:1], named...)
+		}
+		return named
 	}
 	return rest[:1]
 }

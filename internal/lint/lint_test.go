@@ -131,6 +131,19 @@ func TestSlot(t *testing.T) {
 	}
 }
 
+// TestKeys: a command has the keys that Redis' documentation says it has.
+func TestKeys(t *testing.T) {
+	for command, want := range map[string]string{
+		"get a": "a", "set a 1 ex 9": "a", "del a b c": "a b c", "mset a 1 b 2": "a b", "eval s 2 a b c": "a b", "evalsha s 0 c": "",
+		"zunion 2 a b withscores": "a b", "zunionstore a 2 b c weights 1 2": "a b c", "smove a b m": "a b", "rpoplpush a b": "a b",
+		"zrangestore a b 0 -1": "a b", "ping": "", "time": "", "multi": "", "eval s": "", "zunionstore a": "a",
+	} {
+		if got := strings.Join(keys(strings.Fields(command)), " "); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}
+
 // TestCatalogue has what is true of the strategies of this module, and of no other. It drives them all, which takes seconds.
 func TestCatalogue(t *testing.T) {
 	testenv.Sequential(t)
