@@ -150,7 +150,7 @@ func (s *pass) directory() (*session.Dir, error) {
 
 // earlier is the report that a pass has written to the directory of --from.
 func (s *pass) earlier() (*claims.Report, error) {
-	b, err := settings.ReadBounded(filepath.Join(s.from, s.name+".json"))
+	b, err := settings.ReadUpTo(filepath.Join(s.from, s.name+".json"), 1<<26) // that of a whole matrix has 1 MB
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -114,5 +115,21 @@ func TestCloseGates(t *testing.T) {
 	r.Claims[2].Gate = true
 	if err := new(pass).failed(&errs, r); err == nil {
 		t.Error("an undecided gate passes")
+	}
+}
+
+// TestLargeReport: the report of a whole matrix is read again, though it is larger than any file that somebody writes.
+func TestLargeReport(t *testing.T) {
+	dir := t.TempDir()
+	r := claims.Report{Claims: []claims.Judgement{{Record: "none", ID: "honest", Says: strings.Repeat("x", 1<<20)}}}
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "faults.json"), b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitGate || !strings.Contains(o.transcript(), "the earlier pass did not make its run") {
+		t.Errorf("exit %d: %s", o.code, o.transcript())
 	}
 }

@@ -235,20 +235,23 @@ const (
 	maxIndent = 512     // columns before what a line says
 )
 
-// ReadBounded reads a file of maxConfig bytes at most, since a device never ends. A
-// pipe may never begin: callers give it up when their context ends.
-func ReadBounded(path string) ([]byte, error) {
+// ReadBounded reads a file of maxConfig bytes at most: see [ReadUpTo].
+func ReadBounded(path string) ([]byte, error) { return ReadUpTo(path, maxConfig) }
+
+// ReadUpTo reads a file of so many bytes at most, since a device never ends. A pipe may never begin: callers give it up when
+// their context ends.
+func ReadUpTo(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, Unreadable(path, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written that closing could lose
-	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
 		return nil, Unreadable(path, err)
-	case len(b) > maxConfig:
-		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, maxConfig)
+	case int64(len(b)) > most:
+		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, most)
 	}
 	return b, nil
 }
