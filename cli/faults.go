@@ -42,8 +42,8 @@ func faultsCommand() *cobra.Command {
 	return cmd
 }
 
-// plan has a cell for each strategy and fault: the strategies that are named, those of the earlier report, or all with a
-// Redis or PostgreSQL.
+// plan has a cell for each strategy and fault: those that are named, those of the earlier report, or all faults, and all
+// strategies with a Redis or PostgreSQL.
 func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims.File, error) {
 	s.parallel = cmp.Or(s.parallel, 2*runtime.GOMAXPROCS(0))
 	l, err := faults.Builtin()
@@ -56,10 +56,15 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Keep(group.Items(s.names)); err != nil {
+	names, tried := named, group.Items(s.names)
+	if earlier != nil && len(tried) == 0 { // the list may have got others since
+		for _, cells := range earlier.ByFault() {
+			tried = append(tried, cells[0].Record)
+		}
+	}
+	if err := l.Keep(tried); err != nil {
 		return nil, s.Wrong("fault", err)
 	}
-	names := named
 	if earlier != nil {
 		names = nil
 		for _, cells := range earlier.ByStrategy() {

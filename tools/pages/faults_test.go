@@ -51,13 +51,8 @@ func TestFaultsAreJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := readFaults(to)
-	if err != nil || len(r.Claims) < 10 || r.Claims[0].ID != "lease" {
-		t.Fatalf("%v, %+v", err, r)
-	}
-	for _, j := range r.Claims {
-		if j.Verdict != claims.Undecided {
-			t.Errorf("%+v without a record", j)
-		}
+	if err != nil || len(r.Claims) != 1 || r.Claims[0].ID != "lease" || r.Claims[0].Verdict != claims.Undecided {
+		t.Fatalf("%v, %+v without a record, and no other faults", err, r)
 	}
 	if r, err := readFaults(t.TempDir()); r != nil || err != nil {
 		t.Errorf("%v, %v of a directory without a matrix", r, err)
