@@ -137,6 +137,9 @@ func (c *Cell) round(r *results.Run) (Verdict, string) {
 		return Refuted, fmt.Sprintf("it declares to fail open, and did not admit %s without its store", format.Number(others, "request"))
 	}
 	found, why := Undeclared, ""
+	if r.Overwritten > 0 {
+		return found, "nothing is declared for counters that somebody else changes"
+	}
 	if c.Down != "" && admitted+others > 0 {
 		found = Holds
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -58,6 +59,8 @@ func TestCells(t *testing.T) {
 		{"nobody knows", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Undecided)}}, Undecided, "leak L", false},
 		{"no load", "", []results.Run{{Guarantee: leak(results.NotExercised)}}, Undecided, "could not have broken", false},
 		{"not tolerated", "", []results.Run{{NotPromised: []string{"eviction"}}}, Undeclared, "tolerates eviction", false},
+		{"overwritten", "closed", []results.Run{{Overwritten: 4, Guarantee: leak(results.Undecided)}}, Undeclared, "somebody else changes", false},
+		{"overwritten, and admits", "closed", []results.Run{{Overwritten: 4, DegradedAdmitted: 2, Degraded: 2}}, Refuted, "fail closed", false},
 		{"an invalid round", "closed", []results.Run{{Audit: invalid}, {Degraded: 9}}, Holds, "", false},
 		{"no valid round", "closed", []results.Run{{Audit: invalid}}, Undecided, "it broke", false},
 		{"rounds that differ", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.Broken)}, {Guarantee: leak(results.Kept)}},
@@ -117,7 +120,7 @@ func TestFiguresOfCells(t *testing.T) {
 }
 
 // TestRunsAtTheSameTime: as many runs as are asked for begin before the first one ends, no more, and each record goes to the
-// cell whose run it is.
+// cell whose run it is. One that fails is made again, alone.
 func TestRunsAtTheSameTime(t *testing.T) {
 	const runs, parallel = 7, 3
 	f := &File{Record: "fault", Runs: map[string]Run{}}
@@ -127,13 +130,15 @@ func TestRunsAtTheSameTime(t *testing.T) {
 		f.Claims = append(f.Claims, Claim{ID: name, Cell: &Cell{Run: name, Label: "planted"}})
 	}
 	var mu sync.Mutex
+	made, alone := map[string]int{}, false
 	underWay, most := 0, 0
 	all := make(chan bool) // is closed when so many have begun
 	ready := sync.OnceFunc(func() { close(all) })
 	p := &Pass{
 		Files: []*File{f}, Dir: "d", Parallel: parallel, Begin: func(int, int, []string) {},
-		Run: func(ctx context.Context, _ []string) (int, string) {
+		Run: func(ctx context.Context, args []string) (int, string) {
 			mu.Lock()
+			made[args[1]]++
 			underWay++
 			if most = max(most, underWay); most == parallel {
 				ready()
@@ -145,7 +150,10 @@ func TestRunsAtTheSameTime(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			underWay--
+			if underWay--; args[1] == "r2" && made["r2"] == 1 {
+				return exit.Usage, "quotabench: no server"
+			}
+			alone = underWay == 0
 			return 0, ""
 		},
 		Read: func(dir string) *Record {
@@ -155,8 +163,8 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := p.Judge(ctx)
-	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs {
-		t.Fatalf("%v, %d at the same time, %+v", err, most, r)
+	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs || made["r2"] != 2 || len(made) != runs || !alone {
+		t.Fatalf("%v, %d at the same time, %v, %+v", err, most, made, r)
 	}
 	for _, j := range r.Claims {
 		if want := "d/" + j.ID; !strings.HasSuffix(j.Why, " "+want) {

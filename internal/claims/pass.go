@@ -144,6 +144,11 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	for i, r := range ordered.Do(p.Parallel, len(jobs), func(i int) *Record { return p.record(ctx, i, len(jobs), jobs[i]) }) {
 		p.done[jobs[i].dir] = r
 	}
+	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
+		if p.Parallel > 1 && p.Run != nil && p.done[j.dir].Why != "" {
+			p.done[j.dir] = p.record(ctx, i, len(jobs), j)
+		}
+	}
 	r.Interrupted = ctx.Err() != nil
 	var wrong error
 	for _, f := range p.Files {
