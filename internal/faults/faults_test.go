@@ -115,7 +115,7 @@ func tryPlanted(t *testing.T, duration string) (problems []string) {
 	verdicts := func(args ...string) map[string]string {
 		var record, messages bytes.Buffer
 		if code := cli.Main(args, &record, &messages); code != cli.ExitGate {
-			t.Fatalf("exit %d\n%s", code, &messages)
+			wrong("exit %d\n%s", code, &messages)
 		}
 		var r claims.Report
 		if err := json.Unmarshal(record.Bytes(), &r); err != nil {
