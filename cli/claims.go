@@ -178,7 +178,8 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 		mu.Lock()
 		defer mu.Unlock()
 		passed, left := clock.Wall{}.Now().Sub(began), ""
-		if ended := n - max(0, s.parallel-1); 4*ended >= of { // The first runs say nothing: a sweep takes minutes, and a simulation a second.
+		// The first runs say nothing: a sweep takes minutes, and a simulation a second.
+		if ended := n - max(0, s.parallel-1); 4*ended >= of {
 			left = fmt.Sprintf(", about %s left", (passed / time.Duration(ended) * time.Duration(of-ended)).Round(time.Second))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, strings.Join(args, " "))

@@ -44,6 +44,9 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 	if !r.Audit.Valid || decided(r, 0, 0.3) == 0 || decided(r, after, 1) == 0 || len(r.Outages) != 1 {
 		t.Errorf("%s: %d decided before, %d after, outages %+v, %+v", fault, decided(r, 0, 0.3), decided(r, after, 1), r.Outages, r.Audit)
 	}
+	if (r.Cost.Probe == nil) != (fault == "restarted") { // whose connections are dead
+		t.Errorf("%s: the cost probe is %+v", fault, r.Cost.Probe)
+	}
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Broken {
 			t.Errorf("%s: %+v", fault, c)
