@@ -69,7 +69,8 @@ func agreed(h *Header) quota.Timeline {
 }
 
 func (f *File) joined(all []*File) *File {
-	out := &File{name: fmt.Sprintf("the union of %d histories", len(all)), index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
+	name := fmt.Sprintf("the union of %d histories", len(all))
+	out := &File{name: name, index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
 	h := &out.Header
 	*h = f.Header
 	h.Generator, h.RunID = "", ""

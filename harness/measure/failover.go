@@ -79,7 +79,9 @@ func (s *site) failedOver(name string) bool {
 
 // evicts reports whether a store is to evict keys.
 func (s *site) evicts(st *siteStore) bool {
-	return st.Info().Evicts || slices.ContainsFunc(s.outages, func(o *outage) bool { return o.Fault == "evicting" && s.concerns(o.Store, st.name) })
+	return st.Info().Evicts || slices.ContainsFunc(s.outages, func(o *outage) bool {
+		return o.Fault == "evicting" && s.concerns(o.Store, st.name)
+	})
 }
 
 // replicate waits until the replicas that are to take a store's place have what was
