@@ -29,7 +29,7 @@ var settable = map[string]func(c *measure.Config, v string) error{
 	"duration":       length(func(c *measure.Config) *time.Duration { return &c.Duration }),
 	"client":         setClient,
 	"latency":        setLatency,
-	"lag":            setLag,
+	"failover":       setFailover,
 	"life":           length(func(c *measure.Config) *time.Duration { return &c.Life }),
 }
 
@@ -96,8 +96,8 @@ func setLatency(c *measure.Config, v string) error {
 	return nil
 }
 
-// setLag has a replica be so far behind when it takes a store's place.
-func setLag(c *measure.Config, v string) error {
+// setFailover has a replica be so far behind when it takes a store's place.
+func setFailover(c *measure.Config, v string) error {
 	d, err := time.ParseDuration(v)
 	i := slices.IndexFunc(c.Outages, func(o harness.Outage) bool { return o.Failover })
 	switch {

@@ -77,10 +77,10 @@ func TestClocksAreSwept(t *testing.T) {
 	}
 }
 
-// TestLagIsSwept: each point has its replica so far behind, and others keep theirs.
-func TestLagIsSwept(t *testing.T) {
+// TestFailoverIsSwept: each point has its replica so far behind, and others keep theirs.
+func TestFailoverIsSwept(t *testing.T) {
 	plan := config(t, &timed{servers: make(chan struct{}, 1)}).Plan
-	swept := []results.Swept{{Name: "lag", Values: []string{"0s", "5ms"}}}
+	swept := []results.Swept{{Name: "failover", Values: []string{"0s", "5ms"}}}
 	if _, err := sweep.Points(measure.Config{Plan: plan}, swept); err == nil || !strings.Contains(err.Error(), ":failover") {
 		t.Errorf("without a failover: %v", err)
 	}
@@ -95,7 +95,7 @@ func TestLagIsSwept(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, value := range []string{"soon", "-1ms"} {
-		if _, err := sweep.Points(measure.Config{Plan: plan}, []results.Swept{{Name: "lag", Values: []string{value}}}); err == nil {
+		if _, err := sweep.Points(measure.Config{Plan: plan}, []results.Swept{{Name: "failover", Values: []string{value}}}); err == nil {
 			t.Errorf("a lag of %s", value)
 		}
 	}

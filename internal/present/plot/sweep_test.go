@@ -66,7 +66,7 @@ func TestSweep(t *testing.T) {
 
 // TestSweepLost draws units that are planted as lost, per round.
 func TestSweepLost(t *testing.T) {
-	f := swept("lag", "1ms", "5ms")
+	f := swept("failover", "1ms", "5ms")
 	for i := range f.Runs {
 		f.Runs[i].Drift = &results.Drift{Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Readings: 1, Lost: 7}}}
 	}
