@@ -58,7 +58,7 @@ func auditCommand() *cobra.Command {
 		{Name: "policy", Title: settings.What, Value: settings.Text(&policy), Complete: group.CompletePolicies,
 			Doc: "`policy` in force: a name (see quotabench list policies), a text, or @file.yaml"},
 		{Name: "most", Title: settings.What, Value: settings.Whole(&c.Most, 1, 1_000_000), Doc: "`subjects` to look at"},
-		{Name: "pause", Title: settings.What, Value: settings.Span(&c.Pause, time.Hour), Doc: "`time` from the first reading to the second"},
+		{Name: "wait", Title: settings.What, Value: settings.Span(&c.Pause, time.Hour), Doc: "`time` from the first reading to the second"},
 		jsonFlag(&asJSON, "write JSON"),
 	})
 	return cmd

@@ -33,7 +33,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	client.Set(t.Context(), prefix+"one", 1000, 0)
-	args = append(args, "--postgres", storetest.Postgres(t).URL(), "--pause", "0s")
+	args = append(args, "--postgres", storetest.Postgres(t).URL(), "--wait", "0s")
 	requireUsageError(t, call(t.Context(), args...)) // it has no query
 	for query, code := range map[string]int{"SELECT 'one', 1000": ExitOK, "SELECT 'one', 990": ExitGate, "SELECT 1": ExitFailed} {
 		o := call(t.Context(), append(args, "--query", query)...)

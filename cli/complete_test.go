@@ -69,7 +69,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", "--redis", ""}, []string{
 			"auto", "process", "container", "embedded", "process:replicas=1", "process:cluster=3", "process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://", "sentinel:redis://",
 		}, noSpace},
-		{[]string{"run", "--postgres", ""}, []string{"auto", "process", "container", "embedded", "postgres://"}, noSpace},
+		{[]string{"run", "--postgres", ""}, []string{"auto", "process", "process:connections=40", "container", "embedded", "postgres://"}, noSpace},
 		{[]string{"run", "--trace", ""}, nil, filesToo},
 		{[]string{"run", "--out", ""}, nil, filesToo},
 		{[]string{"run", "--config", ""}, nil, filesToo},
