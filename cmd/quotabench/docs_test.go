@@ -278,7 +278,8 @@ func shortened(args []string) []string {
 	case "choose":
 		return append(args, "--budget", "1s", "--redis", "embedded", "--postgres", "embedded")
 	case "sweep":
-		if sql || slices.Contains(args, "--until") || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "latency=") }) {
+		real := func(a string) bool { return strings.HasPrefix(a, "latency=") || strings.HasPrefix(a, "failover=") }
+		if sql || slices.Contains(args, "--until") || slices.ContainsFunc(args, real) {
 			return append(args, "--print-config")
 		}
 		return append(args, "--rounds", "1", "--requests", "200", "--redis", "embedded", "--postgres", "embedded")
