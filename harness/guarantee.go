@@ -60,7 +60,8 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	for _, c := range network.Plan(j.Plan.Network) {
 		happened = append(happened, c.Faults()...)
 	}
-	if j.run.Params.Retries > 0 && slices.Contains(happened, quota.FaultLostReply) {
+	// The connections that an outage ends may have carried a command whose reply is then lost.
+	if j.run.Params.Retries > 0 && (len(j.Plan.Outages) > 0 || slices.Contains(happened, quota.FaultLostReply)) {
 		happened = append(happened, quota.FaultRetry)
 	}
 	if j.Evicts {

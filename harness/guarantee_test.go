@@ -115,6 +115,21 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 	}
 }
 
+// TestRepeatsInAnOutage: the connections that it ends may have carried commands that took effect and are sent again.
+func TestRepeatsInAnOutage(t *testing.T) {
+	for retries, want := range map[int]int{0: 2, 3: 1} {
+		f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
+		f.Plan.Outages = []Outage{{}}
+		f.Selection.Guarantee = []quota.Clause{
+			clause(quota.PropertyLeak, 0, "outage", quota.FaultOutage), clause(quota.PropertyLeak, 0, "both", quota.FaultOutage, quota.FaultRetry),
+		}
+		run := results.Run{Params: results.Params{Retries: retries}}
+		if _, err := Judge(t.Context(), &run, f); err != nil || len(run.Guarantee) != want {
+			t.Errorf("%d clauses are judged with %d retries (%v), want %d", len(run.Guarantee), retries, err, want)
+		}
+	}
+}
+
 // TestFaultsThatHappened: a clause that does not tolerate what happened promises
 // nothing.
 func TestFaultsThatHappened(t *testing.T) {
