@@ -125,14 +125,17 @@ func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	return foreign(err)
 }
 
-// Leave implements [keep.Board].
+// Leave implements [keep.Board]. The lease goes first: a process that is killed in between leaves an entry, which the
+// next start finds, and no lease, which it would not.
 func (b board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
-	b.leased.Add(1)
-	if err := b.admin.HDel(ctx, holdingsKey, string(scope)).Err(); err != nil || !last {
-		return err
+	if last {
+		b.leased.Add(1)
+		if err := b.admin.Del(ctx, leaseKey()).Err(); err != nil {
+			return err
+		}
 	}
 	b.leased.Add(1)
-	return b.admin.Del(ctx, leaseKey()).Err()
+	return b.admin.HDel(ctx, holdingsKey, string(scope)).Err()
 }
 
 // Clear implements [keep.Board].

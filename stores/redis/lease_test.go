@@ -156,6 +156,8 @@ func TestAScopeHasOneOwner(t *testing.T) {
 	}
 }
 
+var errRefused = errors.New("refused by the test")
+
 // refusing fails commands of one name while it is on.
 type refusing struct {
 	name string
@@ -164,14 +166,46 @@ type refusing struct {
 
 func (r *refusing) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
-func (r *refusing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook { return next }
+func (r *refusing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if r.on.Load() && cmd.Name() == r.name {
+			return errRefused
+		}
+		return next(ctx, cmd)
+	}
+}
 
 func (r *refusing) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []goredis.Cmder) error {
 		if r.on.Load() && cmds[0].Name() == r.name {
-			return errors.New("refused by the test")
+			return errRefused
 		}
 		return next(ctx, cmds)
+	}
+}
+
+// TestNoLeaseWithoutEntry: whichever command a process is killed before when it gives up its last scope, no lease is left
+// that no entry leads to.
+func TestNoLeaseWithoutEntry(t *testing.T) {
+	for _, before := range []string{"del", "hdel"} {
+		s, c := theirs(t)
+		ctx := t.Context()
+		hook := &refusing{name: before}
+		c.AddHook(hook)
+		if _, err := s.Prepare(ctx, "given_1"); err != nil {
+			t.Fatal(err)
+		}
+		hook.on.Store(true)
+		if err := s.Wipe(ctx, "given_1"); err == nil {
+			t.Fatalf("Wipe has not failed at %s", before)
+		}
+		hook.on.Store(false)
+		if leases := c.Keys(ctx, "quotabench:lease-*").Val(); len(leases) > 0 && !c.HExists(ctx, holdings, "given_1").Val() {
+			t.Errorf("killed before %s: %q are left, and no entry", before, leases)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -108,17 +108,17 @@ func (b *board) put(ctx context.Context, us string) error {
 
 // Leave implements [keep.Board].
 func (b *board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
+	if last { // before the entry, by which the next start finds what a killed process left
+		_, err := b.admin.Delete(ctx, leaseKey())
+		if err == nil && b.lease != 0 {
+			_, err = b.admin.Revoke(ctx, b.lease)
+			b.lease = 0
+		}
+		if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) { // the server may have lost it
+			return err
+		}
+	}
 	_, err := b.admin.Delete(ctx, holdingPrefix+string(scope))
-	if err != nil || !last {
-		return err
-	}
-	if _, err = b.admin.Delete(ctx, leaseKey()); err == nil && b.lease != 0 {
-		_, err = b.admin.Revoke(ctx, b.lease)
-		b.lease = 0
-	}
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return nil // the server has lost it
-	}
 	return err
 }
 

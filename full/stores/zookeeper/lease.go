@@ -98,10 +98,11 @@ func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 
 // Leave implements [keep.Board].
 func (b board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
-	gone := []string{"/" + holdingPrefix + string(scope)}
-	if last {
+	var gone []string
+	if last { // before the entry, by which the next start finds what a killed process left
 		gone = append(gone, "/"+leasePrefix+server.Us().Run)
 	}
+	gone = append(gone, "/"+holdingPrefix+string(scope))
 	for _, path := range gone {
 		_, err := cancel.Call(ctx, func() (struct{}, error) { return struct{}{}, b.admin.Delete(path, -1) })
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
