@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/oracle"
@@ -191,7 +192,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.subjects.at(n).name})
 	}
 	how := harness.ReadConfig{Policy: p.d.limit.Load().policy, Now: func() int64 { return p.d.tb.nano() - p.d.epoch }, Parallel: readers}
-	list, err := p.s.Read(ctx, how, subjects)
+	list, err := p.readCounters(ctx, how, subjects)
 	if err != nil {
 		return err
 	}
@@ -220,11 +221,26 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 		p.run.Audit.Discard("jobs-not-idle", results.DiscardsNothing,
 			fmt.Sprintf("background jobs still changed something after %s", settleLimit))
 	}
-	if list, err = p.s.Read(ctx, how, subjects); err != nil {
+	if list, err = p.readCounters(ctx, how, subjects); err != nil {
 		return err
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AfterJobs, SettledNS: took, List: list})
 	return nil
+}
+
+// readCounters reads until all have answered. An outage leaves pools with dead connections, of which each is found when it is
+// used, and a client may look for its server once a second alone.
+func (p *pass) readCounters(ctx context.Context, how harness.ReadConfig, subjects []harness.Subject) (list []harness.Reading, err error) {
+	const limit = 10 * time.Second
+	for began := p.d.tb.nano(); ; {
+		list, err = p.s.Read(ctx, how, subjects)
+		if err == nil || len(p.s.outages) == 0 || p.d.tb.nano()-began > int64(limit) {
+			return list, err
+		}
+		if stopped := (clock.Wall{}).Sleep(ctx, 10*time.Millisecond); stopped != nil {
+			return list, err
+		}
+	}
 }
 
 // settlement records what became of admitted requests, if callers settle.
