@@ -63,9 +63,9 @@ func Parse(text string) (Condition, error) {
 	if err != nil || one && c.Instance < 0 || !(c.From >= 0 && c.From < c.To && c.To <= 1) {
 		return c, bad
 	}
-	for item := range strings.SplitSeq(what, ",") {
-		if err := c.set(item); err != nil {
-			return c, fmt.Errorf("%q: %w; the form is %s", text, err, form)
+	for i, item := range strings.Split(what, ",") { // whose text may be a piece of a password
+		if !c.set(item) {
+			return c, fmt.Errorf("%q: item %d is no condition; the form is %s", text, i+1, form)
 		}
 	}
 	if c.Jitter > c.Latency {
@@ -74,8 +74,9 @@ func Parse(text string) (Condition, error) {
 	return c, nil
 }
 
-// set reads one condition, such as "latency=2ms".
-func (c *Condition) set(item string) (err error) {
+// set reads one condition, such as "latency=2ms", and reports whether it is one.
+func (c *Condition) set(item string) (ok bool) {
+	var err error
 	name, value, _ := strings.Cut(item, "=")
 	share := func(of *float64) bool {
 		*of, err = strconv.ParseFloat(value, 64)
@@ -85,7 +86,6 @@ func (c *Condition) set(item string) (err error) {
 		*of, err = time.ParseDuration(value)
 		return *of >= 0 && *of <= MaxLatency
 	}
-	ok := false
 	switch name {
 	case "latency":
 		ok = span(&c.Latency)
@@ -102,10 +102,7 @@ func (c *Condition) set(item string) (err error) {
 	case "cut":
 		c.Cut, ok = true, item == name
 	}
-	if err != nil || !ok {
-		return fmt.Errorf("no condition %q", item)
-	}
-	return nil
+	return ok && err == nil
 }
 
 // MaxLatency is the most that a round trip can be made longer by.
