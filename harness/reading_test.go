@@ -111,14 +111,14 @@ func TestRead(t *testing.T) {
 		return out
 	}
 	want := []Reading{
-		{Subject: 4, Call: 1, Reply: 6, Tier: "process", Units: 9, Known: true},
+		{Subject: 4, Call: 1, Reply: 6, Tier: "process", Units: 9, Known: true, Own: true},
 		{Subject: 4, Call: 1, Reply: 4, Tier: "redis", Units: 7, Known: true},
 		{Subject: 4, Call: 1, Reply: 2, Tier: "own-name", Units: 5, Known: true},
 		{Subject: 4, Call: 3, Reply: 4, Tier: "own-name", Units: 6, Known: true},
 		{Subject: 4, Call: 5, Reply: 6, Tier: "redis", Units: 9, Known: true},
 		{Subject: 5, Call: 7, Reply: 8, Tier: "redis", Units: 1, Known: true},
 		{Subject: 5, Call: 11, Reply: 12, Tier: "redis", Units: 1},
-		{Subject: 5, Call: 11, Reply: 12, Tier: "process"},
+		{Subject: 5, Call: 11, Reply: 12, Tier: "process", Own: true},
 	}
 	if got := read(1, nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

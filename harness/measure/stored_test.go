@@ -71,11 +71,12 @@ func TestPlantedKeys(t *testing.T) {
 	if k.Bytes < 1000*k.Entries || k.Bytes > 2000*k.Entries || k.BytesPerSubject != float64(k.Bytes)/float64(k.Subjects) {
 		t.Errorf("%d keys of 1000 bytes are %d bytes, %g for each of %d subjects", k.Entries, k.Bytes, k.BytesPerSubject, k.Subjects)
 	}
+	const own = 64 << 10 // what Redis may have freed of its own since the run began
 	for _, at := range k.OverTime {
 		if at.Entries%3 != 0 {
 			t.Errorf("%d keys at %v, which is no multiple of three", at.Entries, time.Duration(at.AtNS))
 		}
-		if at.WithoutTTL != at.Entries || at.Bytes < 1000*at.Entries || at.Bytes > 2000*at.Entries {
+		if at.WithoutTTL != at.Entries || at.Bytes < 1000*at.Entries-own || at.Bytes > 2000*at.Entries+own {
 			t.Errorf("%+v, want as many keys without an end, of 1000 bytes each", at)
 		}
 	}
