@@ -39,8 +39,8 @@ func (p *pass) leftovers(ctx context.Context) error {
 	if err := p.keep(ctx); err != nil {
 		return err
 	}
-	// A store that has failed over has no replica any more, and connections to one that was restarted are found dead one by one.
-	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.Failover || o.Fault == "restarted" })
+	// A store that has failed over has no replica any more. After a fault connections may be dead, and scripts forgotten.
+	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.Failover || o.Fault != "" })
 	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
 		probe, err := guard.Within(ctx, p.s.aside(), guard.Grace(p.s.Deadline), "the cost probe", p.probe)
 		if err != nil {

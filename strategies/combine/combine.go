@@ -57,8 +57,7 @@ var meta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		// In an outage there are errors, which reject nothing.
-		family.NoFalseReject(quota.FaultOutage, quota.FaultLimit),
+		family.NoFalseReject(quota.FaultLimit), // in an outage, the replies of batches that are under way get lost
 		{
 			// What is charged for a batch whose reply got lost, or charged twice as a client library
 			// repeats a command, is room that nobody gets, unless Redis knows the batch.
