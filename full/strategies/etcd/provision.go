@@ -23,12 +23,12 @@ func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strat
 			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
 		}
 	}
-	span := p.Window.At(c.clock.Now())
+	span := p.Window.At(c.Clock.Now())
 	write := func(options ...clientv3.OpOption) error {
 		for batch := range slices.Chunk(grants, maxOps) {
 			ops := make([]clientv3.Op, len(batch))
 			for i, g := range batch {
-				key := c.key(g.Subject, p, span.Index)
+				key := c.Key(g.Subject, p, span.Index)
 				ops[i] = clientv3.OpPut(key, strconv.FormatInt(g.Used, 10), options...)
 				if g.Used == 0 {
 					ops[i] = clientv3.OpDelete(key)
