@@ -24,35 +24,20 @@ import (
 
 // group is the servers with one configuration.
 type group struct {
-	domain   string // that no other user of the machine knows
-	addrs    []string
-	children []*server.Child
-}
-
-func (g *group) confine(ctx context.Context, cores []int) error {
-	var errs []error
-	for _, c := range g.children {
-		errs = append(errs, c.Confine(ctx, cores))
-	}
-	return errors.Join(errs...)
-}
-
-func (g *group) close() error {
-	var errs []error
-	for _, c := range g.children {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+	server.Group
+	domain string // that no other user of the machine knows
+	addrs  []string
 }
 
 // openProcess starts a Redis, and one server without a limit.
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	s := &Store{bin: bin, options: o, password: server.NewPassword(), groups: map[string]*group{}}
+	s := &Store{bin: bin, options: o, password: server.NewPassword()}
 	var err error
 	settings := map[string]string{"requirepass": s.password}
 	if s.redis, err = redis.Open(ctx, "process", stores.Options{Dir: o.Dir, Settings: settings}); err != nil {
 		return nil, fmt.Errorf("ratelimit needs a Redis of its own: %w", err)
 	}
+	s.Kind = driver.Name
 	first, err := s.serve(ctx, nil)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -105,34 +90,23 @@ func config(domain string, settings map[string]string) (string, error) {
 
 // serve returns the servers with these settings, and starts them if there are none.
 func (s *Store) serve(ctx context.Context, settings map[string]string) (*group, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errors.New("ratelimit is closed")
-	}
-	key := fmt.Sprint(settings) // which prints maps in the order of their keys
-	if g, ok := s.groups[key]; ok {
-		return g, nil
-	}
-	g := &group{domain: strings.ToLower(crand.Text())}
-	text, err := config(g.domain, settings)
-	if err != nil {
-		return nil, err
-	}
-	servers := 1
-	if settings != nil {
-		servers, _ = strconv.Atoi(settings["servers"]) // whose form was looked at
-	}
-	for range servers {
-		if err := s.launch(ctx, g, text, settings); err != nil {
-			return nil, errors.Join(err, g.close())
+	return s.Serve(ctx, settings, func() (*group, error) {
+		g := &group{domain: strings.ToLower(crand.Text())}
+		text, err := config(g.domain, settings)
+		if err != nil {
+			return nil, err
 		}
-	}
-	s.groups[key] = g
-	if s.cores != nil {
-		err = g.confine(ctx, s.cores)
-	}
-	return g, err
+		servers := 1
+		if settings != nil {
+			servers, _ = strconv.Atoi(settings["servers"]) // whose form was looked at
+		}
+		for range servers {
+			if err := s.launch(ctx, g, text, settings); err != nil {
+				return nil, errors.Join(err, g.Close())
+			}
+		}
+		return g, nil
+	})
 }
 
 // launch adds a server to the group.
@@ -146,7 +120,7 @@ func (s *Store) launch(ctx context.Context, g *group, text string, settings map[
 		return running{c, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, err
 	})
 	if err == nil {
-		g.children, g.addrs = append(g.children, r.child), append(g.addrs, r.addr)
+		g.Group, g.addrs = append(g.Group, r.child), append(g.addrs, r.addr)
 	}
 	return err
 }

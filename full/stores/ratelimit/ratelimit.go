@@ -12,11 +12,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -28,6 +26,7 @@ import (
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/httpstore"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -61,6 +60,9 @@ func init() {
 
 // Store is one service, or servers that are started here.
 type Store struct {
+	httpstore.Uncounted
+	server.Fleet[*group]
+
 	info      stores.Info
 	addrs     []string // of a service that was running already
 	encrypted bool
@@ -70,14 +72,6 @@ type Store struct {
 	redis   *redis.Store // nil if nothing is started here
 	// password of redis.
 	password string
-
-	mu     sync.Mutex
-	groups map[string]*group // by their settings
-	cores  []int             // that servers are confined to; nil for all
-	closed bool
-
-	closing sync.Once
-	result  error
 }
 
 var (
@@ -175,20 +169,6 @@ func (s *Store) Info() stores.Info { return s.info }
 // Owned reports whether the servers are started here.
 func (s *Store) Owned() bool { return s.redis != nil }
 
-// Prepare does nothing: the scope begins the subjects' names.
-func (s *Store) Prepare(context.Context, stores.Scope) (int64, error) { return 0, nil }
-
-// Stats are unknown.
-func (s *Store) Stats(context.Context) (stores.Stats, error) { return stores.Stats{}, nil }
-
-// Usage is nothing that could be seen.
-func (s *Store) Usage(context.Context, stores.Scope) (stores.Usage, error) {
-	return stores.Usage{}, nil
-}
-
-// Wipe does nothing: what is counted for a run's subjects ends as its windows do.
-func (s *Store) Wipe(context.Context, stores.Scope) error { return nil }
-
 // Place is where the service runs. What a URL leads to is on this host by its address
 // alone.
 func (s *Store) Place() stores.Place {
@@ -203,25 +183,12 @@ func (s *Store) Place() stores.Place {
 
 // Processes are those of all servers that were started here, and of their Redis.
 func (s *Store) Processes(ctx context.Context) ([]int, error) {
-	if s.redis == nil {
-		return nil, server.ErrNotOurs
-	}
-	all, err := s.redis.Processes(ctx)
+	all, err := s.Fleet.Processes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(s.groups)) {
-		for _, c := range s.groups[key].children {
-			more, err := c.Processes(ctx)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, more...)
-		}
-	}
-	return all, nil
+	counting, err := s.redis.Processes(ctx)
+	return append(counting, all...), err
 }
 
 // Confine lets all servers run on some cores alone, and those that are started later.
@@ -229,35 +196,16 @@ func (s *Store) Confine(ctx context.Context, cores []int) error {
 	if s.redis == nil {
 		return server.ErrNotOurs
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cores = cores
-	errs := []error{s.redis.Confine(ctx, cores)}
-	for _, g := range s.groups {
-		errs = append(errs, g.confine(ctx, cores))
-	}
-	return errors.Join(errs...)
+	return errors.Join(s.redis.Confine(ctx, cores), s.Fleet.Confine(ctx, cores))
 }
 
 // Close ends all servers that were started here. Only the first call does anything; all
 // return its error.
 func (s *Store) Close() error {
-	s.closing.Do(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.closed = true
-		var errs []error
-		for _, g := range s.groups {
-			errs = append(errs, g.close())
-		}
-		if s.redis != nil {
-			errs = append(errs, s.redis.Close())
-		}
-		if err := errors.Join(errs...); err != nil {
-			s.result = fmt.Errorf("close ratelimit: %w", err)
-		}
-	})
-	return s.result
+	if s.redis == nil {
+		return nil
+	}
+	return errors.Join(s.Fleet.Close(), s.redis.Close())
 }
 
 // Connect makes a client, whose connections are opened by its first requests.

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"sync"
 
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -18,19 +15,12 @@ import (
 // asked for first.
 type Gateway struct {
 	Uncounted
+	server.Fleet[*running]
 
 	program *Program
 	bin     string
 	info    stores.Info
 	options stores.Options
-
-	mu      sync.Mutex
-	servers map[string]*running
-	cores   []int // that servers are confined to; nil for all
-	closed  bool
-
-	closing sync.Once
-	result  error
 }
 
 var (
@@ -41,7 +31,8 @@ var (
 // open starts one server of the program without a limit.
 func open(ctx context.Context, p *Program, bin string, o stores.Options) (*Gateway, error) {
 	server.RemoveLeftovers(ctx, o.Dir)
-	g := &Gateway{program: p, bin: bin, options: o, servers: map[string]*running{}}
+	g := &Gateway{program: p, bin: bin, options: o}
+	g.Kind = p.Name
 	version, err := p.version(ctx, bin)
 	if err != nil {
 		return nil, err
@@ -59,24 +50,7 @@ func open(ctx context.Context, p *Program, bin string, o stores.Options) (*Gatew
 
 // serve returns the server with these settings, and starts it if there is none.
 func (g *Gateway) serve(ctx context.Context, settings map[string]string) (*running, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return nil, errors.New(g.program.Name + " is closed")
-	}
-	key := fmt.Sprint(settings) // which prints maps in the order of their keys
-	if s, ok := g.servers[key]; ok {
-		return s, nil
-	}
-	s, err := g.program.launch(ctx, g.bin, settings, g.options)
-	if err != nil {
-		return nil, err
-	}
-	g.servers[key] = s
-	if g.cores != nil {
-		err = s.child.Confine(ctx, g.cores)
-	}
-	return s, err
+	return g.Serve(ctx, settings, func() (*running, error) { return g.program.launch(ctx, g.bin, settings, g.options) })
 }
 
 // Driver names the kind of server.
@@ -90,49 +64,6 @@ func (g *Gateway) Owned() bool { return true }
 
 // Place is [stores.StartedHere].
 func (g *Gateway) Place() stores.Place { return stores.StartedHere }
-
-// Processes are those of all servers.
-func (g *Gateway) Processes(ctx context.Context) (all []int, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(g.servers)) {
-		more, err := g.servers[key].child.Processes(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, more...)
-	}
-	return all, nil
-}
-
-// Confine lets all servers run on some cores alone, and those that are started later.
-func (g *Gateway) Confine(ctx context.Context, cores []int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.cores = cores
-	var errs []error
-	for _, s := range g.servers {
-		errs = append(errs, s.child.Confine(ctx, cores))
-	}
-	return errors.Join(errs...)
-}
-
-// Close ends all servers. Only the first call does anything; all return its error.
-func (g *Gateway) Close() error {
-	g.closing.Do(func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.closed = true
-		var errs []error
-		for _, s := range g.servers {
-			errs = append(errs, s.child.Close())
-		}
-		if err := errors.Join(errs...); err != nil {
-			g.result = fmt.Errorf("close %s: %w", g.program.Name, err)
-		}
-	})
-	return g.result
-}
 
 // Connect makes a client. [stores.Conn.Client] is a [*Client].
 func (g *Gateway) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {

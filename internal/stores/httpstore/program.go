@@ -66,7 +66,7 @@ func (p *Program) config(s Site) (string, error) {
 
 // running is one server.
 type running struct {
-	child       *server.Child
+	*server.Child
 	addr, as    string
 	bare, limit string // URLs
 }
@@ -123,7 +123,7 @@ func (p *Program) start(ctx context.Context, bin string, port int, settings map[
 		return nil, err
 	}
 	at := "http://" + site.Addr
-	s := &running{child: c, addr: site.Addr, as: home.As, bare: at + site.Bare + query, limit: at + site.Limited + query}
+	s := &running{Child: c, addr: site.Addr, as: home.As, bare: at + site.Bare + query, limit: at + site.Limited + query}
 	taken := func(words string) bool { return strings.Contains(strings.ToLower(words), "address already in use") }
 	if err := server.Await(ctx, c, taken, s.ours); err != nil {
 		return nil, errors.Join(err, c.Close())
