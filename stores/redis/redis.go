@@ -93,7 +93,7 @@ type common = keep.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
 	r := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
-	r.common, r.self.Remove = r.self.Common(), r.remove
+	r.common, r.self.Remove, r.self.Usage = r.self.Common(), r.remove, r.Usage
 	r.self.Answers = func(ctx context.Context) error { return r.admin.Ping(ctx).Err() }
 	return r
 }

@@ -15,20 +15,6 @@ import (
 
 var _ stores.Store = (*Store)(nil)
 
-// Prepare enters scope as this process' on a server that others use too, and counts
-// the keys that exist under it already. Redis needs no room made. In a replica nothing
-// is counted: its keys are those of its master.
-func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
-	if r.self.Replica {
-		return 0, nil
-	}
-	if err := r.self.Enter(ctx, scope); err != nil {
-		return 0, err
-	}
-	u, err := r.Usage(ctx, scope)
-	return u.Keys, err
-}
-
 // Connect opens a client, and all connections of its pool. [stores.Conn.Client] is
 // a [goredis.UniversalClient]: if pipelines are asked for the [*goredis.AutoPipeliner]
 // whose calls wait for their replies, with the settings of go-redis.

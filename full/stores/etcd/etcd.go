@@ -94,6 +94,6 @@ func (e *Store) Close() error {
 func newStore(own server.Server, about stores.Info) *Store {
 	e := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
 	e.common = e.self.Common()
-	e.self.Remove, e.self.Reconnect = e.remove, e.reconnect
+	e.self.Remove, e.self.Usage, e.self.Reconnect = e.remove, e.Usage, e.reconnect
 	return e
 }

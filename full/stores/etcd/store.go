@@ -12,19 +12,6 @@ import (
 // page is how many keys are listed at a time.
 const page = 1000
 
-// Prepare takes the lease on scope, and counts the keys that exist under it already.
-// etcd needs no room made.
-func (e *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
-	if err := e.self.Enter(ctx, scope); err != nil {
-		return 0, err
-	}
-	r, err := e.admin.Get(ctx, scope.Prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err != nil {
-		return 0, fmt.Errorf("count keys under %q: %w", scope.Prefix(), err)
-	}
-	return r.Count, nil
-}
-
 // Usage counts the keys of scope. Those without a lease never expire.
 func (e *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
 	err = e.list(ctx, scope.Prefix(), func(_ string, lease int64) {

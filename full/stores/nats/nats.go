@@ -92,18 +92,8 @@ func (n *Store) Close() error {
 func newStore(own server.Server, about stores.Info) *Store {
 	n := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
 	n.common = n.self.Common()
-	n.self.Remove = n.remove
+	n.self.Remove, n.self.Usage = n.remove, n.Usage
 	return n
-}
-
-// Prepare takes the lease on scope, and counts the messages in its streams. NATS needs no
-// room made: a strategy makes its streams.
-func (n *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
-	if err := n.self.Enter(ctx, scope); err != nil {
-		return 0, err
-	}
-	u, err := n.Usage(ctx, scope)
-	return u.Keys, err
 }
 
 // Usage counts the messages in streams of the scope. Those of a stream without a

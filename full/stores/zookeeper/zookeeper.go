@@ -96,18 +96,8 @@ func (z *Store) Close() error {
 func newStore(own server.Server, about stores.Info) *Store {
 	z := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
 	z.common = z.self.Common()
-	z.self.Remove, z.self.Reconnect = z.removeAll, z.reconnect
+	z.self.Remove, z.self.Usage, z.self.Reconnect = z.removeAll, z.Usage, z.reconnect
 	return z
-}
-
-// Prepare takes the lease on scope, and counts the nodes that exist under it already.
-// ZooKeeper needs no room made: a strategy makes the node that it keeps all below.
-func (z *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
-	if err := z.self.Enter(ctx, scope); err != nil {
-		return 0, err
-	}
-	u, err := z.Usage(ctx, scope)
-	return u.Keys, err
 }
 
 // Usage counts the nodes below those of the scope. None of them ever expires.

@@ -23,6 +23,8 @@ type Self struct {
 	Replica bool
 	// Remove removes what is under a scope, its lease apart.
 	Remove func(ctx context.Context, scope stores.Scope) error
+	// Usage is [stores.Store]'s, for a kind that has no other Prepare than Common's.
+	Usage func(ctx context.Context, scope stores.Scope) (stores.Usage, error)
 	// Answers asks the server anything, once it was started again; nil if that cannot be done to it.
 	Answers func(ctx context.Context) error
 	// Reconnect, if it is set, makes the client anew that Remove uses. End does so
@@ -140,6 +142,20 @@ func (c Common) Confine(ctx context.Context, cores []int) error {
 		return server.ErrNotOurs
 	}
 	return c.self.Own.Confine(ctx, cores)
+}
+
+// Prepare takes the lease on scope, and counts the keys that exist under it already: a
+// store of keys needs no room made. In a replica nothing is counted: its keys are those of
+// its master.
+func (c Common) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	if c.self.Replica {
+		return 0, nil
+	}
+	if err := c.self.Enter(ctx, scope); err != nil {
+		return 0, err
+	}
+	u, err := c.self.Usage(ctx, scope)
+	return u.Keys, err
 }
 
 // Lease implements [stores.Keeper].
