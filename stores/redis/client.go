@@ -10,6 +10,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -92,13 +93,7 @@ func (o *ClientOptions) dialer(dial dialFunc, timeout time.Duration, tls *tls.Co
 		if err != nil {
 			return nil, err
 		}
-		if o.DialWrap != nil {
-			c = o.DialWrap(c)
-		}
-		if o.Meter != nil {
-			c = o.Meter.Conn(c, &respParser{})
-		}
-		return c, nil
+		return keep.Around(c, stores.ConnOptions{Wrap: o.DialWrap, Meter: o.Meter}, &respParser{}), nil
 	}
 }
 

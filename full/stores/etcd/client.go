@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
+	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -32,10 +33,5 @@ func (e *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOp
 		_ = c.Close()
 		return nil, fmt.Errorf("connect to etcd: %w", err)
 	}
-	return conn{c}, nil
+	return keep.Conn{Of: c, End: c.Close}, nil
 }
-
-type conn struct{ c *clientv3.Client }
-
-func (c conn) Client() any  { return c.c }
-func (c conn) Close() error { return c.c.Close() }

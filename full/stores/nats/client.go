@@ -8,6 +8,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -30,13 +31,7 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.o.Wrap != nil {
-		c = d.o.Wrap(c)
-	}
-	if d.o.Meter != nil {
-		c = d.o.Meter.Conn(c, &parser{})
-	}
-	return c, nil
+	return keep.Around(c, d.o, &parser{}), nil
 }
 
 // client makes a client. The caller closes it. While it has no connection,
@@ -65,13 +60,9 @@ func (n *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 	if err != nil {
 		return nil, fmt.Errorf("connect to nats: %w", err)
 	}
-	return conn{c}, ctx.Err()
-}
-
-type conn struct{ c *natsgo.Conn }
-
-func (c conn) Client() any { return c.c }
-func (c conn) Close() error {
-	c.c.Close()
-	return nil
+	end := func() error {
+		c.Close()
+		return nil
+	}
+	return keep.Conn{Of: c, End: end}, ctx.Err()
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/httpstore"
+	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -210,21 +211,18 @@ func (s *Store) Close() error {
 
 // Connect makes a client, whose connections are opened by its first requests.
 func (s *Store) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	return &conn{&Client{store: s, options: o, conns: map[string]*grpc.ClientConn{}}}, nil
+	c := &Client{store: s, options: o, conns: map[string]*grpc.ClientConn{}}
+	return keep.Conn{Of: c, End: c.close}, nil
 }
 
-type conn struct{ c *Client }
-
-func (c *conn) Client() any { return c.c }
-
-func (c *conn) Close() error {
-	c.c.mu.Lock()
-	defer c.c.mu.Unlock()
+func (c *Client) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var errs []error
-	for _, cc := range c.c.conns {
+	for _, cc := range c.conns {
 		errs = append(errs, cc.Close())
 	}
-	c.c.conns = nil
+	c.conns = nil
 	return errors.Join(errs...)
 }
 

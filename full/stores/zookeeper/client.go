@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -36,13 +37,7 @@ func (z *Store) client(ctx context.Context, o stores.ConnOptions) (*zk.Conn, err
 		if err != nil {
 			return nil, err
 		}
-		if o.Wrap != nil {
-			c = o.Wrap(c)
-		}
-		if o.Meter != nil {
-			c = o.Meter.Conn(c, &parser{})
-		}
-		return c, nil
+		return keep.Around(c, o, &parser{}), nil
 	}
 	c, events, err := zk.Connect(z.servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}), zk.WithLogInfo(false))
 	if err != nil {
@@ -71,13 +66,9 @@ func (z *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 	if err != nil {
 		return nil, fmt.Errorf("connect to zookeeper: %w", err)
 	}
-	return conn{c}, nil
-}
-
-type conn struct{ c *zk.Conn }
-
-func (c conn) Client() any { return c.c }
-func (c conn) Close() error {
-	c.c.Close()
-	return nil
+	end := func() error {
+		c.Close()
+		return nil
+	}
+	return keep.Conn{Of: c, End: end}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -32,13 +33,7 @@ func NewClient(o stores.ConnOptions, encrypted bool) *http.Client {
 		if err != nil {
 			return nil, err
 		}
-		if o.Wrap != nil {
-			c = o.Wrap(c)
-		}
-		if o.Meter != nil {
-			c = o.Meter.Conn(c, parserOf(encrypted))
-		}
-		return c, nil
+		return keep.Around(c, o, parserOf(encrypted)), nil
 	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -57,18 +52,11 @@ func parserOf(encrypted bool) stores.Parser {
 }
 
 // NewConn is a connection of a store for what a strategy is given, which asks by h.
-func NewConn(client any, h *http.Client) stores.Conn { return conn{client, h} }
-
-type conn struct {
-	client any
-	http   *http.Client
-}
-
-func (c conn) Client() any { return c.client }
-
-func (c conn) Close() error {
-	c.http.CloseIdleConnections()
-	return nil
+func NewConn(client any, h *http.Client) stores.Conn {
+	return keep.Conn{Of: client, End: func() error {
+		h.CloseIdleConnections()
+		return nil
+	}}
 }
 
 // Uncounted has methods of stores in which nothing can be prepared, seen or removed: a
