@@ -62,11 +62,8 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	switch {
 	case started:
 		bin, err := find()
-		if err != nil && spec == "auto" {
-			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
-		}
 		if err != nil {
-			return nil, err
+			return nil, keep.Missing(spec, err)
 		}
 		return openProcess(ctx, bin, members, o)
 	case strings.HasPrefix(spec, "http://"), strings.HasPrefix(spec, "https://"):

@@ -180,18 +180,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err == nil {
 		return e, nil
 	}
-	text := server.Redact(format.OneLine(err.Error()), e.password)
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, fmt.Errorf("connect to etcd at %s: %w", e.self.About.Addr, context.Canceled)
-	}
-	if uerr := e.unusable(err, text); uerr != nil {
-		return nil, uerr
-	}
-	if refused(err) {
-		return nil, fmt.Errorf("etcd at %s refuses the login (%s): give user and password in the URL, or the password in %s",
-			e.self.About.Addr, text, passwordEnv)
-	}
-	return nil, fmt.Errorf("no etcd reached at %s (%s): start one, or use --etcd process", e.self.About.Addr, text)
+	return nil, e.self.Unreached(ctx, err, e.password, passwordEnv, e.unusable)
 }
 
 // refused reports whether an error is about who asks.

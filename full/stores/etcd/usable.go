@@ -4,11 +4,12 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quotabench/quotabench/internal/stores/keep"
 )
 
 // checkFor is how long the key of a check lives if it cannot be removed, in seconds.
@@ -34,8 +35,8 @@ func (e *Store) usable(ctx context.Context) error {
 }
 
 // unusable says in one line what keeps runs from a cluster that is reached, with a way
-// out; nil if it is something else. text is the error without its password.
-func (e *Store) unusable(err error, text string) error {
+// out; "" if it is something else. text is the error without its password.
+func (e *Store) unusable(err error, text string) string {
 	for _, x := range []struct {
 		is   error
 		what string
@@ -48,8 +49,11 @@ func (e *Store) unusable(err error, text string) error {
 			"etcdctl role grant-permission ROLE --prefix readwrite " + family},
 	} {
 		if errors.Is(rpctypes.Error(err), x.is) || strings.Contains(text, x.is.Error()) {
-			return fmt.Errorf("etcd at %s %s (%s)", e.self.About.Addr, x.what, text)
+			return x.what
 		}
 	}
-	return nil
+	if refused(err) {
+		return keep.LoginRefused
+	}
+	return ""
 }

@@ -60,11 +60,8 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	switch {
 	case spec == "auto" || spec == "process":
 		bin, err := find()
-		if err != nil && spec == "auto" {
-			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
-		}
 		if err != nil {
-			return nil, err
+			return nil, keep.Missing(spec, err)
 		}
 		return openProcess(ctx, bin, o)
 	case strings.HasPrefix(spec, "nats://"), strings.HasPrefix(spec, "tls://"):

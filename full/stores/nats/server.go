@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -136,18 +135,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if said := context.Cause(asked); errors.Is(said, natsgo.ErrPermissionViolation) {
 		err = said
 	}
-	text := server.Redact(format.OneLine(err.Error()), n.password)
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, fmt.Errorf("connect to nats at %s: %w", n.self.About.Addr, context.Canceled)
-	}
-	if uerr := n.unusable(err, text); uerr != nil {
-		return nil, uerr
-	}
-	if errors.Is(err, natsgo.ErrAuthorization) || errors.Is(err, natsgo.ErrAuthExpired) {
-		return nil, fmt.Errorf("nats at %s refuses the login (%s): give user and password in the URL, or the password in %s",
-			n.self.About.Addr, text, passwordEnv)
-	}
-	return nil, fmt.Errorf("no nats reached at %s (%s): start one, or use --nats process", n.self.About.Addr, text)
+	return nil, n.self.Unreached(ctx, err, n.password, passwordEnv, n.unusable)
 }
 
 // parse reads URLs such as nats://user:password@a:4222,b:4222. Errors show nothing

@@ -9,6 +9,8 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/quotabench/quotabench/internal/stores/keep"
 )
 
 // usable tries what every run does on servers that were running already: make a stream
@@ -34,21 +36,20 @@ func (n *Store) usable(ctx context.Context) error {
 }
 
 // unusable says in one line what keeps runs from servers that are reached, with a way
-// out; nil if it is something else. text is the error without its password.
-func (n *Store) unusable(err error, text string) error {
+// out; "" if it is something else.
+func (n *Store) unusable(err error, _ string) string {
 	var said *jetstream.APIError
-	what := ""
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		what = "has no JetStream for this account: enable it there"
+		return "has no JetStream for this account: enable it there"
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
-		what = "has no JetStream: start it with --jetstream"
+		return "has no JetStream: start it with --jetstream"
 	case errors.Is(err, natsgo.ErrPermissionViolation):
-		what = "lets this user not do what runs do: let it publish to $JS.API.> and to subjects of its streams, and subscribe to its inbox"
+		return "lets this user not do what runs do: let it publish to $JS.API.> and to subjects of its streams, and subscribe to its inbox"
 	case errors.As(err, &said):
-		what = "takes no streams of this account: see the limits and the room of its JetStream"
-	default:
-		return nil
+		return "takes no streams of this account: see the limits and the room of its JetStream"
+	case errors.Is(err, natsgo.ErrAuthorization), errors.Is(err, natsgo.ErrAuthExpired):
+		return keep.LoginRefused
 	}
-	return fmt.Errorf("nats at %s %s (%s)", n.self.About.Addr, what, text)
+	return ""
 }

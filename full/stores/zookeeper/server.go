@@ -224,18 +224,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 		}
 		z.admin.Close()
 	}
-	text := server.Redact(format.OneLine(err.Error()), z.password)
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, fmt.Errorf("connect to zookeeper at %s: %w", z.self.About.Addr, context.Canceled)
-	}
-	if uerr := z.unusable(err, text); uerr != nil {
-		return nil, uerr
-	}
-	if errors.Is(err, zk.ErrAuthFailed) {
-		return nil, fmt.Errorf("zookeeper at %s refuses the login (%s): give user and password in the URL, or the password in %s",
-			z.self.About.Addr, text, passwordEnv)
-	}
-	return nil, fmt.Errorf("no zookeeper reached at %s (%s): start one, or use --zookeeper process", z.self.About.Addr, text)
+	return nil, z.self.Unreached(ctx, err, z.password, passwordEnv, z.unusable)
 }
 
 // parse reads URLs such as zk://user:password@a:2181,b:2181. Errors show nothing of

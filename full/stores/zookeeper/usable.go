@@ -4,12 +4,12 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/internal/stores/keep"
 )
 
 // usable tries what every run does on servers that were running already: make a node,
@@ -39,18 +39,17 @@ func (z *Store) usable(ctx context.Context) error {
 }
 
 // unusable says in one line what keeps runs from servers that are reached, with a way
-// out; nil if it is something else. text is the error without its password.
-func (z *Store) unusable(err error, text string) error {
-	what := ""
+// out; "" if it is something else.
+func (z *Store) unusable(err error, _ string) string {
 	switch {
 	case errors.Is(err, errNotServing):
-		what = "serves no requests: it is starting, or too few of its servers are there"
+		return "serves no requests: it is starting, or too few of its servers are there"
 	case errors.Is(err, zk.ErrNoAuth) && z.user == "":
-		what = "lets users without a login make no nodes: give user and password in the URL, or the rights cdrw on / to all, by setAcl"
+		return "lets users without a login make no nodes: give user and password in the URL, or the rights cdrw on / to all, by setAcl"
 	case errors.Is(err, zk.ErrNoAuth):
-		what = "lets the user \"" + z.user + "\" make no nodes: give it the rights cdrw on /, by setAcl"
-	default:
-		return nil
+		return "lets the user \"" + z.user + "\" make no nodes: give it the rights cdrw on /, by setAcl"
+	case errors.Is(err, zk.ErrAuthFailed):
+		return keep.LoginRefused
 	}
-	return fmt.Errorf("zookeeper at %s %s (%s)", z.self.About.Addr, what, text)
+	return ""
 }
