@@ -24,7 +24,7 @@ func (e *Engine) ask(instance int) error {
 		return engine.ErrMisfit
 	}
 	c.in = e.instances[instance]
-	e.column(c.Name, results.RoleClient, e.named(c.Name))
+	e.Run.Timeline.By(c.Name, results.RoleClient, e.named(c.Name), results.EventCommand)
 	e.whole = true
 	defer func() { e.whole = false }()
 	if !c.started {

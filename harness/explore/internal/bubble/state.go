@@ -165,16 +165,6 @@ func (e *Engine) named(name string) int {
 	return e.last.Index + i
 }
 
-// column begins the line of an actor's step.
-func (e *Engine) column(name string, role results.Role, number int) {
-	if l := e.Run.Timeline.Line; l != nil {
-		l.Actor = name
-		l.Role = role
-		l.Column = number
-		l.Event = results.EventCommand
-	}
-}
-
 // say puts what is done, and what was answered, on the line.
 func (e *Engine) say(text, reply string, event results.StepEvent) {
 	l := e.Run.Timeline.Line

@@ -102,7 +102,7 @@ func (e *Engine) number(p *parked) int {
 
 // start begins a client, and carries its first command out if that is one step.
 func (e *Engine) start(c *client) {
-	e.column(c.Name, results.RoleClient, c.Index)
+	e.Run.Timeline.By(c.Name, results.RoleClient, c.Index, results.EventCommand)
 	e.say("starts", "", results.EventStart)
 	e.comes(c.in, c.Index, uint64(sched.Start))
 	c.started, e.went = true, nil
@@ -177,7 +177,7 @@ func (e *Engine) act(c engine.Choice, p *parked) error {
 	if p.client == nil {
 		role = results.RoleJob
 	}
-	e.column(e.name(p), role, e.columnOf(p))
+	e.Run.Timeline.By(e.name(p), role, e.columnOf(p), results.EventCommand)
 	e.note(p, uint64(c.Kind))
 	e.went = p
 	store := p.op.Store()

@@ -256,6 +256,14 @@ func (t *Timeline) Start() {
 	}
 }
 
+// By says whose step it is.
+func (t *Timeline) By(name string, role results.Role, column int, event results.StepEvent) {
+	if t.Line != nil {
+		t.Line.Column = column
+		t.Mark(name, role, event, "")
+	}
+}
+
 // Mark says that something other than a command happens.
 func (t *Timeline) Mark(actor string, role results.Role, event results.StepEvent, text string) {
 	if t.Line == nil {

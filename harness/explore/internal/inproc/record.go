@@ -10,12 +10,7 @@ import (
 
 // column begins the line of an actor's step.
 func (w *Engine) column(m *member) {
-	if l := w.Run.Timeline.Line; l != nil {
-		l.Actor = m.Name
-		l.Role = m.role()
-		l.Column = m.ID
-		l.Event = results.EventCommand
-	}
+	w.Run.Timeline.By(m.Name, m.role(), m.ID, results.EventCommand)
 }
 
 // describe puts an actor's step on its line.

@@ -152,12 +152,7 @@ func (w *Engine) nextEnded(c *client) *client {
 func (w *Engine) begins(c *client) {
 	w.Run.Truth.At(w.now)
 	w.Run.Timeline.Start()
-	if l := w.Run.Timeline.Line; l != nil {
-		l.Actor = c.Name
-		l.Role = results.RoleClient
-		l.Column = c.Index
-		l.Event = results.EventResume
-	}
+	w.Run.Timeline.By(c.Name, results.RoleClient, c.Index, results.EventResume)
 }
 
 // write adds to the line; an empty event leaves it unchanged.

@@ -198,10 +198,7 @@ func (w *Engine) Step(pick engine.Choice) error {
 		return w.befallsStore(pick)
 	}
 	c := w.callers[pick.ID]
-	if l := t.Line; l != nil {
-		l.Actor, l.Role = c.Name, results.RoleClient
-		l.Column, l.Event = c.Index, results.EventCommand
-	}
+	t.By(c.Name, results.RoleClient, c.Index, results.EventCommand)
 	w.counts(c)
 	switch pick.Kind {
 	case engine.CrashCall:
