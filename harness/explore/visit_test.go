@@ -52,8 +52,8 @@ func (*slowly) Close() error               { return nil }
 func (*slowly) Snapshot() *engine.Snapshot { return &engine.Snapshot{} }
 
 func (e *slowly) Common() *engine.World {
-	w := &engine.World{Setup: &engine.Setup{}}
-	w.Connect(e)
+	w := &engine.World{}
+	w.Connect(e, &engine.Setup{})
 	return w
 }
 

@@ -149,22 +149,17 @@ func newEngine(sel strategies.Selection, setup engine.Setup, r memredis.Redis) *
 	e.Witness = witness.New(witness.Config{
 		NeedsStore: len(sel.RedisNeeds()) > 0, Real: clock.Wall{}.Now(), Virtual: setup.Begins(),
 	})
-	e.Setup, e.Traits = &e.setup, engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true, Foreign: true}
-	e.Connect(e)
-	e.Run.Truth = engine.Truth{Policy: &e.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	e.Traits = engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true, Foreign: true}
+	e.Connect(e, &e.setup)
 	for i := range setup.Instances {
 		in := &instance{index: i, source: seed.NewSource(setup.Seed, seed.Instance, 0, uint64(i))}
 		in.begin, in.rand = in.source.State(), rand.New(in.source)
 		e.instances = append(e.instances, in)
 	}
 	for i := range setup.Clients + 1 {
-		c := &client{Client: engine.Client{
-			Index: i, Name: engine.ClientName(i), Script: e.setup.Script(i),
-			Setup: &e.setup, Run: &e.Run, Witness: e.Witness,
-		}}
+		c := &client{Client: e.Client(i)}
 		if i == setup.Clients {
-			c.Client, e.last, e.Last = engine.Last(&e.setup, &e.Run), c, &c.Client
-			c.Witness = e.Witness
+			c.Client, e.last, e.Last = e.LastClient(), c, &c.Client
 		}
 		c.Over = func() bool { return e.isOver() || c.dead.Load() }
 		c.Strategy = func() strategies.Strategy { return c.in.strategy }

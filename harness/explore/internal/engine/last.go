@@ -14,15 +14,13 @@ const MostAsks = MaxActions
 // MostOfAnAsk bounds the operations of one request of it.
 const MostOfAnAsk = 1_000
 
-// Last is the client that asks once the scripts of all others have ended and everything is
+// LastClient is the client that asks once the scripts of all others have ended and everything is
 // at rest, without a break in any of its requests, until it does not get what it asks for.
 // It belongs to the instance with which it begins, which may be any: a claim holds for all.
-func Last(s *Setup, r *Run) Client {
-	script := make(Script, MostAsks)
-	for i := range script {
-		script[i] = Action{Kind: Take, Units: 1}
-	}
-	return Client{Index: s.Clients, Name: "last", Script: script, Setup: s, Run: r, Pending: -1, Ends: true}
+func (w *World) LastClient() Client {
+	c := w.Client(w.Setup.Clients)
+	c.Name, c.Script, c.Ends = "last", slices.Repeat(Script{{Kind: Take, Units: 1}}, MostAsks), true
+	return c
 }
 
 // LastAsks reports whether so few units are left, as callers were told, that the last

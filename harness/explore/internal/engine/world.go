@@ -36,8 +36,16 @@ type World struct {
 	port Engine
 }
 
-// Connect says which engine the world belongs to.
-func (w *World) Connect(port Engine) { w.port = port }
+// Connect says which engine the world belongs to, and what it runs.
+func (w *World) Connect(port Engine, s *Setup) {
+	w.port, w.Setup = port, s
+	w.Run.Truth = Truth{Policy: &s.Policy, Initial: s.Used, Instances: s.Instances}
+}
+
+// Client is the client of that number, which has not begun.
+func (w *World) Client(i int) Client {
+	return Client{Index: i, Name: ClientName(i), Script: w.Setup.Script(i), Pending: -1, Setup: w.Setup, Run: &w.Run, Witness: w.Witness}
+}
 
 // Common implements [Engine].
 func (w *World) Common() *World { return w }

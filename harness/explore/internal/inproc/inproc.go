@@ -166,9 +166,8 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 		Real:       clock.Wall{}.Now(), Virtual: start,
 	})
 	st.watch(w)
-	w.Setup, w.Traits = &w.setup, engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true}
-	w.Connect(w)
-	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	w.Traits = engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true}
+	w.Connect(w, &w.setup)
 	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers, Beat: setup.Beat})
 	w.clock = w.s.Clock(0)
 	for i := range setup.Instances {
@@ -183,17 +182,13 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 		w.instances = append(w.instances, in)
 	}
 	for i := range setup.Clients {
-		c := &client{Client: engine.Client{
-			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i),
-			Setup: &w.setup, Run: &w.Run, Witness: w.Witness,
-		}}
+		c := &client{Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c.m.in.strategy }
 		c.body = func(ctx context.Context) { w.perform(ctx, c) }
 		w.clients = append(w.clients, c)
 	}
-	w.last = &client{Client: engine.Last(&w.setup, &w.Run)}
+	w.last = &client{Client: w.LastClient()}
 	w.Last = &w.last.Client
-	w.last.Witness = w.Witness
 	w.last.Strategy = func() strategies.Strategy { return w.last.m.in.strategy }
 	w.last.body = func(ctx context.Context) { w.perform(ctx, w.last) }
 	return w

@@ -95,12 +95,11 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, ser
 		events: make(chan stopped), timer: time.NewTimer(time.Hour),
 	}
 	version, _, _ := strings.Cut(server.Info().Version, " ") // not who packaged it
-	w.Setup, w.Traits, w.Run.Aborts = &w.setup, engine.Traits{Store: "PostgreSQL " + version}, map[results.Property]int{}
-	w.Connect(w)
+	w.Traits, w.Run.Aborts = engine.Traits{Store: "PostgreSQL " + version}, map[results.Property]int{}
+	w.Connect(w, &w.setup)
 	w.Witness = witness.New(witness.Config{
 		NeedsStore: true, Caller: w.belongs, Real: clock.Wall{}.Now(), Virtual: engine.Start,
 	})
-	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
 	if _, err := server.Prepare(ctx, w.scope); err != nil {
 		return nil, err
 	}
@@ -215,11 +214,9 @@ func (w *Engine) Begin() error {
 		in := w.instances[i%len(w.instances)]
 		in.members++
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{w: w, in: in, resume: make(chan struct{}), Client: engine.Client{
-			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i), Pending: -1,
-			Setup: &w.setup, Run: &w.Run, Witness: w.Witness,
-			Strategy: func() strategies.Strategy { return in.strategy }, Over: func() bool { return w.ctx.Err() != nil },
-		}}
+		c := &client{w: w, in: in, resume: make(chan struct{}), Client: w.Client(i)}
+		c.Strategy = func() strategies.Strategy { return in.strategy }
+		c.Over = func() bool { return w.ctx.Err() != nil }
 		w.callers = append(w.callers, c)
 	}
 	w.fused = w.shared.Len() == 0 && !slices.ContainsFunc(w.instances, func(in *instance) bool { return in.members > 1 })

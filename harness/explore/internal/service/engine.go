@@ -90,9 +90,8 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	w.base, w.timer, w.kept = w.ctx, time.NewTimer(time.Hour), map[string]bool{}
 	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
 	w.split = slices.ContainsFunc(w.setup.Faults, engine.BefallsReplies)
-	w.Setup, w.Run.Aborts = &w.setup, map[results.Property]int{}
-	w.Connect(w)
-	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: w.setup.Used, Instances: w.setup.Instances}
+	w.Run.Aborts = map[results.Property]int{}
+	w.Connect(w, &w.setup)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -183,9 +182,7 @@ func (w *Engine) begin() error {
 	for i := range w.setup.Clients {
 		in := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{w: w, in: in, stops: make(chan stop, 1), Client: engine.Client{
-			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i), Pending: -1, Setup: &w.setup, Run: &w.Run, Witness: w.Witness,
-		}}
+		c := &client{w: w, in: in, stops: make(chan stop, 1), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c }
 		c.resume, c.quit, c.gone = make(chan struct{}), make(chan struct{}), make(chan struct{})
 		c.Over = c.over
