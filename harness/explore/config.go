@@ -2,7 +2,6 @@ package explore
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -181,21 +180,7 @@ func ParseFaults(list string) ([]quota.Fault, error) {
 	case "all":
 		return Faults(), nil
 	}
-	var out []quota.Fault
-	for name := range strings.SplitSeq(list, ",") {
-		f := quota.Fault(strings.TrimSpace(name))
-		if !slices.Contains(engine.Faults[:], f) {
-			names := make([]string, len(engine.Faults))
-			for i, s := range engine.Faults {
-				names[i] = string(s)
-			}
-			return nil, quota.Unknown("fault", string(f), names, ", or all")
-		}
-		if !slices.Contains(out, f) {
-			out = append(out, f)
-		}
-	}
-	return out, nil
+	return namesIn(list, "fault", engine.Faults[:])
 }
 
 // UnfitError says that a strategy cannot be explored in the way that is asked for.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -61,18 +62,18 @@ func ParseProperties(list string) ([]Property, error) {
 	if list == "" || list == "all" {
 		return Properties(), nil
 	}
-	var out []Property
-	for name := range strings.SplitSeq(list, ",") {
-		p := Property(strings.TrimSpace(name))
-		if !slices.Contains(properties, p) {
-			names := make([]string, len(properties))
-			for i, q := range properties {
-				names[i] = string(q)
-			}
-			return nil, quota.Unknown("property", string(p), names, ", or all")
+	return namesIn(list, "property", properties)
+}
+
+// namesIn reads a list of names with commas between them, each of which is one of all.
+func namesIn[T ~string](list, what string, all []T) (out []T, err error) {
+	for word := range strings.SplitSeq(list, ",") {
+		name := T(strings.TrimSpace(word))
+		if !slices.Contains(all, name) {
+			return nil, quota.Unknown(what, string(name), format.Strings(all), ", or all")
 		}
-		if !slices.Contains(out, p) {
-			out = append(out, p)
+		if !slices.Contains(out, name) {
+			out = append(out, name)
 		}
 	}
 	return out, nil
