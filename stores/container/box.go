@@ -3,7 +3,6 @@ package container
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/netip"
@@ -54,10 +53,7 @@ func (e *engine) Run(ctx context.Context, spec server.ContainerSpec, ready func(
 	} else {
 		err = once(spec.Port) // the engine finds one for us
 	}
-	if err != nil {
-		return fmt.Errorf("run a container of %s: %w", spec.Image, err)
-	}
-	return nil
+	return format.Wrapf(err, "run a container of %s", spec.Image)
 }
 
 // start starts a container whose server listens on the port. It is ours to

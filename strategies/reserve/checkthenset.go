@@ -84,10 +84,7 @@ func (s *checkThenSet) get(ctx context.Context, key string, subject quota.Subjec
 }
 
 func (s *checkThenSet) set(ctx context.Context, key string, subject quota.Subject, used int64) error {
-	if err := s.redis.Set(ctx, key, used, 0).Err(); err != nil {
-		return fmt.Errorf("writing what %s has used: %w", subject, err)
-	}
-	return nil
+	return family.Wrapf(s.redis.Set(ctx, key, used, 0).Err(), "writing what %s has used", subject)
 }
 
 // Used implements [strategies.Viewer].

@@ -125,10 +125,7 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 // initialise creates the count at the limit if it is not there.
 func (s *decrExpire) initialise(ctx context.Context, key, label string, p *quota.Policy, ttl time.Duration) error {
 	if s.once == nil {
-		if err := s.redis.SetNX(ctx, key, p.Limit, ttl).Err(); err != nil {
-			return fmt.Errorf("creating the count: %w", err)
-		}
-		return nil
+		return family.Wrapf(s.redis.SetNX(ctx, key, p.Limit, ttl).Err(), "creating the count")
 	}
 	if s.once.done(label, key) {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -80,10 +81,7 @@ func (c *Counter) Refund(ctx context.Context, r quota.Reservation) error {
 	_, err := c.change(ctx, c.Store.Key(req.Subject, req.Policy, r.Window), span, func(used int64) (int64, bool) {
 		return max(used-req.Units, 0), used > 0
 	})
-	if err != nil {
-		return fmt.Errorf("refunding %s: %w", req.Subject, err)
-	}
-	return nil
+	return format.Wrapf(err, "refunding %s", req.Subject)
 }
 
 // outcome is a counter at the end of a change. changed is false if the change

@@ -3,10 +3,10 @@ package nats
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -20,10 +20,7 @@ func (n *Store) Mark(ctx context.Context, scope stores.Scope) error {
 	_, err := n.js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: mark(scope), Subjects: []string{mark(scope)}, Storage: jetstream.FileStorage, MaxMsgs: 1,
 	})
-	if err != nil {
-		return fmt.Errorf("leave a mark in nats: %w", err)
-	}
-	return nil
+	return format.Wrapf(err, "leave a mark in nats")
 }
 
 // Marked implements [stores.Marker].

@@ -2,12 +2,12 @@ package nats
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -126,10 +126,7 @@ func (n *Store) all(ctx context.Context, f func(*jetstream.StreamInfo)) error {
 	for s := range list.Info() {
 		f(s)
 	}
-	if err := list.Err(); err != nil {
-		return fmt.Errorf("list its streams: %w", err)
-	}
-	return nil
+	return format.Wrapf(list.Err(), "list its streams")
 }
 
 // Stats is what can be told without the server's monitoring: which one it is, and

@@ -3,11 +3,11 @@ package zookeeper
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -21,10 +21,7 @@ func (z *Store) Mark(ctx context.Context, scope stores.Scope) error {
 	_, err := cancel.Call(ctx, func() (string, error) {
 		return z.admin.Create(mark(scope), nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	})
-	if err != nil {
-		return fmt.Errorf("leave a mark in zookeeper: %w", err)
-	}
-	return nil
+	return format.Wrapf(err, "leave a mark in zookeeper")
 }
 
 // Marked implements [stores.Marker]. A server does not tell which one it is.

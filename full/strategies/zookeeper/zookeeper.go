@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/full/internal/cas"
 	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
@@ -166,8 +167,5 @@ func (c *counter) set(ctx context.Context, path string, units int64) error {
 		}
 		err = c.write(ctx, path, cas.Version{}, units)
 	}
-	if err != nil {
-		return fmt.Errorf("setting %s: %w", path, err)
-	}
-	return nil
+	return format.Wrapf(err, "setting %s", path)
 }

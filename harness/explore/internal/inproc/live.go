@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
@@ -59,10 +60,7 @@ func (l *live) wipe(ctx context.Context) error {
 			return fmt.Errorf("remove %s: %w", names.Val(), err)
 		}
 	}
-	if err := names.Err(); err != nil {
-		return fmt.Errorf("look for keys: %w", err)
-	}
-	return nil
+	return format.Wrapf(names.Err(), "look for keys")
 }
 
 func (l *live) evict(key string) error { return l.admin.Del(l.ctx, l.name+key).Err() }
