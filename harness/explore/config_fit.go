@@ -80,9 +80,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 			return c, fmt.Errorf("fault %s can befall a service alone: give one by --service, or leave the fault out", f)
 		}
 	}
-	if c.Limit == 0 {
-		c.Limit = c.roomForAllButOne()
-	}
+	c.Limit = cmp.Or(c.Limit, c.roomForAllButOne())
 	c.Policy.Limit = c.Limit
 	if err := sel.ServesPolicy(&c.Policy); err != nil {
 		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take it (%w)", c.Limit, err)

@@ -93,9 +93,7 @@ func (c *Config) setServiceDefaults() {
 			c.Properties = append(c.Properties, Drift)
 		}
 	}
-	if c.Request == "" {
-		c.Request = defaultRequest
-	}
+	c.Request = cmp.Or(c.Request, defaultRequest)
 	if at, _ := c.clock(); c.Redis == nil && c.ServiceClock != "" { // which the Redis in memory has too
 		c.From = at.Sub(engine.Start)
 	}

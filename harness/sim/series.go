@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -173,10 +174,7 @@ func (s *sampler) calendar() {
 	}
 	start := time.Unix(0, s.d.epoch).UTC()
 	if !w.Kind.HasLength() {
-		zone := w.Location
-		if zone == nil {
-			zone = time.UTC
-		}
+		zone := cmp.Or(w.Location, time.UTC)
 		s.out.Start, s.out.Zone = start.In(zone).Format(time.RFC3339Nano), zone.String()
 	}
 	last := start.Add(time.Duration(s.out.Samples[len(s.out.Samples)-1].AtNS))

@@ -6,6 +6,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -58,10 +59,7 @@ var (
 
 func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 	lag := env.Options.Duration("lag")
-	region := env.Region
-	if region == "" {
-		region = fmt.Sprintf("instance-%d", env.Instance)
-	}
+	region := cmp.Or(env.Region, fmt.Sprintf("instance-%d", env.Instance))
 	return &store{
 		clock: env.Clock, region: region,
 		kv:   strategies.SharedValue(env.Shared, "edge.kv", func() *replicas { return &replicas{lag: lag} }),

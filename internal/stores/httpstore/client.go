@@ -2,6 +2,7 @@ package httpstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -23,11 +24,7 @@ func Dial(ctx context.Context, addr string) (net.Conn, error) {
 // first requests: opening one beforehand would be a request that the service counts.
 // It follows no redirects, takes no proxy from the environment, and speaks HTTP/1.1.
 func NewClient(o stores.ConnOptions, encrypted bool) *http.Client {
-	timeout := o.Timeout
-	if timeout == 0 {
-		timeout = dialTimeout
-	}
-	dialer := net.Dialer{Timeout: timeout}
+	dialer := net.Dialer{Timeout: cmp.Or(o.Timeout, dialTimeout)}
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dialer.DialContext(ctx, network, addr)
 		if err != nil {

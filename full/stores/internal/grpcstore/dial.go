@@ -3,6 +3,7 @@
 package grpcstore
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"time"
@@ -26,12 +27,7 @@ var reconnect = grpc.ConnectParams{
 }
 
 // Timeout is that of a dial.
-func Timeout(o stores.ConnOptions) time.Duration {
-	if o.Timeout == 0 {
-		return DialTimeout
-	}
-	return o.Timeout
-}
+func Timeout(o stores.ConnOptions) time.Duration { return cmp.Or(o.Timeout, DialTimeout) }
 
 // Options dial as o says. Calls fail while there is no connection, as calls to other
 // stores do.
