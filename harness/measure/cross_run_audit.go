@@ -3,9 +3,9 @@ package measure
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -204,7 +204,5 @@ func usualChange(runs []results.Run) (usual float64, ok bool) {
 	if len(changes) < minChanges {
 		return 0, false
 	}
-	slices.Sort(changes)
-	n := len(changes)
-	return 1.4826 * (changes[(n-1)/2] + changes[n/2]) / 2, true
+	return 1.4826 * stat.Median(changes), true
 }

@@ -331,12 +331,7 @@ func (w *Engine) canFuse() bool {
 	if w.setup.Ticks() || w.setup.Has(quota.FaultOutage) || w.setup.Shares || w.sharesMemory() {
 		return false
 	}
-	for _, in := range w.instances {
-		if in.members > 1 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.instances, func(in *instance) bool { return in.members > 1 })
 }
 
 // sharesMemory reports whether instances see memory of each other that no
