@@ -46,13 +46,22 @@ func (o *operator) schedule(ctx context.Context, plan []harness.LimitChange, len
 		return func() {}
 	}
 	o.d.putInForce() // a change may come before the pass has begun to run
-	begun := o.d.tb.nano()
+	return onTime(o.d.tb, plan, length, &o.err, func(c harness.LimitChange) error { return o.change(ctx, c.Limit) })
+}
+
+// onTime makes each change of a plan when its time has come in a pass that starts now and
+// lasts for length, and leaves in err what ends that. The returned function waits for a
+// change that is being made, and gives up the rest.
+func onTime[C interface {
+	After(length time.Duration) time.Duration
+}](tb *timebase, plan []C, length time.Duration, err *error, change func(C) error) (stop func()) {
+	begun := tb.nano()
 	return monitor.Aside(func(wait func(time.Duration) bool) {
 		for _, c := range plan {
-			if !wait(c.After(length) - time.Duration(o.d.tb.nano()-begun)) {
+			if !wait(c.After(length) - time.Duration(tb.nano()-begun)) {
 				return
 			}
-			if o.err = o.change(ctx, c.Limit); o.err != nil {
+			if *err = change(c); *err != nil {
 				return
 			}
 		}

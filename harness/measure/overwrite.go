@@ -3,11 +3,9 @@ package measure
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -15,17 +13,7 @@ import (
 // overwrite plans changes of the strategy's counters in a pass that starts now, each over a connection of its own. The returned function
 // waits for one that is being made, gives up the rest, and leaves what went wrong in err.
 func (p *pass) overwrite(ctx context.Context, plan []overwrite.Change, err *error) (stop func()) {
-	begun := p.d.tb.nano()
-	return monitor.Aside(func(wait func(time.Duration) bool) {
-		for _, c := range plan {
-			if !wait(c.After(p.m.cfg.Duration) - time.Duration(p.d.tb.nano()-begun)) {
-				return
-			}
-			if *err = p.overwriteOnce(ctx, c); *err != nil {
-				return
-			}
-		}
-	})
+	return onTime(p.d.tb, plan, p.m.cfg.Duration, err, func(c overwrite.Change) error { return p.overwriteOnce(ctx, c) })
 }
 
 func (p *pass) overwriteOnce(ctx context.Context, c overwrite.Change) error {
