@@ -98,9 +98,4 @@ func (d *driftFinder) result() *results.Drift {
 	return out
 }
 
-func abs(n int64) int64 {
-	if n < 0 {
-		return -n
-	}
-	return n
-}
+func abs(n int64) int64 { return max(n, -n) }

@@ -91,12 +91,7 @@ func (s *line) divide(hi, lo uint64) uint64 {
 	return q
 }
 
-func abs(n int64) int64 {
-	if n < 0 {
-		return -n
-	}
-	return n
-}
+func abs(n int64) int64 { return max(n, -n) }
 
 // Network is how long it takes to ask a store within one region, and how many
 // commands the store works on at once.
