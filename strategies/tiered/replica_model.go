@@ -1,7 +1,6 @@
 package tiered
 
 import (
-	"context"
 	"math"
 	"time"
 
@@ -59,13 +58,10 @@ func (p *past) seen(s quota.Subject) (r row, ok bool) {
 	return r, ok
 }
 
-// modelReplica models a replica of the model: each of its statements sees the rows as
-// they were a fixed time before. A real one is late by what its network and its
-// primary's load make it.
-type modelReplica struct{ of *modelSource }
-
-// replica makes a replica, and the source keep the past that it needs. Instances
-// share the past as they share the rows.
+// replica makes a replica, and the source keep the past that it needs: each statement of
+// the replica sees the rows as they were a fixed time before. A real one is late by what
+// its network and its primary's load make it. Instances share the past as they share the
+// rows.
 func (m *modelSource) replica(env strategies.Env) reader {
 	m.past = &past{
 		clock: env.Clock, lag: int64(env.Options.Duration("replica-lag")),
@@ -73,42 +69,9 @@ func (m *modelSource) replica(env strategies.Env) reader {
 			return map[quota.Subject][]version{}
 		}),
 	}
-	return &modelReplica{m}
-}
-
-func (m *modelReplica) tier() quota.Tier { return m.of.tier() }
-
-func (m *modelReplica) follow(context.Context) error { return nil }
-
-// read runs f on the replica's row as one statement.
-func (m *modelReplica) read(ctx context.Context, sql string, u *use, needsCount bool, s quota.Subject, f func(r *row)) error {
-	run := func() error {
-		r, ok := m.of.past.seen(s)
-		if !ok {
-			return errNoAgent
-		}
-		f(&r)
-		return nil
-	}
-	if needsCount {
-		return m.of.do(ctx, sql, u, run)
-	}
-	return m.of.model.Do(ctx, sql, run)
-}
-
-func (m *modelReplica) check(ctx context.Context, u *use, s quota.Subject) (hasRoom bool, err error) {
-	err = m.read(ctx, "SELECT check_quota (replica)", u, true, s, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
-	return hasRoom, err
-}
-
-func (m *modelReplica) used(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
-	err = m.read(ctx, "SELECT "+u.usedColumn+" (replica)", u, true, s, func(r *row) { n = r.used[u.index] })
-	return n, err
-}
-
-func (m *modelReplica) limit(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
-	err = m.read(ctx, "SELECT "+u.limitColumn+" (replica)", u, false, s, func(r *row) { n = r.limit[u.index] })
-	return n, err
+	late := *m
+	late.as = " (replica)"
+	return &late
 }
 
 // followEvery is how often a replica is asked how far it has come.

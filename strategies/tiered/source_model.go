@@ -25,6 +25,8 @@ type modelSource struct {
 	rows  table
 	// past is kept for a replica; nil if there is none.
 	past *past
+	// as ends the reads of a replica, which sees the past; empty for the source itself.
+	as string
 }
 
 func openModel(env strategies.Env) source {
@@ -53,6 +55,11 @@ func (m *modelSource) count(ctx context.Context, sql string, u *use, s quota.Sub
 
 func (m *modelSource) find(s quota.Subject, f func(*row)) error {
 	r, ok := m.rows[s]
+	if m.as != "" {
+		var was row
+		was, ok = m.past.seen(s)
+		r = &was
+	}
 	if !ok {
 		return errNoAgent
 	}
@@ -61,17 +68,17 @@ func (m *modelSource) find(s quota.Subject, f func(*row)) error {
 }
 
 func (m *modelSource) check(ctx context.Context, u *use, s quota.Subject) (hasRoom bool, err error) {
-	err = m.count(ctx, "SELECT check_quota", u, s, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
+	err = m.count(ctx, "SELECT check_quota"+m.as, u, s, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
 	return hasRoom, err
 }
 
 func (m *modelSource) used(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
-	err = m.count(ctx, "SELECT "+u.usedColumn, u, s, func(r *row) { n = r.used[u.index] })
+	err = m.count(ctx, "SELECT "+u.usedColumn+m.as, u, s, func(r *row) { n = r.used[u.index] })
 	return n, err
 }
 
 func (m *modelSource) limit(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
-	err = m.model.Do(ctx, "SELECT "+u.limitColumn, func() error {
+	err = m.model.Do(ctx, "SELECT "+u.limitColumn+m.as, func() error {
 		return m.find(s, func(r *row) { n = r.limit[u.index] })
 	})
 	return n, err
