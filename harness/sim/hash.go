@@ -12,8 +12,7 @@ import (
 // traceHash condenses every step of a run: who did what when, and what a store
 // answered. Equal hashes mean equal runs.
 type traceHash struct {
-	h     uint64
-	steps int64
+	h uint64
 }
 
 const (
@@ -48,7 +47,6 @@ func digest(s string) uint64 {
 
 // observe is for [sched.Config].
 func (t *traceHash) observe(e *sched.Event) {
-	t.steps++
 	t.number(int64(e.Since))
 	t.number(int64(e.Actor.ID)<<8 | int64(e.Op.Kind))
 	switch e.Op.Kind {
