@@ -98,7 +98,7 @@ var (
 )
 
 func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	files, err := openLedger(ctx, env)
+	files, err := family.OpenSource(ctx, env, openPostgresLedger, openModelLedger)
 	if err != nil {
 		return nil, err
 	}

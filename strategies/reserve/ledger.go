@@ -6,7 +6,6 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // account is a tenant's row: what its changes up to a number add up to.
@@ -51,8 +50,3 @@ type ledger interface {
 
 // errUnknownTenant is what settling for a tenant gives that the database lacks.
 var errUnknownTenant = errors.New("the database has no such tenant")
-
-// openLedger opens PostgreSQL if there is one, and its model otherwise.
-func openLedger(ctx context.Context, env strategies.Env) (ledger, error) {
-	return family.OpenSource(ctx, env, openPostgresLedger, openModelLedger)
-}

@@ -109,7 +109,7 @@ var (
 )
 
 func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	files, err := openSource(ctx, env)
+	files, err := family.OpenSource(ctx, env, openPostgres, openModel)
 	if err != nil {
 		return nil, err
 	}

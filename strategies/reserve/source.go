@@ -9,7 +9,6 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // tenant is a row of the table of tenants. Subjects of different policies are
@@ -56,11 +55,6 @@ type source interface {
 	tenants(ctx context.Context) ([]tenant, error)
 	// stored is the size of all files of a tenant that are not deleted.
 	stored(ctx context.Context, t tenant) (int64, error)
-}
-
-// openSource opens PostgreSQL if there is one, and its model otherwise.
-func openSource(ctx context.Context, env strategies.Env) (source, error) {
-	return family.OpenSource(ctx, env, openPostgres, openModel)
 }
 
 var urlOption = quota.Option{

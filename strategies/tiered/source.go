@@ -10,7 +10,6 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -73,11 +72,6 @@ type reader interface {
 	limit(ctx context.Context, u *use, s quota.Subject) (int64, error)
 	// follow waits until everything that was written so far can be read.
 	follow(ctx context.Context) error
-}
-
-// openSource picks PostgreSQL if there is one, and its model otherwise.
-func openSource(ctx context.Context, env strategies.Env) (source, error) {
-	return family.OpenSource(ctx, env, openPostgres, openModel)
 }
 
 // openReplica opens what misses read with source=replica: the store

@@ -132,7 +132,7 @@ var (
 )
 
 func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategies.Strategy, error) {
-	src, err := openSource(ctx, env)
+	src, err := family.OpenSource(ctx, env, openPostgres, openModel)
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}

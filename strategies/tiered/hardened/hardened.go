@@ -103,7 +103,7 @@ var (
 )
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	src, err := openSource(ctx, env)
+	src, err := family.OpenSource(ctx, env, openPostgres, openModel)
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}

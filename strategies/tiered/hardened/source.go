@@ -92,10 +92,6 @@ type recall struct {
 // recallBatch bounds the accounts of one round.
 const recallBatch = 1_000
 
-func openSource(ctx context.Context, env strategies.Env) (source, error) {
-	return family.OpenSource(ctx, env, openPostgres, openModel)
-}
-
 type postgresSource struct{ pool *pgxpool.Pool }
 
 func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
