@@ -65,7 +65,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		if err != nil {
 			return nil, keep.Missing(spec, err)
 		}
-		return openProcess(ctx, bin, members, o)
+		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
 	case strings.HasPrefix(spec, "http://"), strings.HasPrefix(spec, "https://"):
 		return openURL(ctx, spec)
 	}

@@ -36,10 +36,6 @@ func find() (string, error) {
 
 func install() string { return server.Install("etcd-server", "etcd", "etcd", "etcd") }
 
-func openProcess(ctx context.Context, bin string, members int, o stores.Options) (*Store, error) {
-	return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
-}
-
 // start starts the members of a cluster, the first of them on the port.
 func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
 	e := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "write-ahead log, fsync before each answer"})

@@ -63,7 +63,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		if err != nil {
 			return nil, keep.Missing(spec, err)
 		}
-		return openProcess(ctx, bin, o)
+		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 	case strings.HasPrefix(spec, "nats://"), strings.HasPrefix(spec, "tls://"):
 		return openURL(ctx, spec)
 	}

@@ -38,10 +38,6 @@ func install() string {
 	return server.Install("nats-server", "nats-server", "nats-server", "nats-server")
 }
 
-func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
-}
-
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
 	home, err := server.NewHome(o.Dir, "nats", "nobody")
 	if err != nil {

@@ -54,10 +54,6 @@ func find() (string, error) {
 
 func install() string { return server.Install("zookeeper", "zookeeper", "zookeeper", "zookeeper") }
 
-func openProcess(ctx context.Context, bin string, members int, o stores.Options) (*Store, error) {
-	return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
-}
-
 // start starts the servers of an ensemble, the first of them on the port.
 func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
 	z := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "transaction log, fsync before each answer"})

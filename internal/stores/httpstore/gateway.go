@@ -51,7 +51,9 @@ func open(ctx context.Context, p *Program, bin string, o stores.Options) (*Gatew
 
 // serve returns the server with these settings, and starts it if there is none.
 func (g *Gateway) serve(ctx context.Context, settings map[string]string) (*running, error) {
-	return g.Serve(ctx, settings, func() (*running, error) { return g.program.launch(ctx, g.bin, settings, g.options) })
+	return g.Serve(ctx, settings, func() (*running, error) {
+		return server.Launch(g.bin, 0, func(port int) (*running, error) { return g.program.start(ctx, g.bin, port, settings, g.options) })
+	})
 }
 
 // Driver names the kind of server.

@@ -89,10 +89,6 @@ func (p *Program) version(ctx context.Context, bin string) (string, error) {
 	return versionText.FindString(out), nil
 }
 
-func (p *Program) launch(ctx context.Context, bin string, settings map[string]string, o stores.Options) (*running, error) {
-	return server.Launch(bin, 0, func(port int) (*running, error) { return p.start(ctx, bin, port, settings, o) })
-}
-
 // start starts a server, and waits until it answers at a path that no other knows.
 func (p *Program) start(ctx context.Context, bin string, port int, settings map[string]string, o stores.Options) (*running, error) {
 	home, err := server.NewHome(o.Dir, p.Name, "nobody")
