@@ -40,10 +40,8 @@ func (p *Store) Break(ctx context.Context, fault string, scope stores.Scope) (me
 
 // tables are the names of those of a scope.
 func (p *Store) tables(ctx context.Context, scope stores.Scope) ([]string, error) {
-	rows, err := p.admin.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename", scope.Schema())
-	if err != nil {
-		return nil, err
-	}
+	// CollectRows returns the error of this.
+	rows, _ := p.admin.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename", scope.Schema())
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 

@@ -67,17 +67,14 @@ func (b board) Entries(ctx context.Context) (out []keep.Entry, err error) {
 // schemas calls f with each schema of a run: its comment, the time, and when the server
 // was started.
 func (b board) schemas(ctx context.Context, f func(name, comment string, now, started float64)) error {
-	rows, err := b.admin.Query(ctx, `
+	rows, _ := b.admin.Query(ctx, `
 		SELECT nspname, coalesce(obj_description(oid, 'pg_namespace'), ''),
 		       extract(epoch FROM clock_timestamp())::float8, extract(epoch FROM pg_postmaster_start_time())::float8
 		FROM pg_namespace
-		WHERE starts_with(nspname, $1) AND pg_has_role(nspowner, 'USAGE')`, family)
-	if err != nil {
-		return err
-	}
+		WHERE starts_with(nspname, $1) AND pg_has_role(nspowner, 'USAGE')`, family) // ForEachRow returns its error
 	var name, comment string
 	var now, started float64
-	_, err = pgx.ForEachRow(rows, []any{&name, &comment, &now, &started}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&name, &comment, &now, &started}, func() error {
 		f(name, comment, now, started)
 		return nil
 	})
@@ -211,12 +208,10 @@ func (b board) Count(ctx context.Context, _ []stores.Scope) (map[stores.Scope]in
 // rollBackPrepared ends the prepared transactions that are named after a schema, which
 // hold locks on what is in it and have no connection that could end.
 func (p *Store) rollBackPrepared(ctx context.Context, schema string) error {
-	rows, err := p.admin.Query(ctx, `
+	// CollectRows returns the error of this.
+	rows, _ := p.admin.Query(ctx, `
 		SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts
 		WHERE database = current_database() AND starts_with(gid, $1) AND substr(gid, length($1) + 1, 1) !~ '[a-z0-9_]'`, schema)
-	if err != nil {
-		return err
-	}
 	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err

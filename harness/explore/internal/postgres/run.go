@@ -3,13 +3,14 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -219,18 +220,11 @@ func (w *Engine) Holdings() ([]engine.Holding, error) {
 	if w.lowest == "" {
 		return nil, nil
 	}
-	rows, err := w.admin.Query(w.ctx, "SELECT name, low::text FROM ("+w.lowest+") AS x (name, low) WHERE low < 0 ORDER BY 1")
-	if err != nil {
-		return nil, fmt.Errorf("look for negative numbers: %w", err)
-	}
-	defer rows.Close()
-	var out []engine.Holding
-	for rows.Next() {
-		var h engine.Holding
-		if err := rows.Scan(&h.Name, &h.Negative); err != nil {
-			return nil, fmt.Errorf("look for negative numbers: %w", err)
-		}
-		out = append(out, h)
-	}
-	return out, rows.Err()
+	// CollectRows returns the error of this.
+	rows, _ := w.admin.Query(w.ctx, "SELECT name, low::text FROM ("+w.lowest+") AS x (name, low) WHERE low < 0 ORDER BY 1")
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h engine.Holding, err error) {
+		err = row.Scan(&h.Name, &h.Negative)
+		return h, err
+	})
+	return out, format.Wrapf(err, "look for negative numbers")
 }

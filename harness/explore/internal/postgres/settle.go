@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/quotabench/quotabench/internal/guard"
@@ -146,25 +147,19 @@ func (w *Engine) look() (bool, error) {
 			pids = append(pids, int32(c.seen.pid))
 		}
 	}
-	rows, err := w.admin.Query(w.ctx, waiters, pids)
-	if err != nil {
-		return false, fmt.Errorf("ask who is blocked: %w", err)
-	}
-	defer rows.Close()
 	blockers := map[*client][]*client{}
 	known := true
-	for rows.Next() {
-		var pid int32
-		var on []int32
-		if err := rows.Scan(&pid, &on); err != nil {
-			return false, fmt.Errorf("ask who is blocked: %w", err)
-		}
+	var pid int32
+	var on []int32
+	rows, _ := w.admin.Query(w.ctx, waiters, pids) // ForEachRow returns its error
+	_, err := pgx.ForEachRow(rows, []any{&pid, &on}, func() error {
 		for _, p := range on {
 			known = known && by[p] != nil
 			blockers[by[pid]] = append(blockers[by[pid]], by[p])
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return false, fmt.Errorf("ask who is blocked: %w", err)
 	}
 	if !known || len(blockers) < len(pids) || circular(blockers) {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -74,13 +75,7 @@ func (w *Engine) madeLate(list string) ([]string, error) {
 }
 
 func (w *Engine) names(query string) ([]string, error) {
-	rows, err := w.admin.Query(w.base, query)
-	if err != nil {
-		return nil, fmt.Errorf("look at the tables: %w", err)
-	}
+	rows, _ := w.admin.Query(w.base, query) // CollectRows returns its error
 	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("look at the tables: %w", err)
-	}
-	return out, nil
+	return out, format.Wrapf(err, "look at the tables")
 }
