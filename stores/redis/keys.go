@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -136,13 +137,10 @@ func scan(ctx context.Context, c goredis.Cmdable, pattern string, f func(c gored
 		if err != nil {
 			return err
 		}
-		for len(keys) > 0 {
-			// An embedded server returns all keys at once.
-			n := min(len(keys), scanBatch)
-			if err := f(c, keys[:n]); err != nil {
+		for batch := range slices.Chunk(keys, scanBatch) { // an embedded server returns all keys at once
+			if err := f(c, batch); err != nil {
 				return err
 			}
-			keys = keys[n:]
 		}
 		if cursor = next; cursor == 0 {
 			return nil

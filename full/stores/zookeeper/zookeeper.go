@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,20 +152,18 @@ func (z *Store) remove(ctx context.Context, node string) (removed int64, err err
 	case err != nil:
 		return 0, fmt.Errorf("list the nodes below %s: %w", node, err)
 	}
-	for len(children) > 0 {
+	for some := range slices.Chunk(children, batch) {
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		n := min(batch, len(children))
-		ops := make([]any, n)
-		for i, c := range children[:n] {
+		ops := make([]any, len(some))
+		for i, c := range some {
 			ops[i] = &zk.DeleteRequest{Path: node + "/" + c, Version: -1}
 		}
-		children = children[n:]
 		if _, err := z.admin.Multi(ops...); err != nil {
-			return removed, fmt.Errorf("remove %d nodes below %s: %w", n, node, err)
+			return removed, fmt.Errorf("remove %d nodes below %s: %w", len(some), node, err)
 		}
-		removed += int64(n)
+		removed += int64(len(some))
 	}
 	if err := z.admin.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return removed, fmt.Errorf("remove the node %s: %w", node, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -153,19 +154,17 @@ const grantsPerMessage = 1000
 // Provision sets the counters of the window in force.
 func (q *queue) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	index := p.Window.At(q.clock.Now()).Index
-	for len(grants) > 0 {
-		n := min(grantsPerMessage, len(grants))
-		counters := make(map[quota.Subject]int64, n)
-		for _, g := range grants[:n] {
+	for some := range slices.Chunk(grants, grantsPerMessage) {
+		counters := make(map[quota.Subject]int64, len(some))
+		for _, g := range some {
 			if g.Limit != p.Limit {
 				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
 			}
 			counters[g.Subject] = g.Used
 		}
 		if _, err := q.ask(ctx, order{Verb: set, Key: key{Policy: p.Name, Window: index}, Counters: counters}); err != nil {
-			return fmt.Errorf("provision %d subjects: %w", n, err)
+			return fmt.Errorf("provision %d subjects: %w", len(some), err)
 		}
-		grants = grants[n:]
 	}
 	return nil
 }
