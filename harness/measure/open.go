@@ -115,7 +115,7 @@ func (d *drive) enterUnfinished(s *stripe, r release) {
 	now := d.tb.nano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.putAtLeast(&s.latency[slot(oracle.Failed, 0)], now-r.intended)
+	into(&s.latency[slot(oracle.Failed, 0)]).RecordAtLeast(now - r.intended)
 	d.slow.record(r.intended-d.epoch, now-r.intended)
 	atomic.AddInt64(&d.lateness.unfinished, 1)
 }

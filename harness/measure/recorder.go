@@ -144,7 +144,7 @@ func (s *stripe) flush() {
 		s.live.add(s.batch[:s.batched])
 	}
 	for _, b := range s.batch[:s.batched] {
-		s.put(&s.latency[b.slot], b.ns)
+		into(&s.latency[b.slot]).Record(b.ns)
 	}
 	s.batched = 0
 }
@@ -163,9 +163,9 @@ func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, t openT
 	if s.live != nil {
 		s.live.add([]sample{{i, t.service}})
 	}
-	s.put(&s.latency[i], t.response)
-	s.put(&s.service[i], t.service)
-	s.put(&s.wait, t.wait)
+	into(&s.latency[i]).Record(t.response)
+	into(&s.service[i]).Record(t.service)
+	into(&s.wait).Record(t.wait)
 }
 
 // recordSettle adds one commit or refund.
@@ -174,7 +174,7 @@ func (r *recorder) recordSettle(s *stripe, ns int64) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
-	s.put(&s.settle, ns)
+	into(&s.settle).Record(ns)
 }
 
 // outcomes that latencies are told apart by, in the order of the slots.
@@ -192,19 +192,12 @@ func slot(out oracle.Outcome, tier uint8) uint8 {
 	}
 }
 
-func (s *stripe) put(h **results.Histogram, ns int64) {
+// into is the histogram at h, which is made if there is none.
+func into(h **results.Histogram) *results.Histogram {
 	if *h == nil {
 		*h = touched()
 	}
-	(*h).Record(ns)
-}
-
-// putAtLeast adds what has taken so long, and is not finished.
-func (s *stripe) putAtLeast(h **results.Histogram, ns int64) {
-	if *h == nil {
-		*h = touched()
-	}
-	(*h).RecordAtLeast(ns)
+	return *h
 }
 
 // merge is the union of a run's histograms of one kind, by slot; nil for an empty one.

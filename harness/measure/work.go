@@ -124,9 +124,9 @@ func (r *recorder) recordLost(s *stripe, service, response int64, open bool) {
 	defer s.mu.Unlock()
 	i := slot(oracle.Failed, 0)
 	if open {
-		s.putAtLeast(&s.latency[i], response)
-		s.putAtLeast(&s.service[i], service)
+		into(&s.latency[i]).RecordAtLeast(response)
+		into(&s.service[i]).RecordAtLeast(service)
 		return
 	}
-	s.putAtLeast(&s.latency[i], service)
+	into(&s.latency[i]).RecordAtLeast(service)
 }
