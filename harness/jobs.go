@@ -35,27 +35,18 @@ type rounds struct {
 	err           error
 }
 
-// ownJobs are the jobs that an instance runs: singletons belong to the first.
-func ownJobs(in strategies.Strategy, instance int) []strategies.Job {
-	j, ok := in.(strategies.Jobber)
+// jobsOf are the jobs that an instance runs: singletons belong to the first.
+func jobsOf(in strategies.Strategy, instance int, clock quota.Clock) (out []*Job) {
+	jobber, ok := in.(strategies.Jobber)
 	if !ok {
 		return nil
 	}
-	var out []strategies.Job
-	for _, job := range j.Jobs() {
-		if !job.Singleton || instance == 0 {
-			out = append(out, job)
+	for _, job := range jobber.Jobs() {
+		if job.Singleton && instance > 0 {
+			continue
 		}
-	}
-	return out
-}
-
-func jobsOf(in strategies.Strategy, instance int, clock quota.Clock) []*Job {
-	var out []*Job
-	for _, job := range ownJobs(in, instance) {
 		j := &Job{Job: job, Instance: instance, clock: clock}
-		run := job.Run
-		j.Run = func(ctx context.Context) (bool, error) { return j.round(ctx, run) }
+		j.Run = func(ctx context.Context) (bool, error) { return j.round(ctx, job.Run) }
 		out = append(out, j)
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -105,12 +106,10 @@ func (s *Session) SetLimit(ctx context.Context, p *quota.Policy, subjects []quot
 		if !ok {
 			return nil
 		}
-		for rest := subjects; len(rest) > 0; {
-			n := min(len(rest), setAtOnce)
-			if err := l.SetLimit(ctx, p, rest[:n]); err != nil {
+		for some := range slices.Chunk(subjects, setAtOnce) {
+			if err := l.SetLimit(ctx, p, some); err != nil {
 				return fmt.Errorf("set the limit of %d subjects to %d: %w", len(subjects), p.Limit, err)
 			}
-			rest = rest[n:]
 		}
 	}
 	return nil

@@ -249,7 +249,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,
 		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed,
 		Workload: map[string]string(p.Stream.Options),
-		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
+		Stream:   workloads.Fingerprint(stream, min(cmp.Or(stream.Len(), fingerprinted), fingerprinted)),
 	}
 	if own, err := quota.LookupPolicy(p.Policy.Name); err == nil && own.Limit != p.Policy.Limit {
 		params.PolicyLimit = own.Limit
@@ -302,11 +302,5 @@ func windowText(w quota.Window) string {
 	return w.Kind.String()
 }
 
-// fingerprintOps is how much of a stream its fingerprint covers.
-func fingerprintOps(s workloads.Stream) int64 {
-	const most = 4096
-	if n := s.Len(); n > 0 {
-		return min(n, most)
-	}
-	return most
-}
+// fingerprinted is how much of a stream its fingerprint covers at most.
+const fingerprinted = 4096

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -29,7 +30,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
 		Outages:     append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...),
-		SyncPeriod:  p.st.AchievedPeriod(), Tiers: d.tierNames(), TiersFolded: d.folded,
+		SyncPeriod:  p.st.AchievedPeriod(), Tiers: format.Strings(d.tiers), TiersFolded: d.folded,
 		LimitChanges: d.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()

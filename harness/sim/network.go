@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
-	"net"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -202,9 +201,7 @@ type storeHook struct {
 var _ redis.Hook = storeHook{}
 
 // DialHook implements [redis.Hook]. Connections to the table need no network.
-func (storeHook) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
+func (storeHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements [redis.Hook].
 func (i storeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

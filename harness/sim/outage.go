@@ -74,16 +74,10 @@ var errDown = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("
 
 // down reports whether a store is away at this moment.
 func (w *network) down(store strategies.Need) bool {
-	if len(w.outages) == 0 {
-		return false
-	}
 	now := w.s.Nano()
-	for _, o := range w.outages {
-		if o.Store == string(store) && now >= o.FromNS && now < o.ToNS {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.outages, func(o results.Span) bool {
+		return o.Store == string(store) && now >= o.FromNS && now < o.ToNS
+	})
 }
 
 // befall has what was to happen to a Redis since it was last looked at happen now, when

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -149,10 +150,7 @@ func (s *sampler) counter(name string) int {
 
 // finish makes all samples equally wide.
 func (s *sampler) finish() {
-	s.out.Tiers = []string{}
-	for _, t := range s.d.tiers[1:] {
-		s.out.Tiers = append(s.out.Tiers, string(t))
-	}
+	s.out.Tiers = format.Strings(s.d.tiers[1:])
 	for i := range s.out.Samples {
 		x := &s.out.Samples[i]
 		for len(x.Hits) < len(s.out.Tiers) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/killed"
@@ -162,10 +163,8 @@ func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
 
 // tier numbers the places where decisions are made; 0 has no name.
 func (d *drive) tier(name quota.Tier) uint8 {
-	for i, n := range d.tiers {
-		if n == name {
-			return uint8(i)
-		}
+	if i := slices.Index(d.tiers, name); i >= 0 {
+		return uint8(i)
 	}
 	if len(d.tiers) == maxTiers {
 		d.folded++
@@ -174,13 +173,6 @@ func (d *drive) tier(name quota.Tier) uint8 {
 	d.tiers = append(d.tiers, name)
 	d.hits = append(d.hits, 0)
 	return uint8(len(d.tiers) - 1)
-}
-
-func (d *drive) tierNames() (out []string) {
-	for _, t := range d.tiers {
-		out = append(out, string(t))
-	}
-	return out
 }
 
 // maxTiers is the most deciding tiers that a run tells apart.

@@ -312,8 +312,7 @@ func (t *truth) expected(s *subject, now int64) oracle.Interval {
 // ok is false if it never was, as far back as is remembered.
 func (t *track) stale(value, now int64) (ns int64, ok bool) {
 	end := now
-	for i := len(t.marks) - 1; i >= 0; i-- {
-		m := &t.marks[i]
+	for _, m := range slices.Backward(t.marks) {
 		if m.units+m.attempts == value {
 			return now - end, true
 		}
