@@ -92,7 +92,7 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	}
 	if wanted[FalseReject] && t.Rejections > 0 {
 		if v := t.Judge(); v.FalseRejects > 0 {
-			b := breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free throughout", v.FalseRejectUnits}
+			b := breach{FalseReject, format.Number(v.FalseRejects, "request") + " rejected although quota was free throughout", v.FalseRejectUnits}
 			if c := s.allows(quota.PropertyFalseReject, leak > 0, &look); c != nil {
 				if b.property, b.detail = declared, c.Formula; c.Bound == quota.Unbounded {
 					b.units = 0

@@ -144,11 +144,11 @@ func (s *search) claim(r *Result) string {
 		}
 		whose := "each client has a process"
 		if r.Instances < r.Clients {
-			whose = "the clients share " + count(r.Instances, "instance")
+			whose = "the clients share " + format.Number(r.Instances, "instance")
 		}
 		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where %s of %s with %s; threads "+
-			"of a process within a step, and other times, were not tried", what, count(int(r.Runs), "schedule"), count(r.Clients, "client"),
-			strings.Join(r.Scripts, "; "), r.Limit, faults, whose, process, r.Store)
+			"of a process within a step, and other times, were not tried", what, format.Number(r.Runs, "schedule"),
+			format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), r.Limit, faults, whose, process, r.Store)
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {
@@ -159,7 +159,7 @@ func (s *search) claim(r *Result) string {
 		given += " and of the time in its bubble"
 	}
 	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s%s, given %s and %s",
-		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), r.Limit, faults,
+		what, format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), format.Number(r.Instances, "instance"), r.Limit, faults,
 		s.wholeCalls(", at "+steps+" granularity"), store, given)
 }
 
@@ -203,14 +203,6 @@ func (s *search) fewText(r *Result) string {
 		text += ", and each goroutine that the limiter starts is interrupted for itself"
 	}
 	return text
-}
-
-// count is a number of things, e.g. "1 step" or "2 steps".
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // hasEnd reports whether what is counted under the policy is forgotten one day:

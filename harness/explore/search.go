@@ -73,13 +73,15 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 	gaveUp := make(chan struct{})
 	defer close(gaveUp)
 	cfg.gaveUp = gaveUp
-	if cfg.Service != "" {
-		e, err := service.Open(ctx, sel, *cfg.setup(), cfg.command())
+	opened := func(e engine.Engine, err error) (res T, _ error) {
 		if err != nil {
 			return res, err
 		}
 		res, err = f(newSearch(e, sel, cfg))
 		return res, errors.Join(err, e.Close())
+	}
+	if cfg.Service != "" {
+		return opened(service.Open(ctx, sel, *cfg.setup(), cfg.command()))
 	}
 	if sel.Foreign {
 		trail, err := isolate.OpenTrail()
@@ -99,12 +101,7 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 			return inproc.Search(sel, *s, func(e *inproc.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
 		})
 	}
-	e, err := postgres.Open(ctx, sel, *cfg.setup(), cfg.Postgres)
-	if err != nil {
-		return res, err
-	}
-	res, err = f(newSearch(e, sel, cfg))
-	return res, errors.Join(err, e.Close())
+	return opened(postgres.Open(ctx, sel, *cfg.setup(), cfg.Postgres))
 }
 
 // watched runs f over an engine in this process, and gives it up if the strategy

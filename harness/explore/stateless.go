@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/harness/explore/internal/service"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -168,7 +169,7 @@ func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64
 	if w.unrepeated > 0 {
 		w.capped = fmt.Sprintf("PostgreSQL let waiting clients go on in an order of its own %d times", w.unrepeated)
 		if w.Traits.Wall {
-			w.capped = count(w.unrepeated, "schedule") + " went otherwise when run again"
+			w.capped = format.Number(w.unrepeated, "schedule") + " went otherwise when run again"
 		}
 	}
 	if ctx.Err() != nil {
