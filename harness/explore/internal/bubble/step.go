@@ -3,6 +3,7 @@ package bubble
 import (
 	"context"
 	"runtime/debug"
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -264,12 +265,7 @@ func (e *Engine) release(p *parked, err error) {
 	if p.client != nil {
 		p.client.at = nil
 	}
-	for i, o := range e.helpers {
-		if o == p {
-			e.helpers = append(e.helpers[:i], e.helpers[i+1:]...)
-			break
-		}
-	}
+	e.helpers = slices.DeleteFunc(e.helpers, func(o *parked) bool { return o == p })
 	e.activate(p.client)
 	p.free(err)
 	e.settle()

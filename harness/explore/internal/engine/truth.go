@@ -79,8 +79,6 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
 	if kind != oracle.Take {
 		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
-	}
-	if kind != oracle.Take {
 		t.settling(take, kind)
 	}
 	t.events = append(t.events, ev)
@@ -111,12 +109,7 @@ func (t *Truth) grant(e int, units int64) {
 func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 	ev := &t.events[e]
 	ev.Reply, ev.Outcome = t.moment(), outcome
-	for i, o := range t.open {
-		if o == e {
-			t.open = append(t.open[:i], t.open[i+1:]...)
-			break
-		}
-	}
+	t.open = slices.DeleteFunc(t.open, func(o int) bool { return o == e })
 	if ev.Kind == oracle.Commit && outcome != oracle.Failed {
 		t.committed(ev.TakeCall)
 	}
