@@ -40,28 +40,6 @@ func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 	switch t.Kind() {
 	case reflect.Bool:
 		return func(m *memory, p unsafe.Pointer) { m.d.Bool(*(*bool)(p)) }
-	case reflect.Int:
-		return number[int]
-	case reflect.Int8:
-		return number[int8]
-	case reflect.Int16:
-		return number[int16]
-	case reflect.Int32:
-		return number[int32]
-	case reflect.Int64:
-		return number[int64]
-	case reflect.Uint:
-		return number[uint]
-	case reflect.Uint8:
-		return number[uint8]
-	case reflect.Uint16:
-		return number[uint16]
-	case reflect.Uint32:
-		return number[uint32]
-	case reflect.Uint64:
-		return number[uint64]
-	case reflect.Uintptr:
-		return number[uintptr]
 	case reflect.Float32:
 		return func(m *memory, p unsafe.Pointer) { m.d.Num(math.Float64bits(float64(*(*float32)(p)))) }
 	case reflect.Float64:
@@ -85,9 +63,20 @@ func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 		return function
 	case reflect.Chan:
 		return func(m *memory, p unsafe.Pointer) { m.channel(reflect.NewAt(t, p).Elem()) }
-	default: // pointers without a type
+	default:
+		if f := numbers[t.Kind()]; f != nil {
+			return f
+		}
+		// Pointers without a type.
 		return func(m *memory, p unsafe.Pointer) { m.hides(*(*unsafe.Pointer)(p)) }
 	}
+}
+
+// numbers hash the kinds of whole numbers.
+var numbers = map[reflect.Kind]func(*memory, unsafe.Pointer){
+	reflect.Int: number[int], reflect.Int8: number[int8], reflect.Int16: number[int16], reflect.Int32: number[int32],
+	reflect.Int64: number[int64], reflect.Uint: number[uint], reflect.Uint8: number[uint8], reflect.Uint16: number[uint16],
+	reflect.Uint32: number[uint32], reflect.Uint64: number[uint64], reflect.Uintptr: number[uintptr],
 }
 
 func number[T int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr](m *memory, p unsafe.Pointer) {
