@@ -76,10 +76,7 @@ func (e *exact) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	if req.Settles && req.Life > 0 {
 		l.holds = append(l.holds, hold{req.ID, now.Add(req.Life)})
 	}
-	d.Admitted = true
-	d.Remaining -= req.Units
-	d.Reservation = quota.Reservation{Request: req, Window: span.Index}
-	return d, nil
+	return family.Admit(d, req, span.Index), nil
 }
 
 // Refund implements [strategies.Refunder]. A second refund of the same request,

@@ -110,10 +110,7 @@ func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if err := q.write(ctx, func() error { return q.charge(ctx, req.Subject, p, q.row(index), req.Units) }); err != nil {
 		return quota.Decision{}, fmt.Errorf("charge: %w", err)
 	}
-	d.Admitted = true
-	d.Remaining = remaining - req.Units
-	d.Reservation = quota.Reservation{Request: req, Window: index}
-	return d, nil
+	return family.Admit(d, req, index), nil
 }
 
 // look returns what remains, and where that is known from.
