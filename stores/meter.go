@@ -111,6 +111,18 @@ func (m *Meter) Conn(c net.Conn, p Parser) net.Conn {
 	return mc
 }
 
+// Around puts around a connection that was dialled what a client's are to have around
+// them: what o wraps it in, and a meter that reads by p.
+func (o ConnOptions) Around(c net.Conn, p Parser) net.Conn {
+	if o.Wrap != nil {
+		c = o.Wrap(c)
+	}
+	if o.Meter != nil {
+		c = o.Meter.Conn(c, p)
+	}
+	return c
+}
+
 type meterSyscallConn struct {
 	*meterConn
 	sys syscall.Conn

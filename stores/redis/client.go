@@ -10,7 +10,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -93,7 +92,7 @@ func (o *ClientOptions) dialer(dial dialFunc, timeout time.Duration, tls *tls.Co
 		if err != nil {
 			return nil, err
 		}
-		return keep.Around(c, stores.ConnOptions{Wrap: o.DialWrap, Meter: o.Meter}, &respParser{}), nil
+		return stores.ConnOptions{Wrap: o.DialWrap, Meter: o.Meter}.Around(c, &respParser{}), nil
 	}
 }
 

@@ -176,7 +176,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err == nil {
 		return e, nil
 	}
-	return nil, e.self.Unreached(ctx, err, e.password, passwordEnv, e.unusable)
+	return nil, cluster.Reach{Self: e.self, Password: e.password, Env: passwordEnv, Why: e.unusable}.Explain(ctx, err)
 }
 
 // refused reports whether an error is about who asks.

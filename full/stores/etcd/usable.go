@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 )
 
 // checkFor is how long the key of a check lives if it cannot be removed, in seconds.
@@ -53,7 +53,7 @@ func (e *Store) unusable(err error, text string) string {
 		}
 	}
 	if refused(err) {
-		return keep.LoginRefused
+		return cluster.LoginRefused
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keep.Around(c, d.o, &parser{}), nil
+	return d.o.Around(c, &parser{}), nil
 }
 
 // client makes a client. The caller closes it. While it has no connection,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -121,7 +122,7 @@ func (b board) Count(ctx context.Context, entered []stores.Scope) (map[stores.Sc
 	counts := map[stores.Scope]int64{}
 	err := b.all(ctx, func(s *jetstream.StreamInfo) {
 		if rest, ok := strings.CutPrefix(s.Config.Name, family); ok {
-			counts[keep.Within(rest, entered)] += int64(s.State.Msgs)
+			counts[cluster.Within(rest, entered)] += int64(s.State.Msgs)
 		}
 	})
 	return counts, err

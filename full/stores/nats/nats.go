@@ -7,6 +7,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -61,7 +62,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case spec == "auto" || spec == "process":
 		bin, err := find()
 		if err != nil {
-			return nil, keep.Missing(spec, err)
+			return nil, cluster.Missing(spec, err)
 		}
 		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 	case strings.HasPrefix(spec, "nats://"), strings.HasPrefix(spec, "tls://"):

@@ -131,7 +131,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if said := context.Cause(asked); errors.Is(said, natsgo.ErrPermissionViolation) {
 		err = said
 	}
-	return nil, n.self.Unreached(ctx, err, n.password, passwordEnv, n.unusable)
+	return nil, cluster.Reach{Self: n.self, Password: n.password, Env: passwordEnv, Why: n.unusable}.Explain(ctx, err)
 }
 
 // parse reads URLs such as nats://user:password@a:4222,b:4222. Errors show nothing

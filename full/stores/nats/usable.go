@@ -10,7 +10,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 )
 
 // usable tries what every run does on servers that were running already: make a stream
@@ -49,7 +49,7 @@ func (n *Store) unusable(err error, _ string) string {
 	case errors.As(err, &said):
 		return "takes no streams of this account: see the limits and the room of its JetStream"
 	case errors.Is(err, natsgo.ErrAuthorization), errors.Is(err, natsgo.ErrAuthExpired):
-		return keep.LoginRefused
+		return cluster.LoginRefused
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -141,7 +142,7 @@ func (b board) Count(ctx context.Context, entered []stores.Scope) (map[stores.Sc
 			if err != nil && !errors.Is(err, zk.ErrNoNode) {
 				return nil, err
 			}
-			counts[keep.Within(rest, entered)] += 1 + int64(len(children))
+			counts[cluster.Within(rest, entered)] += 1 + int64(len(children))
 		}
 		return counts, nil
 	})

@@ -220,7 +220,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 		}
 		z.admin.Close()
 	}
-	return nil, z.self.Unreached(ctx, err, z.password, passwordEnv, z.unusable)
+	return nil, cluster.Reach{Self: z.self, Password: z.password, Env: passwordEnv, Why: z.unusable}.Explain(ctx, err)
 }
 
 // parse reads URLs such as zk://user:password@a:2181,b:2181. Errors show nothing of

@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/cancel"
-	"github.com/quotabench/quotabench/internal/stores/keep"
 )
 
 // usable tries what every run does on servers that were running already: make a node,
@@ -49,7 +49,7 @@ func (z *Store) unusable(err error, _ string) string {
 	case errors.Is(err, zk.ErrNoAuth):
 		return "lets the user \"" + z.user + "\" make no nodes: give it the rights cdrw on /, by setAcl"
 	case errors.Is(err, zk.ErrAuthFailed):
-		return keep.LoginRefused
+		return cluster.LoginRefused
 	}
 	return ""
 }

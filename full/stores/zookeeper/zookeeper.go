@@ -66,7 +66,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case started:
 		bin, err := find()
 		if err != nil {
-			return nil, keep.Missing(spec, err)
+			return nil, cluster.Missing(spec, err)
 		}
 		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
 	case strings.HasPrefix(spec, "zk://"):

@@ -30,7 +30,7 @@ func NewClient(o stores.ConnOptions, encrypted bool) *http.Client {
 		if err != nil {
 			return nil, err
 		}
-		return keep.Around(c, o, parserOf(encrypted)), nil
+		return o.Around(c, parserOf(encrypted)), nil
 	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -116,7 +115,10 @@ func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gat
 		return open(ctx, p, bin, o)
 	}
 	err := fmt.Errorf("no %s found on the PATH or in the usual folders: install it (%s)", p.Name, p.install())
-	return nil, keep.Missing(spec, err)
+	if spec == "auto" {
+		err = &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
+	}
+	return nil, err
 }
 
 func (p *Program) install() string { return server.Install(p.Package, p.Name, p.Name, p.Name) }

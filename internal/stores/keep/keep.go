@@ -259,14 +259,3 @@ func (k *Keeping) Discard(ctx context.Context, h stores.Holding) (removed int64,
 	}
 	return removed, err
 }
-
-// Within is the scope among entered whose name, or a name that it begins followed by an
-// underscore, is given; and otherwise the name itself.
-func Within(name string, entered []stores.Scope) stores.Scope {
-	for _, s := range entered {
-		if name == string(s) || strings.HasPrefix(name, string(s)+"_") {
-			return s
-		}
-	}
-	return stores.Scope(name)
-}
