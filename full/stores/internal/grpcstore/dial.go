@@ -32,19 +32,16 @@ func Timeout(o stores.ConnOptions) time.Duration { return cmp.Or(o.Timeout, Dial
 // Options dial as o says. Calls fail while there is no connection, as calls to other
 // stores do.
 func Options(o stores.ConnOptions, encrypted bool) []grpc.DialOption {
+	if wrap := o.Wrap; wrap != nil {
+		o.Wrap = func(c net.Conn) net.Conn { return closer{wrap(c)} }
+	}
 	dialer := net.Dialer{Timeout: Timeout(o)}
 	dial := func(ctx context.Context, addr string) (net.Conn, error) {
 		c, err := dialer.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return nil, err
 		}
-		if o.Wrap != nil {
-			c = closer{o.Wrap(c)}
-		}
-		if o.Meter != nil {
-			c = o.Meter.Conn(c, NewParser(encrypted))
-		}
-		return c, nil
+		return o.Around(c, NewParser(encrypted)), nil
 	}
 	return []grpc.DialOption{grpc.WithContextDialer(dial), grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(atOnce)}
 }
