@@ -217,8 +217,7 @@ func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 func (s *site) close(ctx context.Context) error {
 	var errs []error
 	ended := func(err error) {
-		var hung *guard.HungError
-		if !s.lost || !errors.As(err, &hung) { // which was told already
+		if !s.lost || !errors.As(err, new(*guard.HungError)) { // which was told already
 			errs = append(errs, err)
 		}
 	}

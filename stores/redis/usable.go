@@ -109,8 +109,7 @@ func (saidError) RedisError() {}
 // turnedAway is what a server says that closes a connection at once, e.g. for want of
 // room: a client that writes first may not get to read it. nil if it says nothing.
 func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
-	var said goredis.Error
-	if errors.As(err, &said) || opt.TLSConfig != nil || ctx.Err() != nil {
+	if errors.As(err, new(goredis.Error)) || opt.TLSConfig != nil || ctx.Err() != nil {
 		return nil
 	}
 	c, derr := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, cmp.Or(opt.Network, "tcp"), opt.Addr)

@@ -181,8 +181,7 @@ func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (h hel
 // must be something that changes nothing if it has taken effect already.
 func (s *hardened) twice(ctx context.Context, do func() error) error {
 	err := do()
-	var answer redis.Error
-	if err == nil || ctx.Err() != nil || errors.As(err, &answer) || errors.Is(err, errUnknownTenant) {
+	if err == nil || ctx.Err() != nil || errors.As(err, new(redis.Error)) || errors.Is(err, errUnknownTenant) {
 		return err
 	}
 	s.again.Add(1)

@@ -39,15 +39,13 @@ func (in *instance) redisFailed(ctx context.Context, err error) bool {
 }
 
 func isSource(err error) bool {
-	var s sourceError
-	return errors.As(err, &s)
+	return errors.As(err, new(sourceError))
 }
 
 // unreachable reports whether Redis did not answer at all: an error that it
 // answered with is none of its connection.
 func unreachable(err error) bool {
-	var answer redis.Error
-	return !errors.As(err, &answer)
+	return !errors.As(err, new(redis.Error))
 }
 
 // check decides by the cache, and in the way of the option "down" if a store
