@@ -52,13 +52,11 @@ func auditCommand() *cobra.Command {
 		},
 	})
 	settings.New(cmd, own.flags("redis", "postgres"), []settings.Setting{
-		{Name: "key", Title: settings.Stores, Value: settings.Text(&c.Key), Doc: "`key` by your own naming, e.g. 'app:{subject}:{window}'"},
-		{Name: "query", Title: settings.Stores, Value: settings.Text(&c.Query),
-			Doc: "`SELECT` of subjects, units and perhaps a column \"limit\" from tables of your own"},
-		{Name: "policy", Title: settings.What, Value: settings.Text(&policy), Complete: group.CompletePolicies,
-			Doc: "`policy` in force: a name (see quotabench list policies), a text, or @file.yaml"},
-		{Name: "most", Title: settings.What, Value: settings.Whole(&c.Most, 1, 1_000_000), Doc: "`subjects` to look at"},
-		{Name: "wait", Title: settings.What, Value: settings.Span(&c.Pause, time.Hour), Doc: "`time` from the first reading to the second"},
+		{Name: "key", Title: settings.Stores, Value: settings.Text(&c.Key)},
+		{Name: "query", Title: settings.Stores, Value: settings.Text(&c.Query)},
+		{Name: "policy", Title: settings.What, Value: settings.Text(&policy), Complete: group.CompletePolicies},
+		{Name: "most", Title: settings.What, Value: settings.Whole(&c.Most, 1, 1_000_000)},
+		{Name: "wait", Title: settings.What, Value: settings.Span(&c.Pause, time.Hour)},
 		jsonFlag(&asJSON, "write JSON"),
 	})
 	return cmd

@@ -62,27 +62,17 @@ func newChooseSettings() *chooseSettings {
 func (s *chooseSettings) asked() []settings.Setting {
 	settles := []string{settlesAuto, settlesYes, settlesNo}
 	return []settings.Setting{
-		{Name: "regions", Common: true, Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions),
-			Doc: "regions, 80 to 150 ms apart in the simulation of them"},
-		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate),
-			Doc: "`requests` per second of the " +
-				"whole application"},
+		{Name: "regions", Common: true, Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions)},
+		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate)},
 		{Name: "clock-spread", Was: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&s.skew,
-			harness.MaxClockSkew), Computed: true,
-			Doc: "how far the clocks of instances are apart in the simulation, e.g. 2s (default: they agree)"},
-		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects),
-			Doc: "users, keys or addresses that the requests are for"},
+			harness.MaxClockSkew), Computed: true},
+		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects)},
 		{Name: "leak", Common: true, Title: settings.What, Value: settings.Named(&s.leak, "units such as 5, or a share of the limit such as 1%"),
-			Complete: settings.Words("0", "1%"),
-			Doc:      "`units`, or a share of the limit such as 1%, that one subject may be given over its limit in one window"},
-		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true,
-			Doc: "longest 99th percentile of a decision, e.g. 5ms (default: none is asked for)"},
-		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, choose.Outages()...),
-			Doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
-		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...),
-			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: if the policy has no window"},
-		{Name: "budget", Common: true, Title: settings.What, Value: settings.SpanFrom(&s.budget, choose.LeastBudget, measure.MaxDuration),
-			Doc: "time that the choice may take; what it does not reach is listed as not tested"},
+			Complete: settings.Words("0", "1%")},
+		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true},
+		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, choose.Outages()...)},
+		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...)},
+		{Name: "budget", Common: true, Title: settings.What, Value: settings.SpanFrom(&s.budget, choose.LeastBudget, measure.MaxDuration)},
 	}
 }
 

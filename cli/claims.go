@@ -57,9 +57,9 @@ func (s *pass) run(cmd *cobra.Command, args []string) error {
 // lengths say how long runs are, or that there are none.
 func (s *pass) lengths() []settings.Setting {
 	return []settings.Setting{
-		{Name: "quick", Value: settings.Bool(&s.quick), Doc: "short runs: a first answer (default)"},
-		{Name: "full", Value: settings.Bool(&s.full), Doc: "long runs: an answer to decide from"},
-		{Name: "from", Value: settings.Text(&s.from), Doc: "judge again from the records in this `directory`, and run nothing"},
+		{Name: "quick", Value: settings.Bool(&s.quick)},
+		{Name: "full", Value: settings.Bool(&s.full)},
+		{Name: "from", Value: settings.Text(&s.from)},
 	}
 }
 
@@ -75,9 +75,8 @@ func claimsCommand() *cobra.Command {
 	s.files = s.read
 	cmd := described("claims", &cobra.Command{RunE: s.run})
 	s.Register(cmd, []settings.Setting{
-		{Name: "id", Value: settings.List(&s.ids), Complete: cobra.NoFileCompletions, Doc: "judge the `claims` with these ids alone, e.g. T1,T8"},
-		{Name: "record", Value: settings.List(&s.records), Complete: cobra.NoFileCompletions,
-			Doc: "judge those of these design `records` alone, e.g. ADR-005"},
+		{Name: "id", Value: settings.List(&s.ids), Complete: cobra.NoFileCompletions},
+		{Name: "record", Value: settings.List(&s.records), Complete: cobra.NoFileCompletions},
 	}, s.lengths(), s.Formats(), s.Output())
 	return cmd
 }

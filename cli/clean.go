@@ -43,12 +43,10 @@ func cleanCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	})
 	settings.New(cmd, c.flags(), []settings.Setting{
-		{Name: "store", Title: settings.Stores, Value: settings.List(&c.named), Doc: "a further store by `NAME=URL`, e.g. " +
-			"redis.2=redis://host; may be repeated"},
+		{Name: "store", Title: settings.Stores, Value: settings.List(&c.named)},
 		jsonFlag(&c.asJSON, "write JSON"),
-		{Name: "yes", Title: settings.What, Value: settings.Bool(&c.yes), Doc: "remove what is listed as left"},
-		{Name: "unknown", Value: settings.Bool(&c.unknown),
-			Doc: "with --yes, remove also what has no lease: make sure that no run of an earlier version is under way"},
+		{Name: "yes", Title: settings.What, Value: settings.Bool(&c.yes)},
+		{Name: "unknown", Value: settings.Bool(&c.unknown)},
 	})
 	return cmd
 }

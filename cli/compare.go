@@ -35,12 +35,10 @@ type compareSettings struct {
 func (s *compareSettings) judged() []settings.Setting {
 	timings := compare.Timings()
 	return []settings.Setting{
-		{Name: "tolerance", Title: settings.Gates, Value: settings.List(&s.tolerances), Complete: completeTolerances,
-			Doc: "by how much an exact figure may become worse, in its unit or in percent of the base, e.g. `leak=2` or bytes=5%; may be repeated"},
+		{Name: "tolerance", Title: settings.Gates, Value: settings.List(&s.tolerances), Complete: completeTolerances},
 		{Name: "timing", Title: settings.Gates, Value: settings.List(&s.timings), Complete: settings.Words(timings...),
 			Doc: "`timings` to gate in addition to throughput: " + strings.Join(timings[1:], ", ") + "; they share the error of the comparison"},
-		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.strict),
-			Doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
+		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.strict)},
 		jsonFlag(&s.JSON, "write JSON"),
 	}
 }

@@ -51,14 +51,10 @@ func coordinateCommand() *cobra.Command {
 		},
 	})
 	settings.New(cmd, []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&n, 1, group.MostGenerators),
-			Doc: "how many `processes` share the load"},
-		{Name: "at", Title: settings.Load, Value: settings.Named(&at.at, "an address or a URL"), Secret: true,
-			Doc: "`address` to serve generators on, by NATS in the command with all clients, else by TCP; or the URL of a NATS server " +
-				"that runs, nats://HOST:PORT/NAME"},
-		{Name: "token", Title: settings.Load, Value: settings.Text(&at.token), Computed: true,
-			Doc: "what generators show to join, or as " + tokenVariable + " says (default: a random one)"},
-		{Name: "wait", Title: settings.Load, Value: settings.Span(&at.wait, 24*time.Hour), Doc: "how long all generators have to join"},
+		{Name: "generators", Title: settings.Load, Value: settings.Whole(&n, 1, group.MostGenerators)},
+		{Name: "at", Title: settings.Load, Value: settings.Named(&at.at, "an address or a URL"), Secret: true},
+		{Name: "token", Title: settings.Load, Value: settings.Text(&at.token), Computed: true},
+		{Name: "wait", Title: settings.Load, Value: settings.Span(&at.wait, 24*time.Hour)},
 	})
 	cmd.Flags().SetInterspersed(false)
 	return cmd

@@ -59,10 +59,9 @@ func exportCommand() *cobra.Command {
 		cmd.Long += fmt.Sprintf("\n  %-8s %s", r.Name, r.Doc)
 	}
 	s = settings.New(cmd, []settings.Setting{
-		{Name: "format", Value: settings.Text(&as, names...), Doc: "one of the `formats` above"},
-		{Name: "strategy", Value: settings.Text(&strategy), Complete: group.CompleteStrategies,
-			Doc: "take this `strategy` alone: a name, or one with options as reports show it"},
-		{Name: "out", Short: "o", Value: settings.Text(&out), Doc: "write files to this `directory`, and nothing to standard output"},
+		{Name: "format", Value: settings.Text(&as, names...)},
+		{Name: "strategy", Value: settings.Text(&strategy), Complete: group.CompleteStrategies},
+		{Name: "out", Short: "o", Value: settings.Text(&out)},
 		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
 	})
 	return cmd

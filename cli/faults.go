@@ -32,12 +32,9 @@ func faultsCommand() *cobra.Command {
 	s.files = s.plan
 	cmd := described("faults", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
 	s.Register(cmd, []settings.Setting{
-		{Name: "fault", Value: settings.List(&s.names), Complete: cobra.NoFileCompletions,
-			Doc: "try these `faults` alone, e.g. redis-away,caller-killed"},
-		{Name: "parallel", Value: settings.Whole(&s.parallel, 0, sim.MaxParallel),
-			Doc: "runs made at the same time, each on servers of its own; with 1, times to decide count; 0 for two per processor"},
-		{Name: "list", Value: settings.Text(&s.list),
-			Doc: "take faults from this YAML `file`, in the form of internal/faults/faults.yaml, in place of those built in"},
+		{Name: "fault", Value: settings.List(&s.names), Complete: cobra.NoFileCompletions},
+		{Name: "parallel", Value: settings.Whole(&s.parallel, 0, sim.MaxParallel)},
+		{Name: "list", Value: settings.Text(&s.list)},
 	}, s.lengths(), s.Formats(), s.Output())
 	return cmd
 }

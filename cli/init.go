@@ -40,10 +40,8 @@ func initCommand() *cobra.Command {
 		},
 	})
 	settings.New(cmd, []settings.Setting{
-		{Name: "replace", Value: settings.Named(&clone, "a directory"),
-			Doc: "take quotabench from the clone in this `directory`, not from a published version"},
-		{Name: "claims", Value: settings.Bool(&claimsOnly),
-			Doc: "write only claims.yaml, with five promises of a design record for quotabench claims; the directory may hold a module"},
+		{Name: "replace", Value: settings.Named(&clone, "a directory")},
+		{Name: "claims", Value: settings.Bool(&claimsOnly)},
 	})
 	return cmd
 }

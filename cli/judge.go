@@ -67,12 +67,10 @@ func judgeCommand() *cobra.Command {
 		},
 	})
 	settings.New(cmd, []settings.Setting{
-		{Name: "policy", Value: settings.Text(&given), Complete: group.CompletePolicies,
-			Doc: "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml"},
-		{Name: "linearizable", Value: settings.Bool(&linearizable), FlagOnly: true,
-			Doc: "search for an order of the requests in which a bounded counter gives their answers"},
-		{Name: "within", Value: settings.Span(&within, 24*time.Hour), Doc: "end the search of each history after this `time`, undecided"},
-		{Name: "out", Short: "o", Value: settings.Text(&out), Doc: "draw histories that are not linearizable to this `directory`"},
+		{Name: "policy", Value: settings.Text(&given), Complete: group.CompletePolicies},
+		{Name: "linearizable", Value: settings.Bool(&linearizable), FlagOnly: true},
+		{Name: "within", Value: settings.Span(&within, 24*time.Hour)},
+		{Name: "out", Short: "o", Value: settings.Text(&out)},
 		jsonFlag(&asJSON, "write JSON"),
 	})
 	return cmd

@@ -43,19 +43,14 @@ func kubernetesCommand() *cobra.Command {
 		},
 	})
 	s = settings.New(cmd, []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&j.Parts, 1, mostPods),
-			Doc: "how many `pods` share the load of run, or the simulations or searches"},
-		{Name: "name", Title: settings.Output, Value: settings.Text(&j.Name), Doc: "what the `names` of all objects begin with"},
-		{Name: "image", Title: settings.Output, Value: settings.Text(&j.Image), Computed: true,
-			Doc: "`image` of this program (default: the published one of this version)"},
-		{Name: "secret", Title: settings.Stores, Value: settings.Text(&j.Secret), Computed: true,
-			Doc: "`Secret` that has the URLs of stores, under their kinds such as redis (default: the name and -stores)"},
-		{Name: "claim", Title: settings.Output, Value: settings.Text(&j.Claim), Computed: true,
-			Doc: "`PersistentVolumeClaim` that records are written to; without it run prints its report, and its record goes with its pod"},
-		{Name: "cpus", Title: settings.Load, Value: settings.Text(&j.CPU), Doc: "`processors` that a pod asks for, e.g. 2 or 500m"},
-		{Name: "memory", Title: settings.Load, Value: settings.Text(&j.Memory), Doc: "`memory` that a pod asks for, and has at most"},
-		{Name: "keep", Title: settings.Output, Value: settings.Span(&stay, 365*24*time.Hour),
-			Doc: "for how `long` the Jobs stay once they have finished"},
+		{Name: "generators", Title: settings.Load, Value: settings.Whole(&j.Parts, 1, mostPods)},
+		{Name: "name", Title: settings.Output, Value: settings.Text(&j.Name)},
+		{Name: "image", Title: settings.Output, Value: settings.Text(&j.Image), Computed: true},
+		{Name: "secret", Title: settings.Stores, Value: settings.Text(&j.Secret), Computed: true},
+		{Name: "claim", Title: settings.Output, Value: settings.Text(&j.Claim), Computed: true},
+		{Name: "cpus", Title: settings.Load, Value: settings.Text(&j.CPU)},
+		{Name: "memory", Title: settings.Load, Value: settings.Text(&j.Memory)},
+		{Name: "keep", Title: settings.Output, Value: settings.Span(&stay, 365*24*time.Hour)},
 	})
 	cmd.Flags().SetInterspersed(false)
 	return cmd

@@ -34,7 +34,7 @@ func lintCommand() *cobra.Command {
 		},
 	})
 	settings.New(cmd, []settings.Setting{
-		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&strict), Doc: "exit code 1 if there is a finding"},
+		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&strict)},
 		jsonFlag(&asJSON, "write JSON"),
 	})
 	return cmd

@@ -44,7 +44,6 @@ func manCommand() *cobra.Command {
 			return nil
 		},
 	})
-	s = settings.New(cmd, []settings.Setting{{Name: "out", Short: "o", Value: settings.Named(&out, "a directory"),
-		Doc: "write to this `directory`"}})
+	s = settings.New(cmd, []settings.Setting{{Name: "out", Short: "o", Value: settings.Named(&out, "a directory")}})
 	return cmd
 }

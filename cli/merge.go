@@ -61,7 +61,7 @@ func mergeCommand() *cobra.Command {
 		},
 	})
 	s = settings.New(cmd, []settings.Setting{
-		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file"), Doc: "write the results to this `file`"},
+		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file")},
 		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
 	})
 	return cmd

@@ -49,9 +49,9 @@ func plotCommand() *cobra.Command {
 		cmd.Long += fmt.Sprintf("\n  %-12s %s", k.Name, k.Doc)
 	}
 	s = settings.New(cmd, []settings.Setting{
-		{Name: "out", Short: "o", Value: settings.Text(&out), Doc: "write to this `directory`"},
-		{Name: "format", Value: settings.List(&formats), Complete: settings.Words("svg", "png"), Doc: "the `formats`, of svg and png"},
-		{Name: "only", Value: settings.List(&only), Complete: settings.Words(kinds...), Doc: "draw these `plots` alone"},
+		{Name: "out", Short: "o", Value: settings.Text(&out)},
+		{Name: "format", Value: settings.List(&formats), Complete: settings.Words("svg", "png")},
+		{Name: "only", Value: settings.List(&only), Complete: settings.Words(kinds...)},
 		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
 	})
 	return cmd

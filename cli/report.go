@@ -69,8 +69,7 @@ func reportCommand() *cobra.Command {
 		},
 	})
 	s = settings.New(cmd, []settings.Setting{
-		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file"), Doc: "write the page to this `file`, and the " +
-			"text next to it"},
+		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file")},
 		group.Bound(&maxBound),
 		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
 	})

@@ -40,13 +40,9 @@ func newSweepSettings() *sweepSettings {
 // varied says what varies.
 func (s *sweepSettings) varied() []settings.Setting {
 	return []settings.Setting{
-		{Name: "param", Common: true, Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters,
-			Doc: "`NAME=VALUES` to sweep, e.g. workers=1,8,64, pool=1..64x2 (doubling), over-quota=0..1+0.25 (steps) or " +
-				"three-tier.lag=0s,1s; may be given twice, for all combinations"},
+		{Name: "param", Common: true, Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters},
 		{Name: "until", Common: true, Title: settings.Load, Value: settings.Named(&s.until, "a condition such as p99<5ms"), Computed: true,
-			Complete: settings.Words(),
-			Doc: "look for the edge of a `condition` such as p99<5ms: alone, or with --param rate=LOW..HIGH, the highest rate of an open " +
-				"loop at which it holds; with other parameters the value from which, or up to which, it holds"},
+			Complete: settings.Words()},
 	}
 }
 

@@ -3,6 +3,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ type Setting struct {
 	Name  string
 	Was   string // the name that it had; "" for none
 	Short string // one letter; "" for none
-	// Doc is the help text; a word in back quotes names the value.
+	// Doc is the help text; a word in back quotes names the value. If it depends on nothing else, it stands in flags.txt, and not here.
 	Doc   string
 	Value *Value
 	// Title of the section of the help text.
@@ -50,8 +51,10 @@ type Set struct {
 // New makes the flags of a command.
 func New(cmd *cobra.Command, groups ...[]Setting) *Set {
 	s := &Set{table: slices.Concat(groups...), cmd: cmd, flags: cmd.Flags(), places: map[string]string{}}
-	for _, x := range s.table {
-		AddFlag(s.flags, x)
+	for i := range s.table {
+		x := &s.table[i]
+		x.Doc = cmp.Or(x.Doc, textOf(cmd.Name(), x.Name))
+		AddFlag(s.flags, *x)
 	}
 	if len(s.table) > mostShort {
 		s.flags.Bool(helpAll, false, "help with all flags")

@@ -38,10 +38,7 @@ func (s *Settings) Enforced() []settings.Setting { return []settings.Setting{Bou
 // Conditions are the gates of a command.
 func (s *Settings) Conditions() []settings.Setting {
 	return []settings.Setting{{Name: "fail-on", Common: true, Title: settings.Gates, Value: settings.List(&s.FailOn),
-		Complete: cobra.NoFileCompletions, Computed: true,
-		Doc: "exit with 1 if a `condition` on a figure holds, e.g. " + by(s, "leak>0 or p99/reference>1.2",
-			texts{Explore: "leak or steps<9"}) +
-			" (docs/comparing.md lists the figures); may be repeated"}}
+		Complete: cobra.NoFileCompletions, Computed: true}}
 }
 
 // IfUndecided says what a gate does that cannot be decided.
@@ -55,10 +52,7 @@ func (s *Settings) IfUndecided() []settings.Setting {
 func (s *Settings) Other() []settings.Setting {
 	return []settings.Setting{{Name: "against", Common: true, Title: settings.Gates, Value: settings.Named(&s.Against,
 		"the path of a program"),
-		Computed: true,
-		Doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 if this " +
-			"one is worse; " +
-			"what is slower is measured again before it counts"}}
+		Computed: true}}
 }
 
 // Formats says how a comparison is shown.

@@ -26,11 +26,9 @@ const MostGenerators = 1000
 // Generated says how many processes share one load, and who tells them when to begin.
 func (s *Settings) Generated() []settings.Setting {
 	return []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&s.Generators, 0, MostGenerators), FlagOnly: true, Computed: true,
-			Doc: "measure from so many `processes` of this machine, which share all subjects; for several machines see quotabench coordinate"},
+		{Name: "generators", Title: settings.Load, Value: settings.Whole(&s.Generators, 0, MostGenerators), FlagOnly: true, Computed: true},
 		{Name: "generator", Title: settings.Load, Value: settings.Named(&s.Generator, "a part and how many there are, e.g. 2/4"),
-			FlagOnly: true, Computed: true, Complete: settings.Words("1/2", "2/2"),
-			Doc: "take this `part` of the operations of a load that several processes share, e.g. 2/4, with the same subjects and keys"},
+			FlagOnly: true, Computed: true, Complete: settings.Words("1/2", "2/2")},
 		{Name: "coordinator", Title: settings.Load, Value: settings.Text(&s.Coordinator), FlagOnly: true, Computed: true, Secret: true,
 			PasswordFrom: coordinate.Variable,
 			Doc: "with --generator, begin and end with the others of the coordinator at this `URL`, or as " + coordinate.Variable +

@@ -101,39 +101,24 @@ type output struct {
 // Kept is what is kept or served of each run.
 func (s *Settings) Kept() []settings.Setting {
 	return []settings.Setting{
-		{Name: "history", Title: settings.Output, Value: settings.Text(&s.History), Computed: true,
-			Doc: "`directory` to keep the history of each run in, for quotabench judge"},
+		{Name: "history", Title: settings.Output, Value: settings.Text(&s.History), Computed: true},
 		{Name: "metrics", Title: settings.Output, Value: settings.Named(&s.Metrics, "an address such as 127.0.0.1:9464"), Computed: true,
-			Complete: settings.Words("127.0.0.1:9464"),
-			Doc: "serve figures to Prometheus at this `address` while the " + by(s, "run lasts", texts{
-				Sim: "simulation lasts, in virtual time and labelled so",
-			}) + ", e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
+			Complete: settings.Words("127.0.0.1:9464")},
 	}
 }
 
 // Output says what is shown, and where files go.
 func (s *Settings) Output() []settings.Setting {
-	const results = "(default quotabench-results/<time>)"
 	return []settings.Setting{
-		{Name: "quiet", Title: settings.Output, Value: settings.Bool(&s.Quiet), Doc: "show no progress"},
-		{Name: "json", Common: true, Title: settings.Output, Value: settings.Bool(&s.JSON),
-			Doc: by(s, "write the record to standard output as JSON, in place of tables", texts{
-				Explore: "write JSON instead of tables", Choose: "write JSON instead of text",
-			})},
-		{Name: "out", Short: "o", Common: true, Title: settings.Output, Value: settings.Text(&s.Out), Computed: true,
-			Doc: by(s, "`directory` for results.json and plots "+results, texts{
-				Explore: "`directory` for exploration.json, report.html, report.txt and a sequence chart (SVG) of each finding",
-				Choose:  "`directory` for choice.json, choice.txt and the record of each stage " + results,
-			})},
+		{Name: "quiet", Title: settings.Output, Value: settings.Bool(&s.Quiet)},
+		{Name: "json", Common: true, Title: settings.Output, Value: settings.Bool(&s.JSON)},
+		{Name: "out", Short: "o", Common: true, Title: settings.Output, Value: settings.Text(&s.Out), Computed: true},
 	}
 }
 
 // Verbosity says whether all is shown.
 func (s *Settings) Verbosity() []settings.Setting {
-	return []settings.Setting{{Name: "verbose", Common: true, Title: settings.Output, Value: settings.Bool(&s.Verbose),
-		Doc: by(s, "show all of report.txt: costs, guarantees, notes and what the audit found too", texts{
-			Choose: "print the command behind every figure, which choice.txt has",
-		})}}
+	return []settings.Setting{{Name: "verbose", Common: true, Title: settings.Output, Value: settings.Bool(&s.Verbose)}}
 }
 
 // ConfigFile takes settings from a file.

@@ -43,30 +43,12 @@ func (s *Settings) Load() []settings.Setting {
 	if s.command == Sim {
 		loops, workers, longest = loops[1:], sim.MaxWorkers, sim.MaxDuration
 	}
-	const modes = "closed: callers wait for each answer; open: requests come at a rate"
 	return []settings.Setting{
-		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim,
-			Doc: by(s, "callers at the same time; in open loop the most requests in service at once", texts{
-				Sim: "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
-			})},
-		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true,
-			Doc: modes + by(s, "; both: throughput and leaks from a closed loop, latency from an open one (default both; open for "+
-				"workloads that are)", texts{
-				Sweep: "; both: an open loop at --rate next to each closed one, for latency (default closed, both with --rate, " +
-					"open if the rate varies and for workloads that are)",
-				Sim: " (default open with --rate and for workloads that are, else closed)",
-			})},
-		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue(),
-			Doc: by(s, "`requests` per second of the open loop, the same for all strategies, or a record whose rate is used again, "+
-				"e.g. out/results.json; 0 leaves it to the workload, or takes half of what the slowest strategy with a store holds", texts{
-				Sweep: "`requests` per second of the open loop, the same at all points; 0 for none, or the workload's",
-				Sim: "`requests` per second of the open loop, or a record whose rate is used again, e.g. out/results.json; 0 leaves it " +
-					"to the workload",
-			})},
-		{Name: "arrivals", Title: settings.Load, Value: settings.Text(&s.Arrivals, "poisson", "constant"),
-			Doc: "arrivals in open loop: poisson or constant"},
-		{Name: "requests", Title: settings.Load, Value: settings.Count(&s.Requests, 0, harness.MaxRequests),
-			Doc: by(s, "most requests per strategy and round; 0 for no bound", texts{Sim: "most requests per strategy; 0 for no bound"})},
+		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim},
+		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true},
+		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
+		{Name: "arrivals", Title: settings.Load, Value: settings.Text(&s.Arrivals, "poisson", "constant")},
+		{Name: "requests", Title: settings.Load, Value: settings.Count(&s.Requests, 0, harness.MaxRequests)},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --outage %v; no bound with --requests or --trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
@@ -78,25 +60,19 @@ func (s *Settings) Load() []settings.Setting {
 // Shared is the part of a load that several processes share, and the second quota of each request.
 func (s *Settings) Shared() []settings.Setting {
 	return []settings.Setting{
-		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies,
-			Doc: "charge each request to the quota of one of --routes as well, of this `policy`"},
+		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies},
 		{Name: "routes", Title: settings.Load, Value: settings.Whole(&s.Routes, 1, harness.MaxRoutes), Computed: true,
 			Doc: fmt.Sprintf("`routes` of --route-policy (default %d)", defaultRoutes)},
 		{Name: "shard", Title: settings.Load, Value: settings.Named(&s.Shard, "a part and how many there "+
 			"are, e.g. 2/4"), Computed: true,
-			Complete: settings.Words("1/2", "2/2"),
-			Doc: "take this `part` of a load that several processes share, e.g. 2/4, with subjects of its own; " +
-				"quotabench merge joins the results"},
+			Complete: settings.Words("1/2", "2/2")},
 	}
 }
 
 // Divided is the part of many simulations or searches that this process makes.
 func (s *Settings) Divided() []settings.Setting {
 	return []settings.Setting{{Name: "part", Title: settings.Search, FlagOnly: true, Complete: settings.Words("1/2", "2/2"),
-		Value: settings.Named(&s.dealt, "a part and how many there are, e.g. 2/4"),
-		Doc: by(s, "simulate this `part` of all strategies and values of --param, e.g. 2/4", texts{
-			Explore: "search this `part` of the strategies, e.g. 2/4, or with --full of the schedules of each, by their first steps",
-		}) + "; quotabench merge makes the record of one process from those of all parts"}}
+		Value: settings.Named(&s.dealt, "a part and how many there are, e.g. 2/4")}}
 }
 
 // Part is that of --part, and Plan the fingerprint that records of other parts have, too; both are zero without --part.
@@ -205,8 +181,7 @@ func (s *Settings) Repeated() []settings.Setting {
 		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
-		{Name: "spare-rounds", Title: settings.Load, Value: settings.Whole(&s.Spare, 0, measure.MaxRounds),
-			Doc: "more rounds at most: one for each whose timings do not count because the machine was disturbed"},
+		{Name: "spare-rounds", Title: settings.Load, Value: settings.Whole(&s.Spare, 0, measure.MaxRounds)},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
 	}

@@ -53,9 +53,7 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 	}
 	if kinds == nil {
 		table = append(table, settings.Setting{Name: "store", Title: settings.Stores, Value: settings.List(&s.Named), Secret: true,
-			PasswordFrom: strings.Join(passwords, " or "), Complete: completeNamedStore,
-			Doc: "a further store, e.g. `redis.2=process`: its kind and a name, then what the kind's flag takes; may be repeated " +
-				"(default: those that the strategies need are opened as the main one of their kind is)"})
+			PasswordFrom: strings.Join(passwords, " or "), Complete: completeNamedStore})
 	}
 	return append(table, images...)
 }

@@ -25,10 +25,8 @@ type stream struct {
 // the same name are one setting.
 func (s *Settings) Stream() []settings.Setting {
 	out := []settings.Setting{
-		{Name: "workload", Common: true, Title: settings.What, Value: settings.Text(&s.Workload), Complete: completeWorkloads,
-			Doc: "request stream (see quotabench list workloads)"},
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&s.Limit, 1, quota.MaxLimit), Computed: true,
-			Doc: "limit per subject and window in `units` (default: the policy's; 50 requests' worth for hot-key)"},
+		{Name: "workload", Common: true, Title: settings.What, Value: settings.Text(&s.Workload), Complete: completeWorkloads},
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&s.Limit, 1, quota.MaxLimit), Computed: true},
 	}
 	for _, w := range workloads.All() {
 		for _, o := range w.Options {
@@ -44,7 +42,6 @@ func (s *Settings) Stream() []settings.Setting {
 	}
 	return append(out, settings.Setting{
 		Name: "speed", Title: settings.Workload, Value: settings.DecimalOrNone(&s.Speed, harness.MinSpeed, harness.MaxSpeed),
-		Doc: "replay at k times the recorded speed, windows shrunk alike" + by(s, "; 0 for full speed", texts{Sim: " (default 1)"}),
 	})
 }
 

@@ -25,34 +25,20 @@ type subject struct {
 
 // Subject says what is tried.
 func (s *Settings) Subject() []settings.Setting {
-	const list = "`a,b:option=value`, core, all or a pattern such as pg-*; may be repeated"
-	const policy = "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"
 	lowest, highest := 1, measure.MaxInstances
 	if s.command == Explore {
 		lowest, highest = 0, explore.MaxClients
 	}
 	return []settings.Setting{
-		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
-			Doc: by(s, "strategies, "+list, texts{Explore: "strategies, " + list + ", or given as arguments",
-				Choose: "strategies to choose from, " + list})},
-		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true, Complete: CompletePolicies,
-			Doc: by(s, policy+"; without it, strategies that do not serve the default have one of a kind that they serve", texts{
-				Choose:  policy,
-				Explore: "policy to enforce (default: one of the strategy's own record)",
-			})},
-		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest),
-			Doc: by(s, "application instances that share the stores; with one, a counter in each process looks right", texts{
-				Sim:     "application instances in each region, that share its stores; a preset has its own",
-				Explore: "application instances that share the stores (default: one per client)",
-				Choose:  "application instances, in each region",
-			})},
+		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies},
+		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true, Complete: CompletePolicies},
+		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest)},
 	}
 }
 
 // Seeded says where random numbers come from.
 func (s *Settings) Seeded() []settings.Setting {
-	return []settings.Setting{{Name: "seed", Title: settings.What, Value: settings.Seed(&s.Seed),
-		Doc: by(s, "seed of everything random", texts{Explore: "seed of the strategies' own random numbers"})}}
+	return []settings.Setting{{Name: "seed", Title: settings.What, Value: settings.Seed(&s.Seed)}}
 }
 
 // Selections are the strategies that are asked for.
