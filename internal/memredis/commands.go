@@ -2,6 +2,7 @@ package memredis
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,8 @@ type command struct {
 	run   func(t *Table, args []string) Reply
 	// script commands cannot be called from scripts.
 	script bool
+	// noted is set if it is one of noted.
+	noted bool
 }
 
 // table of all commands, by name in lower and in upper case, which is how
@@ -54,7 +57,8 @@ func init() {
 		{"flushall", -1, flush}, {"flushdb", -1, flush},
 		{"eval", -3, eval}, {"evalsha", -3, evalSHA}, {"script", -2, scriptCommand},
 	} {
-		c := command{name: c.name, arity: c.arity, run: c.run, script: c.name == "eval" || c.name == "evalsha" || c.name == "script"}
+		script := c.name == "eval" || c.name == "evalsha" || c.name == "script"
+		c := command{name: c.name, arity: c.arity, run: c.run, script: script, noted: slices.Contains(noted, c.name)}
 		for _, name := range []string{c.name, strings.ToUpper(c.name)} {
 			table[name] = &c
 		}
@@ -69,6 +73,21 @@ func (t *Table) Do(args []string) Reply {
 		return unknownCommand(args)
 	}
 	return t.carryOut(c, args)
+}
+
+// options are those of the known words that args begin with, and what follows them.
+func options(args []string, known ...string) (set map[string]bool, rest []string) {
+	for i, a := range args {
+		word := strings.ToUpper(a)
+		if !slices.Contains(known, word) {
+			return set, args[i:]
+		}
+		if set == nil {
+			set = map[string]bool{}
+		}
+		set[word] = true
+	}
+	return set, nil
 }
 
 // lacks notes that the table was given what it does not have.

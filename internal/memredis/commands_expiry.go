@@ -8,25 +8,15 @@ import (
 // expireIn makes a command of the EXPIRE family; unit is in milliseconds.
 func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 	return func(t *Table, args []string) Reply {
-		var nx, xx, gt, lt bool
-		for _, a := range args[3:] {
-			switch strings.ToUpper(a) {
-			case "NX":
-				nx = true
-			case "XX":
-				xx = true
-			case "GT":
-				gt = true
-			case "LT":
-				lt = true
-			default:
-				return fault("ERR Unsupported option " + a)
-			}
-		}
+		set, rest := options(args[3:], "NX", "XX", "GT", "LT")
+		nx, xx := set["NX"], set["XX"]
+		earlier, later := set["LT"], set["GT"]
 		switch {
-		case nx && (xx || gt || lt):
+		case len(rest) > 0:
+			return fault("ERR Unsupported option " + rest[0])
+		case nx && (xx || later || earlier):
 			return fault("ERR NX and XX, GT or LT options at the same time are not compatible")
-		case gt && lt:
+		case later && earlier:
 			return fault("ERR GT and LT options at the same time are not compatible")
 		}
 		n, ok := parseInt(args[2])
@@ -46,8 +36,8 @@ func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 		case e == nil,
 			nx && e.deadline != 0,
 			xx && e.deadline == 0,
-			gt && (e.deadline == 0 || at <= e.deadline),
-			lt && e.deadline != 0 && at >= e.deadline:
+			later && (e.deadline == 0 || at <= e.deadline),
+			earlier && e.deadline != 0 && at >= e.deadline:
 			return intReply(0)
 		}
 		if at <= t.ms() {

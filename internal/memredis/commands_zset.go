@@ -16,50 +16,26 @@ var (
 	limitOfRanks  = fault("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
 )
 
-// addOptions are what stands between ZADD key and the first score.
-type addOptions struct{ nx, xx, gt, lt, ch, incr bool }
-
-// parse reads options and returns what follows them.
-func (o *addOptions) parse(args []string) []string {
-	for i, a := range args {
-		switch strings.ToUpper(a) {
-		case "NX":
-			o.nx = true
-		case "XX":
-			o.xx = true
-		case "GT":
-			o.gt = true
-		case "LT":
-			o.lt = true
-		case "CH":
-			o.ch = true
-		case "INCR":
-			o.incr = true
-		default:
-			return args[i:]
-		}
-	}
-	return nil
-}
-
 func zadd(t *Table, args []string) Reply {
-	var o addOptions
-	return t.zadd(args[1], o.parse(args[2:]), &o)
+	set, pairs := options(args[2:], "NX", "XX", "GT", "LT", "CH", "INCR")
+	return t.zadd(args[1], pairs, set)
 }
 
-func zincrby(t *Table, args []string) Reply {
-	return t.zadd(args[1], args[2:], &addOptions{incr: true})
-}
+func zincrby(t *Table, args []string) Reply { return t.zadd(args[1], args[2:], increment) }
 
-func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
+var increment = map[string]bool{"INCR": true}
+
+func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
+	nx, xx, incr := set["NX"], set["XX"], set["INCR"]
+	lower, higher := set["LT"], set["GT"]
 	switch {
 	case len(pairs) == 0 || len(pairs)%2 != 0:
 		return syntaxError
-	case o.nx && o.xx:
+	case nx && xx:
 		return nxWithXX
-	case o.nx && (o.gt || o.lt) || o.gt && o.lt:
+	case nx && (higher || lower) || higher && lower:
 		return nxWithGTLT
-	case o.incr && len(pairs) > 2:
+	case incr && len(pairs) > 2:
 		return incrOfSeveral
 	}
 	scores := make([]float64, len(pairs)/2)
@@ -73,9 +49,9 @@ func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
 	switch {
 	case !ok:
 		return wrongType
-	case e == nil && o.xx && o.incr:
+	case e == nil && xx && incr:
 		return nilReply
-	case e == nil && o.xx:
+	case e == nil && xx:
 		return intReply(0)
 	case e == nil:
 		e = t.create(key, kindZset)
@@ -84,14 +60,14 @@ func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
 	for i, score := range scores {
 		member := pairs[2*i+1]
 		old, has := e.sorted.scores[member]
-		if has && o.incr && !o.nx {
+		if has && incr && !nx {
 			score += old
 		}
 		if math.IsNaN(score) {
 			return scoreIsNaN
 		}
-		if has && (o.nx || o.gt && score <= old || o.lt && score >= old) || !has && o.xx {
-			if o.incr {
+		if has && (nx || higher && score <= old || lower && score >= old) || !has && xx {
+			if incr {
 				return nilReply
 			}
 			continue
@@ -106,11 +82,11 @@ func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
 			e.sorted.set(member, score)
 			t.touch(key)
 		}
-		if o.incr {
+		if incr {
 			return bulk(scoreText(score))
 		}
 	}
-	if o.ch {
+	if set["CH"] {
 		added += updated
 	}
 	return intReply(added)

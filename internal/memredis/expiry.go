@@ -1,5 +1,7 @@
 package memredis
 
+import "container/heap"
+
 // deadlines is a heap of moments at which keys have to be looked at. A key whose
 // deadline moves later keeps its place and is put back when its turn comes: the
 // hashes of a cache get another hour with every request, and moving them every
@@ -30,7 +32,7 @@ func (t *Table) setDeadline(e *entry, at int64) {
 	}
 	if at != 0 && (e.queued == 0 || at < e.queued) {
 		e.queued = at
-		t.due.push(deadline{at, e})
+		heap.Push(&t.due, deadline{at, e})
 	}
 }
 
@@ -39,7 +41,7 @@ func (t *Table) setDeadline(e *entry, at int64) {
 func (t *Table) expire() {
 	now := t.ms()
 	for len(t.due) > 0 && t.due[0].at < now {
-		d := t.due.pop()
+		d := heap.Pop(&t.due).(deadline)
 		e := d.entry
 		if e.removed || d.at != e.queued {
 			continue // gone, or another entry stands for it
@@ -58,38 +60,15 @@ func (t *Table) expire() {
 	}
 }
 
-func (h *deadlines) push(d deadline) {
-	*h = append(*h, d)
-	s := *h
-	for i := len(s) - 1; i > 0; {
-		up := (i - 1) / 2
-		if s[up].at <= s[i].at {
-			return
-		}
-		s[i], s[up] = s[up], s[i]
-		i = up
-	}
-}
+func (h deadlines) Len() int           { return len(h) }
+func (h deadlines) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h deadlines) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *deadlines) Push(d any)        { *h = append(*h, d.(deadline)) }
 
-func (h *deadlines) pop() deadline {
-	s := *h
-	first := s[0]
-	last := len(s) - 1
-	s[0], s[last] = s[last], deadline{}
-	s = s[:last]
-	*h = s
-	for i := 0; ; {
-		low := 2*i + 1
-		if low >= len(s) {
-			return first
-		}
-		if r := low + 1; r < len(s) && s[r].at < s[low].at {
-			low = r
-		}
-		if s[i].at <= s[low].at {
-			return first
-		}
-		s[i], s[low] = s[low], s[i]
-		i = low
-	}
+func (h *deadlines) Pop() any {
+	last := len(*h) - 1
+	d := (*h)[last]
+	(*h)[last] = deadline{}
+	*h = (*h)[:last]
+	return d
 }

@@ -197,8 +197,7 @@ func (m *machine) run(f *lua.LFunction, keys, argv []string) Reply {
 }
 
 func scriptError(err error) Reply {
-	var e *lua.ApiError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*lua.ApiError](err); ok {
 		if tb, ok := e.Object.(*lua.LTable); ok {
 			if text, ok := tb.RawGetString("err").(lua.LString); ok {
 				return fault(string(text))

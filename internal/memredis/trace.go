@@ -53,7 +53,7 @@ func (r *Trace) looked(key string) {
 
 // carries notes that a command begins.
 func (r *Trace) carries(c *command) {
-	r.inPlace = !noted[c.name]
+	r.inPlace = !c.noted
 	switch c.name {
 	case "dbsize":
 		r.Read = allKeys
@@ -66,16 +66,10 @@ func (r *Trace) carries(c *command) {
 
 // noted are the commands that change nothing, or nothing but by way of functions that note
 // it. All others may have changed what they have looked at.
-var noted = map[string]bool{}
-
-func init() {
-	for _, name := range []string{
-		"get", "set", "setnx", "mget", "setex", "psetex", "getset", "getdel", "getex", "del", "unlink", "exists", "type",
-		"expire", "pexpire", "expireat", "pexpireat", "ttl", "pttl", "pexpiretime", "persist",
-		"hget", "hmget", "hgetall", "hexists", "hlen", "smembers", "scard", "sismember",
-		"zcard", "zscore", "zrank", "zrevrank", "zcount", "zrange", "zrevrange", "zrangebyscore", "zrevrangebyscore",
-		"time", "ping", "wait", "dbsize", "flushall", "flushdb", "eval", "evalsha", "script",
-	} {
-		noted[name] = true
-	}
+var noted = []string{
+	"get", "set", "setnx", "mget", "setex", "psetex", "getset", "getdel", "getex", "del", "unlink", "exists", "type",
+	"expire", "pexpire", "expireat", "pexpireat", "ttl", "pttl", "pexpiretime", "persist",
+	"hget", "hmget", "hgetall", "hexists", "hlen", "smembers", "scard", "sismember",
+	"zcard", "zscore", "zrank", "zrevrank", "zcount", "zrange", "zrevrange", "zrangebyscore", "zrevrangebyscore",
+	"time", "ping", "wait", "dbsize", "flushall", "flushdb", "eval", "evalsha", "script",
 }

@@ -52,7 +52,7 @@ var ifAny = []string{"hdel", "hsetnx", "sadd", "srem", "zrem", "zremrangebyscore
 
 // changes reports whether a command has changed its key without calling touch.
 func changes(c *command, r Reply) bool {
-	if noted[c.name] || c.name == "zadd" || c.name == "zincrby" || r.Kind == Err {
+	if c.noted || c.name == "zadd" || c.name == "zincrby" || r.Kind == Err {
 		return false
 	}
 	return r.Kind != Int || r.Int != 0 || !slices.Contains(ifAny, c.name)
