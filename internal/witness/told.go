@@ -16,30 +16,12 @@ func (w *Witness) Answered(cmd redis.Cmder) {
 	if w == nil || !w.stamps || w.told.Load() || cmd.Err() != nil {
 		return
 	}
-	var reply any
-	switch c := cmd.(type) {
-	case *redis.TimeCmd:
-		reply = c.Val()
-	case *redis.Cmd:
-		reply = c.Val()
-	case *redis.IntCmd:
-		reply = c.Val()
-	case *redis.StringCmd:
-		reply = c.Val()
-	case *redis.SliceCmd:
-		reply = c.Val()
-	case *redis.StringSliceCmd:
-		reply = anyOf(c.Val())
-	case *redis.MapStringStringCmd:
-		var all []any
-		for _, v := range c.Val() {
-			all = append(all, v)
+	replace(cmd, func(value any) any {
+		if w.tells(value) {
+			w.told.Store(true)
 		}
-		reply = all
-	}
-	if w.tells(reply) {
-		w.told.Store(true)
-	}
+		return value
+	})
 }
 
 // Told reports whether a store has answered the wall clock's time.
@@ -52,12 +34,28 @@ func (w *Witness) tells(reply any) bool {
 	return w.timestamp(reply) != ""
 }
 
-func anyOf(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, t := range texts {
-		out[i] = t
+// replace puts what it is changed to in place of each value of a reply, which has the same type.
+func replace(cmd redis.Cmder, change func(value any) any) {
+	switch c := cmd.(type) {
+	case *redis.TimeCmd:
+		c.SetVal(change(c.Val()).(time.Time))
+	case *redis.Cmd:
+		c.SetVal(change(c.Val()))
+	case *redis.IntCmd:
+		c.SetVal(change(c.Val()).(int64))
+	case *redis.StringCmd:
+		c.SetVal(change(c.Val()).(string))
+	case *redis.SliceCmd:
+		c.SetVal(change(c.Val()).([]any))
+	case *redis.StringSliceCmd:
+		for i, text := range c.Val() {
+			c.Val()[i] = change(text).(string)
+		}
+	case *redis.MapStringStringCmd:
+		for k, text := range c.Val() {
+			c.Val()[k] = change(text).(string)
+		}
 	}
-	return out
 }
 
 // Postpone has a store answer the wall clock's time as it will be after by. What a
@@ -68,31 +66,14 @@ func (w *Witness) Postpone(cmd redis.Cmder, by time.Duration) {
 	if w == nil || !w.stamps || cmd.Err() != nil {
 		return
 	}
-	switch c := cmd.(type) {
-	case *redis.TimeCmd:
-		c.SetVal(c.Val().Add(by))
-	case *redis.Cmd:
-		c.SetVal(w.later(c.Val(), by))
-	case *redis.IntCmd:
-		c.SetVal(w.later(c.Val(), by).(int64))
-	case *redis.StringCmd:
-		c.SetVal(w.later(c.Val(), by).(string))
-	case *redis.SliceCmd:
-		c.SetVal(w.later(c.Val(), by).([]any))
-	case *redis.StringSliceCmd:
-		for i, text := range c.Val() {
-			c.Val()[i] = w.later(text, by).(string)
-		}
-	case *redis.MapStringStringCmd:
-		for k, text := range c.Val() {
-			c.Val()[k] = w.later(text, by).(string)
-		}
-	}
+	replace(cmd, func(value any) any { return w.later(value, by) })
 }
 
 // later is a reply, of the same type, with the wall clock's times in it moved.
 func (w *Witness) later(reply any, by time.Duration) any {
 	switch v := reply.(type) {
+	case time.Time:
+		return v.Add(by)
 	case []any:
 		out := make([]any, len(v))
 		for i, x := range v {
