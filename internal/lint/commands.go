@@ -3,8 +3,6 @@ package lint
 import (
 	"cmp"
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
@@ -81,8 +79,7 @@ func (d *driver) saw(cmds []redis.Cmder) {
 			d.sent++
 		}
 		if src := source(args); src != "" {
-			sum := sha1.Sum([]byte(src))
-			d.scripts[hex.EncodeToString(sum[:])] = src
+			d.scripts[redis.NewScript(src).Hash()] = src
 		}
 		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
 			continue
