@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
@@ -61,7 +62,7 @@ func (c *counters) open(ctx context.Context, p *pass) {
 
 // begin reads until end is called.
 func (c *counters) begin(ctx context.Context, d *drive) {
-	c.stop = monitor.Aside(func(wait func(time.Duration) bool) {
+	c.stop = clock.Aside(func(wait func(time.Duration) bool) {
 		if c.site == nil {
 			return
 		}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -56,7 +56,7 @@ func onTime[C interface {
 	After(length time.Duration) time.Duration
 }](tb *timebase, plan []C, length time.Duration, err *error, change func(C) error) (stop func()) {
 	begun := tb.nano()
-	return monitor.Aside(func(wait func(time.Duration) bool) {
+	return clock.Aside(func(wait func(time.Duration) bool) {
 		for _, c := range plan {
 			if !wait(c.After(length) - time.Duration(tb.nano()-begun)) {
 				return

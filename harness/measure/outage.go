@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -69,7 +69,7 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 	if o.lags {
 		behind = 0
 	}
-	return monitor.Aside(func(wait func(time.Duration) bool) {
+	return clock.Aside(func(wait func(time.Duration) bool) {
 		if !wait(from - behind) {
 			return
 		}

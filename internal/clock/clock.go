@@ -46,6 +46,20 @@ func (Wall) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Aside runs f on a goroutine of its own. f waits by what it is given, which reports false at once
+// when the returned function is called. That returns when f has.
+func Aside(f func(wait func(d time.Duration) bool)) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		f(func(d time.Duration) bool { return Wall{}.Sleep(ctx, d) == nil })
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 // WithTimeout implements [quota.Deadliner].
 func (Wall) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)

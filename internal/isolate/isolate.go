@@ -19,6 +19,8 @@ import (
 	"os/signal"
 	"sync"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
 )
 
 // variable is set in the environment of a child, to its directory.
@@ -90,26 +92,13 @@ func Serve() {
 // Every calls tell ten times a second until the returned function is called or tell fails.
 // When that returns, no call is under way.
 func Every(tell func() error) (end func()) {
-	over, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
+	return clock.Aside(func(wait func(time.Duration) bool) {
+		for wait(100 * time.Millisecond) {
+			if tell() != nil {
 				return
-			case <-tick.C:
-				if tell() != nil {
-					return
-				}
 			}
 		}
-	}()
-	return func() {
-		close(over)
-		<-ended
-	}
+	})
 }
 
 // Run has a child do a task of a kind that [Handle] knows, and passes its news on. The

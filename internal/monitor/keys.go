@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -42,7 +43,7 @@ type Keys struct{ Over map[string][]results.StoredAt }
 func (k *Keys) Schedule(now func() int64, length time.Duration, count func() map[string]results.StoredAt) (stop func()) {
 	k.Over = map[string][]results.StoredAt{}
 	begun := now()
-	return Aside(func(wait func(time.Duration) bool) {
+	return clock.Aside(func(wait func(time.Duration) bool) {
 		for q := range results.Quarters - 1 {
 			at := int64(length) / results.Quarters * int64(q+1)
 			if !wait(time.Duration(at - now() + begun)) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -16,9 +17,9 @@ import (
 
 // Stores asks each store of a pass, on connections of its own, whether it is there and still holds what was put there.
 type Stores struct {
-	all  []*watched
-	done chan struct{}
-	wg   sync.WaitGroup
+	all []*watched
+	end func() // of looking
+	wg  sync.WaitGroup
 }
 
 // watched is one store. Times are nanoseconds since the pass began.
@@ -109,22 +110,25 @@ func (l *Stores) Marks(name string) int64 {
 // Begin starts to look, by the machine's clock in nanoseconds.
 func (l *Stores) Begin(ctx context.Context, now func() int64) {
 	begun := now()
-	l.done = make(chan struct{})
 	for _, o := range l.all {
 		o.now = func() int64 { return now() - begun }
 		o.cut = o.meter.Lost.Load()
-		l.wg.Go(func() {
-			for waitOr(Every, l.done) {
-				o.look(ctx)
-			}
-		})
 	}
+	l.end = clock.Aside(func(wait func(time.Duration) bool) {
+		for _, o := range l.all {
+			l.wg.Go(func() {
+				for wait(Every) {
+					o.look(ctx)
+				}
+			})
+		}
+		l.wg.Wait()
+	})
 }
 
 // End looks a last time, and removes the marks.
 func (l *Stores) End(ctx context.Context) {
-	close(l.done)
-	l.wg.Wait()
+	l.end()
 	for _, o := range l.all {
 		l.wg.Go(func() {
 			o.look(ctx)

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -144,17 +143,11 @@ func (p *Progress) every() time.Duration {
 // If not on a terminal, it waits for a while first, so that what is over soon leaves
 // no line.
 func (p *Progress) Watch(read func() Status) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var drawing sync.WaitGroup
-	drawing.Go(func() {
-		for (clock.Wall{}).Sleep(ctx, p.every()) == nil {
+	return clock.Aside(func(wait func(time.Duration) bool) {
+		for wait(p.every()) {
 			p.show(read())
 		}
 	})
-	return func() {
-		cancel()
-		drawing.Wait()
-	}
 }
 
 // show shows a status.
