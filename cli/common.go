@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
@@ -47,7 +48,7 @@ func freeFile(s *settings.Set, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return usagef("--out: %s is there already: name another file, or move it away", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return usagef("--out: %w", settings.Unreadable(path, err))
+		return usagef("--out: %w", format.Unreadable(path, err))
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return usagef("--out: %s is no folder: make it, or name another file", filepath.Dir(path))

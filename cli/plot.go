@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
@@ -205,7 +206,7 @@ func prefixOf(path string, taken []namedBundle) string {
 func recordsIn(arg string) (out []string, err error) {
 	fi, err := os.Stat(arg)
 	if err != nil {
-		return nil, fail(ExitUsage, settings.Unreadable(arg, err))
+		return nil, fail(ExitUsage, format.Unreadable(arg, err))
 	}
 	if !fi.IsDir() {
 		return []string{arg}, nil
@@ -215,7 +216,7 @@ func recordsIn(arg string) (out []string, err error) {
 		if _, err := os.Stat(path); err == nil {
 			out = append(out, path)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fail(ExitUsage, settings.Unreadable(path, err))
+			return nil, fail(ExitUsage, format.Unreadable(path, err))
 		}
 	}
 	if len(out) == 0 {

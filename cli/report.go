@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
@@ -111,7 +112,7 @@ func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error)
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, settings.Unreadable(arg, err)
+			return nil, format.Unreadable(arg, err)
 		}
 		if !info.IsDir() {
 			if err := r.read(arg); err != nil {

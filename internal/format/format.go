@@ -1,7 +1,9 @@
 package format
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"strconv"
@@ -236,4 +238,12 @@ func Cell(text string) string {
 		return "'" + text
 	}
 	return text
+}
+
+// Unreadable is the error of a file that cannot be read: its path, and why.
+func Unreadable(path string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return fmt.Errorf("cannot read %s: %w", path, err)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -243,25 +242,17 @@ func ReadBounded(path string) ([]byte, error) { return ReadUpTo(path, maxConfig)
 func ReadUpTo(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, Unreadable(path, err)
+		return nil, format.Unreadable(path, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written that closing could lose
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
-		return nil, Unreadable(path, err)
+		return nil, format.Unreadable(path, err)
 	case int64(len(b)) > most:
 		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, most)
 	}
 	return b, nil
-}
-
-// Unreadable is the error of a file that cannot be read: its path, and why.
-func Unreadable(path string, err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err
-	}
-	return fmt.Errorf("cannot read %s: %w", path, err)
 }
 
 // Nested returns the first line on which a YAML text is deeper than MaxDepth, or 0.

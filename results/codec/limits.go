@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // What a file may make its reader allocate. All are far above what a measurement
@@ -163,53 +166,37 @@ const packed = ".gz"
 
 // readFile reads a record. One that is too large is not read at all.
 func readFile(path string) ([]byte, error) {
-	in, err := os.Open(path)
+	b, err := contents(path, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		if b, err := unpacked(path + packed); !errors.Is(err, fs.ErrNotExist) {
+		if b, err := contents(path+packed, true); !errors.Is(err, fs.ErrNotExist) {
 			return b, err
 		}
 	}
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	defer func() { _ = in.Close() }() // nothing was written
-	info, err := in.Stat()
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	if info.Size() > maxFile {
-		return nil, unreadable(path, errTooLarge)
-	}
-	b, err := readAll(in, maxFile)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	return b, nil
+	return b, err
 }
 
-func unpacked(path string) ([]byte, error) {
+func contents(path string, compressed bool) (b []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = format.Unreadable(path, err)
+		}
+	}()
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = in.Close() }() // nothing was written
+	if info, err := in.Stat(); err != nil || info.Size() > maxFile {
+		return nil, cmp.Or(err, errTooLarge)
+	}
+	if !compressed {
+		return readAll(in, maxFile)
+	}
 	z, err := gzip.NewReader(in)
 	if err != nil {
-		return nil, unreadable(path, err)
+		return nil, err
 	}
-	b, err := readAll(z, maxFile)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	return b, nil
-}
-
-func unreadable(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return fmt.Errorf("cannot read %s: %w", path, err)
+	return readAll(z, maxFile)
 }
 
 // readAll reads a whole file, but no more than most bytes: a path may lead to a
