@@ -69,16 +69,8 @@ func Merge(files []Named) (File, error) {
 			return File{}, err
 		}
 		maps.Copy(out.Stores, f.Stores)
-		for _, n := range f.Workload.Notes {
-			if !slices.Contains(out.Workload.Notes, n) {
-				out.Workload.Notes = append(out.Workload.Notes, n)
-			}
-		}
-		for _, s := range f.Skipped {
-			if !slices.Contains(out.Skipped, s) {
-				out.Skipped = append(out.Skipped, s)
-			}
-		}
+		out.Workload.Notes = groups.Union(out.Workload.Notes, f.Workload.Notes...)
+		out.Skipped = groups.Union(out.Skipped, f.Skipped...)
 		out.Interrupted = out.Interrupted || f.Interrupted
 		later, err := m.add(&files[i])
 		if err != nil {
@@ -186,9 +178,7 @@ func (m *merger) add(n *Named) (later int, err error) {
 			s = &rounds{label: r.Params.Label, first: n, hosts: map[Host]string{}}
 			m.order, m.by[key] = append(m.order, key), s
 		}
-		if !slices.Contains(here, s) {
-			here = append(here, s)
-		}
+		here = groups.Union(here, s)
 		if len(s.runs) > 0 && (s.runs[0].Params.part() == "") != (r.Params.part() == "") {
 			shard, whole := n.Name, s.runs[0].from.Name
 			if r.Params.part() == "" {

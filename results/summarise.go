@@ -149,11 +149,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Rolling = together(s.Rolling, r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.Guarantee, s.Record = mergeClauses(s.Guarantee, r.Guarantee), mergeClauses(s.Record, r.Record)
-		for _, f := range r.NotPromised {
-			if !slices.Contains(s.NotPromised, f) {
-				s.NotPromised = append(s.NotPromised, f)
-			}
-		}
+		s.NotPromised = groups.Union(s.NotPromised, r.NotPromised...)
 		s.mergeStored(r.Stored)
 	}
 	l.MedianUnits = stat.Median(medians)

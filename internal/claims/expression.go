@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -43,8 +44,7 @@ const point = "x"
 func parse(text string, runs []string, properties []results.Property) (*Expression, error) {
 	node, err := parser.ParseExpr(text)
 	if err != nil {
-		var list scanner.ErrorList
-		if errors.As(err, &list) {
+		if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 			err = fmt.Errorf("column %d: %s", list[0].Pos.Column, list[0].Msg)
 		}
 		return nil, fmt.Errorf("%q is no expression: %w", text, err)
@@ -122,9 +122,7 @@ func (x *Expression) name(name string, runs []string) error {
 	_, unit := units[name]
 	switch {
 	case slices.Contains(runs, name):
-		if !slices.Contains(x.runs, name) {
-			x.runs = append(x.runs, name)
-		}
+		x.runs = groups.Union(x.runs, name)
 	case !unit && name != point:
 		return quota.Unknown("run", name, runs, "")
 	}

@@ -6,9 +6,9 @@ package compare
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -235,10 +235,7 @@ func (c *Comparison) interrupted(base, head bool, text string) {
 }
 
 func (c *Comparison) unmatched(strategy, format string, args ...any) {
-	u := Unmatched{Strategy: strategy, Reason: fmt.Sprintf(format, args...)}
-	if !slices.Contains(c.Unmatched, u) {
-		c.Unmatched = append(c.Unmatched, u)
-	}
+	c.Unmatched = groups.Union(c.Unmatched, Unmatched{Strategy: strategy, Reason: fmt.Sprintf(format, args...)})
 }
 
 // Tolerance is by how much an exact figure may become worse.

@@ -24,3 +24,13 @@ func (g *By[K, V]) Add(key K, value V) {
 func (g *By[K, V]) Sort() {
 	slices.SortStableFunc(g.Keys, func(a, b K) int { return len(g.Of[b]) - len(g.Of[a]) })
 }
+
+// Union appends of the further values those that the list does not hold.
+func Union[T comparable](list []T, more ...T) []T {
+	for _, x := range more {
+		if !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}

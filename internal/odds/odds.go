@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -76,9 +77,8 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 		return nil // it is searched, and cannot be simulated
 	}
 	report, err := sim.Run(ctx, plan)
-	var invalid *results.InvalidError
 	switch {
-	case ctx.Err() != nil || errors.As(err, &invalid):
+	case ctx.Err() != nil || errors.As(err, new(*results.InvalidError)):
 		return nil
 	case err != nil:
 		return err
@@ -123,9 +123,7 @@ func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.
 			if a.Kind != explore.Take {
 				return plan, 0, nil
 			}
-			if !slices.Contains(costs, a.Units) {
-				costs = append(costs, a.Units)
-			}
+			costs = groups.Union(costs, a.Units)
 		}
 	}
 	slices.Sort(costs)

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -161,10 +161,6 @@ func counted(whole, part *results.Census) *results.Census {
 	if f := part.Shortest; f != nil && (whole.Shortest == nil || len(f.Steps) < len(whole.Shortest.Steps)) {
 		whole.Shortest = f
 	}
-	for _, w := range part.Withheld {
-		if !slices.Contains(whole.Withheld, w) {
-			whole.Withheld = append(whole.Withheld, w)
-		}
-	}
+	whole.Withheld = groups.Union(whole.Withheld, part.Withheld...)
 	return whole
 }

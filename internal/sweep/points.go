@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -90,11 +91,7 @@ func add(r, more *measure.Report) {
 	}
 	r.Runs = append(r.Runs, more.Runs...)
 	r.Interrupted = r.Interrupted || more.Interrupted
-	for _, s := range more.Skipped {
-		if !slices.Contains(r.Skipped, s) {
-			r.Skipped = append(r.Skipped, s)
-		}
-	}
+	r.Skipped = groups.Union(r.Skipped, more.Skipped...)
 }
 
 // Points are the configurations of all combinations of the parameters' values: base with

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -18,7 +19,7 @@ import (
 func SeriesCSV(series []results.Series) ([]byte, error) {
 	var tiers, counters []string
 	for _, s := range series {
-		tiers, counters = union(tiers, s.Tiers), union(counters, s.Counters)
+		tiers, counters = groups.Union(tiers, s.Tiers...), groups.Union(counters, s.Counters...)
 	}
 	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects",
 		"keys"}
@@ -31,20 +32,15 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 			head = append(head, format.Cell(c+" "+field))
 		}
 	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if err := w.Write(head); err != nil {
-		return nil, fmt.Errorf("write the series: %w", err)
-	}
+	lines := [][]string{head}
 	for _, s := range series {
 		for _, x := range s.Samples {
-			if err := w.Write(seriesRow(&s, &x, tiers, counters)); err != nil {
-				return nil, fmt.Errorf("write the series: %w", err)
-			}
+			lines = append(lines, seriesRow(&s, &x, tiers, counters))
 		}
 	}
-	w.Flush()
-	return b.Bytes(), w.Error()
+	var b bytes.Buffer
+	err := csv.NewWriter(&b).WriteAll(lines)
+	return b.Bytes(), err
 }
 
 func seriesRow(s *results.Series, x *results.Sample, tiers, counters []string) []string {
@@ -75,15 +71,6 @@ func cell(i int, f func(int) string) string {
 		return ""
 	}
 	return f(i)
-}
-
-func union(all, more []string) []string {
-	for _, s := range more {
-		if !slices.Contains(all, s) {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 // seconds prints nanoseconds exactly, without trailing zeros.

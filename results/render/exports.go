@@ -2,9 +2,9 @@ package render
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -61,9 +61,7 @@ func (b *Bundle) Only(name string) (*Bundle, error) {
 	out := &Bundle{}
 	var known []string
 	is := func(label string) bool {
-		if !slices.Contains(known, label) {
-			known = append(known, label)
-		}
+		known = groups.Union(known, label)
 		public, _, _ := strings.Cut(label, ":")
 		return label == name || public == name
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/results"
 )
@@ -25,9 +26,7 @@ type panelView struct {
 // Groups are those that the strategy belongs to in some setting, the best first.
 func (v *panelView) Groups() (out []groupView) {
 	for _, r := range v.Runs {
-		if !slices.Contains(out, r.Group) {
-			out = append(out, r.Group)
-		}
+		out = groups.Union(out, r.Group)
 	}
 	slices.SortFunc(out, func(a, b groupView) int { return a.Order - b.Order })
 	return out

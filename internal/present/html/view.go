@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -165,9 +166,7 @@ func title(d *document) string {
 	var policies []string
 	for _, r := range d.Records {
 		for _, s := range r.Settings {
-			if !slices.Contains(policies, s.Policy) {
-				policies = append(policies, s.Policy)
-			}
+			policies = groups.Union(policies, s.Policy)
 		}
 	}
 	const most = 3

@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -199,18 +200,11 @@ func (t *verdicts) row(x *answer.Strategy) []string {
 		over = format.Count(leak.LeakedTrials) + " of " + format.Count(leak.Trials)
 	}
 	if known := x.WithoutFault(); known != "" {
-		t.know(x.Summary.Label + ": " + known)
+		t.known = groups.Union(t.known, x.Summary.Label+": "+known)
 	}
 	var notes figures.Notes
 	return []string{x.Group.Verdict(), format.Plain(name(x)), admitted, over, t.p99(x),
 		format.TrimZeros(figures.Of("all-commands").Text(x.Summary, &notes))}
-}
-
-// know is told of one strategy once, though it may have several rows.
-func (t *verdicts) know(found string) {
-	if !slices.Contains(t.known, found) {
-		t.known = append(t.known, found)
-	}
 }
 
 func (t *verdicts) p99(x *answer.Strategy) string {
@@ -257,9 +251,7 @@ func (d *Decision) untestedLines(page layout.Page) []string {
 	var what []string
 	command, add := "", ""
 	for _, u := range d.Untested {
-		if !slices.Contains(what, u.What) {
-			what = append(what, u.What)
-		}
+		what = groups.Union(what, u.What)
 		command, add = cmp.Or(u.Command, command), cmp.Or(u.Add, add)
 	}
 	if command == "" && add != "" {
