@@ -18,7 +18,6 @@ import (
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/stores/server"
-	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -96,11 +95,16 @@ func (c *ownStores) specs() ([]stores.Spec, error) {
 	return specs, nil
 }
 
-// held is a holding and the store that it is in, or a directory.
+// held is a thing that runs keep: a holding in a store, or a directory.
 type held struct {
-	store string
-	in    stores.Keeper // nil for a directory
-	stores.Holding
+	Where string              `json:"where"`
+	What  string              `json:"what"`
+	Keys  int64               `json:"keys"`
+	State stores.HoldingState `json:"state"`
+	Owner string              `json:"owner"`
+
+	in      stores.Keeper // nil for a directory
+	holding stores.Holding
 }
 
 func (c *cleaning) run(cmd *cobra.Command) (err error) {
@@ -122,7 +126,7 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 			err = fail(ExitFailed, cerr)
 		}
 	}()
-	var all []held
+	all := []held{}
 	for _, name := range set.Names() {
 		st, _ := set.Get(name)
 		k, ok := st.(stores.Keeper)
@@ -134,47 +138,23 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 			return session.InterruptedOr(ctx, err, ExitFailed)
 		}
 		for _, h := range found {
-			all = append(all, held{name, k, h})
+			all = append(all, held{name, h.Name, h.Keys, h.State, h.Owner, k, h})
 		}
 	}
 	shown := slices.Clone(all)
 	for _, d := range dirs {
-		shown = append(shown, held{"directory", nil, stores.Holding{Name: d, State: stores.HeldDead, Owner: "a process that ended"}})
+		shown = append(shown, held{Where: "directory", What: d, State: stores.HeldDead, Owner: "a process that ended"})
 	}
-	page, w := terminal.Page(cmd)
-	if c.asJSON {
-		err = encodeJSON(cmd.OutOrStdout(), heldRecords(shown))
-	} else {
-		err = writeHeld(w, page, shown)
-	}
-	if err != nil {
+	if err := show(cmd, c.asJSON, shown, heldLines); err != nil {
 		return fail(ExitFailed, err)
 	}
 	return c.remove(ctx, cmd.ErrOrStderr(), all, dirs)
 }
 
-// heldRecord is a thing that runs keep, as JSON.
-type heldRecord struct {
-	Where string              `json:"where"`
-	What  string              `json:"what"`
-	Keys  int64               `json:"keys"`
-	State stores.HoldingState `json:"state"`
-	Owner string              `json:"owner"`
-}
-
-func heldRecords(all []held) []heldRecord {
-	out := []heldRecord{}
-	for _, h := range all {
-		out = append(out, heldRecord{h.store, h.Name, h.Keys, h.State, h.Owner})
-	}
-	return out
-}
-
-// writeHeld writes a line for each thing that runs keep.
-func writeHeld(w io.Writer, page layout.Page, all []held) error {
+// heldLines has a line for each thing that runs keep.
+func heldLines(page layout.Page, all []held) []string {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "runs have left nothing")
-		return err
+		return []string{"runs have left nothing"}
 	}
 	g := layout.Grid{Columns: []layout.Column{
 		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"}, {Title: "state", Left: true},
@@ -185,10 +165,9 @@ func writeHeld(w io.Writer, page layout.Page, all []held) error {
 		if h.in != nil && stores.ClassOf(h.in.Driver()) != stores.ClassSQL { // whose rows are not counted
 			keys = format.Count(h.Keys)
 		}
-		g.Add(h.store, h.Name, keys, string(h.State), h.Owner)
+		g.Add(h.Where, h.What, keys, string(h.State), h.Owner)
 	}
-	_, err := io.WriteString(w, strings.Join(page.Table(&g), "\n")+"\n")
-	return err
+	return page.Table(&g)
 }
 
 // remove removes what is left, or says that it would.
@@ -209,9 +188,9 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 	var errs []error
 	counts := map[string]int64{}
 	for _, h := range all {
-		n, err := h.in.Discard(ctx, h.Holding)
+		n, err := h.in.Discard(ctx, h.holding)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", h.store, err))
+			errs = append(errs, fmt.Errorf("%s: %w", h.Where, err))
 		}
 		counts[h.in.Driver()] += n
 	}

@@ -14,9 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 )
 
 // jsonFlag is --json of commands that say with it what they read and wrote.
@@ -104,6 +106,16 @@ func (w *written) tell(out io.Writer) error {
 		return fail(ExitFailed, err)
 	}
 	return nil
+}
+
+// show writes what a command found: as one document, or as text for people.
+func show[T any](cmd *cobra.Command, asJSON bool, found T, lines func(layout.Page, T) []string) error {
+	if asJSON {
+		return encodeJSON(cmd.OutOrStdout(), found)
+	}
+	page, out := terminal.Page(cmd)
+	_, err := io.WriteString(out, strings.Join(lines(page, found), "\n")+"\n")
+	return err
 }
 
 // encodeJSON writes one document.

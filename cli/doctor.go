@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -54,11 +52,7 @@ func doctorCommand() *cobra.Command {
 			lines := append(storeLines(cmd.Context()), storeVariables())
 			// How far this machine's timings can be trusted.
 			lines = append(lines, processors(), timer(cmd.Context()), steal(machine.ReadCPU()))
-			if asJSON {
-				return encodeJSON(cmd.OutOrStdout(), lines)
-			}
-			page, out := terminal.Page(cmd)
-			return writeCheckups(out, page, lines)
+			return show(cmd, asJSON, lines, checkupLines)
 		},
 	})
 	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
@@ -77,14 +71,14 @@ func storeLines(ctx context.Context) []checkup {
 	return lines
 }
 
-// writeCheckups writes one line each, in columns.
-func writeCheckups(w io.Writer, page layout.Page, lines []checkup) error {
+// checkupLines are one line each, in columns.
+func checkupLines(page layout.Page, all []checkup) (out []string) {
 	names, states := 0, 0
-	for _, c := range lines {
+	for _, c := range all {
 		names = max(names, uniseg.StringWidth(c.Name))
 		states = max(states, len(c.State))
 	}
-	for _, c := range lines {
+	for _, c := range all {
 		text := c.Detail
 		if c.Advice != "" {
 			text += ": " + c.Advice
@@ -95,12 +89,10 @@ func writeCheckups(w io.Writer, page layout.Page, lines []checkup) error {
 				rest := strings.TrimPrefix(line, head+string(c.State))
 				line = head + page.Paint(tones[c.State], string(c.State)) + rest
 			}
-			if _, err := fmt.Fprintln(w, line); err != nil {
-				return err
-			}
+			out = append(out, line)
 		}
 	}
-	return nil
+	return out
 }
 
 // tones of the states.

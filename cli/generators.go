@@ -212,10 +212,7 @@ func generate(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error 
 	generators.Join(cfg, generators.Identity{Part: cfg.Shard, Run: m.RunID}, m)
 	if err == nil {
 		cmd.SetContext(m.Context())
-		err = carryOut(cmd, s, &job{points: []measure.Config{*cfg}, tell: m.Tell,
-			measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-				return measure.Measure(ctx, points[0])
-			}})
+		err = carryOut(cmd, s, &job{points: []measure.Config{*cfg}, tell: m.Tell, measure: alone})
 	}
 	return handBack(cmd, s.Out, m, err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -53,13 +51,7 @@ func judgeCommand() *cobra.Command {
 				}
 				all = append(all, j)
 			}
-			page, w := terminal.Page(cmd)
-			var err error
-			if asJSON {
-				err = encodeJSON(cmd.OutOrStdout(), all)
-			} else {
-				err = writeJudged(w, page, all)
-			}
+			err := show(cmd, asJSON, all, judgedLines)
 			if err == nil && slices.ContainsFunc(all, func(j judged) bool { return j.Linearizable != nil && j.Linearizable.Safe == linear.Fails }) {
 				err = fail(ExitGate, errors.New("a history is not linearizable"))
 			}
@@ -96,9 +88,8 @@ type judged struct {
 func judgeFile(name, policy string, order func(*oracle.File, *judged) error) (judged, error) {
 	f, err := oracle.OpenHistory(name)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = fmt.Errorf("cannot read %s: %w", name, p.Err)
+		if _, ok := errors.AsType[*fs.PathError](err); ok {
+			err = format.Unreadable(name, err)
 		}
 		return judged{}, fail(ExitUsage, err)
 	}
@@ -163,7 +154,7 @@ func linearText(v *linear.Verdict) string {
 	return "linearizable; requests are rejected only if there is no room " + by
 }
 
-func writeJudged(out io.Writer, page layout.Page, all []judged) error {
+func judgedLines(page layout.Page, all []judged) []string {
 	g := layout.Grid{Columns: []layout.Column{
 		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "limit", Left: true}, {Title: "requests"}, {Title: "admitted"},
 		{Title: "leaked units"}, {Title: "worst window"}, {Title: "leaked trials"}, {Title: "false rejects"},
@@ -180,8 +171,7 @@ func writeJudged(out io.Writer, page layout.Page, all []judged) error {
 			lines = append(lines, page.Paragraph(j.File+": ", linearText(j.Linearizable))...)
 		}
 	}
-	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")
-	return err
+	return lines
 }
 
 // falseRejects are those that are certain, and those that are possible unless one

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -58,20 +56,14 @@ func linted(ctx context.Context, args []string) (out []lint.Report, err error) {
 }
 
 func showLinted(cmd *cobra.Command, all []lint.Report, asJSON, strict bool) error {
-	page, out := terminal.Page(cmd)
-	var err error
-	if asJSON {
-		err = encodeJSON(cmd.OutOrStdout(), all)
-	} else {
-		err = writeLinted(out, page, all)
-	}
+	err := show(cmd, asJSON, all, lintedLines)
 	if err == nil && strict && slices.ContainsFunc(all, func(r lint.Report) bool { return len(r.Findings) > 0 }) {
 		err = fail(ExitGate, errors.New("there are findings, and --strict allows none"))
 	}
 	return err
 }
 
-func writeLinted(w io.Writer, page layout.Page, all []lint.Report) error {
+func lintedLines(page layout.Page, all []lint.Report) []string {
 	g := layout.Grid{Columns: []layout.Column{
 		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "commands per decision"}, {Title: "round trips"},
 		{Title: "most of one"}, {Title: "keys of a command"}, {Title: "findings"},
@@ -90,6 +82,5 @@ func writeLinted(w io.Writer, page layout.Page, all []lint.Report) error {
 			lines = append(lines, page.Paragraph("    ", f.Command)...)
 		}
 	}
-	_, err := io.WriteString(w, strings.Join(append(page.Table(&g), lines...), "\n")+"\n")
-	return err
+	return append(page.Table(&g), lines...)
 }

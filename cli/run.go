@@ -65,10 +65,12 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) erro
 	if err := withoutOther(s, "format"); err != nil {
 		return err
 	}
-	return carryOut(cmd, s, &job{points: []measure.Config{cfg},
-		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-			return measure.Measure(ctx, points[0])
-		}})
+	return carryOut(cmd, s, &job{points: []measure.Config{cfg}, measure: alone})
+}
+
+// alone measures a job of one point.
+func alone(ctx context.Context, points []measure.Config) (*measure.Report, error) {
+	return measure.Measure(ctx, points[0])
 }
 
 // printConfig writes the settings in force; unit is that of the policy's limit.
