@@ -2,6 +2,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,17 +21,9 @@ func Write(path string, b []byte) (err error) {
 			err = fmt.Errorf("write %s: %w", path, err)
 		}
 	}()
-	if _, err = t.Write(b); err != nil {
-		return err
-	}
+	_, err = t.Write(b)
 	// CreateTemp makes files private; results are for sharing.
-	if err = t.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = t.Sync(); err != nil {
-		return err
-	}
-	if err = t.Close(); err != nil {
+	if err = cmp.Or(err, t.Chmod(0o644), t.Sync(), t.Close()); err != nil {
 		return err
 	}
 	return os.Rename(t.Name(), path)

@@ -148,8 +148,7 @@ func Decode(path string, b []byte, into any) error {
 	if err == nil {
 		return nil
 	}
-	var e yaml.Error
-	if errors.As(err, &e) && e.GetToken() != nil {
+	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		return fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
 	}
 	return fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))

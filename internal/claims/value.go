@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -325,10 +326,7 @@ var reductions = map[string]func([]float64) float64{
 		}
 		return s
 	},
-	"median": func(x []float64) float64 {
-		x = slices.Sorted(slices.Values(x))
-		return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-	},
+	"median": stat.Median[float64],
 }
 
 // share is the share that a part is of a whole, with the interval of a binomial proportion (Wilson, 95 %).

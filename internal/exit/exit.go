@@ -32,6 +32,5 @@ func Usagef(format string, args ...any) error { return With(Usage, fmt.Errorf(fo
 
 // Decided reports whether an error has an exit code.
 func Decided(err error) bool {
-	var e *Error
-	return errors.As(err, &e)
+	return errors.As(err, new(*Error))
 }

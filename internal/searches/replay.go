@@ -76,9 +76,8 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 		return err
 	}
 	server, err := pgstore.Open(x.ctx, *x.From["postgres"], stores.Options{Image: *x.Images["postgres"]})
-	var absent *stores.AbsentError
 	switch {
-	case errors.As(err, &absent):
+	case errors.As(err, new(*stores.AbsentError)):
 		return nil
 	case err != nil && x.ctx.Err() != nil:
 		return exit.With(exit.Interrupted, errors.New("interrupted before anything was explored"))
@@ -113,8 +112,7 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 		on.Redis, on.Name = x.server.Admin(), fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
 	}
 	r, err := explore.Replay(x.ctx, token, on)
-	var unfit *explore.UnfitError
-	if errors.As(err, &unfit) {
+	if errors.As(err, new(*explore.UnfitError)) {
 		err = exit.With(exit.Usage, err)
 	}
 	return r, err

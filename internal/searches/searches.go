@@ -180,9 +180,8 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		if err == nil || x.ctx.Err() != nil {
 			continue
 		}
-		var unfit *explore.UnfitError
 		switch {
-		case !errors.As(err, &unfit):
+		case !errors.As(err, new(*explore.UnfitError)):
 			x.failed(plan[i].sel, err)
 		case len(chosen) == 1:
 			return x.end(exit.With(exit.Usage, err))
