@@ -15,7 +15,7 @@ type command struct {
 	run   func(t *Table, args []string) Reply
 	// script commands cannot be called from scripts.
 	script bool
-	// noted is set if it is one of noted.
+	// noted commands are those of the list of this name.
 	noted bool
 }
 

@@ -23,6 +23,7 @@ func zadd(t *Table, args []string) Reply {
 
 func zincrby(t *Table, args []string) Reply { return t.zadd(args[1], args[2:], increment) }
 
+// increment are the options of ZINCRBY.
 var increment = map[string]bool{"INCR": true}
 
 func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
