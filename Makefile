@@ -11,9 +11,13 @@ N             ?= 20
 PACKAGES      ?= ./...
 IN            ?= .
 
-# What runs under the race detector: packages of a module that start goroutines or share memory between them.
-RACE           = $$(git grep -lE 'sync\.(Mutex|RWMutex|WaitGroup|Cond|Map)|atomic\.[A-Z]|^[[:space:]]+go ' -- '*.go' ':!*_test.go' \
-                   ':!full' ':!tools' ':!adapters' ':!examples' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+# What runs under the race detector: packages of a module that share memory and start goroutines, in tests at least. Those that
+# others call from goroutines are tested by these.
+SHARES        := sync\.(Mutex|RWMutex|WaitGroup|Cond|Map)|atomic\.[A-Z]|^[[:space:]]+go[[:space:]]
+STARTS        := ^[[:space:]]+go[[:space:]]|\.Go\(|ordered\.[A-Z]|\.ForEach[MS]|measure\.(Run|Measure)\(
+OTHERS        := ':!full' ':!tools' ':!adapters' ':!examples' | xargs -n1 dirname | sort -u
+RACE           = $$({ git grep -lE '$(SHARES)' -- '*.go' ':!*_test.go' $(OTHERS); git grep -lE '$(STARTS)' -- '*.go' $(OTHERS); } | \
+                   sort | uniq -d | sed 's|^|./|')
 
 # A test that lacks one of these stores fails instead of being skipped.
 REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
