@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/explore/internal/service"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -26,6 +27,7 @@ func policy(t *testing.T, text string) quota.Policy {
 // The clock of a Redis in memory is moved: windows end and keys expire within a schedule, also between two commands. What a
 // limiter gets wrong then is found and repeated by its token, and one that is right is not accused.
 func TestRedisClockIsMoved(t *testing.T) {
+	testenv.Sequential(t)
 	clock := []quota.Fault{quota.FaultClock}
 	for _, c := range []struct {
 		kind, policy string
@@ -64,6 +66,7 @@ func TestRedisClockIsMoved(t *testing.T) {
 
 // A run that has moved the clock leaves nothing to the next: not the time, and not that keys of the instances are gone.
 func TestRedisClockIsSetBack(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := explore.Config{
 		Policy: policy(t, "1 request per first-request 1m"), Passes: true, Properties: []explore.Property{explore.FalseReject},
 		MaxStates: 8, Preemptions: -1,
@@ -76,6 +79,7 @@ func TestRedisClockIsSetBack(t *testing.T) {
 
 // A limiter that goes by its own clock is not judged by another, unless both are moved together.
 func TestClocksThatAreMoved(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Passes: true, Properties: []explore.Property{explore.Leak, explore.FalseReject}}
 	_, err := searched(t, "own-time", cfg)
 	var unfit *explore.UnfitError
@@ -119,6 +123,7 @@ func TestCommandsOfTheRedisInMemory(t *testing.T) {
 
 // Instances at one instant count two callers as one; a second apart they do not.
 func TestStoppedClock(t *testing.T) {
+	testenv.Sequential(t)
 	stopped := explore.Config{ServiceClock: "2026-01-01 00:00:00", Properties: []explore.Property{explore.Leak}}
 	if _, err := explored(t, "lua", stopped); err == nil || !strings.Contains(err.Error(), "libfaketime") {
 		t.Errorf("a Go program: %v", err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // repeatLine is the line that repeats a finding, and shellWord a word of it.
@@ -18,6 +19,7 @@ var replayLine = regexp.MustCompile(`replay: quotabench explore --replay (\S+) -
 
 // The command explores a service, writes files, and prints a line that repeats what it found.
 func TestExploreServiceCommand(t *testing.T) {
+	testenv.Sequential(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

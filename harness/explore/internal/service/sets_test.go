@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/explore/internal/service"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -136,6 +137,7 @@ func TestSomeShareAnInstance(t *testing.T) {
 
 // Clients of one process in Node share a connection, on which commands take effect in their order.
 func TestSharedConnection(t *testing.T) {
+	testenv.Sequential(t)
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("needs node")
 	}
