@@ -1,0 +1,273 @@
+package kubernetes
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+)
+
+// redisAddress is Redis' in the network of the node, which pods share.
+const redisAddress = "127.0.0.1:6379"
+
+// claimed is the folder behind the claim.
+const claimed = "/var/lib/claimed"
+
+// prerequisites are what a user has before a Job: the URL of Redis, and a place for records.
+const prerequisites = `apiVersion: v1
+kind: Secret
+metadata: {name: stores}
+stringData: {redis: "redis://` + redisAddress + `"}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: results}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  claimRef: {namespace: default, name: results}
+  hostPath: {path: ` + claimed + `, type: Directory}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: results}
+spec:
+  accessModes: [ReadWriteMany]
+  storageClassName: ""
+  volumeName: results
+  resources: {requests: {storage: 1Gi}}
+`
+
+// TestJobOnKubelet: what quotabench kubernetes prints runs on a kubelet. Three pods share one load, and their record
+// has what Redis counted. If one of them is killed, the coordinator says so, gives no verdict, and leaves no keys.
+func TestJobOnKubelet(t *testing.T) {
+	dir := os.Getenv(nodeEnv)
+	if dir == "" {
+		needed(t)
+		dir := t.TempDir()
+		for name, in := range map[string][2]string{"quotabench": {"../../full", "./cmd/quotabench"}, "pause": {".", "./pause"}} {
+			build := exec.CommandContext(t.Context(), "go", "build", "-C", in[0], "-ldflags=-s -w", "-o", filepath.Join(dir, name), in[1])
+			build.Env = append(os.Environ(), "CGO_ENABLED=0") // an image has no libraries
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		enclosed(t, dir)
+		return
+	}
+	n := startNode(t, dir)
+	must(t, os.Mkdir(claimed, 0o700))
+	must(t, os.Chmod(claimed, 0o777)) // pods are of another user
+	n.apply(t, prerequisites)
+	c := goredis.NewClient(&goredis.Options{Addr: redisAddress})
+	defer c.Close() //nolint:errcheck // of a test
+	t.Run("whole", func(t *testing.T) { n.whole(t, c) })
+	t.Run("killed", func(t *testing.T) { n.killed(t, c) })
+}
+
+// share applies a Job of three generators.
+func (n *node) share(t *testing.T, name string, args ...string) {
+	t.Helper()
+	n.apply(t, command(t, append([]string{"kubernetes", "--generators", "3", "--name", name, "--image", "quotabench.test/quotabench:1", "--claim", "results",
+		"--secret", "stores", "--cpus", "100m", "--memory", "256Mi", "run", "incr-expire-atomic", "--workload", "hot-key", "--limit", "100", "--rounds", "1"},
+		args...)...))
+}
+
+func (n *node) whole(t *testing.T, c *goredis.Client) {
+	saw := watch(t)
+	n.share(t, "whole", "--requests", "2003", "--loop", "closed")
+	lead := n.ended(t, "whole-coordinator")
+	if lead.exit != 0 || !strings.Contains(lead.log, "round 1 of 3 generators: leak: certain 0, possible 0") {
+		t.Fatalf("the coordinator ended with %d:\n%s", lead.exit, lead.log)
+	}
+	until(t, "the pods of three indexes succeed", func() bool {
+		s := n.job(t, "whole").Status
+		return s.Succeeded == 3 && s.CompletedIndexes == "0-2"
+	})
+	f, err := codec.Read(filepath.Join(claimed, "whole", "results.json"))
+	must(t, err)
+	if len(f.Runs) != 1 {
+		t.Fatalf("%d runs", len(f.Runs))
+	}
+	saw.all(t, c)
+	r := &f.Runs[0]
+	if !r.Audit.Valid || r.Params.Generators != 3 || r.Issued != 2003 || r.Leak.Trials == 0 || r.Leak.Units != 0 {
+		t.Errorf("%d generators issued %d: %+v, %+v", r.Params.Generators, r.Issued, r.Leak, r.Audit)
+	}
+	if got := saw.admitted.Load(); r.Admitted != got || got == 0 {
+		t.Errorf("%d admitted, and Redis counted %d", r.Admitted, got)
+	}
+	noKeys(t, c)
+}
+
+func (n *node) killed(t *testing.T, c *goredis.Client) {
+	saw := watch(t)
+	n.share(t, "killed", "--duration", "2m", "--loop", "open", "--rate", "300")
+	until(t, "the run is under way", func() bool { return saw.asked.Load() > 300 })
+	at := clock.Wall{}.Now()
+	must(t, syscall.Kill(generator(t, 2, 3), syscall.SIGKILL))
+	lead := n.ended(t, "killed-coordinator")
+	t.Logf("the coordinator after a generator was killed:\n%s", lead.log)
+	if lead.exit != 3 || !strings.Contains(lead.log, "generator 2 of 3 (") || !strings.Contains(lead.log, " is lost: its process or its connection has ended") {
+		t.Errorf("the coordinator ended with %d", lead.exit)
+	}
+	if took := lead.at.Sub(at); took > 30*time.Second {
+		t.Errorf("it ended %v after a generator was killed", took)
+	}
+	noKeys(t, c)
+	f, err := codec.Read(filepath.Join(claimed, "killed", "results.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	must(t, err)
+	undecided(t, &f)
+}
+
+// undecided requires that no run has a verdict.
+func undecided(t *testing.T, f *results.File) {
+	t.Helper()
+	for i := range f.Runs {
+		if a := &f.Runs[i].Audit; a.Valid {
+			t.Errorf("a run without a generator has a verdict: %+v", a)
+		}
+	}
+}
+
+func noKeys(t *testing.T, c *goredis.Client) {
+	t.Helper()
+	if left, err := c.Keys(t.Context(), "*").Result(); err != nil || len(left) > 0 {
+		t.Errorf("left in Redis: %q, %v", left, err)
+	}
+}
+
+func (n *node) job(t *testing.T, name string) (j batch.Job) {
+	t.Helper()
+	must(t, n.call(t, http.MethodGet, "/apis/batch/v1/namespaces/default/jobs/"+name, nil, &j))
+	return j
+}
+
+// end is how a pod ended.
+type end struct {
+	exit int32
+	at   time.Time
+	log  string
+}
+
+// ended waits for the pod of a Job that has one.
+func (n *node) ended(t *testing.T, job string) (e end) {
+	t.Helper()
+	var name string
+	until(t, "the pod of "+job+" ends", func() bool {
+		var pods core.PodList
+		must(t, n.call(t, http.MethodGet, "/api/v1/namespaces/default/pods?labelSelector=job-name="+job, nil, &pods))
+		if len(pods.Items) == 0 || len(pods.Items[0].Status.ContainerStatuses) == 0 {
+			return false
+		}
+		x := pods.Items[0].Status.ContainerStatuses[0].State.Terminated
+		if x == nil {
+			return false
+		}
+		name, e.exit, e.at = pods.Items[0].Name, x.ExitCode, x.FinishedAt.Time
+		return true
+	})
+	must(t, n.call(t, http.MethodGet, "/api/v1/namespaces/default/pods/"+name+"/log", nil, &e.log))
+	return e
+}
+
+// generator is the process of a generator that runs in a pod.
+func generator(t *testing.T, part, of int) int {
+	t.Helper()
+	index, role := fmt.Sprintf("\x00JOB_COMPLETION_INDEX=%d\x00", part-1), fmt.Sprintf("\x00--generator=job/%d\x00", of)
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range all {
+		environment, _ := os.ReadFile(process + "/environ") // it may have ended
+		line, _ := os.ReadFile(process + "/cmdline")
+		if strings.Contains("\x00"+string(environment), index) && strings.Contains(string(line), role) {
+			pid, err := strconv.Atoi(filepath.Base(process))
+			must(t, err)
+			return pid
+		}
+	}
+	t.Fatalf("generator %d does not run", part)
+	return 0
+}
+
+// seen is what Redis says that it does: how often it was asked in a run, and how many units it counted.
+type seen struct {
+	asked, admitted atomic.Int64
+	marks           chan struct{}
+}
+
+var (
+	ask   = regexp.MustCompile(`(?i)\] "evalsha" `)
+	count = regexp.MustCompile(`(?i) lua\] "incrby" "[^"]*" "([0-9]+)"`)
+)
+
+// mark is what [seen.all] has Redis say.
+const mark = "seen until here"
+
+// watch follows Redis from now on. Requests that warm a strategy up do not count.
+func watch(t *testing.T) *seen {
+	t.Helper()
+	conn, err := net.Dial("tcp", redisAddress)
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = conn.Write([]byte("MONITOR\r\n"))
+	must(t, err)
+	lines := bufio.NewScanner(conn)
+	lines.Buffer(nil, 1<<24)
+	if !lines.Scan() || lines.Text() != "+OK" {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	s := &seen{marks: make(chan struct{}, 1)}
+	go func() {
+		for lines.Scan() {
+			text := lines.Text()
+			if strings.Contains(text, mark) {
+				s.marks <- struct{}{}
+			}
+			if strings.Contains(text, "warm-up-") {
+				continue
+			}
+			if ask.MatchString(text) {
+				s.asked.Add(1)
+			}
+			if m := count.FindStringSubmatch(text); m != nil {
+				units, _ := strconv.ParseInt(m[1], 10, 64) // digits
+				s.admitted.Add(units)
+			}
+		}
+	}()
+	return s
+}
+
+// all waits until what was done before has been seen.
+func (s *seen) all(t *testing.T, c *goredis.Client) {
+	t.Helper()
+	must(t, c.Echo(t.Context(), mark).Err())
+	select {
+	case <-s.marks:
+	case <-time.After(patience):
+		t.Fatal("Redis says nothing any longer")
+	}
+}
