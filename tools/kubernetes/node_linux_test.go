@@ -181,9 +181,11 @@ func startNode(t *testing.T, dir string) *node {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=/var/lib/key.pem",
 		"--service-account-signing-key-file=/var/lib/key.pem", "--disable-admission-plugins=ServiceAccount",
 		"--service-cluster-ip-range=10.96.0.0/24", "--endpoint-reconciler-type=none", "--kubelet-preferred-address-types=InternalIP")
+	until(t, "the API server is ready", func() bool {
+		return n.call(t, http.MethodGet, "/readyz", nil, nil) == nil && n.call(t, http.MethodGet, "/api/v1/namespaces/default", nil, nil) == nil
+	})
 	n.start(t, built("kube-controller-manager"), "--kubeconfig=/var/lib/kubeconfig", "--cert-dir=/var/lib/manager", "--leader-elect=false",
 		"--bind-address=127.0.0.1", "--controllers=job-controller,persistentvolume-binder-controller")
-	until(t, "the API server answers", func() bool { return n.call(t, http.MethodGet, "/api/v1/namespaces/default", nil, nil) == nil })
 	until(t, "containerd answers", func() bool { return exec.CommandContext(t.Context(), "ctr", "version").Run() == nil })
 	for _, name := range []string{"pause", "quotabench"} {
 		must(t, writeImage(filepath.Join(dir, name), "/var/lib/image.tar"))
