@@ -40,7 +40,7 @@ func TestKubernetes(t *testing.T) {
 	}
 	o := call(t.Context(), append(pods, "run", "sql-only", "--config", "plan.yaml")...)
 	for _, want := range []string{`plan.yaml: "strategy:\n  - sql-only\nrequests: 70\n"`, "--from-literal=postgres=URL", "QUOTABENCH_POSTGRES",
-		"kubectl delete -f FILE removes it, without that Secret"} {
+		"kubectl delete -f FILE removes all of it."} {
 		if o.code != ExitOK || !strings.Contains(o.stdout, want) {
 			t.Errorf("exit %d, %s: want %s in\n%s", o.code, o.stderr, want, o.stdout)
 		}
