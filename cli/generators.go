@@ -93,15 +93,16 @@ func meet(x *session.Session, plan *coordinate.Plan, at meeting, dirs []string) 
 	}
 	plan.Token = coordinate.TokenOf(join)
 	c := coordinate.NewCoordinator(*plan)
-	if at.args == nil {
-		fmt.Fprintf(x.Stderr, "each of %d generators joins by:\n  %s=%s quotabench run ... --generator 1/%[1]d\n", plan.Generators,
-			coordinate.Variable, join)
-	} else {
+	switch {
+	case at.args != nil:
 		processes, err := c.StartProcesses(join, dirs, at.args)
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
 		defer processes.Close()
+	case !strings.Contains(at.at, "@"): // who gives the token in the URL knows how to join, and a log would show it to others
+		fmt.Fprintf(x.Stderr, "each of %d generators joins by:\n  %s=%s quotabench run ... --generator 1/%[1]d\n", plan.Generators,
+			coordinate.Variable, join)
 	}
 	defer x.Progress.End()
 	defer x.Progress.Watch(func() terminal.Status {
