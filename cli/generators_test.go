@@ -56,6 +56,17 @@ func TestGenerators(t *testing.T) {
 	}
 }
 
+// TestGivenTokenIsNotShown: a coordinator says how generators join, but not with a token that its user has chosen: logs of pods have it.
+func TestGivenTokenIsNotShown(t *testing.T) {
+	for at, shown := range map[string]bool{"tcp://127.0.0.1:0": true, "tcp://geheim@127.0.0.1:0": false} {
+		o := call(t.Context(), "coordinate", "--generators", "1", "--at", at, "--wait", "1ms", "run", "honest", "--redis", "embedded", "--postgres", "embedded",
+			"--out", filepath.Join(t.TempDir(), "out"))
+		if o.code != ExitFailed || strings.Contains(o.stderr, "joins by") != shown || strings.Contains(o.stderr, "geheim") || !strings.Contains(o.stderr, "did not join") {
+			t.Errorf("%s: exit %d\n%s", at, o.code, o.stderr)
+		}
+	}
+}
+
 // TestCoordinateUsage: what cannot become a run of generators is refused before anything starts.
 func TestCoordinateUsage(t *testing.T) {
 	for _, x := range []struct{ args, want string }{
