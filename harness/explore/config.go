@@ -72,8 +72,9 @@ type Config struct {
 	Preemptions int
 	// Workers that try steps at the same time, each with stores of its own; 0 for one per
 	// processor. What is found does not depend on it. On PostgreSQL and for foreign code
-	// there is one. For a service 0 means one, and each further one has instances of its own, on one of the databases of Redis
-	// that follow that of the first, as long as these are empty; with [Config.Faults] that take scripts from Redis there is one.
+	// there is one. For a service 0 means one, and each further one has instances of its own, on a Redis in memory of its own, or on
+	// one of the databases of Redis that follow that of the first, as long as these are empty; with [Config.Faults] that take
+	// scripts from a server there is one.
 	Workers int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64

@@ -97,8 +97,8 @@ func (c *Config) setServiceDefaults() {
 	if at, _ := c.clock(); c.Redis == nil && c.ServiceClock != "" { // which the Redis in memory has too
 		c.From = at.Sub(engine.Start)
 	}
-	// A Redis in memory has one clock, and all databases of a server have one set of scripts.
-	if c.Redis == nil || slices.Contains(c.Faults, engine.FaultScriptFlush) || slices.Contains(c.Faults, engine.FaultRestart) {
+	// All databases of a server have one set of scripts.
+	if c.Redis != nil && (slices.Contains(c.Faults, engine.FaultScriptFlush) || slices.Contains(c.Faults, engine.FaultRestart)) {
 		c.Workers = 1
 	}
 	if c.Limit > 0 && c.Used == 0 && len(c.Scripts) == 0 {

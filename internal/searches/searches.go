@@ -151,14 +151,12 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	if x.sql != nil {
 		cfg.Postgres = x.sql
 	}
-	if cfg.Service != "" && x.server != nil {
-		cfg.Redis = x.server.Admin()
-		if x.Parallel == 0 {
-			cfg.Workers = min(cfg.Workers, mostSets)
-			if x.server.Info().Kind == stores.KindURL { // the further databases are others'
-				cfg.Workers = 1
-			}
+	if cfg.Service != "" {
+		if err := x.ofService(&cfg, chosen); err != nil {
+			return x.end(err)
 		}
+		// Steps come one after the other: more threads that look for work would take the processors from the processes.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(1, cfg.Workers/mostSets)))
 	}
 	plan := s.plan(chosen, cfg, part)
 	at := cmp.Or(x.Parallel, runtime.GOMAXPROCS(0))
@@ -194,6 +192,24 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		return x.end(exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
 	}
 	return x.end(nil)
+}
+
+// ofService has a service explored on the Redis that was opened, by as many sets of processes as can be had.
+func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selection) error {
+	if x.server != nil {
+		cfg.Redis = x.server.Admin()
+	}
+	if x.Parallel == 0 {
+		cfg.Workers = min(cfg.Workers, mostSets)
+		if x.server != nil && x.server.Info().Kind == stores.KindURL { // the further databases are others'
+			cfg.Workers = 1
+		}
+	}
+	if c, err := cfg.Complete(chosen[0]); err == nil && len(chosen) == 1 && c.Workers < x.Parallel {
+		return x.Wrong("parallel", errors.New("all databases of a Redis server have one set of scripts, which this search takes from it: "+
+			"give --redis embedded, or leave --parallel out"))
+	}
+	return nil
 }
 
 // searcher makes one search of the plan.

@@ -41,7 +41,7 @@ func (c *Child) Again(ctx context.Context, try func(context.Context) error) erro
 	}
 	defer func() { _ = log.Close() }()
 	cmd.Stdout, cmd.Stderr = log, log
-	done, _, err := launch(cmd)
+	done, _, err := launch(cmd, false)
 	if err != nil {
 		return err
 	}

@@ -41,11 +41,11 @@ type running struct {
 // sends it the signal death when this process dies, however it does.
 func startProcess(cmd *exec.Cmd, death os.Signal, user *Account) (done <-chan struct{}, result *error, err error) {
 	setSysProcAttr(cmd, death, user)
-	return launch(cmd)
+	return launch(cmd, false)
 }
 
-// launch is startProcess of a command that has its attributes.
-func launch(cmd *exec.Cmd) (done <-chan struct{}, result *error, err error) {
+// launch is startProcess of a command that has its attributes. whole has the end of the process be that of its group, on Linux.
+func launch(cmd *exec.Cmd, whole bool) (done <-chan struct{}, result *error, err error) {
 	ended := make(chan struct{})
 	started := make(chan error)
 	var waited error
@@ -60,6 +60,9 @@ func launch(cmd *exec.Cmd) (done <-chan struct{}, result *error, err error) {
 		started <- err
 		if err != nil {
 			return
+		}
+		if whole && awaitEnd(cmd.Process.Pid) {
+			killGroup(cmd.Process)
 		}
 		waited = cmd.Wait()
 		close(ended)
@@ -90,7 +93,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, user *Account) (string, error) {
 }
 
 // Start starts a server whose files and log are in dir, and records it
-// there. The child owns dir from then on, also when an error is returned.
+// there. The child owns dir from then on, also when an error is returned. If it stops by os.Kill, its group ends with it, on Linux.
 func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Child, error) {
 	log, err := dir.log()
 	if err != nil {
@@ -98,7 +101,8 @@ func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Chil
 	}
 	defer func() { _ = log.Close() }()
 	cmd.Stdout, cmd.Stderr = log, log
-	done, _, err := startProcess(cmd, death, user)
+	setSysProcAttr(cmd, death, user)
+	done, _, err := launch(cmd, stop == os.Kill)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/quotabench/quotabench/internal/machine/cores"
 )
 
@@ -16,6 +18,15 @@ func setDeathSignal(attr *syscall.SysProcAttr, death os.Signal) {
 	if s, ok := death.(syscall.Signal); ok {
 		attr.Pdeathsig = s
 	}
+}
+
+// awaitEnd waits until a child has ended, and reports whether it has: its number is still its own then.
+func awaitEnd(pid int) bool {
+	var err error = unix.EINTR
+	for err == unix.EINTR {
+		err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}
+	return err == nil
 }
 
 // Fields of /proc/<pid>/stat after the program's name, as proc(5) numbers them.

@@ -35,6 +35,8 @@ func kill(int) {}
 
 func killGroup(p *os.Process) { _ = p.Kill() }
 
+func awaitEnd(int) bool { return false }
+
 func endForeign(int, func() bool) {}
 
 func tryLock(string) (*os.File, error) { return nil, errNoProcesses }

@@ -16,6 +16,9 @@ import (
 // Elsewhere the next Open does.
 func setDeathSignal(*syscall.SysProcAttr, os.Signal) {}
 
+// awaitEnd does not wait.
+func awaitEnd(int) bool { return false }
+
 // ProcessIdentity names a living process in a way that no later one with the
 // same number shares: by when it started.
 func ProcessIdentity(pid int) (string, error) {

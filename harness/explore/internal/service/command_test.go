@@ -84,6 +84,10 @@ func TestExploreServiceCommand(t *testing.T) {
 	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=exit"); strings.Count(broken, "\n") != 1 {
 		t.Errorf("a service that ends: %q", broken)
 	}
+	one := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=lua", "--parallel", "2", "--faults", "restart")
+	if !strings.HasPrefix(one, "quotabench: --parallel: all databases of a Redis server have one set of scripts") || strings.Count(one, "\n") != 1 {
+		t.Errorf("sets of processes whose scripts are lost: %q", one)
+	}
 	counted := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=get-set", "--full", "--quiet")
 	if !strings.Contains(counted, "every schedule of 2 clients: 6, of which 4 leak") {
 		t.Errorf("counted: %s", counted)

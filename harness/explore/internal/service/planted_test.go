@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ import (
 // plantedVariable names the planted service that the test program is to be, and pidVariable a
 // file to which it adds the number of its process.
 const plantedVariable, pidVariable = "QUOTABENCH_PLANTED", "QUOTABENCH_PIDS"
+
+// portVariable names a port on which it listens whatever PORT says.
+const portVariable = "QUOTABENCH_PORT"
 
 func TestMain(m *testing.M) {
 	if kind := os.Getenv(plantedVariable); kind != "" {
@@ -335,7 +339,7 @@ func servePlanted(kind string) error {
 	if err != nil {
 		return err
 	}
-	return http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.ListenAndServe("127.0.0.1:"+cmp.Or(os.Getenv(portVariable), os.Getenv("PORT")), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.asked++
 		p.mu.Unlock()

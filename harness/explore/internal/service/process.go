@@ -154,22 +154,27 @@ func (w *Engine) add(i int) error {
 	return nil
 }
 
-// startAll starts the instances that do not run, at the same time. It returns one error: the others are its like.
+// startAll starts the instances that do not run, at the same time. It returns the first error: then nobody waits for the others.
 func (w *Engine) startAll() error {
-	errs := make([]error, len(w.instances))
+	ctx, cancel := context.WithCancelCause(w.base)
+	defer cancel(nil)
 	var all sync.WaitGroup
-	for i, in := range w.instances {
+	for _, in := range w.instances {
 		if in.child == nil {
-			all.Go(func() { errs[i] = w.start(in) })
+			all.Go(func() {
+				if err := w.start(ctx, in); err != nil {
+					cancel(err)
+				}
+			})
 		}
 	}
 	all.Wait()
-	return cmp.Or(errs...)
+	return context.Cause(ctx)
 }
 
 // start starts an instance and waits until it listens.
-func (w *Engine) start(in *instance) error {
-	return server.OnFreePort(0, func(port int) error {
+func (w *Engine) start(ctx context.Context, in *instance) error {
+	err := server.OnFreePort(0, func(port int) error {
 		dir, err := server.NewDir("")
 		if err != nil {
 			return err
@@ -185,7 +190,7 @@ func (w *Engine) start(in *instance) error {
 			return err
 		}
 		in.addr = net.JoinHostPort("127.0.0.1", number)
-		if err := w.listens(in); err != nil {
+		if err := w.listens(ctx, in); err != nil {
 			return errors.Join(err, in.end())
 		}
 		env := strategies.Env{
@@ -195,16 +200,20 @@ func (w *Engine) start(in *instance) error {
 		if in.strategy, err = w.sel.Open(w.base, env); err != nil {
 			return fmt.Errorf("open %s: %w", w.sel, err)
 		}
-		return errors.Join(w.greet(in), w.checkClock(in))
+		return errors.Join(w.greet(ctx, in), w.checkClock(in))
 	})
+	if errors.Is(err, server.ErrPortTaken) {
+		err = unfit("the service does not start: %w: does it listen on the port of PORT?", err)
+	}
+	return err
 }
 
 // listens waits until something listens on the instance's port.
-func (w *Engine) listens(in *instance) error {
+func (w *Engine) listens(ctx context.Context, in *instance) error {
 	taken := func(words string) bool {
 		return strings.Contains(words, "EADDRINUSE") || strings.Contains(words, "ddress already in use")
 	}
-	err := server.Await(w.base, in.child, taken, func(ctx context.Context) error {
+	err := server.Await(ctx, in.child, taken, func(ctx context.Context) error {
 		c, err := httpstore.Dial(ctx, in.addr)
 		if err != nil {
 			return err
@@ -212,8 +221,10 @@ func (w *Engine) listens(in *instance) error {
 		return c.Close()
 	})
 	switch {
-	case err == nil, errors.Is(err, server.ErrPortTaken), w.base.Err() != nil:
-		return errors.Join(err, w.base.Err())
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, server.ErrPortTaken):
+		return fmt.Errorf("%w (%s)", err, in.saying("it ends at once"))
 	case in.child.Ended():
 		return unfit("the service does not start: %s", in.saying("it ends at once"))
 	}
@@ -221,14 +232,14 @@ func (w *Engine) listens(in *instance) error {
 }
 
 // greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts.
-func (w *Engine) greet(in *instance) error {
-	ctx, cancel := context.WithTimeout(w.base, w.setup.Patience)
+func (w *Engine) greet(ctx context.Context, in *instance) error {
+	timed, cancel := context.WithTimeout(ctx, w.setup.Patience)
 	defer cancel()
-	_, err := in.strategy.Take(ctx, quota.Request{Subject: w.newSubject(), Policy: &w.setup.Policy, Units: 1})
+	_, err := in.strategy.Take(timed, quota.Request{Subject: w.newSubject(), Policy: &w.setup.Policy, Units: 1})
 	switch {
-	case err == nil || w.base.Err() != nil:
-		return w.base.Err()
-	case ctx.Err() != nil:
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err()
+	case timed.Err() != nil:
 		return unfit("the service does not answer its first request within %v: %s", w.setup.Patience, in.saying("it runs"))
 	}
 	return unfit("the service's first answer is no decision: %s; %s", format.OneLine(err.Error()), in.saying("it runs"))

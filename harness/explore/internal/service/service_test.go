@@ -3,6 +3,7 @@ package service_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,11 +89,22 @@ func countedOn(t *testing.T, kind string, cfg explore.Config) (found *results.Se
 		if nerr != nil {
 			t.Fatal(nerr)
 		}
-		if _, gone := server.ProcessIdentity(pid); gone == nil {
+		if !gone(pid) {
 			t.Errorf("%s: process %d is left", kind, pid)
 		}
 	}
 	return found, processes, err
+}
+
+// gone waits until a process has ended, which one that was killed does at once.
+func gone(pid int) bool {
+	for range 1000 {
+		if _, err := server.ProcessIdentity(pid); err != nil {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
 }
 
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
@@ -308,12 +320,26 @@ func TestMisbehavingServices(t *testing.T) {
 		{"crash", "the service ends in the middle"},
 		{"memory", "no command of the service came through the proxy"},
 		{"foul", "what goes between the service and Redis is not Redis' protocol"},
+		{"fixed", "the service does not start: the port was taken by another program (it ends at once, and its last output is: listen tcp"},
+		{"left", "the service does not start: it ends at once, and has printed nothing"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			cfg := explore.Config{}
 			switch c.kind {
 			case "absent":
 				cfg.Service = "no-such-program"
+			case "fixed":
+				port, err := server.FreePort(0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.Environment = []string{fmt.Sprintf("%s=%d", portVariable, port)}
+			case "left": // the shell ends, and what it has started does not
+				program, err := os.Executable()
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.Service = fmt.Sprintf("%s=deaf '%s' & until [ -s \"$%s\" ]; do sleep 0.01; done", plantedVariable, program, pidVariable)
 			case "deaf":
 				server.OpenTimeout = time.Second
 				defer func() { server.OpenTimeout = was }()

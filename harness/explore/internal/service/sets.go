@@ -25,10 +25,14 @@ type sets struct {
 	renew atomic.Bool
 }
 
-// Fork implements [engine.Forker]: it starts another set of instances, on the next database.
+// Fork implements [engine.Forker]: it starts another set of instances, on the next database, or on another Redis in memory.
 func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
-	f := &Engine{setup: w.setup, sel: w.sel, cmd: w.cmd, sets: w.sets, own: w.database(int(w.further.Add(1)))}
-	f.cmd.Redis, f.Witness = f.own, w.Witness
+	f := &Engine{setup: w.setup, sel: w.sel, cmd: w.cmd, sets: w.sets}
+	f.cmd.Redis, f.Witness = nil, w.Witness
+	if w.memory == nil {
+		f.own = w.database(int(w.further.Add(1)))
+		f.cmd.Redis = f.own
+	}
 	f, err := f.openAll()
 	switch {
 	case err != nil:
@@ -43,11 +47,14 @@ func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Further is how many further sets can be had after so many runs, n at most: so many of the next databases are empty. Those that
-// there were are closed.
+// Further is how many further sets can be had after so many runs, n at most: so many of the next databases are empty, which those of
+// further Redises in memory always are. Those that there were are closed.
 func (w *Engine) Further(runs int64, n int) int {
 	if w.further.Store(0); runs < setsFrom || w.occupied {
 		return 0
+	}
+	if w.memory != nil {
+		return n
 	}
 	for i := range n {
 		c := w.database(i + 1)

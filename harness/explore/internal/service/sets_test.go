@@ -21,18 +21,27 @@ func TestSets(t *testing.T) {
 	defer service.SetSets(8)()
 	for _, c := range []struct {
 		kind, want string
+		memory     bool
 		cfg        explore.Config
 	}{
-		{"get-set", "leak", explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak}}},
-		{"incr-expire", "ttl", explore.Config{Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.TTL}}},
-		{"set-incr", "", explore.Config{Clients: 3}},
-		{"preset", "", explore.Config{Clients: 4}},
+		{"get-set", "leak", false, explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak}}},
+		{"incr-expire", "ttl", false, explore.Config{Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.TTL}}},
+		{"set-incr", "", false, explore.Config{Clients: 3}},
+		{"preset", "", false, explore.Config{Clients: 4}},
+		// Each Redis in memory has scripts and a clock of its own.
+		{"loaded", "leak", true, explore.Config{Faults: []quota.Fault{"script-flush"}, Properties: []explore.Property{explore.Leak}}},
+		{"set-incr", "ttl", true, explore.Config{Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.TTL},
+			Policy: policy(t, "1 request per first-request 1m")}},
 	} {
 		c.cfg.MaxStates, c.cfg.Preemptions = 24, -1
 		var one []byte
 		for _, sets := range []int{1, 3} {
 			c.cfg.Workers = sets
-			found, processes, err := counted(t, c.kind, c.cfg)
+			target := explore.Target{}
+			if c.cfg.Redis = nil; !c.memory {
+				c.cfg.Redis, target.Redis = redisOf(t), redisOf(t)
+			}
+			found, processes, err := countedOn(t, c.kind, c.cfg)
 			if err != nil {
 				t.Fatal(c.kind, err)
 			}
@@ -43,7 +52,7 @@ func TestSets(t *testing.T) {
 				t.Errorf("%s: found %q, want %q", c.kind, told(found), c.want)
 			}
 			for i := range found.Findings {
-				replayed(t, c.kind, &found.Findings[i], explore.Target{Redis: redisOf(t)})
+				replayed(t, c.kind, &found.Findings[i], target)
 				found.Findings[i].ReplayWith = "" // it names a file of this run
 			}
 			text, err := json.Marshal(found)
