@@ -129,6 +129,9 @@ func (w *Engine) check() (err error) {
 	if w.commands == 0 {
 		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
 	}
+	if all := strings.Join(w.control, ", "); strings.Contains(all, " error: ") {
+		return unfit("the service's answers to requests that come one after the other are no decisions: %s", all)
+	}
 	if w.setup.Has(engine.FaultTimeout) {
 		return w.checkTimeout()
 	}

@@ -273,6 +273,14 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		return n <= p.limit && info.Size() < 20, err
 	},
 	"garbled": func(_ context.Context, _ *planted, _ string) (bool, error) { return false, fmt.Errorf("no idea") },
+	// It answers its first request alone.
+	"failing": func(ctx context.Context, p *planted, key string) (bool, error) {
+		err := p.Incr(ctx, key).Err()
+		if p.asked > 1 {
+			err = errors.New("it cannot go on")
+		}
+		return true, err
+	},
 	"foul": func(ctx context.Context, p *planted, key string) (bool, error) {
 		if p.asked > 1 {
 			c, err := net.Dial("tcp", os.Getenv("REDIS_HOST")+":"+os.Getenv("REDIS_PORT"))

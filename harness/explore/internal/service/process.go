@@ -210,7 +210,8 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 
 // listens waits until something listens on the instance's port.
 func (w *Engine) listens(ctx context.Context, in *instance) error {
-	taken := func(words string) bool {
+	taken := func(string) bool {
+		words := in.child.Output() // a trace of calls may follow
 		return strings.Contains(words, "EADDRINUSE") || strings.Contains(words, "ddress already in use")
 	}
 	err := server.Await(ctx, in.child, taken, func(ctx context.Context) error {

@@ -318,6 +318,7 @@ func TestMisbehavingServices(t *testing.T) {
 		{"hang", "the service does not answer its first request within 1s"},
 		{"garbled", "the service's first answer is no decision: the service answers with status 500"},
 		{"crash", "the service ends in the middle"},
+		{"failing", "the service's answers to requests that come one after the other are no decisions: A error: the service answers with status 500"},
 		{"memory", "no command of the service came through the proxy"},
 		{"foul", "what goes between the service and Redis is not Redis' protocol"},
 		{"fixed", "the service does not start: the port was taken by another program (it ends at once, and its last output is: listen tcp"},
