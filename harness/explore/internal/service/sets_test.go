@@ -28,6 +28,7 @@ func TestSets(t *testing.T) {
 		{"incr-expire", "ttl", false, explore.Config{Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.TTL}}},
 		{"set-incr", "", false, explore.Config{Clients: 3}},
 		{"preset", "", false, explore.Config{Clients: 4}},
+		{"set-incr", "", true, explore.Config{Clients: 3}},
 		// Each Redis in memory has scripts and a clock of its own.
 		{"loaded", "leak", true, explore.Config{Faults: []quota.Fault{"script-flush"}, Properties: []explore.Property{explore.Leak}}},
 		{"set-incr", "ttl", true, explore.Config{Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.TTL},
