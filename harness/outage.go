@@ -32,17 +32,20 @@ type Outage struct {
 	// Fault is what is done to the store instead of taking it away, if it was started here; "" for nothing. "stopped" (its
 	// processes, until the outage ends) and "restarted" (killed, and started again on its data when the outage ends) are for
 	// Redis and PostgreSQL, "node-stopped" for the first of several servers. For Redis are "flushed" (FLUSHALL), "scripts-lost"
-	// (SCRIPT FLUSH), "full" (its memory) and "evicting", for PostgreSQL "locked" (its tables), "commits-fail" and
-	// "connections-taken" (by another client).
+	// (SCRIPT FLUSH), "full" (its memory) and "evicting", for a cluster of it "slot-moved" (one with keys of the run, to another
+	// master) and "node-killed" (a master, whose replica takes its place), for PostgreSQL "locked" (its tables), "commits-fail"
+	// and "connections-taken" (by another client).
 	Fault string
 }
 
 // inflicted are the faults of stores, with what each is for strategies. A command of which the caller knows no answer
 // may still take effect when its store goes on, or may have before that was killed. What a caller does who has a script
-// no more is no fault of the store.
+// no more is no fault of the store. Commands of several keys of a slot are refused while it moves.
 var inflicted = map[string][]quota.Fault{
 	"stopped": {quota.FaultOutage, quota.FaultLostReply}, "restarted": {quota.FaultOutage, quota.FaultLostReply},
 	"node-stopped": {quota.FaultOutage, quota.FaultLostReply, quota.FaultFailover},
+	"slot-moved":   {quota.FaultOutage},
+	"node-killed":  {quota.FaultOutage, quota.FaultLostReply, quota.FaultFailover, quota.FaultRetry},
 	"flushed":      {quota.FaultEviction}, "scripts-lost": nil, "full": {quota.FaultOutage},
 	"evicting": {quota.FaultEviction}, "locked": {quota.FaultOutage}, "commits-fail": {quota.FaultOutage},
 	"connections-taken": {quota.FaultOutage, quota.FaultLostReply},

@@ -70,6 +70,9 @@ type ConnOptions struct {
 	// Retries is how often a Redis client repeats a failed command by itself. A
 	// PostgreSQL pool never does.
 	Retries int
+	// Redirected is set if keys are to move to other servers of a cluster: its client then follows them as it does by
+	// itself, by up to three repetitions.
+	Redirected bool
 	// Meter counts the client's traffic; nil counts nothing.
 	Meter *Meter
 	// Wrap is put between the client (and its meter) and every connection, e.g. to

@@ -73,9 +73,15 @@ func (s *site) concerns(planned, name string) bool {
 // failedOver reports whether another server, or the same one anew, was planned to take the place of the store.
 func (s *site) failedOver(name string) bool {
 	return slices.ContainsFunc(s.outages, func(o *outage) bool {
-		return (o.Failover || o.Fault == "restarted") && s.concerns(o.Store, name)
+		return (o.Failover || o.restarts()) && s.concerns(o.Store, name)
 	})
 }
+
+// restarts reports whether a server is killed and comes back, so that connections to it are found dead.
+func (o *outage) restarts() bool { return o.Fault == "restarted" || o.Fault == "node-killed" }
+
+// moves reports whether keys go to other servers of a cluster.
+func (o *outage) moves() bool { return o.Fault == "slot-moved" || o.Fault == "node-killed" }
 
 // evicts reports whether a store is to evict keys.
 func (s *site) evicts(st *siteStore) bool {

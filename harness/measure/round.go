@@ -373,12 +373,14 @@ func (p *pass) drive(ctx context.Context) error {
 	p.allocs = heapAllocs() - allocs
 	p.traffic = s.traffic().sub(before)
 	_, lost := p.m.meet(ctx, "rest")
-	p.run.PoolWait = poolWaits(pools, s.poolUse())
+	if !slices.ContainsFunc(s.outages, (*outage).moves) { // after which a client forgets what it counted of a server that is gone
+		p.run.PoolWait = poolWaits(pools, s.poolUse())
+	}
 	for name, st := range s.stores {
 		st.traffic = st.meter.Snapshot().Sub(counts[name])
 	}
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.after })
-	if slices.ContainsFunc(p.m.cfg.Outages, func(o harness.Outage) bool { return o.Fault == "restarted" }) {
+	if slices.ContainsFunc(s.outages, (*outage).restarts) {
 		_ = d.tb.clock.Sleep(work, time.Duration(reconnectGrace)) // before clients are asked for counters
 	}
 	for _, o := range s.outages {

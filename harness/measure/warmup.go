@@ -66,5 +66,7 @@ type warmStream struct {
 func (w warmStream) At(i int64, op *workloads.Op) {
 	*op = workloads.Op{Subject: uint32(i % warmSubjects), Units: w.units}
 }
-func (warmStream) Len() int64             { return 0 }
+func (warmStream) Len() int64 { return 0 }
+
+// Name begins as stores know subjects by that nobody asks about any more.
 func (w warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%s%d", w.whose, n) }

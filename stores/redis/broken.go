@@ -26,9 +26,10 @@ const evicting = "evicting"
 
 // CanBreak implements [stores.Breakable]. The faults of a Redis of its own are "flushed" (FLUSHALL), "scripts-lost" (SCRIPT
 // FLUSH), "full" (its memory, so that writes are refused) and "evicting" (nine of ten keys, by another client that fills the memory).
+// Those of a cluster are "slot-moved" (one with keys, to another master) and "node-killed" (a master, whose replica takes over).
 func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	_, known := faults[fault]
-	_, cluster := r.admin.(*goredis.ClusterClient)
+	c, cluster := r.admin.(*goredis.ClusterClient)
 	memory := fault == "full" || fault == evicting
 	switch {
 	case known && !r.Owned():
@@ -39,8 +40,11 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 		return errors.New("its memory has a bound of its own")
 	case known && fault == evicting && cluster:
 		return errors.New("a cluster cannot be filled evenly: use process")
-	case known:
+	case known, fault == "slot-moved" && cluster && r.Owned():
 		return nil
+	case fault == "node-killed" && cluster && r.Owned():
+		_, _, err := r.pairOf(ctx, c.Options().Password)
+		return err
 	case fault == keep.Restarted && r.model == nil && r.self.Own != nil:
 		set, err := r.admin.ConfigGet(ctx, "appendonly").Result()
 		if err == nil && set["appendonly"] != "yes" {
@@ -56,7 +60,12 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 // Break implements [stores.Breakable].
 func (r *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
 	f, known := faults[fault]
+	c, cluster := r.admin.(*goredis.ClusterClient)
 	switch {
+	case fault == "slot-moved" && cluster:
+		return r.moveSlot(ctx, c, scope)
+	case fault == "node-killed" && cluster:
+		return r.killNode(ctx, c.Options().Password)
 	case !known:
 		return r.common.Break(ctx, fault, scope)
 	case fault == evicting:

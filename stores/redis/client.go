@@ -20,6 +20,8 @@ type ClientOptions struct {
 	PoolSize int
 	// MaxRetries is how often the client repeats a command by itself; 0 means never.
 	MaxRetries int
+	// Redirected has the client of a cluster follow keys that move, as go-redis does by itself.
+	Redirected bool
 	// Cold closes each connection after one command or pipeline.
 	Cold bool
 	// Meter counts the client's traffic; nil counts nothing.

@@ -201,8 +201,11 @@ func (r *Store) useCluster(base *goredis.ClusterOptions) {
 		opt.PoolSize, opt.MaxRetries = o.PoolSize, o.retries()
 		opt.MinIdleConns, opt.MaxActiveConns, opt.PipelinePoolSize = 0, 0, -1
 		// A redirection repeats a command, as does what else the client takes for a
-		// passing fault. Slots do not move in a run.
+		// passing fault. Slots move in a run only if that is asked for.
 		opt.MaxRedirects = o.retries()
+		if o.Redirected {
+			opt.MaxRedirects = max(o.MaxRetries, 3) // as by itself
+		}
 		opt.DisableIdentity, opt.ContextTimeoutEnabled = true, true
 		opt.ConnMaxIdleTime, opt.DialerRetries = -1, 1
 		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

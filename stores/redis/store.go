@@ -52,7 +52,8 @@ func connOf(c goredis.UniversalClient, o stores.ConnOptions) (stores.Conn, error
 }
 
 func clientOptions(o stores.ConnOptions) ClientOptions {
-	return ClientOptions{PoolSize: o.Pool, Cold: o.Cold, MaxRetries: o.Retries, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout}
+	return ClientOptions{PoolSize: o.Pool, Cold: o.Cold, MaxRetries: o.Retries, Redirected: o.Redirected, Meter: o.Meter,
+		DialWrap: o.Wrap, Timeout: o.Timeout}
 }
 
 // first is how many connections are opened before the first command.
