@@ -49,6 +49,9 @@ type Facts struct {
 	// Instances in all, and how far each one's clock was ahead; nil is not at all.
 	Instances int
 	Skews     []time.Duration
+	// SkewFrom is since when, in nanoseconds since the epoch, if they are held against a right clock, too, and not against
+	// each other alone; nil is always.
+	SkewFrom []int64
 	// StoresApart is set if instances of different regions count in different
 	// stores, of which no guarantee speaks.
 	StoresApart bool
@@ -317,7 +320,7 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 		var out []oracle.Event
 		for events, err := range j.History.Subjects() {
 			out = append(out[:0], events...)
-			promise.ByOwnClocks(out, j.Skews)
+			promise.ByOwnClocks(out, j.Skews, j.SkewFrom)
 			slices.SortStableFunc(out, func(a, b oracle.Event) int { return cmp.Compare(a.Call, b.Call) })
 			if !yield(out, err) {
 				return
@@ -326,5 +329,10 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 	}
 }
 
-// skew is the largest difference between two instances' clocks.
-func (j *judgement) skew() time.Duration { return promise.MaxSkew(j.Skews, j.Instances) }
+// skew is the largest difference between two clocks.
+func (j *judgement) skew() time.Duration {
+	if j.SkewFrom != nil {
+		return promise.MaxSkew(append(slices.Clip(j.Skews), 0), j.Instances+1)
+	}
+	return promise.MaxSkew(j.Skews, j.Instances)
+}

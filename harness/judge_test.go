@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"maps"
+	"math"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -253,6 +254,43 @@ func TestOwnClocksOfReplies(t *testing.T) {
 	}
 	for range j.shifted() {
 		break // a consumer may stop
+	}
+}
+
+// TestOwnClocksThatStep: what a clock showed after it stepped is moved, and what was asked meanwhile may have been decided by either.
+func TestOwnClocksThatStep(t *testing.T) {
+	f := planted(t, second, []oracle.Event{
+		{Call: 100, Reply: 199}, {Call: 150, Reply: 250}, {Call: 200, Reply: 260}, {Instance: 1, Call: 100, Reply: 110},
+		{Instance: 2, Call: 190, Reply: 210}, {Kind: oracle.Refund, Call: 300, Reply: 310, TakeCall: 100, TakeReply: 199, Units: 1},
+	})
+	f.Instances, f.Skews, f.SkewFrom = 4, []time.Duration{-50, 7, 40}, []int64{200, math.MinInt64, 200}
+	want := []oracle.Event{
+		{Call: 100, Reply: 199}, {Call: 100, Reply: 250}, {Instance: 1, Call: 107, Reply: 117}, {Call: 150, Reply: 210},
+		{Instance: 2, Call: 190, Reply: 250}, {Kind: oracle.Refund, Call: 250, Reply: 260, TakeCall: 100, TakeReply: 199, Units: 1},
+	}
+	j := judgement{Facts: f}
+	for got, err := range j.shifted() {
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+		}
+	}
+	if j.skew() != 90 {
+		t.Errorf("clocks differ by %v, want 90 ns, from 50 behind to 40 ahead", j.skew())
+	}
+	f.Instances, f.Skews, f.SkewFrom = 1, []time.Duration{-50}, []int64{200}
+	if j.skew() != 50 {
+		t.Errorf("one that stepped differs from itself by %v", j.skew())
+	}
+}
+
+// TestOneWrongClock: a clock is wrong though there is no other one that it could differ from, and a clause is judged by it alone.
+func TestOneWrongClock(t *testing.T) {
+	f := planted(t, second, takes(0, 0, 10, oracle.Admitted), takes(0, 600*ms, 10, oracle.Admitted))
+	f.Selection.Guarantee = []quota.Clause{quota.Exactly(), quota.Exactly(quota.FaultClock)}
+	f.Skews, f.SkewFrom = []time.Duration{500 * time.Millisecond}, []int64{math.MinInt64}
+	r, v := judged(t, f)
+	if v.LeakUnits != 10 || len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 || len(r.Guarantee[0].Tolerates) != 1 {
+		t.Errorf("a leak of %d, guarantee %+v: want 10 units by the true clock, and none by its own", v.LeakUnits, r.Guarantee)
 	}
 }
 

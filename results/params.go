@@ -14,9 +14,9 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%q|%s|%d|%q|%q|%s|%d", r.Policy, r.Workload, p.Limit, p.Window,
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%q|%s|%d|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
 		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages,
-		p.KillCallers, p.Overwrites, p.LimitChanges, p.Shard, p.Shards, p.Point, p.Network, p.Generator, p.Generators)
+		p.KillCallers, p.Overwrites, p.LimitChanges, p.Shard, p.Shards, p.Point, p.Network, p.Generator, p.Generators, p.Skew)
 }
 
 // Params are the parameters of a run.
@@ -75,6 +75,9 @@ type Params struct {
 	// Outages are planned ones, e.g. "redis:0.3-0.6", and pauses and restarts of instances, e.g.
 	// "pause:0.5+11s:1" and "restart:0.7".
 	Outages []string `json:"outages,omitempty"`
+	// Skew is how far the clocks of instances were ahead in a measured run, in their order, e.g. "2s", or "-2s@0.5" from half
+	// of the duration on.
+	Skew []string `json:"skew,omitempty"`
 	// Network is what was wrong on purpose with the network between instances and a store, e.g.
 	// "redis:latency=2ms", or of one instance for part of the duration "redis/2:0.3-0.6:cut".
 	Network []string `json:"network,omitempty"`

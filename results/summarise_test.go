@@ -97,6 +97,7 @@ func TestSettingsApart(t *testing.T) {
 		"popularity": func(p *Params) { p.Workload = map[string]string{"popularity": "uniform"} },
 		"fill":       func(p *Params) { p.Workload = map[string]string{"fill": "0.5"} },
 		"outages":    func(p *Params) { p.Outages = []string{"redis:0.3-0.6"} },
+		"clocks":     func(p *Params) { p.Skew = []string{"2s"} },
 	} {
 		a, b := round(1, 0, 1), round(1, 0, 1)
 		change(&b.Params)

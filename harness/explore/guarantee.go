@@ -56,7 +56,7 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	}
 	if params.Skew > 0 {
 		events := t.Events()
-		promise.ByOwnClocks(events, s.cfg.Skew)
+		promise.ByOwnClocks(events, s.cfg.Skew, nil)
 		shifted := oracle.Judge(t.Config(), events)
 		own = &shifted
 		if !slices.Contains(happened, quota.FaultClock) {

@@ -55,6 +55,9 @@ type Config struct {
 	// Pauses have instances stand still between two commands: "0.5+300ms:1" is a pause of instance 1, counted from 0, after half
 	// of Duration, and "0.5+300ms" one of all instances. Each is shorter than DecisionTimeout.
 	Pauses []string
+	// Skew is how far the clocks of instances are ahead, in their order, as strategies see them: "2s" always, and "-2s@0.5" from
+	// half of Duration on. Missing ones are right, as are the clocks of stores and those that measure and judge.
+	Skew []string
 
 	// Meet waits for the other generators that share the load, at each step of a run, and
 	// returns a moment of the coordinator's clock, the same for all. It is needed if
@@ -123,7 +126,7 @@ func (c *Config) Complete() error {
 	c.ReferenceLength = cmp.Or(c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
-		if len(c.Outages)+len(c.Network)+len(c.Pauses) > 0 {
+		if len(c.Outages)+len(c.Network)+len(c.Pauses)+len(c.Skew) > 0 {
 			c.Duration = DefaultOutageDuration
 		}
 	}
@@ -271,6 +274,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	}
 	if err := c.cannotShare(s); err != nil && c.Stores != nil {
 		return err
+	}
+	if len(c.Skew) > 0 && (s.Foreign || s.Outside) {
+		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave the skew out", s.Name)
 	}
 	if s.Outside && c.Stream.Speed > 0 && c.Stream.Speed != 1 {
 		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not "+

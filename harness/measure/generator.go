@@ -30,8 +30,8 @@ func (c *Config) completeShared() error {
 		return errors.New("generators have one loop: give --loop closed, or open and a --rate")
 	case c.Budget > 0 || c.Enough != nil:
 		return errors.New("generators end at the same round: give --rounds, and no --budget or --spare-rounds")
-	case len(c.Outages)+len(c.LimitChanges)+len(c.Overwrites) > 0 || c.Second != nil:
-		return errors.New("generators share no outages, overwrites, changes of the limit or second quotas: leave them out")
+	case len(c.Outages)+len(c.LimitChanges)+len(c.Overwrites)+len(c.Skew) > 0 || c.Second != nil:
+		return errors.New("generators share no outages, overwrites, wrong clocks, changes of the limit or second quotas: leave them out")
 	case c.Workload.Boundary && c.Duration == 0:
 		return fmt.Errorf("the workload %s needs a --duration for generators to know when the window ends", c.Workload.Name)
 	}

@@ -103,6 +103,9 @@ func (p *pass) facts() *harness.Facts {
 	}
 	facts.ClockAhead, facts.ClockWrong = p.m.bound()
 	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
+	for _, c := range p.s.clocks {
+		facts.Skews, facts.SkewFrom = append(facts.Skews, c.Ahead), append(facts.SkewFrom, p.s.wrongFrom(c)-d.epoch)
+	}
 	for _, o := range p.s.outages {
 		if span, ok := o.span(d.epoch); ok {
 			facts.Outages = append(facts.Outages, span)

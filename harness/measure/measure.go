@@ -155,7 +155,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 	for _, x := range m.cfg.Pauses {
 		run.Params.Outages = append(run.Params.Outages, "pause:"+x)
 	}
-	run.Params.Pool, run.Params.Retries = m.cfg.Pool, m.cfg.ClientRetries
+	run.Params.Pool, run.Params.Retries, run.Params.Skew = m.cfg.Pool, m.cfg.ClientRetries, m.cfg.Skew
 	begun, err := m.runOne(ctx, sel, stream, info, &run)
 	if !begun && ctx.Err() != nil {
 		return run, false

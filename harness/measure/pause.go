@@ -1,7 +1,9 @@
 package measure
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -38,7 +40,7 @@ func (s *site) stand(instance int) {
 	}
 }
 
-// checkPauses reports the first pause that no run of these instances can have.
+// checkPauses reports the first pause, or clock, that no run of these instances can have.
 func (c *Config) checkPauses() error {
 	all, err := stops.Plan(c.Pauses, nil, c.Duration, c.Instances)
 	for _, x := range all {
@@ -46,5 +48,9 @@ func (c *Config) checkPauses() error {
 			return fmt.Errorf("a pause of %v: decisions are given up after %v, so give a longer --decision-timeout", x.Pause, c.DecisionTimeout)
 		}
 	}
-	return err
+	if len(c.Skew) > 0 && len(c.LimitChanges) > 0 {
+		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
+	}
+	_, wrong := stops.Clocks(c.Skew, c.Duration, c.Instances)
+	return cmp.Or(err, wrong)
 }

@@ -48,6 +48,7 @@ type site struct {
 	network []network.Condition
 	links   []*network.Link
 	pauses  []stops.Stop
+	clocks  []stops.Clock    // of the first instances
 	began   atomic.Int64     // when the pass did; 0 before
 	paused  strategies.Tally // for how long an instance stood still at most, in nanoseconds
 	round   uint64
@@ -72,6 +73,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
 	s.network, s.round = network.Plan(cfg.Network), uint64(round)
 	s.pauses, _ = stops.Plan(cfg.Pauses, nil, cfg.Duration, cfg.Instances)
+	s.clocks, _ = stops.Clocks(cfg.Skew, cfg.Duration, cfg.Instances)
 	for _, o := range cfg.Outages {
 		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}
@@ -131,7 +133,10 @@ func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) 
 
 // Furnish implements [harness.Host].
 func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
-	env.Clock = s.tb.clock
+	env.Clock, env.TrueClock = s.tb.clock, s.tb.clock
+	if i := env.Instance; i < len(s.clocks) {
+		env.Clock = skewed{Clock: s.clocks[i], s: s}
+	}
 	env.Model = s.model
 	env.Prefix = s.scope.Prefix()
 	env.Wake = s.jobs.waker(env.Instance)
@@ -140,7 +145,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		st := s.stores[name]
 		o := stores.ConnOptions{
 			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries,
-			Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
+			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
 		}
 		if s.sel.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
 			o.AutoPipeline, o.Timeout = true, s.cfg.pipelineTimeout()

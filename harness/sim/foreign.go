@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -22,16 +23,11 @@ import (
 
 // outOfBubbles is why code that goes by package time cannot be simulated so, or nil.
 func (c *Config) outOfBubbles(sel strategies.Selection) error {
-	t := &c.Topology
 	_, real := c.Stores.Get(string(strategies.NeedRedis))
-	skewed := false
-	for i := range t.total() {
-		skewed = skewed || t.skew(i) != 0
-	}
 	switch {
 	case real && needsRedis(sel):
 		return errors.New("it goes by the clock of package time, which moves in this process alone: simulate it on the embedded store")
-	case skewed:
+	case slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }):
 		return errors.New("it goes by the clock of package time, of which all instances have the same: leave the skew out")
 	case sel.NeedsStore(strategies.NeedPostgres), sel.NeedsStore(strategies.NeedSource):
 		return errors.New("it goes by the clock of package time, and is simulated over Redis alone")

@@ -96,15 +96,6 @@ func (t *Topology) skew(instance int) time.Duration {
 	return 0
 }
 
-// skews of all instances.
-func (t *Topology) skews() []time.Duration {
-	out := make([]time.Duration, t.total())
-	for i := range out {
-		out[i] = t.skew(i)
-	}
-	return out
-}
-
 // apart reports whether regions have stores of their own.
 func (t *Topology) apart() bool { return len(t.Regions) > 1 && !t.SharedRedis }
 

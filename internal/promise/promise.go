@@ -69,17 +69,25 @@ func RollingWindow(w quota.Window, at time.Time) quota.Window {
 
 // ByOwnClocks shifts events, in place, to the moments that the clocks of their
 // instances showed. skews says how far each instance's clock was ahead; missing
-// ones are 0.
-func ByOwnClocks(events []oracle.Event, skews []time.Duration) {
+// ones are 0. from says since when, in nanoseconds since the epoch; nil is always. What
+// happened while a clock stepped may belong to either side of that.
+func ByOwnClocks(events []oracle.Event, skews []time.Duration, from []int64) {
 	for i := range events {
 		e := &events[i]
 		if int(e.Instance) >= len(skews) {
 			continue
 		}
-		by := int64(skews[e.Instance])
-		e.Call, e.Reply = e.Call+by, e.Reply+by
+		by := func(at int64) int64 {
+			if from != nil && at < from[e.Instance] {
+				return 0
+			}
+			return int64(skews[e.Instance])
+		}
+		a, b := by(e.Call), by(e.Reply)
+		e.Call, e.Reply = e.Call+min(a, b), e.Reply+max(a, b)
 		if e.Kind != oracle.Take {
-			e.TakeCall, e.TakeReply = e.TakeCall+by, e.TakeReply+by
+			a, b = by(e.TakeCall), by(e.TakeReply)
+			e.TakeCall, e.TakeReply = e.TakeCall+min(a, b), e.TakeReply+max(a, b)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package stops reads when instances are to stand still, and when to restart.
+// Package stops reads when instances are to stand still or to restart, and how wrong their clocks are to be.
 package stops
 
 import (
@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -48,5 +49,30 @@ func Plan(pauses, restarts []string, length time.Duration, instances int) (all [
 		all = append(all, x)
 	}
 	slices.SortStableFunc(all, func(a, b Stop) int { return cmp.Compare(a.At, b.At) })
+	return all, nil
+}
+
+// Clock is how far an instance's clock is ahead, and since when, from the start on; 0 is always.
+type Clock struct{ Ahead, From time.Duration }
+
+// Clocks are those of the first instances of a run of that length: "2s" is always ahead, and "-2s@0.5" from half of it on.
+func Clocks(texts []string, length time.Duration, instances int) (all []Clock, err error) {
+	if len(texts) > instances {
+		return nil, fmt.Errorf("clocks of %d instances are set, and there are %d", len(texts), instances)
+	}
+	for _, text := range texts {
+		var c Clock
+		ahead, at, steps := strings.Cut(text, "@")
+		if c.Ahead, err = time.ParseDuration(ahead); steps && err == nil {
+			var share float64
+			share, err = strconv.ParseFloat(at, 64)
+			c.From = time.Duration(share * float64(length))
+		}
+		if err != nil || c.Ahead.Abs() > 366*24*time.Hour || steps && (c.From <= 0 || c.From >= length) {
+			return nil, fmt.Errorf("%q says of no clock how far it is ahead: give a time of at most 366 days such as 2s, or -2s@0.5 "+
+				"for one that steps during the run, which needs a duration to be a share of", text)
+		}
+		all = append(all, c)
+	}
 	return all, nil
 }

@@ -83,6 +83,7 @@ var benchKeys = []benchKey{
 	{name: "retries", of: func(r *results.Run) string { return strconv.Itoa(r.Params.Retries) }},
 	{name: "speed", of: func(r *results.Run) string { return strconv.FormatFloat(r.Params.Speed, 'g', -1, 64) }},
 	{name: "outages", of: func(r *results.Run) string { return strings.Join(r.Params.Outages, ",") }},
+	{name: "skew", of: func(r *results.Run) string { return strings.Join(r.Params.Skew, ",") }},
 	{name: "network", of: func(r *results.Run) string { return strings.Join(r.Params.Network, ",") }},
 	{name: "changes", of: func(r *results.Run) string { return strings.Join(r.Params.LimitChanges, ",") }},
 	{name: "parameters", of: func(r *results.Run) string { return fmt.Sprint(r.Params.Workload) }},

@@ -27,6 +27,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("asked for", streamText(p))
 	entry("each request also", p.Second)
 	entry("outages", outagesText(p.Outages))
+	entry("clocks ahead by", strings.Join(p.Skew, ", "))
 	entry("network", strings.Join(p.Network, " · "))
 	entry("killed callers", p.KillCallers)
 	entry("overwritten counters", strings.Join(p.Overwrites, ", "))

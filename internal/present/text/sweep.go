@@ -209,6 +209,7 @@ func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 	maps.DeleteFunc(asked.Workload, func(name, _ string) bool { return p.Point[name] != "" })
 	entry("asked for", streamText(asked))
 	entry("outages", outagesText(p.Outages))
+	entry("clocks ahead by", strings.Join(p.Skew, ", "))
 	entry("network", fixed(&p, "latency", strings.Join(p.Network, " · ")))
 	loop := "closed loop: callers wait for each answer"
 	if p.Loop == results.OpenLoop {

@@ -101,7 +101,7 @@ func listed(name string) bool {
 func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Expand()
 	c = measure.Config{Rounds: s.Rounds, Budget: s.Budget, Pool: s.Pool, ClientRetries: s.Retries, Cores: s.Cores,
-		Pauses: Items(s.Pauses)}
+		Pauses: Items(s.Pauses), Skew: Items(s.Skew)}
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}

@@ -100,7 +100,7 @@ func (s *Settings) planned() (outages []harness.Outage, changes []harness.LimitC
 // clients are those of real stores.
 type clients struct {
 	Pool, Retries int
-	Clients       []string
+	Clients, Skew []string
 	Cores         measure.Cores
 }
 
@@ -116,6 +116,7 @@ func (s *Settings) Connected() []settings.Setting {
 		{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients),
 			Complete: settings.Words(format.Strings(strategies.Clients())...)},
 		{Name: "client-retries", Title: settings.Trouble, Value: settings.Whole(&s.Retries, 0, measure.MaxRetries)},
+		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.Skew), Complete: settings.Words("2s", "-2s@0.5")},
 		{Name: "cores", Title: settings.Trouble, Value: cores,
 			Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores=")},
 	}

@@ -1,0 +1,199 @@
+package measure
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stops"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// turned counts without a fault in the windows that a clock shows.
+type turned struct {
+	now  func(ctx context.Context) (time.Time, error)
+	used *turnedUsage
+}
+
+type turnedUsage struct {
+	mu sync.Mutex
+	of map[string]map[int64]int64
+}
+
+func (s turned) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	now, err := s.now(ctx)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	s.used.mu.Lock()
+	defer s.used.mu.Unlock()
+	name, d := string(r.Subject), quota.Decision{Tier: quota.TierProcess}
+	if s.used.of[name] == nil {
+		s.used.of[name] = map[int64]int64{}
+	}
+	if w := r.Policy.Window.At(now).Index; s.used.of[name][w]+r.Units <= r.Policy.Limit {
+		s.used.of[name][w] += r.Units
+		d.Admitted = true
+	}
+	return d, nil
+}
+
+func (s turned) Close(context.Context) error { return nil }
+
+// turning is a strategy that counts so, by a clock that an instance finds in its surroundings.
+func turning(name string, needs []strategies.Need, now func(env strategies.Env) func(context.Context) (time.Time, error)) strategies.Selection {
+	sel := (&planted{}).selection()
+	sel.Name, sel.Needs, sel.Counts = name, needs, quota.CountsNothing
+	sel.Guarantee = []quota.Clause{quota.Exactly(), quota.Exactly(quota.FaultClock)}
+	used := &turnedUsage{of: map[string]map[int64]int64{}}
+	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return turned{now(env), used}, nil
+	}
+	return sel
+}
+
+// oneSubject asks for more of one subject than its limit on both sides of a window's end.
+func oneSubject(c *Config, limit int64) {
+	c.Policy.Limit = limit
+	c.Stream.Set("subjects", 1)
+	c.Stream.Set("over-quota", 0)
+}
+
+// virtualWall is the time of a virtual clock.
+type virtualWall struct {
+	clock.Wall
+	tb *timebase
+}
+
+func (c virtualWall) Now() time.Time { return c.tb.time(c.tb.nano()) }
+
+// TestWrongClock plants a leak of a whole limit: a clock that is 300 µs ahead begins the next window 300 requests early. By its
+// own clock nothing leaks, and by a right one neither.
+func TestWrongClock(t *testing.T) {
+	for _, wrong := range []bool{true, false} {
+		v := &virtual{}
+		base := v.timebase()
+		base.clock = virtualWall{tb: base}
+		r := measureOne(t, &planted{}, "boundary", func(c *Config) {
+			oneSubject(c, 100)
+			c.base, c.Requests, c.Duration, c.Skew = base, 0, 4*time.Millisecond, []string{"300us"}
+			c.Strategies = []strategies.Selection{turning("planted", nil, func(env strategies.Env) func(context.Context) (time.Time, error) {
+				return func(context.Context) (time.Time, error) {
+					v.advance(time.Microsecond)
+					if wrong {
+						return env.Clock.Now(), nil
+					}
+					return env.TrueClock.Now(), nil
+				}
+			})}
+		})
+		requireValid(t, r)
+		want := int64(0)
+		if wrong {
+			want = 100
+		}
+		if r.Leak.Units != want || r.Leak.Possible > want+1 || r.Admitted != 200 || !slices.Equal(r.Params.Skew, []string{"300us"}) {
+			t.Errorf("wrong %t: a leak of %d to %d, %d admitted, want a leak of %d; clocks %q", wrong, r.Leak.Units, r.Leak.Possible, r.Admitted,
+				want, r.Params.Skew)
+		}
+		if wrong && (len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 || r.Guarantee[0].Possible > 1) {
+			t.Errorf("by its own clock it is held to %+v", r.Guarantee)
+		}
+	}
+}
+
+// TestClocksOfStores: an instance whose clock is ahead admits the limit once more, and one that asks Redis for the time does not.
+func TestClocksOfStores(t *testing.T) {
+	plan, err := harness.NewPlan("incr-expire", "user-links", "boundary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := func(name string, choose func(own, stored time.Time) time.Time) strategies.Selection {
+		return turning(name, []strategies.Need{strategies.NeedRedis}, func(env strategies.Env) func(context.Context) (time.Time, error) {
+			return func(ctx context.Context) (time.Time, error) {
+				stored, err := strategies.Redis(env).Time(ctx).Result()
+				return choose(env.Clock.Now(), stored), err
+			}
+		})
+	}
+	plan.Workers, plan.Instances, plan.Seed, plan.Stores = 4, 2, 3, setOf(t, storetest.EmbeddedRedis(t))
+	report := longer(t, 200*time.Millisecond, func(d time.Duration) *Report {
+		plan.Strategies = []strategies.Selection{
+			by("by-caller", func(own, _ time.Time) time.Time { return own }), by("by-store", func(_, stored time.Time) time.Time { return stored }),
+		}
+		cfg := Config{Plan: plan, Rounds: 1, NoReference: true, Skew: []string{(d / 4).String()}}
+		oneSubject(&cfg, 50)
+		cfg.Load, cfg.Duration = harness.Closed(), d
+		report, err := Measure(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}, func(report *Report) bool {
+		return !slices.ContainsFunc(report.Runs, func(r results.Run) bool { return r.Admitted != 100 }) && report.Runs[0].Leak.Units == 50
+	})
+	for i, want := range []int64{50, 0} {
+		if r := report.Runs[i]; !r.Audit.Valid || r.Leak.Units != want || r.Admitted != 100 {
+			t.Errorf("%s: a leak of %d, %d admitted, want a leak of %d; %+v", r.Strategy, r.Leak.Units, r.Admitted, want, r.Audit)
+		}
+	}
+}
+
+// TestClockSteps asks for the time at planted moments of a run of a second that began at 1000 s.
+func TestClockSteps(t *testing.T) {
+	const s = int64(time.Second)
+	c := &stood{}
+	tb := &timebase{nano: func() int64 { return c.now }}
+	tb.time = func(nano int64) time.Time { return time.Unix(0, nano).UTC() }
+	tb.clock = virtualWall{tb: tb}
+	at := &site{tb: tb, clocks: []stops.Clock{{Ahead: 2 * time.Second}, {Ahead: -2 * time.Second, From: time.Second / 2}}}
+	ahead := func(instance int, now int64) int64 {
+		c.now = now
+		return (skewed{Clock: at.clocks[instance], s: at}.Now().UnixNano() - now) / s
+	}
+	if a, b := ahead(0, 999*s), ahead(1, 1001*s); a != 2 || b != 0 {
+		t.Errorf("before the pass the clocks are ahead by %d and %d s", a, b)
+	}
+	at.began.Store(1000 * s)
+	for _, x := range []struct{ instance, now, want int64 }{
+		{0, 1000*s + 1, 2}, {0, 1001 * s, 2}, {1, 1000*s + s/2 - 1, 0}, {1, 1000*s + s/2, -2}, {1, 1002 * s, -2},
+	} {
+		if got := ahead(int(x.instance), x.now); got != x.want {
+			t.Errorf("the clock of instance %d is ahead by %d s at %d ns, want %d", x.instance, got, x.now-1000*s, x.want)
+		}
+	}
+	if from := at.wrongFrom(at.clocks[1]); from != 1000*s+s/2 || at.wrongFrom(at.clocks[0]) > 0 {
+		t.Errorf("they are so since %d and %d", at.wrongFrom(at.clocks[0]), from)
+	}
+}
+
+// TestNoSkew: what cannot be done is refused before anything is measured.
+func TestNoSkew(t *testing.T) {
+	plan, err := harness.NewPlan("incr-expire", "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Instances, plan.Requests = 2, 100
+	for text, part := range map[string]string{"soon": `"soon" says of no clock`, "0s,0s,1s": "there are 2", "1s@0.5": "needs a duration"} {
+		if err := (&Config{Plan: plan, Skew: strings.Split(text, ",")}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	plan.LimitChanges, plan.Duration = []harness.LimitChange{{At: 0.5, Limit: 7}}, time.Minute
+	c := Config{Plan: plan, Skew: []string{"1s"}}
+	if err := c.Complete(); err == nil || !strings.Contains(err.Error(), "leave out the skew") {
+		t.Errorf("with a limit that changes: %v", err)
+	}
+	foreign := strategies.Selection{Meta: &strategies.Meta{Name: "theirs", Foreign: true, Kinds: quota.Kinds()}}
+	if err := c.CannotRun(foreign); err == nil || !strings.Contains(err.Error(), "leave the skew out") {
+		t.Errorf("code that goes by package time: %v", err)
+	}
+}
