@@ -37,6 +37,8 @@ type Fault struct {
 	Needs string `yaml:"needs"`
 	// Settings of a run that make it happen, e.g. "--outage {store}:0.2-0.4". They win over those of every run.
 	Settings string `yaml:"settings"`
+	// Policies are those that it is tried with if those of the list would hide what it does.
+	Policies []string `yaml:"policies"`
 }
 
 //go:embed faults.yaml
@@ -84,15 +86,19 @@ func (l *List) Keep(names []string) error {
 
 // Files are the cells of the strategies, a file for each fault. Strategies with the same settings share a run.
 func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
-	policies := make([]quota.Policy, len(l.Policies))
-	for i, text := range l.Policies {
-		var err error
-		if policies[i], err = quota.LookupPolicy(text); err != nil {
-			return nil, err
-		}
-	}
 	var out []*claims.File
 	for _, f := range l.Faults {
+		texts := l.Policies
+		if len(f.Policies) > 0 {
+			texts = f.Policies
+		}
+		policies := make([]quota.Policy, len(texts))
+		for i, text := range texts {
+			var err error
+			if policies[i], err = quota.LookupPolicy(text); err != nil {
+				return nil, err
+			}
+		}
 		file := &claims.File{Record: f.Name, Title: f.Says, Runs: map[string]claims.Run{}}
 		names := map[string]string{} // of runs, by their settings
 		for _, sel := range chosen {
@@ -108,7 +114,7 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 				file.Claims = append(file.Claims, c)
 				continue
 			}
-			settings := fmt.Sprintf("--policy %q %s %s", l.Policies[served], l.Settings, strings.ReplaceAll(f.Settings, "{store}", store))
+			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings, strings.ReplaceAll(f.Settings, "{store}", store))
 			name, ok := names[settings]
 			if !ok {
 				if name = f.Name; len(names) > 0 {

@@ -322,3 +322,24 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnPolicies: a fault with policies of its own is tried with these, and by strategies that serve them.
+func TestOwnPolicies(t *testing.T) {
+	l, err := faults.Parse("list", []byte(`{settings: -s, policies: [9 x per calendar month, 9 x per rolling 1h], faults: [
+  {name: calm, says: Nothing.}, {name: end, says: A month ends., policies: [4 x per calendar month]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := strategies.Parse("incr-expire,sliding-log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := l.Files(chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 2 || len(files[0].Runs) != 2 || len(files[1].Runs) != 1 ||
+		!strings.HasPrefix(files[1].Runs["end"].Quick, `--policy "4 x per calendar month" -s`) || files[1].Claims[1].Unmeasurable == "" {
+		t.Errorf("%+v", files)
+	}
+}
