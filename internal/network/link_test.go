@@ -33,12 +33,13 @@ func open(t *testing.T, texts ...string) *line {
 	near, far := net.Pipe()
 	seen := new(atomic.Int64)
 	go func() {
-		for r := bufio.NewReader(far); ; seen.Add(1) {
+		for r := bufio.NewReader(far); ; {
 			b, err := r.ReadBytes('\n')
 			if err != nil {
 				_ = far.Close()
 				return
 			}
+			seen.Add(1)
 			go func() { _, _ = far.Write(b) }()
 		}
 	}()
