@@ -88,7 +88,8 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	} else {
 		s.Instances = append(s.Instances, in)
 	}
-	jobs := slices.DeleteFunc(jobsOf(in, instance, cmp.Or(env.TrueClock, env.Clock)), func(j *Job) bool { return j.Singleton && !s.Plan.Shard.First() })
+	jobs := slices.DeleteFunc(jobsOf(in, instance, cmp.Or(env.TrueClock, env.Clock)),
+		func(j *Job) bool { return j.Singleton && !s.Plan.Shard.First() })
 	if err := h.Adopt(instance, jobs); err != nil {
 		return err
 	}

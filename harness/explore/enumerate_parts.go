@@ -88,7 +88,7 @@ func (s *search) beginnings() (out []*part, err error) {
 // counting is an enumeration under way.
 type counting struct {
 	s   *search
-	ctx context.Context //nolint:containedctx // of the one enumeration that it serves
+	ctx context.Context // of the one enumeration that it serves
 	so  *progress
 	// parts follow each other in the order of their schedules. What comes before the first
 	// is in census and shortest.

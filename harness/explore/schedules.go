@@ -37,7 +37,7 @@ type attempt struct {
 type schedules struct {
 	turns
 	w   *statelessSearch
-	ctx context.Context //nolint:containedctx // of the walk
+	ctx context.Context // of the walk
 	all []attempt
 }
 

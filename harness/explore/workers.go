@@ -22,7 +22,7 @@ const perWorker = 64
 // search alone, in the order of the steps, so it finds the same with any number of workers.
 type workers struct {
 	s   *search
-	ctx context.Context //nolint:containedctx // of the one walk that it serves
+	ctx context.Context // of the one walk that it serves
 	// size is the number of workers, the search itself among them.
 	size int
 	// gaveUp is closed when nobody waits for the search any more.

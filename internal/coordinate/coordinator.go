@@ -36,7 +36,7 @@ const ending = 15 * time.Second
 // Coordinator serves the generators of one run.
 type Coordinator struct {
 	plan   Plan
-	ctx    context.Context //nolint:containedctx // ends when the run has to, with the reason
+	ctx    context.Context // ends when the run has to, with the reason
 	cancel context.CancelCauseFunc
 	over   chan struct{} // all generators that joined have ended
 

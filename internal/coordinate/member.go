@@ -20,7 +20,7 @@ type Member struct {
 	Welcome
 	w      *wire
 	now    func() time.Time
-	ctx    context.Context //nolint:containedctx // ends when the coordinator stops the run or is lost
+	ctx    context.Context // ends when the coordinator stops the run or is lost
 	cancel context.CancelCauseFunc
 	// begin and taken are the answers to ready and to parts of files.
 	begin, taken chan *message

@@ -28,7 +28,7 @@ type Proxy struct {
 	dial     func(context.Context) (net.Conn, error)
 	listener net.Listener
 	changed  chan struct{}
-	ctx      context.Context //nolint:containedctx // of what the proxy does by itself
+	ctx      context.Context // of what the proxy does by itself
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 

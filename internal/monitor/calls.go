@@ -35,8 +35,8 @@ type Caller struct {
 	state     atomic.Uint64
 	goroutine uint64 // its number
 	beats     uint64
-	base      context.Context //nolint:containedctx // of the pass
-	ctx       context.Context //nolint:containedctx // of its calls, until one takes too long
+	base      context.Context // of the pass
+	ctx       context.Context // of its calls, until one takes too long
 	calls     func() string
 	mu        sync.Mutex
 	cancel    context.CancelFunc // of the call under way; guarded by mu

@@ -55,7 +55,7 @@ const Embedded = "embedded"
 // exploration is one call of the command: what it writes, and where to.
 type exploration struct {
 	*Options
-	ctx            context.Context //nolint:containedctx // of the one command that it serves
+	ctx            context.Context // of the one command that it serves
 	stdout, stderr io.Writer
 	progress       *terminal.Progress
 	page           layout.Page

@@ -32,7 +32,7 @@ import (
 type Session struct {
 	*group.Settings
 	Cmd      *cobra.Command
-	Ctx      context.Context //nolint:containedctx // of the one command that it serves
+	Ctx      context.Context // of the one command that it serves
 	Stderr   io.Writer
 	Stores   *stores.Set
 	Dir      *Dir

@@ -75,7 +75,7 @@ type listener struct {
 	root string
 	conn *nats.Conn
 	join *nats.Subscription
-	ctx  context.Context //nolint:containedctx // ends with Close
+	ctx  context.Context // ends with Close
 	end  context.CancelFunc
 }
 

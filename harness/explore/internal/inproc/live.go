@@ -20,7 +20,7 @@ import (
 
 // live is a Redis server, under a prefix of its own.
 type live struct {
-	ctx   context.Context //nolint:containedctx // of the one replay that it is made for
+	ctx   context.Context // of the one replay that it is made for
 	admin *redis.Client   // the caller's
 	name  string
 	rdb   *redis.Client // the strategy's

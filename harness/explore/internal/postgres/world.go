@@ -37,7 +37,7 @@ type Engine struct {
 	sel    strategies.Selection
 	server stores.Store
 	scope  stores.Scope
-	base   context.Context //nolint:containedctx // of the exploration
+	base   context.Context // of the exploration
 	conn   stores.Conn
 	admin  *pgxpool.Pool   // of conn; it holds no lock while clients run
 	pools  []*pgxpool.Pool // by instance; as many connections as it has clients
@@ -50,7 +50,7 @@ type Engine struct {
 	mayHurry bool
 	fused    bool
 
-	ctx       context.Context //nolint:containedctx // of the run
+	ctx       context.Context // of the run
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	events    chan stopped

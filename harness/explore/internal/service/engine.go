@@ -36,7 +36,7 @@ type Engine struct {
 	setup     engine.Setup
 	sel       strategies.Selection
 	cmd       Command
-	base      context.Context //nolint:containedctx // of the exploration
+	base      context.Context // of the exploration
 	instances []*instance
 	callers   []*client
 	snapshot  engine.Snapshot

@@ -19,7 +19,7 @@ var setsFrom int64 = 128
 
 // sets is what all sets of instances of a search have in common.
 type sets struct {
-	ctx     context.Context //nolint:containedctx // of the exploration
+	ctx     context.Context // of the exploration
 	further atomic.Int32    // those besides the first
 	// renew has instances started anew before each run.
 	renew atomic.Bool

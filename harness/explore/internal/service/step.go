@@ -34,7 +34,7 @@ type client struct {
 	engine.Client
 	w      *Engine
 	in     *instance
-	ctx    context.Context //nolint:containedctx // of its requests
+	ctx    context.Context // of its requests
 	cancel context.CancelFunc
 	stops  chan stop
 	resume chan struct{}
