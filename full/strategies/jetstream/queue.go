@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
@@ -131,7 +130,10 @@ func (q *queue) Refund(ctx context.Context, r quota.Reservation) error {
 		return errors.New("refund of a reservation that no admitted request made")
 	}
 	_, err := q.ask(ctx, order{Verb: refund, Key: key{req.Policy.Name, r.Window, req.Subject}, Units: req.Units})
-	return format.Wrapf(err, "refunding %s", req.Subject)
+	if err != nil {
+		return fmt.Errorf("refunding %s: %w", req.Subject, err)
+	}
+	return nil
 }
 
 // Used implements [strategies.Viewer].
