@@ -35,37 +35,63 @@ func readFaults(dir string) (*claims.Report, error) {
 	return r, nil
 }
 
-// matrix is the page of a report: a row for each strategy, and a column for each fault. Below are the declarations that are
-// refuted.
+// parts are the tables of the page, by what the names of their faults begin with; the last has all others.
+var parts = []struct{ title, prefix string }{{"Redis", "redis-"}, {"PostgreSQL", "postgres-"}, {"Callers, clocks, networks and limits", ""}}
+
+// matrix is the page of a report: in each table a row for each strategy, and a column for each fault. Below are the declarations
+// that are refuted.
 func matrix(r *claims.Report) Page {
 	var b, refuted bytes.Buffer
 	fmt.Fprintf(&b, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/faults/faults.yaml). "+
-		"What it declares under the fault: %s\n\n", legend(r))
-	columns, at := []string{"strategy"}, map[string]int{}
-	for i, cells := range r.ByFault() {
-		columns, at[cells[0].Record] = append(columns, cells[0].Record), i+1
-	}
-	heading(&b, columns)
-	for _, cells := range r.ByStrategy() {
-		row := make([]string, len(columns))
-		name, _, _ := strings.Cut(cells[0].ID, ":")
-		row[0] = fmt.Sprintf("[%s](strategies/%s.md)", cells[0].ID, name)
-		for _, j := range cells {
-			row[at[j.Record]] = claims.Marks[j.Verdict] + leaked(j)
-			if j.Close {
-				row[at[j.Record]] += closeMark
-			}
-			if j.Verdict == claims.Refuted {
-				fmt.Fprintf(&refuted, "- %s, `%s`: %s\n", row[0], j.Record, cell(j.Why))
+		"What it declares under the fault: %s Empty: it has no such store.\n", legend(r))
+	told := map[string]bool{}
+	for _, part := range parts {
+		columns, at := []string{"strategy"}, map[string]int{}
+		for _, cells := range r.ByFault() {
+			if fault := cells[0].Record; !told[fault] && strings.HasPrefix(fault, part.prefix) {
+				told[fault], at[fault] = true, len(columns)
+				columns = append(columns, fault)
 			}
 		}
-		line(&b, row)
+		if len(at) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n", part.title)
+		heading(&b, columns)
+		for _, cells := range r.ByStrategy() {
+			if row := row(cells, at, &refuted); row != nil {
+				line(&b, row)
+			}
+		}
 	}
 	if refuted.Len() > 0 {
 		fmt.Fprintf(&b, "\n## Refuted\n\n%s", &refuted)
 	}
 	fmt.Fprintf(&b, "\nAll figures: `quotabench faults --from results/baseline/faults`\n%s", mark)
 	return Page{faultsPage, b.Bytes()}
+}
+
+// row has the cells of a strategy in the columns of one table; nil if there are none. It tells what is refuted.
+func row(cells []*claims.Judgement, at map[string]int, refuted *bytes.Buffer) (row []string) {
+	name, _, _ := strings.Cut(cells[0].ID, ":")
+	for _, j := range cells {
+		column := at[j.Record]
+		if column == 0 {
+			continue
+		}
+		if row == nil {
+			row = make([]string, 1+len(at))
+			row[0] = fmt.Sprintf("[%s](strategies/%s.md)", j.ID, name)
+		}
+		row[column] = claims.Marks[j.Verdict] + leaked(j)
+		if j.Close {
+			row[column] += closeMark
+		}
+		if j.Verdict == claims.Refuted {
+			fmt.Fprintf(refuted, "- %s, `%s`: %s\n", row[0], j.Record, cell(j.Why))
+		}
+	}
+	return row
 }
 
 // closeMark is that of a cell whose rounds differ.

@@ -19,10 +19,11 @@ func TestMatrix(t *testing.T) {
 		{Record: "late", ID: "lease:down=open", Verdict: claims.Undeclared},
 		{Record: "late", ID: "gcra", Verdict: claims.NotHere},
 		{Record: "last", ID: "lease", Verdict: claims.Undecided},
+		{Record: "redis-away", ID: "gcra", Verdict: claims.Holds},
 	}}
 	page := string(matrix(r).Bytes)
 	for _, want := range []string{
-		"\n|strategy|away|late|last|\n", "\n|[lease](strategies/lease.md)|✗+1,234~||?|\n", "\n|[gcra](strategies/gcra.md)|✓|||\n",
+		"\n## Redis\n\n|strategy|redis-away|\n|---|---|\n|[gcra](strategies/gcra.md)|✓|\n\n## Callers", "\n|strategy|away|late|last|\n", "\n|[lease](strategies/lease.md)|✗+1,234~||?|\n", "\n|[gcra](strategies/gcra.md)|✓|||\n",
 		"\n|[lease:down=open](strategies/lease.md)||–||\n", "✗ refuted, ? undecided, ✓ holds, – nothing declared, ~ not in each round, +N",
 		"\n## Refuted\n\n- [lease](strategies/lease.md), `away`: it admits\\|all\n\nAll",
 	} {
