@@ -19,7 +19,7 @@ import (
 func TestFailover(t *testing.T) {
 	testenv.Long(t)
 	failover(t, storetest.Further(t, "redis.replicated"), "incr-expire,lua-reserve,redis-wait", masterDies{
-		shortest: 600 * time.Millisecond, at: 0.5, behind: func(d time.Duration) time.Duration { return d / 6 }, rate: 1500, limit: 5. / 9, workers: 100,
+		shortest: 600 * time.Millisecond, at: 0.5, behind: 1. / 6, rate: 1500, limit: 5. / 9, workers: 100,
 	})
 	plan, err := harness.NewPlan("incr-expire", "agent-api", "steady")
 	if err != nil {
@@ -43,18 +43,17 @@ func TestSentinelsFailOver(t *testing.T) {
 	}
 	defer func() { _ = server.Close() }()
 	failover(t, server, "lease:block=20,incr-expire-atomic,redis-wait", masterDies{
-		shortest: 8 * time.Second, at: 0.25, behind: func(time.Duration) time.Duration { return time.Second }, rate: 500, limit: 3. / 8, workers: 20,
+		shortest: 8 * time.Second, at: 0.25, behind: 1. / 8, rate: 500, limit: 3. / 8, workers: 20,
 	})
 }
 
-// masterDies is how a master fails: from when on, as a share of the duration, with a replica so far behind. The limit is a
+// masterDies is how a master fails: from when on, with a replica so far behind, as shares of the duration. The limit is a
 // share of all requests that is used up after that, and before the end.
 type masterDies struct {
-	shortest  time.Duration
-	behind    func(time.Duration) time.Duration
-	rate      int64
-	at, limit float64
-	workers   int
+	shortest          time.Duration
+	rate              int64
+	at, behind, limit float64
+	workers           int
 }
 
 func failover(t *testing.T, server stores.Store, names string, f masterDies) {
@@ -75,7 +74,7 @@ func failover(t *testing.T, server stores.Store, names string, f masterDies) {
 	report := longer(t, f.shortest, func(d time.Duration) *Report {
 		plan.Load, plan.Duration = harness.OpenAt(float64(f.rate)), d
 		plan.Policy.Limit = int64(f.limit * float64(f.rate) * d.Seconds())
-		plan.Outages = []harness.Outage{{Store: "redis", From: f.at, To: f.at + 0.02, Failover: true, Behind: f.behind(d)}}
+		plan.Outages = []harness.Outage{{Store: "redis", From: f.at, To: f.at + 0.02, Failover: true, Behind: time.Duration(f.behind * float64(d))}}
 		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +84,7 @@ func failover(t *testing.T, server stores.Store, names string, f masterDies) {
 		for _, r := range report.Runs {
 			// The master took requests that its replica did not get, and more came after it.
 			lost, _ := r.Drift.Lost()
-			if r.Admitted == 0 || r.Strategy != "redis-wait" && (lost == 0 || r.Admitted+r.Rejected-r.Degraded <= plan.Policy.Limit || decided(r, f.at-f.behind(plan.Duration).Seconds()/plan.Duration.Seconds()+0.03, f.at-0.03) == 0) {
+			if r.Admitted == 0 || r.Strategy != "redis-wait" && (lost == 0 || r.Admitted+r.Rejected-r.Degraded <= plan.Policy.Limit || decided(r, f.at-f.behind+0.03, f.at-0.03) == 0) {
 				return false
 			}
 		}

@@ -76,14 +76,22 @@ func TestSlotMoves(t *testing.T) {
 	}
 }
 
-// detached ends the replication of all masters of a cluster, so that what they are told from then on goes with them.
+// detached ends the replication of all three masters of a cluster, so that what they are told from then on goes with them.
 func detached(ctx context.Context, c *goredis.ClusterClient) error {
-	return c.ForEachSlave(ctx, func(ctx context.Context, n *goredis.Client) error {
-		if err := n.ConfigSet(ctx, "masterauth", "wrong").Err(); err != nil {
+	for { // until the client knows all replicas
+		var n atomic.Int64
+		err := c.ForEachSlave(ctx, func(ctx context.Context, r *goredis.Client) error {
+			n.Add(1)
+			return errors.Join(r.ConfigSet(ctx, "masterauth", "wrong").Err(), r.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err())
+		})
+		if err != nil || n.Load() == 3 {
 			return err
 		}
-		return n.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err()
-	})
+		c.ReloadState(ctx)
+		if err := (clock.Wall{}).Sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // TestNodeKilled plants keys that a replica has, and such that it has not got, and kills their master, twice: its replica has the
