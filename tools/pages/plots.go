@@ -31,6 +31,8 @@ var swept = map[string]struct{ quantity, about string }{
 	"sweep-instances-sim": {"leak", "The same in virtual time, over 6 windows:"},
 	"sweep-over-quota": {"p99", "ADR-005 claims a p99 of 9 µs for `three-tier`, whose filter rejects without a store what is over quota. That p99 is " +
 		"not met up to a share of 0.99. When this was recorded, `lease` asked Redis about what is over quota."},
+	"sweep-latency": {"leak", "Redis is some milliseconds away, and 200 requests come each second, two limits for each key. The time between " +
+		"reading a count and writing it grows with the distance, and so does what a racy strategy leaks."},
 }
 
 // newSweep draws a record.
