@@ -49,10 +49,9 @@ func TestLostReplies(t *testing.T) {
 		if r.LostReplies < 1 || r.LostRequests != 0 || r.Errors != 0 || !r.Audit.Valid || !r.Audit.Has("network-lost") {
 			t.Fatalf("%s: %d requests and %d replies lost, %d errors, %+v", name, r.LostRequests, r.LostReplies, r.Errors, r.Audit)
 		}
-		// A connection that takes the place of a lost one greets the server, and may lose the reply to that.
-		const greetings = 3
-		if got := r.Drift.Tiers[0].Total; got > each*r.LostReplies || got < each*(r.LostReplies-greetings) {
-			t.Errorf("%s: the counters are %d too high for %d lost replies", name, got, r.LostReplies)
+		// If each try of a request lost its reply, nobody knows that it was admitted, and one attempt is none too many.
+		if got := r.Drift.Tiers[0].Total; got != each*(r.LostReplies-r.Degraded) {
+			t.Errorf("%s: the counters are %d too high for %d lost replies and %d requests without any", name, got, r.LostReplies, r.Degraded)
 		}
 	}
 }
