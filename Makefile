@@ -2,7 +2,6 @@
 
 GO            ?= go
 GOLANGCI      ?= v2.11.4
-LINTER         = bin/golangci-lint-$(GOLANGCI)
 ACTIONLINT    ?= v1.7.12
 GORELEASER    ?= v2.12.5
 
@@ -69,15 +68,12 @@ golden: ## write all golden files anew; read the difference before you commit it
 	QUOTABENCH_LONG=1 $(GO) test -C full -vet=off ./storefaults -run TestFaultsDocument -update
 	QUOTABENCH_LONG=1 $(GO) test -vet=off $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | grep internal/testenv | cut -d' ' -f1) -update
 
-$(LINTER): .ci/linter .golangci.yml
-	@.ci/linter $(GOLANGCI) $@
-
-lint: $(LINTER) ## run the pinned golangci-lint, and actionlint on the workflow and the action that it uses, and hold each room to its size
+lint: ## run the pinned golangci-lint, and actionlint on the workflow and the action that it uses, and hold each room to its size
 	@.ci/rooms
-	$(LINTER) run ./...
-	cd full && ../$(LINTER) run ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
+	cd full && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
-	@for script in .ci/run .ci/deps .ci/linter .ci/rooms .ci/engine .ci/workflow examples/ci/compare; do bash -n $$script || exit 1; done
+	@for script in .ci/run .ci/deps .ci/rooms .ci/engine .ci/workflow examples/ci/compare; do bash -n $$script || exit 1; done
 
 bench: ## benchmark every strategy under every workload, on embedded stores
 	$(GO) test -run '^$$' -bench . .
