@@ -36,7 +36,13 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 		t.Fatal(err)
 	}
 	plan.Outages = []harness.Outage{o}
-	waits := fault == "stopped" || fault == "locked" || fault == "node-stopped"
+	met := func(results.Run) bool { return true } // or the fault came too late to be noticed
+	switch fault {
+	case "stopped", "locked", "node-stopped":
+		met = func(r results.Run) bool { return r.Service.Max >= int64(250*time.Millisecond) }
+	case "restarted", "full", "commits-fail", "connections-taken":
+		met = func(r results.Run) bool { return r.Degraded+r.Errors > 0 }
+	}
 	r := longer(t, plan.Duration, func(d time.Duration) results.Run {
 		plan.Duration = d
 		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
@@ -44,7 +50,7 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 			t.Fatalf("%s: %v", fault, err)
 		}
 		return report.Runs[0]
-	}, func(r results.Run) bool { return !waits || r.Service.Max >= int64(250*time.Millisecond) })
+	}, met)
 	if !r.Audit.Valid || decided(r, 0, 0.3) == 0 || decided(r, after, 1) == 0 || len(r.Outages) != 1 {
 		t.Errorf("%s: %d decided before, %d after, outages %+v, %+v", fault, decided(r, 0, 0.3), decided(r, after, 1), r.Outages, r.Audit)
 	}

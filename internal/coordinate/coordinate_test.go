@@ -171,7 +171,10 @@ func TestFaultsEndTheRun(t *testing.T) {
 		"cut off": {func(l *pipes) error {
 			link := network.NewLink(network.Plan([]string{"coordinator:cut"}), func(network.Condition) bool { return true }, 0, clock.Nano,
 				seed.Rand(1, seed.Conditions))
-			defer link.End()
+			defer func() { // not before the coordinator has noticed: the end of a connection does not arrive either
+				time.Sleep(time.Second)
+				link.End()
+			}()
 			time.AfterFunc(3*time.Second, link.Begin)
 			begun := wall()
 			err := generator(link.Wrap(l.dial()), hello(3), wall, "start 1", "start 2", "end")
