@@ -76,12 +76,13 @@ func write(records, out string) error {
 		all = append(all, matrix(evidence.Faults))
 	}
 	for i := range evidence.Sweeps {
-		s := &evidence.Sweeps[i]
-		image, err := s.Plot.Plot.Render("svg")
-		if err != nil {
-			return err
+		for _, d := range evidence.Sweeps[i].Plots {
+			image, err := d.Plot.Render("svg")
+			if err != nil {
+				return err
+			}
+			all = append(all, Page{evidence.Sweeps[i].image(d), image})
 		}
-		all = append(all, Page{s.image(), image})
 	}
 	for _, p := range all {
 		if err := atomicfile.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Sweep is a record of a sweep with its plot, which is on the pages of all strategies in it.
+// Sweep is a record of a sweep with its plots, which are on the pages of all strategies in it.
 type Sweep struct {
 	// Name is that of the record's folder.
 	Name string
 	File results.File
 	// About says what there is to see.
 	About string
-	Plot  render.Drawing
+	Plots []render.Drawing
 }
 
-// swept says what is drawn of each sweep, by the name of its record, and what there is to see.
-var swept = map[string]struct{ quantity, about string }{
+// swept says which quantities of each sweep are drawn, by the name of its record, and what there is to see.
+var swept = map[string]struct{ quantities, about string }{
 	"sweep-period": {"leak", "Measured: two instances share the demand, 4.5 times the limit in a window of 10 s. Leak grows with the period, since an " +
 		"instance hears later what the other has admitted. It ends when each admits its whole limit before it hears anything."},
 	"sweep-period-sim": {"leak", "The same in virtual time, over 18 windows:"},
@@ -31,7 +31,7 @@ var swept = map[string]struct{ quantity, about string }{
 	"sweep-instances-sim": {"leak", "The same in virtual time, over 6 windows:"},
 	"sweep-over-quota": {"p99", "ADR-005 claims a p99 of 9 µs for `three-tier`, whose filter rejects without a store what is over quota. That p99 is " +
 		"not met up to a share of 0.99. When this was recorded, `lease` asked Redis about what is over quota."},
-	"sweep-latency": {"leak", "Redis is some milliseconds away, and 200 requests come each second, two limits for each key. The time between " +
+	"sweep-latency": {"p99 leak", "Redis is some milliseconds away, and 200 requests come each second, two limits for each key. The time between " +
 		"reading a count and writing it grows with the distance, and so does what a racy strategy leaks."},
 }
 
@@ -46,15 +46,21 @@ func newSweep(name string, f results.File) (s Sweep, err error) {
 	if err != nil {
 		return s, err
 	}
-	i := slices.IndexFunc(drawings, func(d render.Drawing) bool { return d.Name == "sweep-"+what.quantity })
-	if i < 0 {
-		return s, fmt.Errorf("the sweep %s has no plot of %s: %s", name, what.quantity, strings.Join(notes, "; "))
+	s = Sweep{Name: name, File: f, About: what.about}
+	for quantity := range strings.FieldsSeq(what.quantities) {
+		i := slices.IndexFunc(drawings, func(d render.Drawing) bool { return d.Name == "sweep-"+quantity })
+		if i < 0 {
+			return s, fmt.Errorf("the sweep %s has no plot of %s: %s", name, quantity, strings.Join(notes, "; "))
+		}
+		s.Plots = append(s.Plots, drawings[i])
 	}
-	return Sweep{Name: name, File: f, About: what.about, Plot: drawings[i]}, nil
+	return s, nil
 }
 
-// image is the file of the plot, seen from the pages.
-func (s *Sweep) image() string { return "../images/" + s.Name + ".svg" }
+// image is the file of a plot, seen from the pages.
+func (s *Sweep) image(plot render.Drawing) string {
+	return "../images/" + s.Name + strings.TrimPrefix(plot.Name, "sweep") + ".svg"
+}
 
 // sweeps has the plots with the strategy in them.
 func sweeps(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
@@ -64,7 +70,10 @@ func sweeps(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 		if !slices.ContainsFunc(s.File.Runs, func(r results.Run) bool { return r.Strategy == m.Name }) {
 			continue
 		}
-		fmt.Fprintf(b, "%s%s [%s](../../results/baseline/%s/report.txt)\n\n![%s](%s)\n\n", title, s.About, s.Name, s.Name, s.Plot.Plot.Title(), s.image())
+		fmt.Fprintf(b, "%s%s [%s](../../results/baseline/%s/report.txt)\n\n", title, s.About, s.Name, s.Name)
+		for _, d := range s.Plots {
+			fmt.Fprintf(b, "![%s](%s)\n\n", d.Plot.Title(), s.image(d))
+		}
 		title = ""
 	}
 }

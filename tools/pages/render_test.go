@@ -61,7 +61,7 @@ func TestSweepsAreDrawn(t *testing.T) {
 	}
 	name := f.Runs[0].Strategy
 	pages := rendered(t, &Evidence{Sweeps: []Sweep{s}}, meta(name), meta("other"))
-	requireAll(t, pages[name+".md"], "## Sweeps\n\n"+s.About, "![Leak against period](../images/sweep-period.svg)")
+	requireAll(t, pages[name+".md"], "## Sweeps\n\n"+s.About, "![Leak against period](../images/sweep-period-leak.svg)")
 	if strings.Contains(pages["other.md"], "sweep") || strings.Contains(pages[name+".md"], "## Measured") {
 		t.Errorf("a page has what it should not have:\n%s", pages["other.md"])
 	}
