@@ -210,8 +210,8 @@ func (s *search) serially() error {
 // inTurn is that run. It returns what the callers were answered.
 func (s *search) inTurn(n *normal) (answers []string, err error) {
 	t := &s.Run.Timeline
-	t.Recording = true
-	defer func() { t.Recording = false }()
+	t.Recording, s.InTurn = true, true
+	defer func() { t.Recording, s.InTurn = false, false }()
 	if err := s.Begin(); err != nil {
 		return nil, errors.Join(err, s.End())
 	}

@@ -20,7 +20,7 @@ import (
 const defaultRequest = "/?key={subject}"
 
 // otherThanOrder is why schedules of a service do not repeat.
-const otherThanOrder = "it depends on more than the order of its commands, e.g. on its clock"
+const otherThanOrder = "it depends on more than the order of its commands, e.g. on its clock, which --service-clock stops"
 
 // ofServices are the properties that can be seen of a service and its Redis.
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}

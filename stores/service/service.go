@@ -62,11 +62,10 @@ func Open(ctx context.Context, spec string, _ stores.Options) (*Service, error) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := httpstore.Dial(ctx, s.info.Addr)
-	if err != nil {
+	if err := httpstore.Reach(ctx, s.info.Addr); err != nil {
 		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --service", s.info.Addr, format.OneLine(err.Error()))
 	}
-	return s, c.Close()
+	return s, nil
 }
 
 // parse reads a URL.

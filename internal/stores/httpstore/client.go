@@ -15,9 +15,13 @@ import (
 // dialTimeout bounds how long a client waits for a connection.
 const dialTimeout = 5 * time.Second
 
-// Dial opens a connection to a service.
-func Dial(ctx context.Context, addr string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", addr)
+// Reach opens a connection to a service, and sends nothing.
+func Reach(ctx context.Context, addr string) error {
+	c, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // NewClient makes a client whose connections are as o says. They are opened by the

@@ -181,24 +181,24 @@ func LastLines(text string, n int) string {
 	return format.OneLine(strings.Join(lines[max(0, len(lines)-n):], "\n"))
 }
 
-// starting has the ports of servers that may not listen yet.
-var starting sync.Map
-
 // OnFreePort calls start with free loopback ports until one works or the reason is not the port. The port that is so
 // much above it is free as well; 0 for a server that takes one port.
+//
+// A server may listen long after its port was chosen. Until start returns, the UDP port of the same number is taken, which tells all
+// processes that choose ports so.
 func OnFreePort(above int, start func(port int) error) error {
-	var err error
+	err := ErrPortTaken
 	for range 5 {
-		var port int
-		if port, err = FreePort(above); err != nil {
-			return err
+		port, none := FreePort(above)
+		if none != nil {
+			return none
 		}
-		if _, taken := starting.LoadOrStore(port, nil); taken {
-			err = ErrPortTaken
+		mark, taken := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
+		if taken != nil {
 			continue
 		}
 		err = start(port)
-		starting.Delete(port)
+		_ = mark.Close()
 		if !errors.Is(err, ErrPortTaken) {
 			return err
 		}
@@ -218,9 +218,6 @@ func FreePort(above int) (int, error) {
 		}
 		if above == 0 {
 			return port, nil
-		}
-		if port+above > 65535 {
-			continue
 		}
 		if _, err := freePort(fmt.Sprintf("127.0.0.1:%d", port+above)); err == nil {
 			return port, nil

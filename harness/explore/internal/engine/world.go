@@ -28,6 +28,8 @@ type World struct {
 	// Last is the client that asks when the others have ended; nil for none.
 	Last *Client
 	Run  Run
+	// InTurn is set while the clients come one after the other.
+	InTurn bool
 	// Budget is what the run has used up.
 	Budget Budget
 	// Err is what went wrong in the run.

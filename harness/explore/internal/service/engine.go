@@ -58,7 +58,6 @@ type Engine struct {
 	// control is what the clients were answered one after the other, and runs counts those since.
 	control []string
 	runs    int
-	serial  bool // the control runs
 	*sets
 	own      *redis.Client // of a further set; nil of the first
 	occupied bool          // the next database holds keys, so that there are no further sets
@@ -194,8 +193,8 @@ func (w *Engine) begin() error {
 		w.callers = append(w.callers, c)
 		c.ctx, c.cancel = context.WithCancel(w.base)
 		// The fault timeout would befall it while it waits, its clock would stand, of clients that share an instance the order counts,
-		// and those of a control come one after the other by the clocks that they send, too.
-		if !w.serial && !w.setup.Has(engine.FaultTimeout) && !w.follows() && !c.shares() {
+		// and those that come one after the other do so by the clocks that they send, too.
+		if !w.InTurn && !w.setup.Has(engine.FaultTimeout) && !w.follows() && !c.shares() {
 			c.send()
 		}
 	}

@@ -248,6 +248,25 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		p.BLPop(ctx, window, key)
 		return n <= p.limit, err
 	},
+	// Clocks that are read at once may be in any order: once, in the second run of the control, a request is rejected that was on its
+	// way when another ended.
+	"caller-clock": func(ctx context.Context, p *planted, key string) (bool, error) {
+		began := clock.Wall{}.Now().UnixNano()
+		ended, err := p.Get(ctx, key).Int64()
+		if ignoreNil(err) != nil || began < ended && p.asked == firstSchedule-1 {
+			return false, ignoreNil(err)
+		}
+		return true, p.Set(ctx, key, clock.Wall{}.Now().UnixNano(), window).Err()
+	},
+	// What it rejects it gives back to the minute that it is then.
+	"refund": func(ctx context.Context, p *planted, key string) (bool, error) {
+		now := func() string { return fmt.Sprintf("%s:%d", key, p.Time(ctx).Val().Unix()/60) }
+		n, err := script.Run(ctx, p, []string{now()}).Int64()
+		if n <= p.limit || err != nil {
+			return err == nil, err
+		}
+		return false, p.Decr(ctx, now()).Err()
+	},
 	// It rejects all from its tenth request on.
 	"tired": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := p.Incr(ctx, key).Result()
@@ -338,7 +357,11 @@ func servePlanted(kind string) error {
 		return err
 	}
 	p := &planted{Client: redis.NewClient(o), limit: limit, cache: map[string]int64{}}
+	address := "127.0.0.1:" + cmp.Or(os.Getenv(portVariable), os.Getenv("PORT"))
 	switch kind {
+	case "visited":
+		err = visited(address)
+		kind = "lua"
 	case "loaded":
 		err = script.Load(context.Background(), p).Err()
 	case "preset":
@@ -347,7 +370,7 @@ func servePlanted(kind string) error {
 	if err != nil {
 		return err
 	}
-	return http.ListenAndServe("127.0.0.1:"+cmp.Or(os.Getenv(portVariable), os.Getenv("PORT")), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.asked++
 		p.mu.Unlock()
@@ -358,4 +381,21 @@ func servePlanted(kind string) error {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	}))
+}
+
+// visited plays another program that listens on a port for a moment before the service does.
+func visited(address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	c, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	_ = c.Close()
+	if err = l.Close(); err == nil {
+		time.Sleep(200 * time.Millisecond) // so that the first request finds nobody
+	}
+	return err
 }

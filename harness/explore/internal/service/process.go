@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func (w *Engine) startAll() error {
 	return context.Cause(ctx)
 }
 
-// start starts an instance and waits until it listens.
+// start starts an instance and waits until it answers.
 func (w *Engine) start(ctx context.Context, in *instance) error {
 	err := server.OnFreePort(0, func(port int) error {
 		dir, err := server.NewDir("")
@@ -189,9 +190,6 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 			return err
 		}
 		in.addr = net.JoinHostPort("127.0.0.1", number)
-		if err := w.listens(ctx, in); err != nil {
-			return errors.Join(err, in.end())
-		}
 		env := strategies.Env{
 			Clock: wall, TrueClock: wall, Options: w.sel.Options, Instance: in.index, Instances: w.setup.Instances,
 			Clients: map[string]any{"service": remote{in, "http://" + in.addr + w.cmd.Request}},
@@ -199,7 +197,10 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 		if in.strategy, err = w.sel.Open(w.base, env); err != nil {
 			return fmt.Errorf("open %s: %w", w.sel, err)
 		}
-		return errors.Join(w.greet(ctx, in), w.checkClock(in))
+		if err := w.answers(ctx, in); err != nil {
+			return errors.Join(err, in.end())
+		}
+		return w.checkClock(in)
 	})
 	if errors.Is(err, server.ErrPortTaken) {
 		err = unfit("the service does not start: %w: does it listen on the port of PORT?", err)
@@ -207,22 +208,24 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 	return err
 }
 
-// listens waits until something listens on the instance's port.
-func (w *Engine) listens(ctx context.Context, in *instance) error {
-	taken := func(string) bool {
-		words := in.child.Output() // a trace of calls may follow
-		return strings.Contains(words, "EADDRINUSE") || strings.Contains(words, "ddress already in use")
-	}
-	err := server.Await(ctx, in.child, taken, func(ctx context.Context) error {
-		c, err := httpstore.Dial(ctx, in.addr)
-		if err != nil {
+// portTaken is in what programs say then, before or after a trace of calls.
+var portTaken = regexp.MustCompile(`(?i)EADDRINUSE|address already in use`)
+
+// answers waits until an instance has answered its first request. What listened on its port before, and is gone after the request,
+// was another program.
+func (w *Engine) answers(ctx context.Context, in *instance) error {
+	taken := func(string) bool { return portTaken.MatchString(in.child.Output()) }
+	var answer error
+	err := server.Await(ctx, in.child, taken, func(timed context.Context) error {
+		if err := httpstore.Reach(timed, in.addr); err != nil {
 			return err
 		}
-		return c.Close()
+		answer = w.greet(ctx, in)
+		return httpstore.Reach(ctx, in.addr)
 	})
 	switch {
 	case err == nil || ctx.Err() != nil:
-		return ctx.Err()
+		return cmp.Or(ctx.Err(), answer)
 	case errors.Is(err, server.ErrPortTaken):
 		return fmt.Errorf("%w (%s)", err, in.saying("it ends at once"))
 	case in.child.Ended():

@@ -368,6 +368,25 @@ func TestEndOfAWindow(t *testing.T) {
 	}
 }
 
+// Requests that come one after the other do so by the clocks of the processes, too.
+func TestClocksOfCallers(t *testing.T) {
+	testenv.Sequential(t)
+	cfg := explore.Config{Clients: 3, Properties: []explore.Property{explore.FalseReject}, MaxStates: 8, Preemptions: -1}
+	found, err := explored(t, "caller-clock", cfg)
+	if err != nil || len(found.Findings) > 0 || found.Claim == "" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
+// Another program that has had the port for a moment is not taken for the service.
+func TestVisitedPort(t *testing.T) {
+	testenv.Sequential(t)
+	found, err := explored(t, "visited", explore.Config{})
+	if err != nil || len(found.Findings) > 0 || found.Claim == "" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
 // A command that comes when its request is answered is no step of the next one.
 func TestCommandsAfterAnAnswer(t *testing.T) {
 	found, err := explored(t, "afterwards", explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak, explore.FalseReject}})

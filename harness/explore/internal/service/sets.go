@@ -111,8 +111,8 @@ func (w *Engine) unlike(again []string) error {
 // inTurn runs the clients one after the other, and returns what they were answered.
 func (w *Engine) inTurn() (answers []string, err error) {
 	recording, t := w.Run.Timeline.Recording, &w.Run.Timeline
-	t.Recording, w.serial = true, true
-	defer func() { t.Recording, w.serial = recording, false }()
+	t.Recording, w.InTurn = true, true
+	defer func() { t.Recording, w.InTurn = recording, false }()
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.End())
 	}
