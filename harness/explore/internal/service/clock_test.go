@@ -64,6 +64,19 @@ func TestRedisClockIsMoved(t *testing.T) {
 	}
 }
 
+// What is given back in the next window is found by two requests of each client.
+func TestRefundToTheNextWindow(t *testing.T) {
+	testenv.Sequential(t)
+	take := explore.Script{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 1}}
+	found, err := searched(t, "refund", explore.Config{
+		Policy: policy(t, "1 request per fixed 1m"), Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak},
+		Limit: 1, Scripts: []explore.Script{take}, First: true,
+	})
+	if err != nil || !strings.Contains(told(found), " = 2; clock 1m later: a key expires; A evalsha") || len(found.Findings[0].Steps) != 6 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
 // A run that has moved the clock leaves nothing to the next: not the time, and not that keys of the instances are gone.
 func TestRedisClockIsSetBack(t *testing.T) {
 	testenv.Sequential(t)

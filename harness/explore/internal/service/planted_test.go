@@ -58,6 +58,9 @@ const presetKey = "preset"
 var minute = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.call('TIME')[1] / 60) " +
 	"local n = redis.call('INCR', key) redis.call('EXPIRE', key, 60) return n")
 
+var giveBack = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.call('TIME')[1] / 60) " +
+	"redis.call('DECR', key) return redis.call('EXPIRE', key, 60)")
+
 var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n")
 
 // limiters decide about a key. Each is right or wrong in its own way.
@@ -260,12 +263,11 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 	},
 	// What it rejects it gives back to the minute that it is then.
 	"refund": func(ctx context.Context, p *planted, key string) (bool, error) {
-		now := func() string { return fmt.Sprintf("%s:%d", key, p.Time(ctx).Val().Unix()/60) }
-		n, err := script.Run(ctx, p, []string{now()}).Int64()
+		n, err := minute.Run(ctx, p, []string{key}).Int64()
 		if n <= p.limit || err != nil {
 			return err == nil, err
 		}
-		return false, p.Decr(ctx, now()).Err()
+		return false, giveBack.Run(ctx, p, []string{key}).Err()
 	},
 	// It rejects all from its tenth request on.
 	"tired": func(ctx context.Context, p *planted, key string) (bool, error) {
