@@ -17,13 +17,17 @@ func TestParse(t *testing.T) {
 		"redis:loss=0.25,reply-loss=0.5":  {Store: "redis", Instance: -1, To: 1, Loss: 0.25, ReplyLoss: 0.5},
 		"redis:0.5-1:bandwidth=2MB,cut":   {Store: "redis", Instance: -1, From: 0.5, To: 1, Bandwidth: 2e6, Cut: true},
 		"redis:bandwidth=1500,latency=0s": {Store: "redis", Instance: -1, To: 1, Bandwidth: 1500},
+		"redis/0:loss=1,reply-loss=1":     {Store: "redis", To: 1, Loss: 1, ReplyLoss: 1},
+		"redis:latency=1h,jitter=1h":      {Store: "redis", Instance: -1, To: 1, Latency: time.Hour, Jitter: time.Hour},
+		"redis:0-0.5:bandwidth=1":         {Store: "redis", Instance: -1, To: 0.5, Bandwidth: 1},
+		"redis:bandwidth=1000GB":          {Store: "redis", Instance: -1, To: 1, Bandwidth: 1e12},
 	} {
 		if c, err := Parse(text); err != nil || c != want {
 			t.Errorf("%s: %+v, %v", text, c, err)
 		}
 	}
 	for _, text := range []string{
-		"", "redis", ":cut", "redis:", "redis:slow", "redis:cut=2s", "redis/:cut", "redis/-1:cut", "redis:0.6-0.3:cut", "redis:0.3:cut",
+		"", "redis", ":cut", "redis:", "redis:slow", "redis:cut=2s", "redis/:cut", "redis/-1:cut", "redis:0.6-0.3:cut", "redis:0.3-0.3:cut", "redis:0.3:cut",
 		"redis:NaN-1:cut", "redis:0-1.1:cut", "redis:latency=2", "redis:latency=-1ms", "redis:latency=1ms,jitter=2ms", "redis:loss=2",
 		"redis:loss=NaN", "redis:reply-loss=-1", "redis:bandwidth=0", "redis:bandwidth=1TB", "redis:latency=2h", "redis:0.3-0.6",
 	} {
@@ -42,8 +46,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if err := Check([]string{"redis:0.3-0.6:cut"}, 1, 0); err == nil {
-		t.Error("a share of no duration")
+	for _, text := range []string{"redis:0.3-1:cut", "redis:0-0.6:cut"} {
+		if err := Check([]string{text}, 1, 0); err == nil {
+			t.Errorf("%s: a share of no duration", text)
+		}
 	}
 }
 
@@ -57,6 +63,20 @@ func TestFaults(t *testing.T) {
 		c, err := Parse(text)
 		if got := c.Faults(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", text, got, err)
+		}
+		is := func(name string) func(string) bool { return func(of string) bool { return of == name } }
+		if all := []Condition{c}; Loses(all, is("redis")) != (want != nil) || Loses(all, is("postgres")) {
+			t.Errorf("%s loses requests to redis: %t, to postgres: %t", text, Loses(all, is("redis")), Loses(all, is("postgres")))
+		}
+	}
+}
+
+// TestIn: a condition holds from its beginning on, and at its end no more.
+func TestIn(t *testing.T) {
+	c := Condition{From: 0.25, To: 0.5}
+	for at, want := range map[time.Duration]bool{time.Second - 1: false, time.Second: true, 2*time.Second - 1: true, 2 * time.Second: false} {
+		if c.In(at, 4*time.Second) != want {
+			t.Errorf("it holds at %v: %t", at, !want)
 		}
 	}
 }

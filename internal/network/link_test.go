@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -75,7 +76,7 @@ func virtual(t *testing.T, f func(t *testing.T)) {
 		real := sleep
 		sleep = func(left int64) { time.Sleep(time.Duration(left)) }
 		defer func() { sleep = real }()
-		started = clock.Nano()
+		started = clock.Nano() - int64(7*time.Second) // when the run begins
 		f(t)
 	})
 }
@@ -93,6 +94,10 @@ func TestLatency(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		if took, err := l.ask(t, 5); err != nil || took != 3*time.Millisecond {
 			t.Errorf("after half of the run: %v, %v", took, err)
+		}
+		time.Sleep(time.Second)
+		if took, err := l.ask(t, 5); err != nil || took != 3*time.Millisecond {
+			t.Errorf("in a run that takes longer: %v, %v", took, err)
 		}
 		l.End()
 		if took, err := l.ask(t, 5); err != nil || took != 0 {
@@ -119,11 +124,20 @@ func TestJitter(t *testing.T) {
 	})
 }
 
+// TestBandwidth: there and back are bounded each, and what is sent meanwhile waits for its turn.
 func TestBandwidth(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		l := open(t, "redis:bandwidth=10kB")
-		if took, err := l.ask(t, 1000); err != nil || took != 200*time.Millisecond { // there and back
-			t.Errorf("%v, %v", took, err)
+		begun, line := now(), append(make([]byte, 999), '\n')
+		for range 2 {
+			if _, err := l.Write(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range []time.Duration{200 * time.Millisecond, 300 * time.Millisecond} {
+			if _, err := l.r.ReadBytes('\n'); err != nil || now()-begun != int64(want) {
+				t.Errorf("answer %d comes after %v, %v, want %v", i, time.Duration(now()-begun), err, want)
+			}
 		}
 	})
 }
@@ -140,10 +154,43 @@ func TestCut(t *testing.T) {
 			t.Fatalf("%v, and the store has seen %d", err, l.seen.Load())
 		}
 		_ = l.SetDeadline(time.Time{})
-		if _, err := l.r.ReadBytes('\n'); err != nil || now() < int64(time.Second/2) {
-			t.Errorf("%v at %v", err, time.Duration(now()))
+		if _, err := l.r.ReadBytes('\n'); err != nil || now()-l.begun.Load() != int64(time.Second/2) {
+			t.Errorf("%v at %v", err, time.Duration(now()-l.begun.Load()))
 		}
 	})
+}
+
+// TestCutEnds: a cut until 1 ends with the duration, or with the run if that is earlier.
+func TestCutEnds(t *testing.T) {
+	for _, want := range []time.Duration{time.Second, time.Second / 4} {
+		virtual(t, func(t *testing.T) {
+			l := open(t, "redis:cut")
+			if want < time.Second {
+				time.AfterFunc(want, l.End)
+			}
+			if took, err := l.ask(t, 5); err != nil || took != want {
+				t.Errorf("%v, %v, want %v", took, err, want)
+			}
+		})
+	}
+}
+
+// TestOutsideTheRun: nothing is wrong before it and after it.
+func TestOutsideTheRun(t *testing.T) {
+	for _, late := range []string{"cut", "latency=1s"} {
+		l := NewLink(Plan([]string{"redis:loss=1,reply-loss=1," + late}), func(Condition) bool { return true }, 0,
+			func() int64 { return 1 }, seed.Rand(1, seed.Conditions))
+		for step, want := range []bool{false, true, false} {
+			if request, _ := l.loses(); request != want || (l.due(back, 9) > 1) != want {
+				t.Errorf("step %d: a request is lost: %t, an answer is due at %d", step, request, l.due(back, 9))
+			}
+			if step == 0 {
+				l.Begin()
+			} else if !l.over() {
+				l.End()
+			}
+		}
+	}
 }
 
 // TestLateEffect: what a client has given up during a cut reaches the store when that ends, but not after the run.
@@ -170,11 +217,13 @@ func TestLosses(t *testing.T) {
 		"redis:loss=1":                   {0, 1, 0},
 		"redis:reply-loss=1":             {1, 0, 1},
 		"redis:loss=1,reply-loss=1":      {0, 1, 0},
+		"redis:loss=1 redis:loss=0":      {0, 1, 0},
+		"redis:reply-loss=1 redis:cut":   {1, 0, 1},
 		"redis:0.5-1:loss=1":             {1, 0, 0},
 		"redis:reply-loss=1,latency=9ms": {1, 0, 1},
 	} {
 		virtual(t, func(t *testing.T) {
-			l := open(t, text)
+			l := open(t, strings.Fields(text)...)
 			_, err := l.ask(t, 5)
 			if lost := want.lost+want.replies > 0; errors.Is(err, syscall.ECONNRESET) != lost {
 				t.Errorf("%s: %v", text, err)
@@ -254,6 +303,12 @@ func TestSleep(t *testing.T) {
 			t.Fatalf("%v", took)
 		}
 		least = min(least, took)
+	}
+	for i := 0; len(precise) > 0; i++ { // what ends late elsewhere
+		if i == 1000 {
+			t.Fatalf("%d waits go on", len(precise))
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	if least > 1800*time.Microsecond {
 		t.Errorf("at least %v", least)

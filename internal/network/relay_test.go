@@ -2,7 +2,9 @@ package network
 
 import (
 	"bufio"
+	"errors"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -73,5 +75,41 @@ func TestRelay(t *testing.T) {
 	if c, err := net.Dial("tcp", r.Addr().String()); err == nil {
 		_ = c.Close()
 		t.Error("the relay takes connections after its end")
+	}
+}
+
+// TestRelayEnds: the end of one side is that of the other one, and so it is if there is no other one.
+func TestRelayEnds(t *testing.T) {
+	for _, accepts := range []bool{true, false} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		link := NewLink([]Condition{{To: 1}}, func(Condition) bool { return true }, 0, now, seed.Rand(1, seed.Conditions))
+		r, err := NewRelay(l.Addr().String(), link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		if !accepts {
+			_ = l.Close()
+		}
+		c, err := net.Dial("tcp", r.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if accepts {
+			far, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = far.Close()
+			_ = l.Close()
+		}
+		_ = c.SetReadDeadline(clock.Wall{}.Now().Add(time.Minute))
+		if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("accepts %t: %d bytes, %v", accepts, n, err)
+		}
 	}
 }
