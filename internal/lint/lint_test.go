@@ -2,7 +2,10 @@ package lint
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +40,23 @@ func TestPlanted(t *testing.T) {
 	expiring := redis.NewScript("local n = redis.call('INCR', KEYS[1]) redis.call('SET', KEYS[2], n, 'EX', 60) redis.call('EXPIRE', KEYS[1], 60) return n")
 	byTime := redis.NewScript("local t = redis.call('TIME') redis.call('SET', KEYS[1], t[1], 'EX', 60) return ARGV[1]")
 	byCaller := redis.NewScript("redis.call('SET', KEYS[1], ARGV[1], 'EX', 60) return 1")
+	pushes := 0 // of the row at hand
+	list := func(most ...int64) func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		return func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			pushes++
+			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+				p.LPush(ctx, key, "x")
+				p.LTrim(ctx, key, 0, most[(pushes-1)/asked/subjects]-1)
+				return nil
+			})
+			return err
+		}
+	}
+	sends := func(by time.Duration, in time.Duration) func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+		return func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+			return c.Set(ctx, key, strconv.AppendInt(nil, now.Add(by).UnixNano()/int64(in), 10), day).Err()
+		}
+	}
 	for _, c := range []struct {
 		name, code, command string // "" if nothing is wrong
 		kind                quota.Kind
@@ -85,11 +105,50 @@ func TestPlanted(t *testing.T) {
 		{"a list that is never trimmed", "unbounded", "LPUSH", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return c.LPush(ctx, key, "x").Err()
 		}},
-		{"a list that is", "", "", quota.Standing, 2, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.LPush(ctx, key, "x"); p.LTrim(ctx, key, 0, 9); return nil })
+		{"a list that is", "", "", quota.Standing, 2, 1, 1, list(9, 9, 9, 9)},
+		{"a list that grows later", "", "", quota.Standing, 2, 1, 1, list(10, 10, 20, 30)},
+		{"a list that stops to grow", "", "", quota.Standing, 2, 1, 1, list(10, 20, 20, 30)},
+		{"a list that grew", "", "", quota.Standing, 2, 1, 1, list(10, 20, 30, 30)},
+		{"a list that expires", "", "", quota.Standing, 2, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.LPush(ctx, key, "x"); p.Expire(ctx, key, time.Minute); return nil })
 			return err
 		}},
+		{"a sorted set that grows", "unbounded", "ZADD", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			pushes++
+			return c.ZAdd(ctx, key, redis.Z{Score: 1, Member: pushes}).Err()
+		}},
+		{"a set that grows", "unbounded", "SADD", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			pushes++
+			return c.SAdd(ctx, key, pushes).Err()
+		}},
+		{"a hash that grows", "unbounded", "HSET", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			pushes++
+			return c.HSet(ctx, key, strconv.Itoa(pushes), 1).Err()
+		}},
+		{"a stream that grows", "unbounded", "XADD", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			return c.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"a", "b"}}).Err()
+		}},
+		{"the caller's seconds", "caller-clock", "SET", quota.Fixed, 1, 1, 1, sends(-near+time.Second, time.Second)},
+		{"the caller's nanoseconds", "caller-clock", "SET", quota.Fixed, 1, 1, 1, sends(near-time.Second, 1)},
+		{"another time", "", "", quota.Fixed, 1, 1, 1, sends(near+time.Second, time.Second)},
+		{"the time of Redis by the caller", "", "", quota.Fixed, 1, 1, 1, sends(-ahead, time.Millisecond)},
+		{"a loaded script", "", "", quota.Fixed, 2, 2, 1, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+			byTime.Load(ctx, c)
+			return byTime.EvalSha(ctx, c, []string{key}, now.UnixMilli()).Err()
+		}},
+		{"no time to live of two commands", "no-ttl", "SET ", quota.Fixed, 2, 2, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			c.SetNX(ctx, key, 0, 0)
+			return c.Incr(ctx, key).Err()
+		}},
+		{"two things", "caller-clock no-ttl", "SET", quota.Fixed, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+			return c.Set(ctx, key, now.Unix(), 0).Err()
+		}},
+		{"many keys and then one", "", "", quota.Fixed, 2, 2, 3, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+			c.Del(ctx, "{"+key+"}a", "{"+key+"}b", "{"+key+"}c")
+			return c.Set(ctx, key, 1, day).Err()
+		}},
 	} {
+		pushes = 0
 		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{c.kind},
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return planted{env, c.take}, nil
@@ -98,10 +157,79 @@ func TestPlanted(t *testing.T) {
 		if err != nil || r.MostCommands != c.commands || r.MostRoundTrips != c.trips || r.MostKeys != c.keys || r.Decisions != windows*asked*subjects {
 			t.Errorf("%s: %v, %+v", c.name, err, r)
 		}
-		switch f := r.Findings; {
-		case c.code == "" && len(f) == 0:
-		case len(f) != 1 || f[0].Code != c.code || !strings.HasPrefix(f[0].Command, c.command) || c.code == "":
-			t.Errorf("%s: %+v", c.name, f)
+		if all := r.Commands; all != c.commands*r.Decisions && all != r.Decisions+1 || r.RoundTrips != all*c.trips/c.commands {
+			t.Errorf("%s: %d commands and %d round trips in all", c.name, all, r.RoundTrips) // a script is sent once
+		}
+		var codes []string
+		for _, f := range r.Findings {
+			codes = append(codes, f.Code)
+			if _, of, ok := strings.Cut(f.Text, "the key "); !strings.HasPrefix(f.Command, c.command) || ok && !strings.Contains(f.Command, strings.Fields(of)[0]) {
+				t.Errorf("%s: %+v", c.name, f)
+			}
+		}
+		if strings.Join(codes, " ") != c.code {
+			t.Errorf("%s: %+v", c.name, r.Findings)
+		}
+	}
+}
+
+// settling counts what it is asked for, by what and by which instance.
+type settling struct {
+	instance int
+	seen     map[string]int
+}
+
+func (s settling) Take(_ context.Context, req quota.Request) (quota.Decision, error) {
+	s.seen[fmt.Sprintf("instance %d", s.instance)]++
+	s.seen["of "+string(req.Subject)]++
+	if req.Settles {
+		s.seen["settles"]++
+	}
+	if req.ID == 2 {
+		return quota.Decision{}, strategies.ErrPrescribed
+	}
+	return quota.Decision{Admitted: req.ID != 5}, nil
+}
+
+func (s settling) Refund(context.Context, quota.Reservation) error { s.seen["refunds"]++; return nil }
+
+func (s settling) Commit(_ context.Context, _ quota.Reservation, units int64) error {
+	s.seen["commits"] += int(units)
+	return nil
+}
+
+func (settling) Close(context.Context) error { return nil }
+
+// TestSettles: of five requests that are admitted one is given back and one is committed, of a standing quota four and one.
+func TestSettles(t *testing.T) {
+	for kind, refunds := range map[quota.Kind]int{quota.Fixed: 9*windows - 1, quota.Standing: 36*windows - 2} {
+		seen := map[string]int{}
+		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource}, Kinds: []quota.Kind{kind}, GivesBack: true,
+			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+				return settling{env.Instance, seen}, nil
+			}}
+		r, err := Run(t.Context(), strategies.Selection{Meta: &m})
+		const each = asked * windows
+		want := map[string]int{"refunds": refunds, "commits": 9 * windows, "settles": 3 * each, "instance 0": 3*each/2 + windows/2, "instance 1": 3*each/2 - windows/2,
+			"of subject-a": each, "of subject-b": each, "of subject-c": each}
+		if err != nil || !maps.Equal(seen, want) || r.Skipped != "" {
+			t.Errorf("%v: %v, %+v, seen %v, want %v", kind, err, r, seen, want)
+		}
+	}
+}
+
+// TestServed: a policy of each kind of window, of the limit that is driven.
+func TestServed(t *testing.T) {
+	for want, m := range map[string]strategies.Meta{
+		"10 requests per fixed 1h; 10 requests refilling 10 per 1h": {Kinds: []quota.Kind{quota.Fixed, quota.Bucket}},
+		"10 requests at a time": {Kinds: quota.Kinds(), Reset: strategies.ResetsNever},
+	} {
+		var got []string
+		for _, p := range served(strategies.Selection{Meta: &m}) {
+			got = append(got, p.String())
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
