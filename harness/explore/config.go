@@ -171,7 +171,9 @@ const (
 )
 
 // Faults lists the faults that can be injected. A service has others: see [Config.Service].
-func Faults() []quota.Fault { return slices.Clone(engine.Faults[:engine.InProcess]) }
+func Faults() []quota.Fault {
+	return slices.DeleteFunc(slices.Clone(engine.Faults[:]), engine.OfServices)
+}
 
 // ParseFaults reads a comma-separated list of faults, or "all", which are those of [Faults].
 func ParseFaults(list string) ([]quota.Fault, error) {

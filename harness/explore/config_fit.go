@@ -76,7 +76,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		if !slices.Contains(engine.Faults[:], f) {
 			return c, fmt.Errorf("fault %q cannot be injected", f)
 		}
-		if c.Service == "" && slices.Index(engine.Faults[:], f) >= engine.InProcess {
+		if c.Service == "" && engine.OfServices(f) {
 			return c, fmt.Errorf("fault %s can befall a service alone: give one by --service, or leave the fault out", f)
 		}
 	}

@@ -1,10 +1,6 @@
 package explore
 
-import (
-	"slices"
-
-	"github.com/quotabench/quotabench/harness/explore/internal/engine"
-)
+import "github.com/quotabench/quotabench/harness/explore/internal/engine"
 
 // bounds is the number of preemptions up to which a search goes on that a bound has
 // ended, 0 if it does not.
@@ -62,6 +58,4 @@ func prices(w *engine.World, actor int32, next []engine.Choice, fused bool) (out
 // repliesMatter reports whether a fault can happen to a call between the effect of its
 // command and the reply. Otherwise what comes between the two might as well come before
 // the command that follows.
-func (s *search) repliesMatter() bool {
-	return slices.ContainsFunc(s.cfg.Faults, engine.BefallsReplies)
-}
+func (s *search) repliesMatter() bool { return s.Setup.Befalls(engine.Answering) }

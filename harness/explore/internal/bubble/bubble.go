@@ -34,7 +34,6 @@ import (
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -238,7 +237,7 @@ func (e *Engine) begin() {
 		c.done.Store(false)
 		c.dead.Store(false)
 	}
-	e.fused = !e.setup.Ticks() && !e.setup.Has(quota.FaultOutage) && !e.setup.Shares
+	e.fused = !e.setup.Ticks() && !e.setup.Befalls(engine.Asking) && !e.setup.Shares
 	for _, in := range e.instances {
 		e.fused = e.fused && in.members == 1
 	}

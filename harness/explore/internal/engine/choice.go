@@ -109,13 +109,13 @@ var Faults = [...]quota.Fault{
 	FaultTimeout, FaultScriptFlush, FaultRestart,
 }
 
-// InProcess is how many of them, the first, befall strategies in this process.
-const InProcess = 6
+// OfServices reports whether a fault befalls services alone.
+func OfServices(f quota.Fault) bool { return !slices.Contains(quota.Faults(), f) }
 
-// BefallsReplies reports whether the fault can happen to a call between the effect of its
-// command and the reply.
-func BefallsReplies(f quota.Fault) bool {
-	return slices.ContainsFunc(injections[:], func(x injection) bool { return x.fault == f && x.at == Answering })
+// Befalls reports whether a fault may happen to a call that is there: [Asking], before the effect of its command, or
+// [Answering], between the effect and the reply.
+func (s *Setup) Befalls(at Place) bool {
+	return slices.ContainsFunc(injections[:], func(x injection) bool { return x.at == at && s.Has(x.fault) })
 }
 
 // Deadlines to tick to.

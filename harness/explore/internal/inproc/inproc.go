@@ -328,7 +328,7 @@ func (w *Engine) join(a *sched.Actor, in *instance, c *client) *member {
 // canFuse reports whether a client's start and its first command may be one step:
 // nothing that happens in between could make a difference to it.
 func (w *Engine) canFuse() bool {
-	if w.setup.Ticks() || w.setup.Has(quota.FaultOutage) || w.setup.Shares || w.sharesMemory() {
+	if w.setup.Ticks() || w.setup.Befalls(engine.Asking) || w.setup.Shares || w.sharesMemory() {
 		return false
 	}
 	return !slices.ContainsFunc(w.instances, func(in *instance) bool { return in.members > 1 })

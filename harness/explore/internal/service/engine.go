@@ -89,7 +89,7 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 func (w *Engine) openAll() (_ *Engine, err error) {
 	w.base, w.timer, w.kept = w.ctx, time.NewTimer(time.Hour), map[string]bool{}
 	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
-	w.split = slices.ContainsFunc(w.setup.Faults, engine.BefallsReplies)
+	w.split = w.setup.Befalls(engine.Answering)
 	w.Run.Aborts = map[results.Property]int{}
 	w.Connect(w, &w.setup)
 	defer func() {

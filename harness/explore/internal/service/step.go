@@ -246,7 +246,7 @@ func (w *Engine) goOn(c *client) error {
 		if err := w.wait(c); err != nil {
 			return err
 		}
-		if w.setup.Has(quota.FaultOutage) || c.shares() || c.held == nil {
+		if w.setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
 			c.mark("starts", results.EventStart)
 			return nil
 		}
