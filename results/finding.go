@@ -123,15 +123,16 @@ const (
 	EventEviction  StepEvent = "eviction"   // the store drops a key
 )
 
-// Injected reports whether the event is a fault that befalls an actor.
-func (e StepEvent) Injected() bool {
-	switch e {
-	case EventCrash, EventLostReply, EventRetry, EventOutage:
-		return true
-	default:
-		return false
-	}
+// faults are the events that are faults which befall an actor, as people read them.
+var faults = map[StepEvent]string{
+	EventCrash: "crash", EventLostReply: "lost reply", EventRetry: "retry", EventOutage: "store unreachable",
 }
+
+// Fault is how a fault that befalls an actor is written; empty for other events.
+func (e StepEvent) Fault() string { return faults[e] }
+
+// Injected reports whether the event is a fault that befalls an actor.
+func (e StepEvent) Injected() bool { return e.Fault() != "" }
 
 // Step is one line of a schedule's timeline.
 type Step struct {

@@ -201,9 +201,7 @@ func stepsTable(f *results.Finding) *table {
 		if s.Reply != "" {
 			what = strings.TrimSpace(what + " → " + s.Reply)
 		}
-		if s.Event.Injected() {
-			what = format.Join(": ", strings.ReplaceAll(string(s.Event), "-", " "), what)
-		}
+		what = format.Join(": ", s.Event.Fault(), what)
 		if s.At > 0 {
 			what += fmt.Sprintf(" (after %s)", s.At.Round(time.Millisecond))
 		}

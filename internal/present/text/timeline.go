@@ -102,17 +102,11 @@ func shareRoom(wanted []int, room int) []int {
 // [layout.Wrap] does not break at.
 const glue = "\u00a0"
 
-// faultNames are how injected faults are written in a step.
-var faultNames = map[results.StepEvent]string{
-	results.EventCrash: "crash", results.EventLostReply: "lost reply",
-	results.EventRetry: "retry", results.EventOutage: "store unreachable",
-}
-
 // stepText is a step in one cell.
 func stepText(s *results.Step) string {
 	var parts []string
-	if s.Event.Injected() {
-		parts = append(parts, "!! "+faultNames[s.Event])
+	if fault := s.Event.Fault(); fault != "" {
+		parts = append(parts, "!! "+fault)
 	}
 	switch {
 	case s.Kind == "sql" && s.Command != "" && s.Reply != "": // SQL is full of equals signs
