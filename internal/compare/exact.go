@@ -32,7 +32,8 @@ const (
 
 // Figures are the names that a tolerance can be set for.
 func Figures() []string {
-	return slices.Concat(figures.Table("compared"), []string{Staleness, Steps, Units, Schedules})
+	own := []string{DriftAtRest, Allocs, Staleness, Steps, Units, Schedules}
+	return slices.Concat(figures.Table("compared"), figures.Table("compared cost"), own)
 }
 
 // value of an exact figure; more is worse.
@@ -233,7 +234,7 @@ func costs(of string, c *results.ProbeCost) (out []value) {
 
 // simulated are the figures of a simulated run, all of which are exact.
 func simulated(r *results.Run) (out []value) {
-	for _, figure := range figures.Table("compared of simulations") {
+	for _, figure := range figures.Table("compared") {
 		out = append(out, valueOf(figure, r))
 	}
 	out = append(out, costs("a decision", &r.Cost.ProbeCost)...)

@@ -240,6 +240,16 @@ func TestStrictestBound(t *testing.T) {
 	}
 }
 
+// TestSpeedInJobs: the page has what the terminal has of requests during rounds of jobs.
+func TestSpeedInJobs(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	f.Runs[0].Jobs = []results.JobLatency{{Job: "sync", During: results.Distribution{Samples: 1000, P99: 7_654_321}}}
+	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
+	if row := regexp.MustCompile(`p99 in jobs</t[dh]>\s*<td[^>]*>7.65 ms<`); !row.MatchString(page) {
+		t.Error("the page lacks the p99 of requests during rounds of jobs")
+	}
+}
+
 // TestConditionsOfTheAnswer: the page has the conditions that the terminal prints, and what
 // the design record promises in addition to what is declared.
 func TestConditionsOfTheAnswer(t *testing.T) {

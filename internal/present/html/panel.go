@@ -145,8 +145,7 @@ func decisionsTable(s *results.Summary) *table {
 		t.add("errors", format.Join(": ", format.Count(s.Errors), strings.Join(figures.Errors(s), ", ")))
 		t.add("first error", s.FirstError)
 	}
-	t.rows(s, "degraded", "leak", "leak-pct", "leak-worst", "leaked-trials", "excursions", "unit-seconds", "rolling", "false-rejects",
-		"longest-wrong", "drift", "lost")
+	t.rows(s, figures.Table("decisions")...)
 	return t
 }
 
@@ -198,7 +197,7 @@ func loadTable(s *results.Summary, simulated bool) *table {
 			t.add("ratio to a bare client's INCR loop", interval(s.Ratio, format.Digits))
 		}
 	}
-	t.rows(s, figures.Table("delay")...)
+	t.rows(s, slices.Concat(figures.Table("speed"), figures.Table("delay"))...)
 	return t.orNil()
 }
 

@@ -68,7 +68,7 @@ func speedColumns(first *results.Summary, bare, simulated bool) []column {
 	if first.Paced != nil {
 		all[len(all)-1].Title = "times\nbare" // there is less room
 	}
-	return append(all, columns("job-p99")...)
+	return append(all, columns(figures.Table("speed")...)...)
 }
 
 // plainOne says which kind the bare client is, if strategies have another.
