@@ -66,6 +66,12 @@ func add(whole, part any) {
 			x.SetInt(max(x.Int(), y.Int()))
 		case x.CanInt():
 			x.SetInt(x.Int() + y.Int())
+		case x.Type() == reflect.TypeFor[*int64]() && !y.IsNil():
+			sum := y.Elem().Int()
+			if !x.IsNil() {
+				sum += x.Elem().Int()
+			}
+			x.Set(reflect.ValueOf(&sum))
 		case x.CanFloat() && how == "max":
 			x.SetFloat(max(x.Float(), y.Float()))
 		case x.CanFloat():

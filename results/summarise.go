@@ -128,24 +128,7 @@ func (s *Summary) correctness(runs []*Run) {
 		medians = append(medians, r.Leak.MedianUnits)
 		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)
 
-		fr.Count += r.FalseRejects.Count
-		if r.FalseRejects.Explained {
-			fr.Possible += r.FalseRejects.Count
-		} else {
-			fr.Possible += r.FalseRejects.Possible
-			fr.Explained = false
-		}
-		fr.Units += r.FalseRejects.Units
-		if x := &r.FalseRejects; x.LongestNS > fr.LongestNS {
-			fr.LongestNS, fr.LongestTier = x.LongestNS, x.LongestTier
-		}
-		if n := r.FalseRejects.NeverGiven; n != nil {
-			total := *n
-			if fr.NeverGiven != nil {
-				total += *fr.NeverGiven
-			}
-			fr.NeverGiven = &total
-		}
+		fr.merge(r.FalseRejects)
 		s.Rolling = together(s.Rolling, r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.Guarantee, s.Record = mergeClauses(s.Guarantee, r.Guarantee), mergeClauses(s.Record, r.Record)
@@ -169,6 +152,18 @@ func (s *Summary) correctness(runs []*Run) {
 	if s.LeakVerdict == NoPromise && severity[s.Verdict] < severity[Undecided] {
 		s.Verdict = NoPromise // what it promises of rejections is no promise about the limit
 	}
+}
+
+// merge adds those of a round.
+func (f *FalseRejects) merge(round FalseRejects) {
+	if round.Explained {
+		round.Possible = round.Count
+	}
+	f.Explained = f.Explained && round.Explained
+	if round.LongestNS > f.LongestNS {
+		f.LongestTier = round.LongestTier
+	}
+	add(f, &round)
 }
 
 // The properties that clauses bound.

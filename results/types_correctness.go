@@ -56,15 +56,15 @@ type FalseRejects struct {
 	NeverGiven *int64 `json:"never_given_units,omitempty"`
 	// LongestNS is for how long, at most, one tier of an instance answered one subject with nothing but confirmed
 	// ones: from the call of the first to the reply of the last.
-	LongestNS int64 `json:"longest_ns,omitempty"`
+	LongestNS int64 `json:"longest_ns,omitempty" parts:"max"`
 	// LongestTier is that tier's name.
 	LongestTier string `json:"longest_tier,omitempty"`
 	// PctOfValid is Count in percent of the requests that had to be admitted:
 	// Count + admitted - leaked ones.
-	PctOfValid float64 `json:"pct_of_valid_requests"`
+	PctOfValid float64 `json:"pct_of_valid_requests" parts:"-"`
 	// Explained is set if some order of the operations, in keeping with what
 	// every caller saw, has no wrong rejection: then possible ones mean nothing.
-	Explained bool `json:"explained"`
+	Explained bool `json:"explained" parts:"-"`
 }
 
 // Drift is the signed distance, in units, between what a tier believes and what
