@@ -11,12 +11,15 @@ func (r *Run) Key() string {
 	return fmt.Sprintf("%s|%s", r.Params.Label, r.setting())
 }
 
-// setting is what has to be equal for two runs to be comparable with each other.
+// setting is what has to be equal for two runs to be comparable with each other: the parameters, except those of the
+// strategy, those that follow from others, and how long was measured.
 func (r *Run) setting() string {
-	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%s|%q|%q|%s|%d|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages,
-		p.KillCallers, p.Overwrites, p.LimitChanges, p.Shard, p.Shards, p.Point, p.Network, p.Generator, p.Generators, p.Skew)
+	p := r.Params
+	p.Label, p.Client, p.Unit = "", "", ""
+	p.PolicyLimit, p.RateFrom, p.Subjects = 0, "", 0
+	p.RunID, p.Stream = "", ""
+	p.Requests, p.DurationNS = 0, 0
+	return fmt.Sprintf("%s|%s|%+v", r.Policy, r.Workload, p)
 }
 
 // Params are the parameters of a run.
