@@ -161,6 +161,9 @@ func (f *Figure) Value(s *results.Summary) (float64, error) {
 		}
 		return x.Value, nil
 	case results.Figure:
+		if x.Rounds == 0 {
+			return 0, errors.New(f.Missing)
+		}
 		return x.Value, nil
 	}
 	return Numeric(v), nil

@@ -51,3 +51,17 @@ func TestLatencyOfARound(t *testing.T) {
 		t.Errorf("p50 of a round in open loop is %v, %t; want 7", got, ok)
 	}
 }
+
+// A figure over rounds of which none has it is missing, and not 0: a gate on the ratio would have failed runs without a reference loop.
+func TestFigureOfNoRound(t *testing.T) {
+	run := results.Run{Strategy: "s", ThroughputPerS: 100, Audit: results.Audit{Valid: true, TimingsValid: true}}
+	s := results.Summarise([]results.Run{run})[0]
+	if got, err := Of("ratio").Value(&s); err == nil || err.Error() != "there is no reference loop to divide by" {
+		t.Errorf("the ratio without a reference loop is %v, %v", got, err)
+	}
+	run.ReferencePerS = 400
+	s = results.Summarise([]results.Run{run})[0]
+	if got, err := Of("ratio").Value(&s); err != nil || got != 0.25 {
+		t.Errorf("the ratio is %v, %v; want 0.25", got, err)
+	}
+}
