@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -30,7 +31,7 @@ func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 }
 
 // roundSeed derives a round's seed.
-func roundSeed(seed uint64, round int) uint64 { return seed + uint64(round-1)*0x9E3779B97F4A7C15 }
+func roundSeed(plan uint64, round int) uint64 { return plan + uint64(round-1)*seed.Golden }
 
 // Load is how requests are issued. The zero value leaves that to the workload.
 type Load struct {

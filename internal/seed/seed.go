@@ -36,8 +36,8 @@ const (
 	Settle
 	// Hold draws the times from commit to deletion.
 	Hold
-	// Round is the seed of one round's request stream; more is the round.
-	Round
+	// The seed of a round's request stream is [Golden] further for each round before it, and has no purpose. This was its number.
+	_
 	// RoundOrder is the order of the strategies in a round; more is the round.
 	RoundOrder
 	// Instance is the random source of a strategy's instance; more are the round

@@ -1,6 +1,7 @@
 package seed_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestStreamsDiffer(t *testing.T) {
 		seen[start] = key
 	}
 	for s := range uint64(20) {
-		for p := seed.Subjects; p <= seed.Rush; p++ {
+		for p := seed.Subjects; p <= seed.Conditions; p++ {
 			add(seed.Stream(s, p), s, uint64(p))
 			for a := range uint64(6) {
 				add(seed.Stream(s, p, a), s, uint64(p), a+1)
@@ -35,8 +36,9 @@ func TestStreamsDiffer(t *testing.T) {
 
 // TestPurposesKeepTheirNumbers: recorded seeds reproduce what they made before.
 func TestPurposesKeepTheirNumbers(t *testing.T) {
-	if seed.Hold != 9 || seed.Instance != 12 || seed.Rush != 16 {
-		t.Errorf("Hold, Instance and Rush are %d, %d and %d, not 9, 12 and 16: new purposes come last", seed.Hold, seed.Instance, seed.Rush)
+	got := []seed.Purpose{seed.Hold, seed.Instance, seed.Rush, seed.Conditions}
+	if want := []seed.Purpose{9, 12, 16, 23}; !slices.Equal(got, want) {
+		t.Errorf("Hold, Instance, Rush and Conditions are %d, not %d: new purposes come last", got, want)
 	}
 	// SplitMix64 with the state 1234567, as its author's implementation gives it.
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423} {
