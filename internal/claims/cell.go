@@ -56,8 +56,8 @@ func (r *Report) by(key func(*Judgement) string) (out [][]*Judgement) {
 	return out
 }
 
-// cell judges one by the rounds of its run that are valid. Another pass may decide otherwise if they differ. It is a gate
-// if what is declared is refuted, or if there is no record.
+// cell judges one by the rounds of its runs that are valid: by the gravest of those that decide, whatever others leave open.
+// Another pass may decide otherwise if they differ. It is a gate if what is declared is refuted, or if there is no record.
 func (j *Judgement) cell(c *Cell, r *Record) {
 	defer func() { j.Gate = j.Verdict == Refuted || r.File == nil }()
 	j.Verdict = Undecided
@@ -80,7 +80,7 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 		}
 		j.Promised = strings.Join(declared, "; ")
 	}
-	worst := -1
+	worst, open := -1, ""
 	for i := range r.File.Runs {
 		x := &r.File.Runs[i]
 		if x.Key() != s.Key {
@@ -95,9 +95,15 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 		v, why := c.round(x)
 		n := slices.Index(CellVerdicts, v)
 		j.Close = j.Close || worst >= 0 && n != worst
-		if worst < 0 || n < worst {
+		if v == Undecided {
+			open = why
+		}
+		if worst < 0 || j.Verdict == Undecided || v != Undecided && n < worst {
 			worst, j.Verdict, j.Why = n, v, why
 		}
+	}
+	if j.Verdict == Holds && open != "" {
+		j.Why = "not in each round: " + open
 	}
 }
 

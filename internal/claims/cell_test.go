@@ -3,6 +3,9 @@ package claims
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +66,7 @@ func TestCells(t *testing.T) {
 		{"overwritten, and admits", "closed", []results.Run{{Overwritten: 4, DegradedAdmitted: 2, Degraded: 2}}, Refuted, "fail closed", false},
 		{"an invalid round", "closed", []results.Run{{Audit: invalid}, {Degraded: 9}}, Holds, "", false},
 		{"no valid round", "closed", []results.Run{{Audit: invalid}}, Undecided, "it broke", false},
+		{"a round that could not break it", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.NotExercised)}}, Holds, "not in each", true},
 		{"rounds that differ", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.Broken)}, {Guarantee: leak(results.Kept)}},
 			Refuted, "leak L", true},
 	} {
@@ -74,6 +78,80 @@ func TestCells(t *testing.T) {
 		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || (c.why == "") != (j.Why == "") || j.Close != c.close ||
 			j.Fails() != (c.want == Refuted) {
 			t.Errorf("%s: %v, %+v, want %s, %q", c.name, err, j, c.want, c.why)
+		}
+	}
+}
+
+// TestLonger plants cells that a run leaves undecided. Each is measured once more, alone and for longer; a violation in either run
+// refutes it, and it holds if the longer one could have broken it. The records alone say the same.
+func TestLonger(t *testing.T) {
+	clause := func(verdict string) results.Run {
+		return results.Run{Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}}
+	}
+	invalid := results.Run{Audit: results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke", Discards: results.DiscardsCorrectness}}}}
+	f := &File{Record: "fault", Longer: "9s", Runs: map[string]Run{"r": {Command: "run all", Quick: "--policy \"9 x\" --duration 3s"}}}
+	type runs struct {
+		first, longer results.Run
+		want          Verdict
+		why           string
+	}
+	idle, open := clause(results.NotExercised), clause(results.Undecided)
+	planted := map[string]runs{
+		"idle-holds": {idle, clause(results.Kept), Holds, "not in each round: the load could not"}, "idle-breaks": {idle, clause(results.Broken), Refuted, "7 x certain"},
+		"open-holds": {open, clause(results.Kept), Holds, "not in each round: declared is leak L; 7 x certain, 9 possible"},
+		"open-stays": {open, open, Undecided, "9 possible"}, "idle-stays": {idle, idle, Undecided, "could not have broken"},
+		"invalid-holds": {invalid, clause(results.Kept), Holds, ""}, "invalid-stays": {open, invalid, Undecided, "9 possible"},
+		"holds": {first: clause(results.Kept), want: Holds}, "breaks": {first: clause(results.Broken), want: Refuted, why: "7 x"},
+	}
+	names := slices.Sorted(maps.Keys(planted))
+	for _, name := range names {
+		f.Claims = append(f.Claims, Claim{ID: name, Cell: &Cell{Run: "r", Label: name}})
+	}
+	records := map[string]*Record{}
+	record := func(name string, r results.Run) *Record {
+		r.Params.Unit, r.Params.Label = "x", name
+		x := faulty(r)
+		x.File.Runs[0].Strategy = name
+		x.File.Summaries = results.Summarise(x.File.Runs)
+		return x
+	}
+	made := 0
+	p := &Pass{
+		Files: []*File{f}, Begin: func(int, int, []string) {}, Read: func(dir string) *Record { return records[dir] },
+		Run: func(_ context.Context, args []string) (int, string) {
+			made++
+			dir := args[len(args)-1]
+			if args[1] != "all" {
+				if want := []string{"run", args[1], "--policy", "9 x", "--duration", "3s", "--duration", "9s", "--out", dir}; !slices.Equal(args, want) {
+					t.Errorf("%q, want %q", args, want)
+				}
+				records[dir] = record(args[1], planted[args[1]].longer)
+				return 0, ""
+			}
+			whole := &Record{File: &results.File{Kind: results.Measured}}
+			for _, name := range names {
+				whole.File.Runs = append(whole.File.Runs, record(name, planted[name].first).File.Runs...)
+			}
+			records[dir] = whole
+			return 0, ""
+		},
+	}
+	r, err := p.Judge(t.Context())
+	if err != nil || made != 8 || r.Runs != 8 || len(r.Claims) != len(names) {
+		t.Fatalf("%v, %d runs made, %+v", err, made, r)
+	}
+	again, err := (&Pass{Files: []*File{f}, Earlier: r, Read: p.Read}).Judge(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		want, j := planted[name], r.Claims[i]
+		if j.ID != name || j.Verdict != want.want || !strings.Contains(j.Why, want.why) || (want.why == "") != (j.Why == "") ||
+			len(j.Directories) != len(j.Commands) || (len(j.Directories) == 2) != (want.longer.Guarantee != nil || want.longer.Audit.Reasons != nil) {
+			t.Errorf("%s: %+v, want %s: %s", name, j, want.want, want.why)
+		}
+		if !reflect.DeepEqual(again.Claims[i], j) {
+			t.Errorf("%s from its records: %+v, want %+v", name, again.Claims[i], j)
 		}
 	}
 }

@@ -33,6 +33,8 @@ type File struct {
 	Runs map[string]Run `yaml:"runs"`
 	// Claims in the order of reports.
 	Claims []Claim `yaml:"claims"`
+	// Longer is the duration with which cells are measured once more that are undecided; empty for none.
+	Longer string `yaml:"-"`
 
 	path       string
 	ast        *ast.File

@@ -34,7 +34,8 @@ type Pass struct {
 	// Begin is told of each run before it starts. It and Run are called at the same time if Parallel is above 1.
 	Begin func(n, of int, args []string)
 
-	done map[string]*Record // by directory
+	done  map[string]*Record // by directory
+	again map[*Claim]job     // those of cells that are measured for longer
 }
 
 // Select keeps the claims with the ids and of the design records that are named. Nothing named is everything.
@@ -77,12 +78,15 @@ type job struct {
 	args []string
 }
 
-// job of a run.
-func (p *Pass) job(f *File, name string) job {
+// job of a run, or of one strategy of it for longer.
+func (p *Pass) job(f *File, name, alone string) job {
 	r := f.Runs[name]
 	more := r.Quick
 	if p.Full {
 		more = r.Full
+	}
+	if alone != "" {
+		r.Command, more = "run "+alone, more+" --duration "+f.Longer
 	}
 	args, _ := split(r.Command + " " + more) // which the file's check has split
 	return job{name, args}
@@ -98,7 +102,7 @@ func (p *Pass) plan() (jobs []job, dirs map[string]string, asked int) {
 			names := f.Claims[i].runs()
 			asked += len(names)
 			for _, name := range names {
-				j := p.job(f, name)
+				j := p.job(f, name, "")
 				line := strings.Join(j.args, "\x00")
 				if _, planned := dirs[line]; planned {
 					continue
@@ -136,21 +140,61 @@ type Report struct {
 const Schema = 1
 
 // Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need it undecided.
-// What an interrupted pass has measured is judged. An error is about conditions that cannot be read; the rest is judged.
+// What an interrupted pass has measured is judged. A cell that is undecided is measured once more, for longer, and then judged by
+// both runs. An error is about conditions that cannot be read; the rest is judged.
 func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	jobs, dirs, asked := p.plan()
-	r := &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: []Judgement{}}
-	p.done = map[string]*Record{}
-	for i, r := range ordered.Do(p.Parallel, len(jobs), func(i int) *Record { return p.record(ctx, i, len(jobs), jobs[i]) }) {
+	p.done, p.again = map[string]*Record{}, map[*Claim]job{}
+	p.obtain(ctx, jobs, 0)
+	all, wrong := p.judge(dirs)
+	if more := p.longer(ctx, all); len(more) > 0 {
+		p.obtain(ctx, more, len(jobs))
+		jobs, asked = append(jobs, more...), asked+len(more)
+		all, wrong = p.judge(dirs)
+	}
+	return &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: all, Interrupted: ctx.Err() != nil}, wrong
+}
+
+// obtain makes runs, after others, or reads their records.
+func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
+	record := func(i int) *Record { return p.record(ctx, others+i, others+len(jobs), jobs[i]) }
+	for i, r := range ordered.Do(p.Parallel, len(jobs), record) {
 		p.done[jobs[i].dir] = r
 	}
 	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
 		if p.Parallel > 1 && p.Run != nil && p.done[j.dir].Why != "" {
-			p.done[j.dir] = p.record(ctx, i, len(jobs), j)
+			p.done[j.dir] = record(i)
 		}
 	}
-	r.Interrupted = ctx.Err() != nil
-	var wrong error
+}
+
+// longer are the longer runs of the cells that are undecided, or those that an earlier pass made.
+func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
+	made, n := p.Earlier.directories(), 0
+	for _, f := range p.Files {
+		for i := range f.Claims {
+			c, first := &f.Claims[i], all[n]
+			n++
+			if f.Longer == "" || c.Cell == nil || ctx.Err() != nil {
+				continue
+			}
+			j := p.job(f, c.Cell.Run, c.Cell.Label)
+			switch j.dir = made[commandLine(j.args)]; {
+			case p.Earlier == nil && first.Verdict == Undecided && !first.Gate: // which has no record
+				j.dir = fmt.Sprintf("%s-longer-%d", first.Directories[0], len(jobs)+1)
+			case j.dir == "":
+				continue
+			}
+			p.again[c] = j
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// judge decides all claims by the records that there are.
+func (p *Pass) judge(dirs map[string]string) (all []Judgement, wrong error) {
+	all = []Judgement{}
 	for _, f := range p.Files {
 		for i := range f.Claims {
 			c := &f.Claims[i]
@@ -158,13 +202,16 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 			var used []job
 			schedule := ""
 			for _, name := range c.runs() {
-				j := p.job(f, name)
+				j := p.job(f, name, "")
 				j.dir = dirs[strings.Join(j.args, "\x00")]
 				records[name] = p.done[j.dir]
 				if name == c.Schedule {
 					schedule = j.dir
 				}
 				used = append(used, j)
+			}
+			if j, ok := p.again[c]; ok {
+				used, records[c.Cell.Run] = append(used, j), together(records[c.Cell.Run], p.done[j.dir])
 			}
 			judged, err := f.Judge(c, records)
 			judged.Schedule = schedule
@@ -176,10 +223,21 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 				judged.Commands = append(judged.Commands, commandLine(j.args))
 				judged.Directories = append(judged.Directories, j.dir)
 			}
-			r.Claims = append(r.Claims, judged)
+			all = append(all, judged)
 		}
 	}
-	return r, wrong
+	return all, wrong
+}
+
+// together has the rounds of a run and of a longer one.
+func together(r, longer *Record) *Record {
+	if r.File == nil || longer.File == nil {
+		return r
+	}
+	f := *r.File
+	f.Runs = slices.Concat(f.Runs, longer.File.Runs)
+	f.Summaries = results.Summarise(f.Runs)
+	return &Record{File: &f}
 }
 
 // directories of the runs of a pass, by their command lines.

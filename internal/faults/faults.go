@@ -20,6 +20,9 @@ type List struct {
 	Settings string `yaml:"settings"`
 	Quick    string `yaml:"quick"`
 	Full     string `yaml:"full"`
+	// Longer is the duration with which strategies are measured once more that a run leaves undecided. Both runs are then judged
+	// together: what is declared holds if a round could have broken it, and none has.
+	Longer string `yaml:"longer"`
 	// Policies are tried in their order: a strategy has the first that it serves.
 	Policies []string `yaml:"policies"`
 	// Faults in the order of reports.
@@ -99,7 +102,7 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 				return nil, err
 			}
 		}
-		file := &claims.File{Record: f.Name, Title: f.Says, Runs: map[string]claims.Run{}}
+		file := &claims.File{Record: f.Name, Title: f.Says, Longer: l.Longer, Runs: map[string]claims.Run{}}
 		names := map[string]string{} // of runs, by their settings
 		for _, sel := range chosen {
 			store, meets := f.meets(sel)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/faults"
 	"github.com/quotabench/quotabench/internal/testenv"
@@ -173,7 +174,7 @@ func TestBuiltin(t *testing.T) {
 			if !strings.HasPrefix(r.Command, "run ") {
 				t.Errorf("%s: %s", name, r.Command)
 			}
-			for _, more := range []string{r.Quick, r.Full} {
+			for _, more := range []string{r.Quick, r.Full, r.Quick + " --duration " + f.Longer} {
 				if err := accepted(r.Command + " " + more + " --print-config"); err != "" {
 					t.Errorf("%s: %s", f.Record, err)
 				}
@@ -183,6 +184,8 @@ func TestBuiltin(t *testing.T) {
 }
 
 // TestLoad: each subject is asked for more than its limit, and reaches it neither before the faults end nor with its last requests.
+// A limit changes 400 ms or more before a subject reaches the old or the new one, if cells are measured for longer, too: until
+// then a strategy may go by either.
 func TestLoad(t *testing.T) {
 	l, err := faults.Builtin()
 	if err != nil {
@@ -211,6 +214,20 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	longer, err := time.ParseDuration(l.Longer)
+	if err != nil || longer < 2*length {
+		t.Errorf("%v, %v is longer than %v", err, longer, length)
+	}
+	var changed []harness.LimitChange
+	for _, f := range l.Faults {
+		if text, ok := strings.CutPrefix(f.Settings, "--change-limit "); ok {
+			c, err := harness.ParseLimitChange(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed = append(changed, c)
+		}
+	}
 	all := perS * int64(length/time.Second)
 	for seed := range uint64(20) {
 		s, _, err := w.New(workloads.Params{Seed: seed, Policy: &policy, Options: options})
@@ -221,7 +238,14 @@ func TestLoad(t *testing.T) {
 		for i := range all {
 			var op workloads.Op
 			s.At(i, &op)
-			if asked[op.Subject]++; asked[op.Subject] == policy.Limit {
+			asked[op.Subject]++
+			for _, c := range changed {
+				room := time.Duration(i)*time.Second/time.Duration(perS) - c.After(longer)
+				if asked[op.Subject] == min(c.Limit, policy.Limit) && room < 400*time.Millisecond {
+					t.Errorf("seed %d: subject %d reaches a limit %v after it has changed to %d", seed, op.Subject, room, c.Limit)
+				}
+			}
+			if asked[op.Subject] == policy.Limit {
 				if full++; i < all*2/5 || i > all*9/10 {
 					t.Errorf("seed %d: request %d of %d reaches the limit of subject %d", seed, i, all, op.Subject)
 				}
