@@ -113,22 +113,18 @@ func (s *Session) FailedRounds() (n int64, first error) {
 	return n, first
 }
 
-// CatchUp runs every job that has work waiting, until none has. No job may be
-// running.
-func (s *Session) CatchUp(ctx context.Context) error {
-	for again := true; again; {
-		again = false
-		for _, j := range s.Jobs {
-			if j.Pending == nil || !j.Pending() {
-				continue
-			}
-			if _, err := j.Run(ctx); err != nil {
-				return fmt.Errorf("job %s: %w", j.Name, err)
-			}
-			again = true
+// CatchUp runs a round of every job that has work waiting, and reports whether any had. No job may be running.
+func (s *Session) CatchUp(ctx context.Context) (again bool, err error) {
+	for _, j := range s.Jobs {
+		if j.Pending == nil || !j.Pending() {
+			continue
 		}
+		if _, err := j.Run(ctx); err != nil {
+			return false, fmt.Errorf("job %s: %w", j.Name, err)
+		}
+		again = true
 	}
-	return nil
+	return again, nil
 }
 
 // Settle runs all jobs until none changes anything any more. No job may be

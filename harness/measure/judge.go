@@ -20,6 +20,9 @@ import (
 // settleLimit bounds how long jobs may take to become idle.
 const settleLimit = 30 * time.Second
 
+// catchUpLimit bounds how long jobs may have work from the warm-up.
+const catchUpLimit = 10 * settleLimit
+
 // readers is how many counters are read at a time.
 const readers = 8
 

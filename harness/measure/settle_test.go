@@ -3,10 +3,13 @@ package measure
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -40,6 +43,33 @@ func (s *settling) Jobs() []strategies.Job {
 		s.rounds--
 		return true, nil
 	}}}
+}
+
+// TestCatchUp: jobs may need longer for what the warm-up left than a single round may take, and neither for ever.
+func TestCatchUp(t *testing.T) {
+	for _, c := range []struct {
+		step  time.Duration // that a round takes
+		left  int           // rounds
+		takes time.Duration
+		want  string
+	}{
+		{time.Second, 40, 40 * time.Second, ""}, {time.Second, 1000, catchUpLimit + time.Second, "still have work 5m0s after the warm-up"},
+		{time.Hour, 1, settleLimit, "job queue: context canceled"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}}, tb: &timebase{nano: func() int64 { return int64(time.Since(began)) }}}
+			err := m.catchUp(t.Context(), &site{Session: &harness.Session{Jobs: []*harness.Job{{Job: strategies.Job{
+				Name: "queue", Pending: func() bool { return c.left > 0 }, Run: func(ctx context.Context) (bool, error) {
+					c.left--
+					return true, clock.Wall{}.Sleep(ctx, c.step)
+				},
+			}}}}})
+			if took := time.Since(began); took != c.takes || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d rounds of %v left after %v: %v, want %q after %v", c.left, c.step, took, err, c.want, c.takes)
+			}
+		})
+	}
 }
 
 // Readings after jobs say how long the jobs took, and jobs that do not become idle are named.

@@ -3,7 +3,6 @@ package combine
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -135,8 +134,8 @@ func (s *combine) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	return c.decision, c.err
 }
 
-// errEnded is what the others of a batch are told if its sender panics.
-var errEnded = errors.New("the caller who sent the batch ended before the reply")
+// errEnded is what the others of a batch are told if its sender is killed, or panics.
+var errEnded = fmt.Errorf("the caller who sent the batch ended before the reply: %w", strategies.ErrPrescribed)
 
 // send sends the next batch, of which the caller is the first.
 func (s *combine) send(ctx context.Context, q *queue, req quota.Request) {

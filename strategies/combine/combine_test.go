@@ -463,7 +463,7 @@ func TestSenderPanics(t *testing.T) {
 		if a := <-sends; a.err == nil || !strings.Contains(a.err.Error(), "out of order") {
 			t.Errorf("the sender got %+v", a)
 		}
-		if a := <-rides; !errors.Is(a.err, errEnded) {
+		if a := <-rides; !errors.Is(a.err, errEnded) || !strategies.IsPrescribed(a.err) {
 			t.Errorf("the other one got %+v", a)
 		}
 		if a := <-next; a.err != nil || !a.Admitted {
