@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/sweep"
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results"
@@ -263,8 +264,14 @@ func (s *simSettings) moments(c *sim.Config) (err error) {
 			return s.Wrong("start", fmt.Errorf("give a moment such as 2026-01-31T12:00:00Z, not %q", s.start))
 		}
 	}
-	if c.Topology.Skew, err = readSkew(s.Settings, s.skew); err != nil {
-		return err
+	clocks := group.Items(s.skew)
+	all, err := stops.Clocks(clocks, time.Hour, len(clocks)) // of whatever duration: what counts is the share
+	if err != nil {
+		return s.Wrong("skew", err)
+	}
+	for _, x := range all {
+		c.Topology.Skew = append(c.Topology.Skew, x.Ahead)
+		c.Topology.SkewAt = append(c.Topology.SkewAt, x.From.Hours())
 	}
 	for _, x := range group.Items(s.rushes) {
 		r, err := sim.ParseRush(x)

@@ -85,10 +85,10 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 	return err
 }
 
-// changes are those that were made, since the epoch.
+// changes are those that were made, since the epoch: what came before the first request is in force from the start.
 func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 	for _, c := range o.made {
-		c.From, c.To = c.From-epoch, c.To-epoch
+		c.From, c.To = max(0, c.From-epoch), max(0, c.To-epoch)
 		out = append(out, c)
 	}
 	return out

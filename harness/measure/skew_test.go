@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/stops"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -172,6 +173,14 @@ func TestClockSteps(t *testing.T) {
 	}
 	if from := at.wrongFrom(at.clocks[1]); from != 1000*s+s/2 || at.wrongFrom(at.clocks[0]) > 0 {
 		t.Errorf("they are so since %d and %d", at.wrongFrom(at.clocks[0]), from)
+	}
+}
+
+// TestChangeBeforeThePass: a limit that changes before the first request is in force from the start.
+func TestChangeBeforeThePass(t *testing.T) {
+	o := &operator{made: []oracle.LimitChange{{From: 80, To: 90, Limit: 1}, {From: 95, To: 120, Limit: 2}, {From: 130, To: 140, Limit: 3}}}
+	if got := o.changes(100); !slices.Equal(got, []oracle.LimitChange{{Limit: 1}, {To: 20, Limit: 2}, {From: 30, To: 40, Limit: 3}}) {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -57,6 +57,40 @@ func TestMonthEnds(t *testing.T) {
 	}
 }
 
+// TestClockSteps plants leaks: 3 s after a month's end a clock steps back to before that, where the old month has units left, and
+// forward into a month that nobody has asked in yet. By its own clock nothing leaks.
+func TestClockSteps(t *testing.T) {
+	var before int64 // the month's end
+	for _, c := range []struct {
+		step time.Duration
+		leak func() int64
+	}{
+		{0, func() int64 { return 0 }}, {-10 * time.Second, func() int64 { return 50 - before }}, {31 * 24 * time.Hour, func() int64 { return 50 }},
+	} {
+		cfg := config(t, "incr-expire-atomic", "user-links", "steady")
+		cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 2, 28, 23, 59, 59, 8e8, time.UTC), 30*time.Second, harness.OpenAt(100), -1
+		cfg.Policy.Limit = 5
+		cfg.Stream.Set("subjects", 10)
+		cfg.Stream.Set("over-quota", 0)
+		cfg.Instances, cfg.Topology = 1, sim.Topology{Skew: []time.Duration{c.step}, SkewAt: []float64{0.1}}
+		r := &run(t, cfg).Runs[0]
+		valid(t, r)
+		if c.step == 0 {
+			before = r.Admitted - 50
+		}
+		want := c.leak()
+		if r.Leak.Units != want || r.Leak.Possible != want || r.Admitted != before+50+want || before < 10 || before > 30 {
+			t.Errorf("a step of %v: a leak of %d to %d and %d admitted, %d before the end, want a leak of %d", c.step, r.Leak.Units,
+				r.Leak.Possible, r.Admitted, before, want)
+		}
+		for _, g := range r.Guarantee {
+			if g.Property == results.LeakProperty && g.Certain != 0 {
+				t.Errorf("a step of %v: by its own clock it is held to %+v", c.step, g)
+			}
+		}
+	}
+}
+
 // The exact control goes by true time, whatever the clocks of its instances say.
 func TestExactHasOneClock(t *testing.T) {
 	for _, skew := range [][]time.Duration{{0, 2 * time.Second}, {2 * time.Second, 0}} {
@@ -208,9 +242,16 @@ func TestRegionsCountForThemselves(t *testing.T) {
 
 func TestCompleteRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*sim.Config){
-		"no strategy":     func(c *sim.Config) { c.Strategies = nil },
-		"no workload":     func(c *sim.Config) { c.Workload = nil },
-		"negative rate":   func(c *sim.Config) { c.Load = harness.OpenAt(-1) },
+		"no strategy":        func(c *sim.Config) { c.Strategies = nil },
+		"no workload":        func(c *sim.Config) { c.Workload = nil },
+		"negative rate":      func(c *sim.Config) { c.Load = harness.OpenAt(-1) },
+		"a step of no clock": func(c *sim.Config) { c.Topology.SkewAt = []float64{0.5} },
+		"a step after the end": func(c *sim.Config) {
+			c.Topology.Skew, c.Topology.SkewAt = make([]time.Duration, 1), []float64{1}
+		},
+		"a step of no duration": func(c *sim.Config) {
+			c.Duration, c.Requests, c.Topology.Skew, c.Topology.SkewAt = 0, 10, make([]time.Duration, 1), []float64{0.5}
+		},
 		"too many clocks": func(c *sim.Config) { c.Topology.Skew = make([]time.Duration, 2) },
 		"far too long":    func(c *sim.Config) { c.Duration = 1 << 62 },
 		"home":            func(c *sim.Config) { c.Topology.Home = 2 },

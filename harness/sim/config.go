@@ -152,6 +152,9 @@ func (c *Config) Complete() error {
 	if len(c.LimitChanges) > 0 && slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }) {
 		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
 	}
+	if c.Duration == 0 && c.Topology.since(0) != nil {
+		return errors.New("a clock that steps needs a duration to be a share of: give one")
+	}
 	if err := c.checkSizes(open); err != nil {
 		return err
 	}
@@ -291,6 +294,11 @@ func (c *Config) Notes() []string {
 		c.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), format.Number(c.Instances, "instance"), where)}
 	if len(t.Skew) > 0 {
 		notes = append(notes, fmt.Sprintf("instances' clocks are ahead by %v", t.Skew))
+	}
+	for i, at := range t.SkewAt {
+		if at > 0 {
+			notes = append(notes, fmt.Sprintf("the clock of instance %d is right for %v, and then steps", i, t.steps(i, c.Duration)))
+		}
 	}
 	for _, r := range c.Rushes {
 		notes = append(notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v", r.Rate,

@@ -123,7 +123,7 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	toSQL := &route{to: st.postgres, far: t.distance(r) / 2, wrong: st.w.wrong.between(env.Instance, strategies.NeedPostgres)}
 	st.jobs = st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs.Process = st.s.NewProcess()
-	env.Clock = st.s.Clock(t.skew(env.Instance))
+	env.Clock = st.s.Steps(t.skew(env.Instance), t.steps(env.Instance, st.cfg.Duration))
 	env.TrueClock = st.s.Clock(0)
 	env.Region = t.Regions[r]
 	env.Wake = st.jobs.Wake

@@ -23,6 +23,8 @@ type Topology struct {
 	// Skew is how far instances' clocks are ahead, by instance; missing ones are
 	// right.
 	Skew []time.Duration
+	// SkewAt is after which share of the duration, 0 to 1, each of these clocks steps; missing ones are so from the start.
+	SkewAt []float64
 	// Home is the share of a subject's requests, 0 to 1, that reach an instance of
 	// its home region; the others reach any.
 	Home float64
@@ -62,6 +64,8 @@ func (t *Topology) complete(instances int) error {
 		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.instances, n, harness.MaxInstances)
 	case len(t.Skew) > t.total():
 		return fmt.Errorf("clocks of %d instances are set, and there are %d", len(t.Skew), t.total())
+	case len(t.SkewAt) > len(t.Skew) || slices.ContainsFunc(t.SkewAt, func(x float64) bool { return !(x >= 0 && x < 1) }):
+		return errors.New("a clock steps after no share of the duration, 0 to 1, or is not ahead")
 	case !(t.Home >= 0 && t.Home <= 1):
 		return errors.New("the share of requests at home is not from 0 to 1")
 	}
@@ -94,6 +98,25 @@ func (t *Topology) skew(instance int) time.Duration {
 		return t.Skew[instance]
 	}
 	return 0
+}
+
+// steps is when the clock of an instance begins to be so, from the start.
+func (t *Topology) steps(instance int, length time.Duration) time.Duration {
+	if instance < len(t.SkewAt) {
+		return time.Duration(t.SkewAt[instance] * float64(length))
+	}
+	return 0
+}
+
+// since is when clocks begin to be so, in nanoseconds from the start; nil if all are from then on.
+func (t *Topology) since(length time.Duration) (from []int64) {
+	if !slices.ContainsFunc(t.SkewAt, func(at float64) bool { return at > 0 }) {
+		return nil
+	}
+	for i := range t.Skew {
+		from = append(from, int64(t.steps(i, length)))
+	}
+	return from
 }
 
 // apart reports whether regions have stores of their own.

@@ -12,14 +12,23 @@ var errOutside = errors.New("sched: would wait, but the context belongs to no ac
 
 // Clock returns the scheduler's clock as an instance sees it whose own clock is
 // ahead by skew. Waiting is not affected by the skew.
-func (s *Scheduler) Clock(skew time.Duration) quota.Clock { return clock{s, skew} }
+func (s *Scheduler) Clock(skew time.Duration) quota.Clock { return clock{s, skew, 0} }
+
+// Steps is a clock that is right at first, and ahead by skew when so much time has passed.
+func (s *Scheduler) Steps(skew, after time.Duration) quota.Clock { return clock{s, skew, after} }
 
 type clock struct {
-	s    *Scheduler
-	skew time.Duration
+	s           *Scheduler
+	skew, after time.Duration
 }
 
-func (c clock) Now() time.Time { return c.s.cfg.Start.Add(c.s.since + c.skew) }
+func (c clock) Now() time.Time {
+	now := c.s.cfg.Start.Add(c.s.since)
+	if c.s.since < c.after {
+		return now
+	}
+	return now.Add(c.skew)
+}
 
 func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

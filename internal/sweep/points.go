@@ -135,7 +135,7 @@ type simulations map[string]func(c *sim.Config, v string) error
 var simulated = simulations{
 	"skew": func(c *sim.Config, v string) error {
 		d, err := time.ParseDuration(v)
-		c.Topology.Skew = []time.Duration{d}
+		c.Topology.Skew, c.Topology.SkewAt = []time.Duration{d}, nil
 		return err
 	},
 	"seed": func(c *sim.Config, v string) (err error) {
