@@ -60,10 +60,11 @@ func runAgainst(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) erro
 	return a.compareWith(cmd, cfg.Rounds)
 }
 
-// withoutOther refuses settings of --against, which is not given.
+// withoutOther refuses flags that are about --against, which is not given. What a file says is for when it is: it is read by the
+// rounds that --against starts, too.
 func withoutOther(s *group.Settings, names ...string) error {
 	for _, name := range names {
-		if s.Given(name) {
+		if s.Rank(name) == settings.ByFlag {
 			return s.Wrong(name, errors.New("it is about what --against finds: give --against PROGRAM too"))
 		}
 	}

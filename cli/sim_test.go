@@ -74,14 +74,13 @@ var simUsageErrors = [][]string{
 	{"sim", "--out", "held"},
 	{"sim", "--config", "missing.yaml"},
 	{"sim", "--config", "bad.yaml"},
-	{"sim", "--config", "rounds.yaml"},
 	{"sim", "--param", "pool=1,2"},
 	{"sim", "--param", "instances=1,2", "--instances", "2"},
 	{"sim", "--param", "instances=0"},
 }
 
 func TestSimUsageErrors(t *testing.T) {
-	files := map[string]string{"bad.yaml": "skew: 5\nhome: 3\n", "rounds.yaml": "rounds: 3\n"}
+	files := map[string]string{"bad.yaml": "skew: 5\nhome: 3\n"}
 	for name, text := range usageFiles {
 		files[name] = text
 	}
@@ -205,6 +204,17 @@ func TestSimInterrupted(t *testing.T) {
 	}
 }
 
+// TestRoundsOfAFile: a file may say how many rounds --against makes, which each of the rounds reads that it starts.
+func TestRoundsOfAFile(t *testing.T) {
+	newPlace(t, map[string]string{"quotabench.yaml": "sim:\n  rounds: 3\n"})
+	if o := call(t.Context(), simulateHonest...); o.code != ExitOK {
+		t.Errorf("a round ends with %d: %s", o.code, o.stderr)
+	}
+	if o := call(t.Context(), append(append([]string{}, simulateHonest...), "--rounds", "3")...); o.code != ExitUsage {
+		t.Errorf("rounds of no --against: exit %d", o.code)
+	}
+}
+
 // A printed configuration is the simulation it was printed for, presets included.
 func TestSimPrintedConfig(t *testing.T) {
 	testenv.Sequential(t)
@@ -212,7 +222,7 @@ func TestSimPrintedConfig(t *testing.T) {
 	for _, args := range [][]string{
 		{"sim", "honest", "--preset", "adr-008-month"},
 		{"sim", "honest", "--preset", "adr-005-day", "--limit", "7", "--outage", "redis:0.3-0.6"},
-		append(append([]string{}, simulateHonest...), "--instances", "2", "--skew", "0s,-2s", "--cost", "2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
+		append(append([]string{}, simulateHonest...), "--instances", "2", "--skew", "0s,-2s@0.5", "--cost", "2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
 		{"sim", "honest", "--workload", "steady", "--requests", "100", "--over-quota", "0", "--region", "us,eu", "--shared-redis"},
 	} {
 		first := call(t.Context(), append(append([]string{}, args...), "--print-config")...)
