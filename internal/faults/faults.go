@@ -42,6 +42,8 @@ type Fault struct {
 	Settings string `yaml:"settings"`
 	// Policies are those that it is tried with if those of the list would hide what it does.
 	Policies []string `yaml:"policies"`
+	// Crosses says that a window ends during the run, which a strategy without a reset takes no part in.
+	Crosses bool `yaml:"crosses"`
 }
 
 //go:embed faults.yaml
@@ -112,8 +114,13 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 			label := sel.String()
 			c := claims.Claim{ID: label, Says: f.Says}
 			served := slices.IndexFunc(policies, func(p quota.Policy) bool { return sel.ServesPolicy(&p) == nil })
-			if served < 0 {
+			switch {
+			case served < 0:
 				c.Unmeasurable = "it serves no policy of the list"
+			case f.Crosses && sel.Reset == strategies.ResetsNever:
+				c.Unmeasurable = "it has no reset, and a window ends"
+			}
+			if c.Unmeasurable != "" {
 				file.Claims = append(file.Claims, c)
 				continue
 			}

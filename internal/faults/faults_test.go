@@ -169,7 +169,16 @@ func TestBuiltin(t *testing.T) {
 	if err != nil || len(files) != len(l.Faults) {
 		t.Fatalf("%v, %d files of %d faults", err, len(files), len(l.Faults))
 	}
-	for _, f := range files {
+	for i, f := range files {
+		crosses := strings.Contains(l.Faults[i].Settings, "--workload boundary")
+		if crosses != l.Faults[i].Crosses {
+			t.Errorf("%s: a window ends: %t", f.Record, crosses)
+		}
+		for _, c := range f.Claims {
+			if c.ID == "app-lock" && (c.Cell == nil) != crosses { // which has no reset, and would have the run refused for all
+				t.Errorf("%s: app-lock takes part: %t", f.Record, c.Cell != nil)
+			}
+		}
 		for name, r := range f.Runs {
 			if !strings.HasPrefix(r.Command, "run ") {
 				t.Errorf("%s: %s", name, r.Command)
