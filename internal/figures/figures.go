@@ -161,9 +161,6 @@ func (f *Figure) Value(s *results.Summary) (float64, error) {
 		}
 		return x.Value, nil
 	case results.Figure:
-		if x.Rounds == 0 {
-			return 0, errors.New(f.Missing)
-		}
 		return x.Value, nil
 	}
 	return Numeric(v), nil
@@ -218,12 +215,16 @@ func (f *Figure) Percentile(s *results.Summary) results.Percentile {
 	return p
 }
 
-// in finds the figure in a summary, of which the right loop has been taken.
+// in finds the figure in a summary, of which the right loop has been taken. One of no round is missing.
 func (f *Figure) in(s *results.Summary) (reflect.Value, bool) {
 	if rest, ok := strings.CutPrefix(f.From, "latency."); ok {
 		return At(reflect.ValueOf(s.Latency()), rest)
 	}
-	return At(reflect.ValueOf(s), f.From)
+	v, ok := At(reflect.ValueOf(s), f.From)
+	if ok && v.Type() == reflect.TypeFor[results.Figure]() {
+		ok = v.FieldByName("Rounds").Int() > 0
+	}
+	return v, ok
 }
 
 // At follows a path of JSON names. It finds nothing if a part is absent.

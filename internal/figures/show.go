@@ -46,10 +46,7 @@ func (f *Figure) Text(s *results.Summary, n *Notes) string {
 		}
 		return n.Percentile(x)
 	case results.Figure:
-		if x.Rounds > 0 {
-			return f.show(x.Value, n)
-		}
-		return ""
+		return f.show(x.Value, n)
 	}
 	if x := Numeric(v); x != 0 || !f.Blank {
 		return f.show(x, n)
