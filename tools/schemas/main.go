@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,13 +56,23 @@ var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repeti
 
 // words are what the texts of a type may say, by type and JSON name, if they are too many for a tag.
 var words = map[string]map[string][]any{
-	"Step": {"event": {
-		results.EventStart, results.EventCommand, results.EventReply, results.EventResume, results.EventRound, results.EventTick,
-		results.EventCrash, results.EventLostReply, results.EventRetry, results.EventOutage, results.EventEviction,
-	}},
-	"Percentile": {"status": {
-		results.Pooled, results.PerRound, results.EventDriven, results.TooFew, results.NoSamples, results.NotMeasurable,
-	}},
+	"Step": {"event": constants("StepEvent")}, "Percentile": {"status": constants("Status")},
+}
+
+// constants are the texts of the constants of a type, in their order.
+func constants(of string) (out []any) {
+	declared := regexp.MustCompile(`(?m)^\t\w+ +` + of + ` += "(.*?)"`)
+	files, _ := filepath.Glob(sources + "/*.go") // the pattern is right
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		for _, m := range declared.FindAllSubmatch(b, -1) {
+			out = append(out, string(m[1]))
+		}
+	}
+	return out
 }
 
 func main() {
