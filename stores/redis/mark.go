@@ -99,7 +99,7 @@ func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 		if !r.self.Replica {
 			set = p.SetXX(ctx, mark(scope, 0), 1, goredis.KeepTTL)
 		}
-		if r.model == nil { // which knows of neither
+		if r.self.About.Version != "" { // miniredis, also that of another process, has none and knows of neither
 			texts = askSigns(ctx, p)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -36,5 +37,26 @@ func TestMarkKeepsAnExpiryOfOthers(t *testing.T) {
 		if sign, err := s.Marked(ctx, scope); err != nil || sign.There {
 			t.Errorf("%s: the mark is gone: %+v, %v", name, sign, err)
 		}
+	}
+}
+
+// TestMarkByURLOfEmbedded: other processes that reach an embedded server by its URL see whether it is there and holds what was put
+// there.
+func TestMarkByURLOfEmbedded(t *testing.T) {
+	own := storetest.EmbeddedRedis(t)
+	r, err := redis.Open(t.Context(), own.URL(), stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	scope := storetest.Scope(t)
+	if err := r.Mark(t.Context(), scope); err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []bool{true, false} {
+		if sign, err := r.Marked(t.Context(), scope); err != nil || sign.There != there {
+			t.Errorf("%+v, %v; should be there: %v", sign, err, there)
+		}
+		own.Admin().FlushAll(t.Context())
 	}
 }
