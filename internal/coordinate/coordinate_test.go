@@ -416,6 +416,37 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestFilesOfLostCoordinator: a generator whose coordinator is killed while it takes a file does not wait for an answer.
+func TestFilesOfLostCoordinator(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "h"), []byte("history"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var die func()
+	p := plan
+	p.Generators, p.Collect = 1, true
+	p.Keep = func(int, string) (io.WriteCloser, error) {
+		die()
+		return nil, errors.New("killed")
+	}
+	_, _ = coordinated(t, p, func(l *pipes, _ func()) {
+		die = l.die
+		h := hello(1)
+		h.Of = 1
+		m, err := coordinate.Attend(context.Background(), l.dial(), h, wall)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		begun := wall()
+		err = m.SendFiles(dir, "h")
+		if took := wall().Sub(begun); err == nil || !strings.Contains(err.Error(), "the coordinator is lost: its process or its connection has ended") || took > time.Second {
+			t.Errorf("it ended after %v with %v", took, err)
+		}
+		_ = m.Done(err) // nobody hears it
+	})
+}
+
 type buffer struct {
 	bytes.Buffer
 	closed bool

@@ -32,6 +32,7 @@ type Member struct {
 	clock reckoning
 	ask   int // how many questions follow the one under way
 	known chan struct{}
+	knows func() // closes it
 }
 
 var _ generators.Member = (*Member)(nil)
@@ -81,6 +82,7 @@ func TokenOf(join string) string {
 func Attend(ctx context.Context, conn net.Conn, h Hello, now func() time.Time) (*Member, error) {
 	m := &Member{w: newWire(conn), now: now, begin: make(chan *message, 1), taken: make(chan *message, 1),
 		alone: make(chan struct{}), gone: make(chan struct{}), known: make(chan struct{})}
+	m.knows = sync.OnceFunc(func() { close(m.known) })
 	err := m.w.send(&message{Kind: kindJoin, Hello: &h})
 	first := new(message)
 	if err == nil {
@@ -121,7 +123,7 @@ func (m *Member) listen() {
 	for {
 		got, err := m.w.receive()
 		if err != nil {
-			m.cancel(&StoppedError{fmt.Sprintf("the coordinator is lost: %v", err)})
+			m.cancel(&StoppedError{fmt.Sprintf("the coordinator is lost: %s", ended(err))})
 			return
 		}
 		switch got.Kind {
@@ -156,11 +158,7 @@ func (m *Member) answered(got *message) {
 	m.ask--
 	again := m.ask > 0
 	if !again {
-		select {
-		case <-m.known:
-		default:
-			close(m.known)
-		}
+		m.knows()
 	}
 	m.mu.Unlock()
 	if again {
@@ -285,9 +283,11 @@ func (m *Member) sendFile(path, name string) error {
 		}
 		select {
 		case <-m.taken:
+			continue
+		case <-m.gone:
 		case <-time.After(Silence):
-			return m.because(fmt.Errorf("the coordinator did not take %s", name))
 		}
+		return m.because(fmt.Errorf("the coordinator did not take %s", name))
 	}
 	return nil
 }

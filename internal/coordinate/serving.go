@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -192,17 +191,13 @@ func (c *Coordinator) store(g *member, m *message) (err error) {
 func (c *Coordinator) lost(g *member, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	why := "its process or its connection has ended"
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		why = fmt.Sprintf("nothing came from it for %v: it is stopped, cut off, or has no processor", Silence)
-	}
 	if g.file != nil {
 		_ = g.file.Close() // it is not whole in any case
 		g.file = nil
 	}
 	g.ended, g.Text = true, "lost"
 	c.left++
-	c.fail("generator %d of %d (%s) is lost: %s", g.Index, g.Of, g.Place, why)
+	c.fail("generator %d of %d (%s) is lost: %s", g.Index, g.Of, g.Place, ended(err))
 	c.checkOver()
 }
 

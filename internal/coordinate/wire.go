@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -115,6 +116,14 @@ func (w *wire) receive() (*message, error) {
 		return nil, err
 	}
 	return m, w.in.Decode(m)
+}
+
+// ended is why the other side of a connection counts as lost.
+func ended(err error) string {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return fmt.Sprintf("nothing came from it for %v: a process is stopped or has no processor, or they are cut off", Silence)
+	}
+	return "its process or its connection has ended"
 }
 
 // Transport is a network that carries messages. Its connections keep the order of what is

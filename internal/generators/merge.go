@@ -233,12 +233,12 @@ func Report(w io.Writer, f *results.File) (undecided int) {
 		if r.Params.Generators == 0 {
 			continue
 		}
-		text := r.ClockText()
-		if why := r.Audit.Discarded(); why != "" {
+		text := fmt.Sprintf(" of %d generators: %s", r.Params.Generators, r.ClockText())
+		if why := r.Audit.Discarded(); why != "" { // it is not the number of all if one is missing
 			undecided++
-			text = "undecided: " + why
+			text = ": undecided: " + why
 		}
-		fmt.Fprintf(w, "%s, round %d of %d generators: %s\n", r.Params.Label, r.Repetition, r.Params.Generators, text)
+		fmt.Fprintf(w, "%s, round %d%s\n", r.Params.Label, r.Repetition, text)
 	}
 	return undecided
 }
