@@ -25,7 +25,6 @@ import (
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // joinWait is how long a generator waits for its coordinator, and that for generators on this machine.
@@ -58,7 +57,7 @@ func coordinated(cmd *cobra.Command, s *group.Settings, cfg *measure.Config, at 
 		}
 	}
 	own := *cfg
-	own.Shard = workloads.Shard{} // a server that was started here is all generators'
+	own.Shard.Part = 0 // none of them
 	j := &job{points: []measure.Config{own}}
 	skipped, err := j.check(x)
 	if err != nil {

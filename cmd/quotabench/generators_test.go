@@ -157,3 +157,12 @@ func TestGeneratorsLeaveNoKeys(t *testing.T) {
 		})
 	}
 }
+
+// TestGeneratorsNeedAStore: a control that counts in one process is refused before anything is measured.
+func TestGeneratorsNeedAStore(t *testing.T) {
+	p := launch(t, "", "run", "exact", "--generators", "2", "--redis", "embedded", "--out", filepath.Join(t.TempDir(), "out"))
+	<-p.ended
+	if said := p.said.String(); p.ProcessState.ExitCode() != 2 || !strings.Contains(said, "strategy exact: it is one lock in one process") {
+		t.Errorf("exit %d: %s", p.ProcessState.ExitCode(), said)
+	}
+}

@@ -40,12 +40,15 @@ func (c *Config) completeShared() error {
 
 // cannotShare returns why generators cannot share what a strategy counts in, or nil.
 func (c *Config) cannotShare(s strategies.Selection) error {
-	if !c.Shard.Shared {
+	switch {
+	case !c.Shard.Shared:
 		return nil
+	case s.Control == strategies.ControlExact && c.Shard.Of > 1:
+		return errors.New("it is one lock in one process, and each generator would have its own: give a strategy that counts in a store")
 	}
 	for _, need := range s.Needs {
 		name := storeOf(need)
-		if st, ok := c.Stores.Get(name); ok && st.Owned() {
+		if st, ok := c.Stores.Get(name); ok && st.Owned() && c.Shard.Part > 0 { // and not their coordinator's, who tells them its URL
 			return fmt.Errorf("generators share a server: give its URL by --%s", name)
 		} else if !ok {
 			return fmt.Errorf("generators share a server, and a model of %s is this process' own: give a URL by --%[1]s", name)

@@ -115,6 +115,12 @@ func TestGeneratorsRefuse(t *testing.T) {
 	if err := c.cannotShare(sel); err == nil || !strings.Contains(err.Error(), "this process' own") {
 		t.Errorf("a model of PostgreSQL: %v", err)
 	}
+	sel.Needs, sel.Control = nil, strategies.ControlExact
+	for of, refused := range map[int]bool{1: false, 2: true} {
+		if c.Shard.Of = of; (c.cannotShare(sel) != nil) != refused {
+			t.Errorf("the exact control over %d: %v", of, c.cannotShare(sel))
+		}
+	}
 	c.Strategies = []strategies.Selection{(&planted{}).selection()}
 	if _, err := Measure(context.Background(), c); err == nil {
 		t.Error("a generator without others was measured")
