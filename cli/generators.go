@@ -198,8 +198,10 @@ func generate(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error 
 	hello := coordinate.Hello{Index: cfg.Shard.Part, Of: cfg.Shard.Of, Fingerprint: fingerprint,
 		Place: fmt.Sprintf("process %d on %s", os.Getpid(), cmp.Or(host, "an unnamed host"))}
 	m, err := coordinate.Join(cmd.Context(), s.CoordinatorURL(), hello, joinWait, clock.Wall{}.Now)
-	if err != nil {
-		return session.InterruptedOr(cmd.Context(), err, ExitFailed)
+	if _, refused := errors.AsType[*coordinate.StoppedError](err); refused {
+		return fail(ExitFailed, err)
+	} else if err != nil { // a Kubernetes Job tries again
+		return session.InterruptedOr(cmd.Context(), err, ExitUsage)
 	}
 	err = generators.CheckRunID(m.RunID)
 	for name, url := range m.Stores {
@@ -221,8 +223,12 @@ func generate(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error 
 // fails a gate says nothing.
 func handBack(cmd *cobra.Command, dir string, m *coordinate.Member, err error) error {
 	failed := err
-	if e, ok := errors.AsType[*exit.Error](err); ok && (e.Code == ExitGate || e.Code == ExitInterrupted) {
-		failed = nil
+	alone := errors.Is(context.Cause(m.Context()), context.Canceled) // Ctrl-C to all has the coordinator stop them
+	switch e, ok := errors.AsType[*exit.Error](err); {
+	case err != nil && alone:
+		failed = errors.New("it was interrupted")
+	case ok && (e.Code == ExitGate || e.Code == ExitInterrupted):
+		failed, err = nil, nil
 	}
 	if m.Collect {
 		failed = errors.Join(failed, m.SendFiles(dir, render.ResultsName, generators.HistoryDir))
@@ -234,8 +240,8 @@ func handBack(cmd *cobra.Command, dir string, m *coordinate.Member, err error) e
 	switch {
 	case stopped != nil:
 		return fail(ExitFailed, stopped)
-	case failed != nil:
-		return session.InterruptedOr(cmd.Context(), failed, ExitFailed)
+	case failed != nil && !alone:
+		return fail(ExitFailed, failed)
 	}
-	return nil
+	return err
 }

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/coordinate"
 	"github.com/quotabench/quotabench/results/codec"
@@ -54,6 +57,35 @@ func TestGenerators(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestWhoMayJoinLater: a Kubernetes Job tries a generator again that no coordinator answers, and none that is refused.
+func TestWhoMayJoinLater(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for c, err := mute.Accept(); err == nil; c, err = mute.Accept() {
+			_ = c.Close()
+		}
+	}()
+	l, join, err := coordinate.ListenTCP(t.Context(), "127.0.0.1:0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other sync.WaitGroup
+	other.Go(func() {
+		_ = coordinate.NewCoordinator(coordinate.Plan{Generators: 1, Fingerprint: "another", Wait: time.Minute}).Run(t.Context(), l)
+	})
+	for at, want := range map[string]int{"tcp://" + mute.Addr().String(): ExitUsage, join: ExitFailed} {
+		o := call(t.Context(), "run", "honest", "--generator", "1/1", "--coordinator", at, "--redis", "embedded", "--postgres", "embedded", "--out", t.TempDir())
+		if o.code != want {
+			t.Errorf("exit %d, should be %d\n%s", o.code, want, o.stderr)
+		}
+	}
+	_ = mute.Close()
+	other.Wait()
 }
 
 // TestGivenTokenIsNotShown: a coordinator says how generators join, but not with a token that its user has chosen: logs of pods have it.

@@ -84,7 +84,7 @@ func cutting(t *testing.T, to string) (at string, link *network.Link) {
 // TestGeneratorsLeaveNoKeys: however a run of two generators ends, each process says why, and nothing of it is left in a Redis of
 // others.
 func TestGeneratorsLeaveNoKeys(t *testing.T) {
-	testenv.Long(t) // three processes six times, some of which are silent for ten seconds
+	testenv.Long(t) // three processes seven times, some of which are silent for ten seconds
 	const lost = "the coordinator is lost"
 	for name, x := range map[string]struct {
 		do                        func(coordinator, second *launched, link *network.Link)
@@ -94,6 +94,7 @@ func TestGeneratorsLeaveNoKeys(t *testing.T) {
 		"killed":           {func(_, g *launched, _ *network.Link) { _ = g.Process.Kill() }, "its process or its connection has ended", "is lost", ""},
 		"paused":           {func(_, g *launched, _ *network.Link) { _ = g.Process.Signal(syscall.SIGSTOP) }, "nothing came from it for", "is lost", lost},
 		"cut off":          {func(_, _ *launched, l *network.Link) { l.Begin() }, "nothing came from it for", "is lost", lost},
+		"one interrupted":  {func(_, g *launched, _ *network.Link) { _ = g.Process.Signal(syscall.SIGTERM) }, " failed: it was interrupted", "", "interrupted"},
 		"interrupted":      {func(c, _ *launched, _ *network.Link) { _ = c.Process.Signal(os.Interrupt) }, "interrupted", "", ""},
 		"lost coordinator": {func(c, _ *launched, _ *network.Link) { _ = c.Process.Kill() }, "", lost, lost},
 	} {

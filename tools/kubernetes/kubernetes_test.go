@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,10 @@ func TestRunIsCoordinated(t *testing.T) {
 	parts, coordinator := o.jobs["hot"].Spec, o.jobs["hot-coordinator"].Spec
 	if *parts.CompletionMode != batch.IndexedCompletion || *parts.Completions != 40 || *parts.Parallelism != 40 || *parts.TTLSecondsAfterFinished != 3600 {
 		t.Errorf("%+v", parts)
+	}
+	if rules := parts.PodFailurePolicy.Rules; len(rules) != 1 || rules[0].Action != batch.PodFailurePolicyActionFailJob ||
+		rules[0].OnExitCodes.Operator != batch.PodFailurePolicyOnExitCodesOpIn || !slices.Equal(rules[0].OnExitCodes.Values, []int32{cli.ExitFailed}) {
+		t.Errorf("%+v", rules)
 	}
 	for key, value := range o.service.Spec.Selector {
 		if coordinator.Template.Labels[key] != value {
