@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,7 +64,7 @@ spec:
 `
 
 // TestJobOnKubelet: what quotabench kubernetes prints runs on a kubelet. Three pods share one load, and their record
-// has what Redis counted, a leak too. If one of them is killed, the coordinator says so, gives no verdict, and leaves no keys.
+// has what Redis counted, a leak too. If one of them is killed or deleted, the coordinator says so, gives no verdict, and leaves no keys.
 func TestJobOnKubelet(t *testing.T) {
 	dir := os.Getenv(nodeEnv)
 	if dir == "" {
@@ -87,7 +88,12 @@ func TestJobOnKubelet(t *testing.T) {
 	c := goredis.NewClient(&goredis.Options{Addr: redisAddress})
 	defer c.Close() //nolint:errcheck // of a test
 	t.Run("whole", func(t *testing.T) { n.whole(t, c) })
-	t.Run("killed", func(t *testing.T) { n.killed(t, c) })
+	t.Run("killed", func(t *testing.T) {
+		n.broken(t, c, "killed", " is lost: its process or its connection has ended", func() { must(t, syscall.Kill(generator(t, 2, 3), syscall.SIGKILL)) })
+	})
+	t.Run("deleted", func(t *testing.T) {
+		n.broken(t, c, "deleted", " failed: it was interrupted", func() { n.delete(t, "deleted", 2) })
+	})
 }
 
 // share applies a Job of three generators.
@@ -131,30 +137,56 @@ func (n *node) whole(t *testing.T, c *goredis.Client) {
 	noKeys(t, c)
 }
 
-func (n *node) killed(t *testing.T, c *goredis.Client) {
+// broken has one of three generators end during the load. The coordinator ends soon, with the reason, and so does the Job.
+func (n *node) broken(t *testing.T, c *goredis.Client, name, why string, end func()) {
 	saw := watch(t)
-	n.share(t, "killed", "--duration", "2m", "--loop", "open", "--rate", "300")
+	n.share(t, name, "--duration", "2m", "--loop", "open", "--rate", "300")
 	until(t, "the run is under way", func() bool {
 		admitted, _, _ := saw.figures(limit)
 		return admitted > 300
 	})
 	at := clock.Wall{}.Now()
-	must(t, syscall.Kill(generator(t, 2, 3), syscall.SIGKILL))
-	lead := n.ended(t, "killed-coordinator")
+	end()
+	lead := n.ended(t, name+"-coordinator")
 	took := lead.at.Sub(at) + time.Second // of which the fraction is left out
-	t.Logf("the coordinator, which ended %v after a generator was killed at most:\n%s", took, lead.log)
-	if lead.exit != 3 || !strings.Contains(lead.log, "generator 2 of 3 (") || !strings.Contains(lead.log, " is lost: its process or its connection has ended") {
+	t.Logf("the coordinator, which ended %v after a generator at most:\n%s", took, lead.log)
+	if lead.exit != 3 || !strings.Contains(lead.log, "generator 2 ") || !strings.Contains(lead.log, why) {
 		t.Errorf("the coordinator ended with %d", lead.exit)
 	}
 	if took > 30*time.Second {
 		t.Error("that is late")
 	}
+	until(t, "the Job ends", func() bool { return slices.ContainsFunc(n.job(t, name).Status.Conditions, failed) })
+	took = clock.Wall{}.Now().Sub(at)
+	t.Logf("the Job ended %v after that generator: %+v", took, n.job(t, name).Status.Conditions)
+	if took > time.Minute {
+		t.Error("that is late")
+	}
 	noKeys(t, c)
-	f, err := codec.Read(filepath.Join(claimed, "killed", "results.json"))
+	f, err := codec.Read(filepath.Join(claimed, name, "results.json"))
 	must(t, err)
 	if len(f.Runs) != 1 || !f.Interrupted || f.Runs[0].Audit.Valid {
 		t.Errorf("the record without a generator: %+v", f.Runs)
 	}
+}
+
+// failed is the condition of a Job that its policy for failed pods has ended.
+func failed(c batch.JobCondition) bool {
+	return c.Type == batch.JobFailed && c.Reason == batch.JobReasonPodFailurePolicy
+}
+
+// delete removes the pod of a part as kubectl delete pod does.
+func (n *node) delete(t *testing.T, job string, part int) {
+	t.Helper()
+	var pods core.PodList
+	must(t, n.call(t, http.MethodGet, "/api/v1/namespaces/default/pods?labelSelector=job-name="+job, nil, &pods))
+	for _, p := range pods.Items {
+		if p.Labels[batch.JobCompletionIndexAnnotation] == strconv.Itoa(part-1) {
+			must(t, n.call(t, http.MethodDelete, "/api/v1/namespaces/default/pods/"+p.Name, nil, nil))
+			return
+		}
+	}
+	t.Fatalf("%s has no pod of part %d", job, part)
 }
 
 func noKeys(t *testing.T, c *goredis.Client) {
