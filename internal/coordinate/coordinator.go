@@ -38,9 +38,10 @@ type Coordinator struct {
 	plan   Plan
 	ctx    context.Context // ends when the run has to, with the reason
 	cancel context.CancelCauseFunc
-	over   chan struct{} // all generators that joined have ended
+	over   chan struct{} // the connections of all generators that joined have ended
 
 	mu      sync.Mutex
+	changed *sync.Cond // what generators wait for
 	stopped string
 	soft    bool // nothing has failed: generators end together
 	failed  bool
@@ -48,19 +49,18 @@ type Coordinator struct {
 	members map[int]*member
 	started bool // all have joined
 	waiting int  // at the next step
-	left    int  // those that have ended
+	left    int  // those whose connections have ended
 	conns   map[net.Conn]bool
 }
 
 // member is a generator as the coordinator sees it.
 type member struct {
-	*wire
 	Hello
 	State
-	tell  chan *message // what is to be sent, in order
-	at    string        // the step that it waits at; empty for none
-	ended bool
-	file  io.WriteCloser
+	at     string // the step that it waits at; empty for none
+	begins int64  // when the last one that was met does
+	ended  bool
+	file   io.WriteCloser
 }
 
 // State of a generator.
@@ -79,6 +79,7 @@ func (e *StoppedError) Error() string { return e.Reason }
 // NewCoordinator returns one that serves a plan.
 func NewCoordinator(p Plan) *Coordinator {
 	c := &Coordinator{plan: p, members: map[int]*member{}, conns: map[net.Conn]bool{}, over: make(chan struct{})}
+	c.changed = sync.NewCond(&c.mu)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
@@ -129,8 +130,7 @@ func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {
 		c.conns[conn] = true
 		c.mu.Unlock()
 		serving.Go(func() {
-			c.serve(newWire(conn))
-			_ = conn.Close() // all has been said
+			c.serve(conn)
 			c.mu.Lock()
 			delete(c.conns, conn)
 			c.mu.Unlock()
@@ -143,10 +143,8 @@ func (c *Coordinator) fail(format string, args ...any) {
 	why := &StoppedError{fmt.Sprintf(format, args...)}
 	c.failed = true
 	c.cancel(why)
-	if c.soft { // generators wait for what will not be
-		c.soft = false
-		c.tellAll(&message{Kind: kindStop, Text: why.Reason, Last: true})
-	}
+	c.soft = false // generators wait for what will not be
+	c.changed.Broadcast()
 }
 
 // Gone says that the process of a generator has ended. Of one that has joined its connection says so.
@@ -181,17 +179,7 @@ func (c *Coordinator) stop(why error) {
 	if c.stopped, c.soft = why.Error(), !failed; errors.Is(why, context.Canceled) {
 		c.stopped = "interrupted"
 	}
-	c.tellAll(&message{Kind: kindStop, Text: c.stopped, Last: !c.soft})
 	c.checkOver()
-}
-
-// tellAll sends to all that have not ended.
-func (c *Coordinator) tellAll(m *message) {
-	for _, g := range c.members {
-		if !g.ended {
-			g.tell <- m
-		}
-	}
 }
 
 // States are those of all generators; of those that have not joined it says so.

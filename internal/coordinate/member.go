@@ -1,12 +1,15 @@
 package coordinate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
+	"net/rpc"
+	"net/rpc/jsonrpc"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,21 +21,14 @@ import (
 // Member is a generator's side of a coordinator.
 type Member struct {
 	Welcome
-	w      *wire
+	to     *rpc.Client
 	now    func() time.Time
 	ctx    context.Context // ends when the coordinator stops the run or is lost
 	cancel context.CancelCauseFunc
-	// begin and taken are the answers to ready and to parts of files.
-	begin, taken chan *message
-	alone        chan struct{} // no step will be met any longer
-	gone         chan struct{} // the connection has ended
-	listening    sync.WaitGroup
+	closed chan struct{}
 
 	mu    sync.Mutex
 	clock reckoning
-	ask   int // how many questions follow the one under way
-	known chan struct{}
-	knows func() // closes it
 }
 
 var _ generators.Member = (*Member)(nil)
@@ -42,7 +38,7 @@ const (
 	retry = 200 * time.Millisecond
 	// askedAtOnce is how often the clock is read at each step: the fastest answer counts.
 	askedAtOnce = 8
-	// partSize is how many bytes of a file are in one message. A server of NATS takes 1 MiB.
+	// partSize is how many bytes of a file are in one call. A server of NATS takes 1 MiB.
 	partSize = 256 << 10
 )
 
@@ -80,112 +76,78 @@ func TokenOf(join string) string {
 
 // Attend is [Join] on a connection.
 func Attend(ctx context.Context, conn net.Conn, h Hello, now func() time.Time) (*Member, error) {
-	m := &Member{w: newWire(conn), now: now, begin: make(chan *message, 1), taken: make(chan *message, 1),
-		alone: make(chan struct{}), gone: make(chan struct{}), known: make(chan struct{})}
-	m.knows = sync.OnceFunc(func() { close(m.known) })
-	err := m.w.send(&message{Kind: kindJoin, Hello: &h})
-	first := new(message)
-	if err == nil {
-		first, err = m.w.receive()
-	}
-	switch {
-	case err != nil:
+	m := &Member{to: jsonrpc.NewClient(limited{conn}), now: now, closed: make(chan struct{})}
+	m.ctx, m.cancel = context.WithCancelCause(ctx)
+	err := m.to.Call("Door.Join", h, &m.Welcome)
+	if said, refused := errors.AsType[rpc.ServerError](err); refused {
+		err = &StoppedError{said.Error()}
+	} else if err != nil {
 		err = fmt.Errorf("the coordinator does not answer: %w", err)
-	case first.Kind == kindStop:
-		err = &StoppedError{first.Text}
-	case first.Welcome == nil:
-		err = fmt.Errorf("what answers is no coordinator: it says %q", first.Kind)
+	}
+	if err == nil {
+		go m.watch()
+		err = m.readClock(askedAtOnce)
 	}
 	if err != nil {
-		_ = conn.Close() // what went wrong before says more
+		_ = m.Close() // what went wrong before says more
 		return nil, err
 	}
-	m.Welcome = *first.Welcome
-	m.ctx, m.cancel = context.WithCancelCause(ctx)
-	m.listening.Go(m.listen)
-	m.listening.Go(m.beat)
-	select {
-	case <-m.known:
-	case <-m.ctx.Done():
-		return nil, errors.Join(context.Cause(m.ctx), m.Close())
-	}
+	go m.beat()
 	return m, nil
 }
 
 // Context ends when the coordinator stops the run or is lost, which is its cause.
 func (m *Member) Context() context.Context { return m.ctx }
 
-// listen takes what the coordinator says.
-func (m *Member) listen() {
-	alone := sync.OnceFunc(func() { close(m.alone) })
-	defer close(m.gone)
-	defer alone()
-	for {
-		got, err := m.w.receive()
-		if err != nil {
-			m.cancel(&StoppedError{fmt.Sprintf("the coordinator is lost: %s", ended(err))})
-			return
-		}
-		switch got.Kind {
-		case kindPong:
-			m.answered(got)
-		case kindStop:
-			m.cancel(&StoppedError{got.Text})
-			if got.Last {
-				alone()
-			}
-		case kindGo:
-			offer(m.begin, got)
-		case kindTaken:
-			offer(m.taken, got)
-		}
+// watch waits until the coordinator stops the run, or is lost.
+func (m *Member) watch() {
+	var why string
+	if err := m.to.Call("Run.Stopped", 0, &why); err != nil {
+		why = "the coordinator is lost: " + ended(err)
 	}
+	m.cancel(&StoppedError{why})
 }
 
-// offer gives an answer to who waits for it. If the wait for an earlier one was given up, nobody does.
-func offer(to chan *message, m *message) {
+// ask makes a call. Without an answer the coordinator is lost, which [Member.watch] sees. ctx ends the wait.
+func (m *Member) ask(ctx context.Context, method string, args, reply any) error {
+	call := m.to.Go("Run."+method, args, reply, make(chan *rpc.Call, 1))
 	select {
-	case to <- m:
-	default:
+	case <-call.Done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-}
-
-// answered takes a reading of the clock, and asks again if there are questions left.
-func (m *Member) answered(got *message) {
-	received := m.now()
-	m.mu.Lock()
-	m.clock.add(generators.Exchange(time.Unix(0, got.Sent), time.Unix(0, got.At), received), received)
-	m.ask--
-	again := m.ask > 0
-	if !again {
-		m.knows()
-	}
-	m.mu.Unlock()
-	if again {
-		go func() { _ = m.ping() }() // listen must go on, and a connection that is gone ends it
-	}
-}
-
-func (m *Member) ping() error { return m.w.send(&message{Kind: kindPing, Sent: m.now().UnixNano()}) }
-
-// askTime reads the clock several times, the answers of which come in the background.
-func (m *Member) askTime(times int) error {
-	m.mu.Lock()
-	under := m.ask > 0
-	m.ask = max(m.ask, times)
-	m.mu.Unlock()
-	if under {
+	if call.Error == nil {
 		return nil
 	}
-	return m.ping()
+	said, refused := errors.AsType[rpc.ServerError](call.Error)
+	if !refused {
+		<-m.ctx.Done()
+	}
+	return cmp.Or(context.Cause(m.ctx), error(&StoppedError{said.Error()}))
+}
+
+// readClock reads the clock several times.
+func (m *Member) readClock(times int) error {
+	for range times {
+		var at int64
+		sent := m.now()
+		if err := m.ask(context.Background(), "Time", 0, &at); err != nil {
+			return err
+		}
+		received := m.now()
+		m.mu.Lock()
+		m.clock.add(generators.Exchange(sent, time.Unix(0, at), received), received)
+		m.mu.Unlock()
+	}
+	return nil
 }
 
 // beat reads the clock now and then until the connection is closed. It goes on if the run is
 // stopped: the coordinator waits for the results.
 func (m *Member) beat() {
-	for err := m.askTime(askedAtOnce); err == nil; err = m.askTime(1) {
+	for m.readClock(1) == nil {
 		select {
-		case <-m.gone:
+		case <-m.closed:
 			return
 		case <-time.After(beat):
 		}
@@ -202,46 +164,19 @@ func (m *Member) Bound() generators.Clock {
 // Meet implements [generators.Member]. The clock is read at each step. A run that is stopped
 // while nothing has failed still meets, so that its generators end at the same step.
 func (m *Member) Meet(ctx context.Context, step string) (time.Time, error) {
-	err := m.askTime(askedAtOnce)
-	if err == nil {
-		err = m.w.send(&message{Kind: kindReady, Text: step})
+	if err := m.readClock(askedAtOnce); err != nil {
+		return time.Time{}, err
 	}
-	if err != nil {
-		return time.Time{}, m.because(err)
+	var at int64
+	if err := m.ask(ctx, "Meet", step, &at); err != nil {
+		return time.Time{}, err
 	}
-	for {
-		var got *message
-		select {
-		case got = <-m.begin:
-		case <-ctx.Done():
-			return time.Time{}, context.Cause(ctx)
-		case <-m.alone:
-			select {
-			case got = <-m.begin: // it came before
-			default:
-				return time.Time{}, context.Cause(m.ctx)
-			}
-		}
-		switch {
-		case got.At == 0:
-			return time.Time{}, &StoppedError{got.Text}
-		case got.Text == step: // not one whose wait was given up
-			return time.Unix(0, got.At), nil
-		}
-	}
-}
-
-// because is why the run ends if that is known, or else err.
-func (m *Member) because(err error) error {
-	if cause := context.Cause(m.ctx); cause != nil {
-		return cause
-	}
-	return err
+	return time.Unix(0, at), nil
 }
 
 // Tell says what the generator does, and which share of the whole it has done.
 func (m *Member) Tell(text string, share float64) {
-	_ = m.w.send(&message{Kind: kindProgress, Text: text, Share: share}) // a connection that is gone ends the context
+	m.to.Go("Run.Tell", State{text, share}, new(bool), nil) // a connection that is gone ends the context
 }
 
 // SendFiles sends files and folders of dir, by their names, which a stopped run does, too. What is not
@@ -278,16 +213,9 @@ func (m *Member) sendFile(path, name string) error {
 		if err != nil && !last {
 			return err
 		}
-		if err := m.w.send(&message{Kind: kindFile, Text: name, Data: part[:n], Last: last}); err != nil {
-			return m.because(err)
+		if err := m.ask(context.Background(), "File", Part{name, part[:n], last}, new(bool)); err != nil {
+			return err
 		}
-		select {
-		case <-m.taken:
-			continue
-		case <-m.gone:
-		case <-time.After(Silence):
-		}
-		return m.because(fmt.Errorf("the coordinator did not take %s", name))
 	}
 	return nil
 }
@@ -299,18 +227,12 @@ func (m *Member) Done(failed error) error {
 	if failed != nil {
 		text = failed.Error()
 	}
-	err := m.w.send(&message{Kind: kindDone, Text: text})
-	select {
-	case <-m.gone: // a connection that is closed with an answer unread may lose what was sent
-	case <-time.After(Silence):
-	}
-	return errors.Join(err, m.Close())
+	return errors.Join(m.ask(context.Background(), "Done", text, new(bool)), m.Close())
 }
 
 // Close ends the connection.
 func (m *Member) Close() error {
-	err := m.w.Close()
-	m.listening.Wait()
 	m.cancel(nil)
-	return err
+	close(m.closed)
+	return m.to.Close()
 }

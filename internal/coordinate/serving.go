@@ -5,53 +5,57 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net"
+	"net/rpc"
+	"net/rpc/jsonrpc"
 	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
 )
 
-// mostTold is more than a generator is told before it says something.
-const mostTold = 16
-
-// telling sends what a generator is told: one that takes nothing does not hold up others.
-func (g *member) telling() {
-	for m := range g.tell {
-		_ = g.send(m) // who is lost is found by its silence
-	}
+// connection is that of a generator, or of who would be one.
+type connection struct {
+	rpc.ServerCodec
+	c     *Coordinator
+	calls *rpc.Server // those of [Run] once it has joined
+	g     *member     // nil before
 }
 
 // serve serves one connection until it ends.
-func (c *Coordinator) serve(w *wire) {
-	first, err := w.receive()
-	if err != nil || first.Kind != kindJoin || first.Hello == nil {
-		return
+func (c *Coordinator) serve(conn net.Conn) {
+	l := &connection{ServerCodec: jsonrpc.NewServerCodec(limited{conn}), c: c, calls: rpc.NewServer()}
+	_ = l.calls.RegisterName("Door", &Door{l}) // it has a call
+	l.calls.ServeCodec(l)
+}
+
+// ReadRequestHeader implements [rpc.ServerCodec]. It notes the end of the connection.
+func (l *connection) ReadRequestHeader(r *rpc.Request) error {
+	err := l.ServerCodec.ReadRequestHeader(r)
+	if err != nil {
+		l.leaves(err)
 	}
-	g := &member{wire: w, Hello: *first.Hello, tell: make(chan *message, mostTold)}
-	defer close(g.tell) // it has ended, or was never told anything
+	return err
+}
+
+// Door has the call of who has not joined.
+type Door struct{ l *connection }
+
+// Join admits a generator, or says why not.
+func (d *Door) Join(h Hello, w *Welcome) error {
+	c, g := d.l.c, &member{Hello: h}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if reason := c.join(g); reason != "" {
-		_ = w.send(&message{Kind: kindStop, Text: reason, Last: true}) // it learns that it is refused or that the connection is gone
-		return
+		return errors.New(reason)
 	}
-	for {
-		m, err := w.receive()
-		if err == nil {
-			err = c.take(g, m)
-		}
-		if err != nil {
-			c.lost(g, err)
-		}
-		if err != nil || m.Kind == kindDone {
-			return
-		}
-	}
+	d.l.g, *w = g, c.plan.Welcome
+	return d.l.calls.RegisterName("Run", &Run{c, g})
 }
 
 // join admits a generator, or says why not. What can never become a run ends all, but nobody who
 // comes too late does.
 func (c *Coordinator) join(g *member) (refused string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p := &c.plan
 	switch other := c.members[g.Index]; {
 	case subtle.ConstantTimeCompare([]byte(p.Token), []byte(g.Token)) == 0:
@@ -75,50 +79,99 @@ func (c *Coordinator) join(g *member) (refused string) {
 	g.Text = "waits for the others"
 	c.members[g.Index] = g
 	c.started = len(c.members) == p.Generators
-	go g.telling()
-	g.tell <- &message{Kind: kindWelcome, Welcome: &p.Welcome}
 	return ""
 }
 
-// take carries out a message.
-func (c *Coordinator) take(g *member, m *message) (err error) {
-	switch m.Kind {
-	case kindPing:
-		return g.send(&message{Kind: kindPong, Sent: m.Sent, At: clock.Wall{}.Now().UnixNano()})
-	case kindFile:
-		err := c.store(g, m)
-		if err == nil {
-			return g.send(&message{Kind: kindTaken})
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.fail("the files of generator %d (%s) could not be kept: %v", g.Index, g.Place, err)
-		return nil
+// Run has the calls of a generator. What a call returns is an answer to the generator alone.
+type Run struct {
+	c *Coordinator
+	g *member
+}
+
+// Time is the coordinator's, in nanoseconds since 1970.
+func (Run) Time(_ int, at *int64) error {
+	*at = clock.Wall{}.Now().UnixNano()
+	return nil
+}
+
+// Stopped returns when the run is stopped, and why.
+func (r Run) Stopped(_ int, why *string) error {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	for r.c.stopped == "" && !r.g.ended {
+		r.c.changed.Wait()
 	}
+	*why = r.c.stopped
+	return nil
+}
+
+// Meet returns when all are at the step, with the instant at which it begins, or with the reason why that will not be.
+func (r Run) Meet(step string, at *int64) error {
+	c, g := r.c, r.g
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch m.Kind {
-	case kindProgress:
-		g.State = State{m.Text, m.Share}
-	case kindReady:
-		g.at = m.Text
-		c.waiting++
-		c.begin(g)
-	case kindDone:
-		g.ended, g.Share = true, 1
-		g.Text = cmp.Or(m.Text, "done")
-		c.left++
-		if m.Text != "" && (c.apart == "" || !strings.Contains(m.Text, c.apart)) {
-			c.fail("generator %d (%s) failed: %s", g.Index, g.Place, m.Text)
-		} else if c.waiting > 0 {
-			c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it", g.Index, g.Place))
-		}
-		if c.left == len(c.members) && c.apart != "" {
-			c.fail("%s", c.apart)
-		}
-		c.checkOver()
+	g.at = step
+	c.waiting++
+	c.begin(g)
+	for g.at != "" && !g.ended && c.refusal() == "" {
+		c.changed.Wait()
+	}
+	if g.at != "" {
+		return errors.New(cmp.Or(c.refusal(), "it has ended"))
+	}
+	*at = g.begins
+	return nil
+}
+
+// Tell notes what the generator does.
+func (r Run) Tell(s State, _ *bool) error {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	if !r.g.ended {
+		r.g.State = s
 	}
 	return nil
+}
+
+// Part is the next one of a file.
+type Part struct {
+	Name string
+	Data []byte
+	Last bool
+}
+
+// File keeps the next part of a file.
+func (r Run) File(p Part, _ *bool) error {
+	err := r.c.store(r.g, &p)
+	if err != nil {
+		r.c.mu.Lock()
+		defer r.c.mu.Unlock()
+		r.c.fail("the files of generator %d (%s) could not be kept: %v", r.g.Index, r.g.Place, err)
+	}
+	return err
+}
+
+// Done notes that the generator has ended, and why if it failed.
+func (r Run) Done(failed string, _ *bool) error {
+	c, g := r.c, r.g
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g.ended, g.Share = true, 1
+	g.Text = cmp.Or(failed, "done")
+	if failed != "" && (c.apart == "" || !strings.Contains(failed, c.apart)) {
+		c.fail("generator %d (%s) failed: %s", g.Index, g.Place, failed)
+	} else if c.waiting > 0 {
+		c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it", g.Index, g.Place))
+	}
+	return nil
+}
+
+// refusal is why no step is met any longer; empty if that is not so.
+func (c *Coordinator) refusal() string {
+	if c.stopped != "" && !c.soft {
+		return c.stopped
+	}
+	return c.apart
 }
 
 // part refuses all steps from now on. The generator that failed says so when it ends, which is the
@@ -137,7 +190,7 @@ func (c *Coordinator) part(why string) {
 		defer c.mu.Unlock()
 		c.fail("%s", why)
 	})
-	c.tellAll(&message{Kind: kindGo, Text: why})
+	c.changed.Broadcast()
 }
 
 // begin lets all begin a step if the last of them, g, waits for it. The instant is far enough
@@ -151,58 +204,65 @@ func (c *Coordinator) begin(g *member) {
 			c.part(fmt.Sprintf("generators are not at the same step: %d waits for %s, and %d for %s", o.Index, o.at, g.Index, g.at))
 		}
 	}
-	if c.apart != "" {
-		g.tell <- &message{Kind: kindGo, Text: c.apart}
-		return
-	}
-	if c.waiting < c.plan.Generators {
+	if c.apart != "" || c.waiting < c.plan.Generators {
 		return
 	}
 	lead := time.Duration(0)
 	if strings.HasPrefix(g.at, "start") {
 		lead = 100*time.Millisecond + time.Duration(c.waiting)*time.Millisecond
 	}
-	c.tellAll(&message{Kind: kindGo, Text: g.at, At: clock.Wall{}.Now().Add(lead).UnixNano()})
+	at := clock.Wall{}.Now().Add(lead).UnixNano()
 	for _, o := range c.members {
-		o.at = ""
+		o.at, o.begins = "", at
 	}
 	c.waiting = 0
+	c.changed.Broadcast()
 }
 
 // store writes the next part of a file.
-func (c *Coordinator) store(g *member, m *message) (err error) {
+func (c *Coordinator) store(g *member, p *Part) (err error) {
 	if g.file == nil {
 		if c.plan.Keep == nil {
 			return errors.New("it sends a file, which nobody asked for")
 		}
-		if g.file, err = c.plan.Keep(g.Index, m.Text); err != nil {
+		if g.file, err = c.plan.Keep(g.Index, p.Name); err != nil {
 			return err
 		}
 	}
-	_, err = g.file.Write(m.Data)
-	if m.Last || err != nil {
+	_, err = g.file.Write(p.Data)
+	if p.Last || err != nil {
 		err = errors.Join(err, g.file.Close())
 		g.file = nil
 	}
 	return err
 }
 
-// lost notes that a generator's connection has ended or is silent.
-func (c *Coordinator) lost(g *member, err error) {
+// leaves notes that a generator's connection has ended or is silent.
+func (l *connection) leaves(err error) {
+	c := l.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	g := l.g
+	if g == nil {
+		return
+	}
 	if g.file != nil {
 		_ = g.file.Close() // it is not whole in any case
 		g.file = nil
 	}
-	g.ended, g.Text = true, "lost"
 	c.left++
-	c.fail("generator %d of %d (%s) is lost: %s", g.Index, g.Of, g.Place, ended(err))
+	if !g.ended {
+		g.ended, g.Text = true, "lost"
+		c.fail("generator %d of %d (%s) is lost: %s", g.Index, g.Of, g.Place, ended(err))
+	} else if c.left == len(c.members) && c.apart != "" {
+		c.fail("%s", c.apart)
+	}
 	c.checkOver()
 }
 
 // checkOver ends the wait for generators if none is left.
 func (c *Coordinator) checkOver() {
+	c.changed.Broadcast()
 	if c.left == len(c.members) && (c.started || c.stopped != "") {
 		select {
 		case <-c.over:

@@ -1,14 +1,13 @@
 // Package coordinate has the generators of one run agree on its plan, begin each step at
 // one instant, and end together. A [Coordinator] serves them; each generator is a [Member].
 //
-// They exchange JSON values over a connection per generator. Which network carries it is a
+// A generator calls its coordinator by JSON-RPC over a connection of its own. Which network carries it is a
 // [Transport]'s concern: tcp is built in, and others register themselves.
 package coordinate
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +15,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
@@ -51,71 +49,23 @@ type Welcome struct {
 	Collect bool `json:",omitempty"`
 }
 
-// The kinds of messages, first those of a generator.
-const (
-	kindJoin     = "join"
-	kindPing     = "ping"
-	kindReady    = "ready"
-	kindProgress = "progress"
-	kindFile     = "file"
-	kindDone     = "done"
+// limited is a connection on which neither side may be silent.
+type limited struct{ net.Conn }
 
-	kindWelcome = "welcome"
-	kindPong    = "pong"
-	kindGo      = "go"
-	kindTaken   = "taken"
-	kindStop    = "stop"
-)
-
-// message is one of either side.
-type message struct {
-	Kind    string
-	Hello   *Hello   `json:",omitempty"`
-	Welcome *Welcome `json:",omitempty"`
-	// Text is the step of ready and go, what progress shows, the name of a file, or the
-	// reason of stop and done.
-	Text string `json:",omitempty"`
-	// Sent is the generator's time in a ping and the answer to it. At is the coordinator's in
-	// the answer, and in go the instant of the start, or 0 if the step is refused, for the reason
-	// that Text is then. Both are in nanoseconds since 1970.
-	Sent, At int64 `json:",omitempty"`
-	// Share of the whole that is done, 0 to 1.
-	Share float64 `json:",omitempty"`
-	// Data is the next part of a file, and Last is set with the last one. In stop Last says
-	// that no step will be met any longer.
-	Data []byte `json:",omitempty"`
-	Last bool   `json:",omitempty"`
-}
-
-// wire sends and receives messages. One goroutine may receive; any may send.
-type wire struct {
-	net.Conn
-	sending sync.Mutex
-	out     *json.Encoder
-	in      *json.Decoder
-}
-
-func newWire(c net.Conn) *wire {
-	return &wire{Conn: c, out: json.NewEncoder(c), in: json.NewDecoder(c)}
-}
-
-// send fails if the other side does not take the message in time.
-func (w *wire) send(m *message) error {
-	w.sending.Lock()
-	defer w.sending.Unlock()
-	if err := w.SetWriteDeadline(clock.Wall{}.Now().Add(Silence)); err != nil {
-		return err
+// Write fails if the other side does not take in time what is said.
+func (l limited) Write(b []byte) (int, error) {
+	if err := l.SetWriteDeadline(clock.Wall{}.Now().Add(Silence)); err != nil {
+		return 0, err
 	}
-	return w.out.Encode(m)
+	return l.Conn.Write(b)
 }
 
-// receive fails if nothing comes in time.
-func (w *wire) receive() (*message, error) {
-	m := new(message)
-	if err := w.SetReadDeadline(clock.Wall{}.Now().Add(Silence)); err != nil {
-		return nil, err
+// Read fails if nothing comes in time.
+func (l limited) Read(b []byte) (int, error) {
+	if err := l.SetReadDeadline(clock.Wall{}.Now().Add(Silence)); err != nil {
+		return 0, err
 	}
-	return m, w.in.Decode(m)
+	return l.Conn.Read(b)
 }
 
 // ended is why the other side of a connection counts as lost.
@@ -126,7 +76,7 @@ func ended(err error) string {
 	return "its process or its connection has ended"
 }
 
-// Transport is a network that carries messages. Its connections keep the order of what is
+// Transport is a network that carries calls. Its connections keep the order of what is
 // written, and lose nothing before they fail.
 type Transport struct {
 	// Listen serves at a URL. Its user is the token.
