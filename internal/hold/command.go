@@ -3,7 +3,6 @@ package hold
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/quotabench/quotabench/internal/resp"
 )
@@ -31,7 +30,7 @@ type Command struct {
 	link   *link
 	raw    []byte
 	manner manner
-	queued [][]byte      // of EXEC
+	parts  [][]string    // its words, or those of all commands before EXEC
 	got    chan struct{} // closed once there is a reply, or can be none
 
 	state  state  // guarded by the proxy's mutex
@@ -40,21 +39,7 @@ type Command struct {
 }
 
 // Parts are the command's words, or those of all commands between MULTI and EXEC.
-func (c *Command) Parts() [][]string {
-	raws := c.queued
-	if len(raws) == 0 {
-		raws = [][]byte{c.raw}
-	}
-	parts := make([][]string, len(raws))
-	for i, raw := range raws {
-		args, n, err := resp.Command(raw)
-		if n == 0 || err != nil { // on one line
-			args = strings.Fields(string(raw))
-		}
-		parts[i] = args
-	}
-	return parts
-}
+func (c *Command) Parts() [][]string { return c.parts }
 
 // Conn numbers the connection that the command came by, from 1 in order of opening.
 func (c *Command) Conn() int { return c.link.number }

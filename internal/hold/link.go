@@ -41,8 +41,8 @@ type link struct {
 
 	// What the service's commands have begun, in the order in which they arrive.
 	multi      bool
-	queued     [][]byte
-	remembered int // bytes in queued
+	queued     [][]string
+	remembered int // bytes of queued
 	subscribed bool
 }
 
@@ -193,6 +193,9 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 	kept := new(Command) // apart, so that what passes at once is not allocated
 	*kept = c
 	kept.raw, kept.got = bytes.Clone(c.raw), make(chan struct{})
+	if len(kept.parts) == 0 {
+		kept.parts = [][]string{resp.Texts(args)}
+	}
 	l.queue, l.ahead = append(l.queue, kept), l.ahead+len(c.raw)+least
 	if c.manner == data {
 		p.held = append(p.held, kept)
@@ -214,13 +217,13 @@ func (l *link) classify(args [][]byte, raw []byte) Command {
 	case aborts:
 		l.multi, l.queued = false, nil
 	case ends:
-		c.manner, c.queued = data, l.queued
+		c.manner, c.parts = data, l.queued
 		l.multi, l.queued = false, nil
 	default:
 		if l.multi {
 			c.manner = inTransaction
 			if l.remembered += len(raw); l.remembered <= maxAhead {
-				l.queued = append(l.queued, bytes.Clone(raw))
+				l.queued = append(l.queued, resp.Texts(args))
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package resp
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -14,16 +16,21 @@ import (
 // a time.
 type Conn struct {
 	handle func(args []string)
-	in     []byte // the beginning of a command that has not arrived whole
+	in     []byte // what is not handled yet: the beginning of a command that has not arrived whole
+	from   bytes.Reader
+	reader *Reader
 	out    *bytes.Buffer
 	closed bool
 }
 
 var _ net.Conn = (*Conn)(nil)
 
+// connSize is how much a connection reads ahead of what is written at once.
+const connSize = 512
+
 // NewConn makes a connection. Its handle answers one command by writing to out.
 func NewConn(out *bytes.Buffer, handle func(args []string)) *Conn {
-	return &Conn{handle: handle, out: out}
+	return &Conn{handle: handle, out: out, reader: &Reader{in: bufio.NewReaderSize(nil, connSize)}}
 }
 
 // Write implements [net.Conn]: it handles every command that is complete.
@@ -31,24 +38,20 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if c.closed {
 		return 0, net.ErrClosed
 	}
-	rest := p
-	if len(c.in) > 0 {
-		c.in = append(c.in, p...)
-		rest = c.in
-	}
-	for len(rest) > 0 {
-		args, n, err := Command(rest)
-		if err != nil {
+	c.in = append(c.in, p...)
+	c.from.Reset(c.in)
+	c.reader.in.Reset(&c.from)
+	for handled := 0; ; handled = len(c.in) - c.from.Len() - c.reader.in.Buffered() {
+		args, _, err := c.reader.Command()
+		switch {
+		case errors.Is(err, ErrProtocol):
 			return 0, err
+		case err != nil:
+			c.in = append(c.in[:0], c.in[handled:]...)
+			return len(p), nil
 		}
-		if n == 0 {
-			break
-		}
-		rest = rest[n:]
-		c.handle(args)
+		c.handle(Texts(args))
 	}
-	c.in = append(c.in[:0], rest...)
-	return len(p), nil
 }
 
 // Read implements [net.Conn]. If no reply waits, none will come, so it fails at

@@ -3,10 +3,7 @@
 // them.
 package resp
 
-import (
-	"bytes"
-	"errors"
-)
+import "errors"
 
 // ErrProtocol says that what was sent is no command, or no reply. A server would end
 // the connection.
@@ -19,59 +16,13 @@ const (
 	maxLine  = 32
 )
 
-// Command reads one command, an array of at least one bulk string, from the front
-// of b, and how many bytes it takes. n is 0 if b ends too early.
-func Command(b []byte) (args []string, n int, err error) {
-	count, at, err := length(b, '*', maxParts)
-	if err != nil || at == 0 {
-		return nil, 0, err
+// Texts are the arguments of a command, which stay.
+func Texts(args [][]byte) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = string(a)
 	}
-	if count == 0 {
-		return nil, 0, ErrProtocol
-	}
-	args = make([]string, 0, min(count, 64)) // what is promised may never come
-	for range count {
-		size, k, err := length(b[at:], '$', maxPart)
-		if err != nil || k == 0 {
-			return nil, 0, err
-		}
-		at += k
-		if len(b)-at < size+2 {
-			return nil, 0, nil
-		}
-		if b[at+size] != '\r' || b[at+size+1] != '\n' {
-			return nil, 0, ErrProtocol
-		}
-		args = append(args, string(b[at:at+size]))
-		at += size + 2
-	}
-	return args, at, nil
-}
-
-// length reads a line of a type byte and a number of at most limit. next is 0
-// if the line has no end yet.
-func length(b []byte, kind byte, limit int) (v, next int, err error) {
-	if len(b) == 0 {
-		return 0, 0, nil
-	}
-	if b[0] != kind {
-		return 0, 0, ErrProtocol
-	}
-	end := bytes.IndexByte(b[:min(len(b), maxLine)], '\n')
-	if end < 0 {
-		if len(b) >= maxLine {
-			return 0, 0, ErrProtocol
-		}
-		return 0, 0, nil
-	}
-	if end < 3 || b[end-1] != '\r' {
-		return 0, 0, ErrProtocol
-	}
-	v, ok := size(b[1:end-1], limit)
-	if !ok {
-		return 0, 0, ErrProtocol
-	}
-	return v, end + 1, nil
+	return out
 }
 
 // size reads digits, which make a number of at most limit.

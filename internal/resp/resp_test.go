@@ -21,29 +21,43 @@ func written(args []string) string {
 	return b.String()
 }
 
+// pieces writes to a connection, so many bytes at a time, and returns the commands that it has handled.
+func pieces(text string, n int) (got [][]string, err error) {
+	c := NewConn(new(bytes.Buffer), func(args []string) { got = append(got, args) })
+	for len(text) > 0 && err == nil {
+		k := min(n, len(text))
+		_, err = c.Write([]byte(text[:k]))
+		text = text[k:]
+	}
+	return got, err
+}
+
+// A command is handled once it has arrived whole, and there is nothing wrong with what has arrived before.
 func TestCommand(t *testing.T) {
-	for _, args := range [][]string{{"PING"}, {"SET", "k", ""}, {"SET", "k\r\n", "$3\r\nabc\r\n"}, slices.Repeat([]string{"x"}, 200)} {
-		text := written(args)
-		got, n, err := Command([]byte(text + "*1\r\n"))
-		if err != nil || n != len(text) || !slices.Equal(got, args) {
-			t.Errorf("%q is read as %q, %d bytes, %v", text, got, n, err)
+	var all [][]string
+	text := ""
+	for _, args := range [][]string{{"PING"}, {"SET", "k", ""}, {"SET", "k\r\n", "$3\r\nabc\r\n"}, slices.Repeat([]string{"x"}, 200), {"SET", "k", strings.Repeat("v", 2000)}} {
+		one := written(args)
+		if got, err := pieces(one[:len(one)-1], 1); len(got) > 0 || err != nil {
+			t.Errorf("%.40q without its last byte is %.40q, %v", one, got, err)
 		}
-		for i := range text { // whatever has arrived, there is nothing wrong with it
-			if got, n, err := Command([]byte(text[:i])); got != nil || n != 0 || err != nil {
-				t.Errorf("%q is read as %q, %d, %v", text[:i], got, n, err)
-			}
+		all, text = append(all, args), text+one
+	}
+	for _, n := range []int{1, 7, 600, len(text)} {
+		if got, err := pieces(text, n); err != nil || !slices.EqualFunc(got, all, slices.Equal) {
+			t.Errorf("%d bytes at a time: %d commands, %v", n, len(got), err)
 		}
 	}
 }
 
 func TestNoCommand(t *testing.T) {
 	for _, text := range []string{
-		"PING\r\n", "*0\r\n", "*-1\r\n", "*+1\r\n", "*\r\n", "*1\n$4\r\nPING\r\n", "*x\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n",
+		"\x01\r\n", "*+1\r\n", "*\r\n", "*1\n$4\r\nPING\r\n", "*x\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n",
 		"*1\r\n$4\r\nPINGxx", "*1048577\r\n", "*1\r\n$536870913\r\n", "*99999999999999999999\r\n",
-		"*" + strings.Repeat("0", 40), "*" + strings.Repeat("0", 40) + "1\r\n",
+		"*" + strings.Repeat("0", 40) + "1\r\n",
 	} {
-		if got, n, err := Command([]byte(text)); !errors.Is(err, ErrProtocol) || got != nil || n != 0 {
-			t.Errorf("%q is read as %q, %d, %v", text, got, n, err)
+		if got, err := pieces(text, len(text)); !errors.Is(err, ErrProtocol) || got != nil {
+			t.Errorf("%q is read as %q, %v", text, got, err)
 		}
 	}
 }
@@ -85,41 +99,23 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Whatever is sent, it is a command with a form that reads the same again, the
-// beginning of one, or an error; more bytes behind it change nothing.
+// Whatever is sent, its commands are the same however it arrives, and are read the same again.
 func FuzzCommand(f *testing.F) {
-	f.Add([]byte(written([]string{"SET", "k", "v"})))
-	f.Add([]byte("*1\r\n$4\r\nPI"))
-	f.Add([]byte("*3\r\n$-1\r\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		args, n, err := Command(b)
-		switch {
-		case err != nil:
-			if args != nil || n != 0 || !errors.Is(err, ErrProtocol) {
-				t.Fatalf("%q, %d, %v", args, n, err)
-			}
-			if _, _, again := Command(append(slices.Clone(b), "\r\n"...)); again == nil {
-				t.Fatal("an error that goes away with more bytes")
-			}
-		case n == 0:
-			if args != nil {
-				t.Fatalf("%q of a command that has not arrived", args)
-			}
-		default:
-			again, m, err := Command([]byte(written(args)))
-			if err != nil || m != len(written(args)) || !slices.Equal(args, again) {
-				t.Fatalf("%q reads as %q, %v", args, again, err)
-			}
-			if more, k, err := Command(append(slices.Clone(b), 'x')); err != nil || k != n || !slices.Equal(args, more) {
-				t.Fatalf("%q with more behind it reads as %q, %d, %v", args, more, k, err)
-			}
-			if parts, raw, err := NewReader(bytes.NewReader(b)).Command(); err != nil || string(raw) != string(b[:n]) ||
-				!slices.EqualFunc(parts, args, func(p []byte, a string) bool { return string(p) == a }) {
-				t.Fatalf("%q is read from a connection as %q, %v", args, parts, err)
-			}
-			if _, k, err := Command(b[:n-1]); k != 0 || err != nil {
-				t.Fatalf("without its last byte it reads as %d bytes, %v", k, err)
-			}
+	f.Add([]byte(written([]string{"SET", "k", "v"})), uint8(3))
+	f.Add([]byte("*1\r\n$4\r\nPI"), uint8(0))
+	f.Add([]byte("*3\r\n$-1\r\n"), uint8(1))
+	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
+		whole, err := pieces(string(b), len(b)+1)
+		cut, cutErr := pieces(string(b), int(n)+1)
+		if !slices.EqualFunc(whole, cut, slices.Equal) || errors.Is(err, ErrProtocol) != errors.Is(cutErr, ErrProtocol) {
+			t.Fatalf("%q, %v; in pieces of %d %q, %v", whole, err, int(n)+1, cut, cutErr)
+		}
+		text := ""
+		for _, args := range whole {
+			text += written(args)
+		}
+		if again, err := pieces(text, len(text)); err != nil || !slices.EqualFunc(whole, again, slices.Equal) {
+			t.Fatalf("%q reads as %q, %v", whole, again, err)
 		}
 	})
 }
