@@ -155,7 +155,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 			return err
 		}
 		if client, ok := c.Client().(redis.UniversalClient); ok && s.cfg.KillShare > 0 {
-			client.AddHook(killed.Hook{})
+			client.AddHook(killed.Hook)
 		}
 		s.conns = append(s.conns, siteConn{c, name})
 		env.Clients[name] = c.Client()

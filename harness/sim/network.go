@@ -122,66 +122,37 @@ func (w *network) connected(ctx context.Context, to *route, store strategies.Nee
 	return w.lost(nil, store)
 }
 
-// latencyHook is the hook of a client that comes before the scheduler's. It shows
-// commands to the witness while requests are issued, except those that a command
-// sends underneath.
-type latencyHook struct {
-	w  *network
-	to *route
-}
-
-var _ redis.Hook = latencyHook{}
-
-// DialHook implements [redis.Hook].
-func (latencyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		return o.send(ctx, []redis.Cmder{cmd}, func(ctx context.Context) error { return next(ctx, cmd) })
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook]. A pipeline travels as one.
-func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if len(cmds) == 0 {
-			return next(ctx, cmds)
-		}
-		return o.send(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
-	}
-}
-
-// send sends commands on their way together.
-func (o latencyHook) send(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
-	ctx, err := o.w.adopt(ctx, cmds[0])
+// send sends commands on their way together, as the hook of a client that comes before the scheduler's. It shows
+// commands to the witness while requests are issued, except those that a command sends underneath.
+func (w *network) send(ctx context.Context, to *route, cmds []redis.Cmder, next func(context.Context) error) error {
+	ctx, err := w.adopt(ctx, cmds[0])
 	if err != nil {
 		return setErrors(cmds, err)
 	}
-	if o.w.inside.Load() {
+	if w.inside.Load() {
 		return next(ctx)
 	}
-	if o.w.watching {
+	if w.watching {
 		for _, cmd := range cmds {
-			o.w.witness.Redis(ctx, cmd)
+			w.witness.Redis(ctx, cmd)
 		}
 	}
 	a := sched.From(ctx)
 	if a == nil {
 		return next(ctx)
 	}
-	if err := o.w.connected(ctx, o.to, strategies.NeedRedis); err != nil {
+	if err := w.connected(ctx, to, strategies.NeedRedis); err != nil {
 		return setErrors(cmds, err)
 	}
-	reply, lost := o.w.loses(ctx, o.to)
+	reply, lost := w.loses(ctx, to)
 	if lost != nil {
 		return setErrors(cmds, lost)
 	}
-	o.w.request(a, o.to)
+	w.request(a, to)
 	switch err = next(ctx); {
 	case reply:
 		return setErrors(cmds, errLost)
-	case err == nil && o.w.down(strategies.NeedRedis):
+	case err == nil && w.down(strategies.NeedRedis):
 		return setErrors(cmds, errDown)
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/hooks"
 	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
@@ -192,9 +193,11 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 		c = own
 	}
 	if st.cfg.KillShare > 0 {
-		c.AddHook(killed.Hook{})
+		c.AddHook(killed.Hook)
 	}
-	c.AddHook(latencyHook{w: st.w, to: to})
+	c.AddHook(hooks.Redis(func(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
+		return st.w.send(ctx, to, cmds, next)
+	}))
 	store := storeHook{w: st.w, table: t, to: to.to, real: st.real != nil}
 	chosen := sched.Hook{Answer: store.answer}
 	if store.real {

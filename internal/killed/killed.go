@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/hooks"
 )
 
 // Err is what is known of a request whose caller was killed, and the answer to the commands
@@ -23,7 +25,7 @@ type caller struct {
 }
 
 // After has the caller with that context killed after so many commands, each a lone one or a
-// pipeline, that were sent through a [Hook]. End is called in the last one, with its context:
+// pipeline, that were sent through [Hook]. End is called in the last one, with its context:
 // it ends the goroutine, or returns if it cannot. What the caller sends from then on does not
 // reach the store. Dead tells whether it was killed.
 func After(ctx context.Context, commands int, end func(ctx context.Context)) (_ context.Context, dead func() bool) {
@@ -33,26 +35,7 @@ func After(ctx context.Context, commands int, end func(ctx context.Context)) (_ 
 }
 
 // Hook is the first one of a client's.
-type Hook struct{}
-
-var _ redis.Hook = Hook{}
-
-// DialHook implements [redis.Hook].
-func (Hook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		return command(ctx, []redis.Cmder{cmd}, func(ctx context.Context) error { return next(ctx, cmd) })
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return command(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
-	}
-}
+var Hook = hooks.Redis(command)
 
 // command sends commands, unless their caller is dead, and kills it if these were its last.
 func command(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {

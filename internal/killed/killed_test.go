@@ -15,11 +15,11 @@ import (
 func TestNothingAfterDeath(t *testing.T) {
 	var sent, ends int
 	one := func(context.Context, redis.Cmder) error { sent++; return nil }
-	process := killed.Hook{}.ProcessHook(one)
-	outer := killed.Hook{}.ProcessHook(func(ctx context.Context, cmd redis.Cmder) error {
+	process := killed.Hook.ProcessHook(one)
+	outer := killed.Hook.ProcessHook(func(ctx context.Context, cmd redis.Cmder) error {
 		return errors.Join(process(ctx, cmd), process(ctx, cmd))
 	})
-	pipeline := killed.Hook{}.ProcessPipelineHook(func(context.Context, []redis.Cmder) error { sent++; return nil })
+	pipeline := killed.Hook.ProcessPipelineHook(func(context.Context, []redis.Cmder) error { sent++; return nil })
 	ctx, dead := killed.After(t.Context(), 3, func(context.Context) { ends++ })
 	cmds := []redis.Cmder{redis.NewCmd(ctx, "incr"), redis.NewCmd(ctx, "expire")}
 	if err := errors.Join(outer(ctx, cmds[0]), pipeline(ctx, cmds)); err != nil || dead() || ends != 0 || sent != 3 {

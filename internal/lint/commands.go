@@ -18,29 +18,14 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// hook sees the commands of one client.
-type hook struct{ d *driver }
-
-// DialHook implements [redis.Hook].
-func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		cmd.SetErr(err)
-		h.d.saw([]redis.Cmder{cmd})
-		return err
+// sends sees the commands that a client sends together.
+func (d *driver) sends(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
+	err := send(ctx)
+	if len(cmds) == 1 {
+		cmds[0].SetErr(err)
 	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		h.d.saw(cmds)
-		return err
-	}
+	d.saw(cmds)
+	return err
 }
 
 func (d *driver) begin() {

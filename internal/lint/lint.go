@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/hooks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -186,7 +187,7 @@ func (d *driver) Furnish(_ context.Context, env *strategies.Env) error {
 			d.pass(0)
 		}
 		c := redis.NewClient(&redis.Options{Addr: d.mini[i].Addr(), MaxRetries: -1})
-		c.AddHook(hook{d})
+		c.AddHook(hooks.Redis(d.sends))
 		d.clients = append(d.clients, c)
 		env.Clients[string(need)] = c
 	}

@@ -6,42 +6,24 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/hooks"
 )
 
 // RedisHook returns a hook for a client of the strategy's. It may stand anywhere
 // in the chain: commands that another hook keeps from the store are not counted
 // if that hook comes first.
-func (w *Witness) RedisHook() redis.Hook { return redisHook{w} }
-
-type redisHook struct{ w *Witness }
-
-var _ redis.Hook = redisHook{}
-
-// DialHook implements [redis.Hook].
-func (h redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		h.w.Redis(ctx, cmd)
-		err := next(ctx, cmd)
-		h.w.Answered(cmd)
-		return err
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
+func (w *Witness) RedisHook() redis.Hook {
+	return hooks.Redis(func(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
 		for _, cmd := range cmds {
-			h.w.Redis(ctx, cmd)
+			w.Redis(ctx, cmd)
 		}
-		err := next(ctx, cmds)
+		err := send(ctx)
 		for _, cmd := range cmds {
-			h.w.Answered(cmd)
+			w.Answered(cmd)
 		}
 		return err
-	}
+	})
 }
 
 // Redis looks at one command, for runners that have a hook of their own.

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/hooks"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
@@ -167,12 +168,12 @@ func (f *fixture) hooked(c redis.UniversalClient, virtual bool) redis.UniversalC
 	c.AddHook(f.witness.RedisHook())
 	if virtual {
 		p := pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")}
-		c.AddHook(hook(p.look))
+		c.AddHook(hooks.Redis(p.look))
 	}
 	if f.postponed {
-		c.AddHook(hook(f.postpone))
+		c.AddHook(hooks.Redis(f.postpone))
 	}
-	c.AddHook(hook(f.refuse))
+	c.AddHook(hooks.Redis(f.refuse))
 	return c
 }
 
@@ -227,33 +228,12 @@ func closePool(p *pgxpool.Pool) {
 }
 
 // refuse lets no command through while the stores are broken.
-func (f *fixture) refuse(_ context.Context, cmds []redis.Cmder, send func() error) error {
+func (f *fixture) refuse(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
 	if !f.broken.Load() {
-		return send()
+		return send(ctx)
 	}
 	for _, cmd := range cmds {
 		cmd.SetErr(errOutage)
 	}
 	return errOutage
-}
-
-// hook is called with the commands that a Redis client is about to send: one, or those of
-// a pipeline.
-type hook func(ctx context.Context, cmds []redis.Cmder, send func() error) error
-
-// DialHook implements [redis.Hook].
-func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		return h(ctx, []redis.Cmder{cmd}, func() error { return next(ctx, cmd) })
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return h(ctx, cmds, func() error { return next(ctx, cmds) })
-	}
 }

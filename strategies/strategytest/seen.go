@@ -207,8 +207,8 @@ func checkClockApart(tb testing.TB, asked *fixture, stores Stores, c quota.Clock
 }
 
 // postpone has a Redis answer times that are years ahead.
-func (f *fixture) postpone(_ context.Context, cmds []redis.Cmder, send func() error) error {
-	err := send()
+func (f *fixture) postpone(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
+	err := send(ctx)
 	for _, cmd := range cmds {
 		f.witness.Postpone(cmd, postponement)
 	}
@@ -244,12 +244,12 @@ type pieces struct {
 	date string // the wall clock's month
 }
 
-// look is a [hook].
-func (p pieces) look(ctx context.Context, cmds []redis.Cmder, send func() error) error {
+// look is a [hooks.Redis].
+func (p pieces) look(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
 	for _, cmd := range cmds {
 		p.lookAt(ctx, cmd)
 	}
-	return send()
+	return send(ctx)
 }
 
 func (p pieces) lookAt(ctx context.Context, cmd redis.Cmder) {
