@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,45 +72,22 @@ func (c *Command) shell() string {
 	return "exec " + c.Line
 }
 
-// dial connects to Redis as the client of the search does, so that instances need no password.
-func (c *Command) dial(ctx context.Context) (net.Conn, error) {
-	o := c.Redis.Options()
-	conn, err := o.Dialer(ctx, o.Network, o.Addr)
-	if err != nil {
-		return nil, err
+// dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs in, and
+// leaves the connection.
+func (c *Command) dial(ctx context.Context) (conn net.Conn, err error) {
+	o := *c.Redis.Options()
+	open := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err = open(ctx, network, addr)
+		return conn, err
 	}
-	var login [][]string
-	if o.Password != "" {
-		login = append(login, slices.DeleteFunc([]string{"AUTH", o.Username, o.Password}, func(s string) bool { return s == "" }))
+	o.Protocol, o.ClientName, o.DisableIdentity = 2, "", true // as it is with a new connection
+	o.MaxRetries, o.DialerRetries, o.MinIdleConns = -1, 1, 0
+	login := redis.NewClient(&o)
+	if err := login.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), login.Close())
 	}
-	if o.DB != 0 {
-		login = append(login, []string{"SELECT", strconv.Itoa(o.DB)})
-	}
-	for _, words := range login {
-		if err := order(conn, words); err != nil {
-			return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), conn.Close())
-		}
-	}
-	return conn, nil
-}
-
-// order sends one command whose answer is +OK.
-func order(conn net.Conn, words []string) error {
-	text := fmt.Sprintf("*%d\r\n", len(words))
-	for _, w := range words {
-		text += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
-	}
-	if _, err := conn.Write([]byte(text)); err != nil {
-		return err
-	}
-	answer := make([]byte, len("+OK\r\n"))
-	if _, err := io.ReadFull(conn, answer); err != nil {
-		return err
-	}
-	if string(answer) != "+OK\r\n" {
-		return fmt.Errorf("%s is answered %q", words[0], answer)
-	}
-	return nil
+	return conn, conn.SetDeadline(time.Time{})
 }
 
 // instance is one process of the service, with its own way to Redis.
