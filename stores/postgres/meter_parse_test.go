@@ -37,8 +37,6 @@ func traffics(t testing.TB) []metertest.Traffic {
 	}
 }
 
-func newParser() stores.Parser { return &pgParser{} }
-
 func TestParserCountsWhateverThePieces(t *testing.T) { metertest.Pieces(t, newParser, traffics(t)) }
 
 func TestParserGivesUpOnWhatItDoesNotKnow(t *testing.T) {

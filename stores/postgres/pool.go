@@ -116,6 +116,6 @@ func metered(m *stores.Meter, inner netHook) netHook {
 				return nil, err
 			}
 		}
-		return m.Conn(c, &pgParser{}), nil
+		return m.Conn(c, newParser()), nil
 	}
 }

@@ -37,7 +37,7 @@ func (z *Store) client(ctx context.Context, o stores.ConnOptions) (*zk.Conn, err
 		if err != nil {
 			return nil, err
 		}
-		return o.Around(c, &parser{}), nil
+		return o.Around(c, newParser()), nil
 	}
 	c, events, err := zk.Connect(z.servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}), zk.WithLogInfo(false))
 	if err != nil {

@@ -13,7 +13,7 @@ func (z *Store) Password() string { return z.password }
 func (z *Store) Arguments() []string { return z.self.Own.(server.Group)[0].(*server.Child).Args() }
 
 // NewParser is the parser of a connection.
-func NewParser() stores.Parser { return &parser{} }
+func NewParser() stores.Parser { return newParser() }
 
 // Board is where the leases on a server are.
 func (z *Store) Board() keep.Board { return board{z} }

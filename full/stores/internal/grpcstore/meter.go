@@ -3,6 +3,7 @@ package grpcstore
 import (
 	"bytes"
 
+	"github.com/quotabench/quotabench/internal/stores/frames"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -23,7 +24,7 @@ func NewParser(encrypted bool) stores.Parser {
 	if encrypted {
 		return sealed{}
 	}
-	return &http2Parser{}
+	return newHTTP2Parser()
 }
 
 type sealed struct{}
@@ -34,41 +35,28 @@ func (sealed) Parse([]byte) (stores.Parsed, bool) { return stores.Parsed{}, fals
 // http2Parser counts calls in what a client of gRPC writes. Settings, pings and
 // flow control are not answered by work, and are not counted.
 type http2Parser struct {
+	frames.Parser
 	greeted int // bytes of the preface that were seen
-	header  [frameHeader]byte
-	got     int // bytes of the header that were seen
-	skip    int // bytes of the payload still to come
+}
+
+func newHTTP2Parser() *http2Parser {
+	return &http2Parser{Parser: frames.Parser{
+		Header: make([]byte, frameHeader),
+		Rest:   func(header []byte) (int, bool) { return int(header[0])<<16 | int(header[1])<<8 | int(header[2]), true },
+		Count: func(header []byte, out *stores.Parsed) {
+			if header[3] == headersFrame {
+				out.Commands++
+			}
+		},
+	}}
 }
 
 // Parse reads the next piece of what the client writes.
 func (h *http2Parser) Parse(p []byte) (out stores.Parsed, ok bool) {
-	if h.greeted < len(preface) {
-		n := min(len(preface)-h.greeted, len(p))
-		if !bytes.Equal(p[:n], preface[h.greeted:h.greeted+n]) {
-			return out, false
-		}
-		h.greeted += n
-		p = p[n:]
+	n := min(len(preface)-h.greeted, len(p))
+	if !bytes.Equal(p[:n], preface[h.greeted:h.greeted+n]) {
+		return out, false
 	}
-	for len(p) > 0 {
-		if h.got < frameHeader {
-			n := copy(h.header[h.got:], p)
-			h.got += n
-			p = p[n:]
-			if h.got < frameHeader {
-				break
-			}
-			h.skip = int(h.header[0])<<16 | int(h.header[1])<<8 | int(h.header[2])
-		}
-		n := min(h.skip, len(p))
-		h.skip -= n
-		p = p[n:]
-		if h.skip == 0 {
-			if h.header[3] == headersFrame {
-				out.Commands++
-			}
-			h.got = 0
-		}
-	}
-	return out, true
+	h.greeted += n
+	return h.Parser.Parse(p[n:])
 }

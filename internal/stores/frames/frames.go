@@ -1,0 +1,40 @@
+// Package frames follows what clients write in messages whose headers tell how long they are.
+package frames
+
+import "github.com/quotabench/quotabench/stores"
+
+// Parser is a [stores.Parser] of such messages.
+type Parser struct {
+	// Header is that of the message at hand, of a fixed length; Have says how many bytes of it are there.
+	Header []byte
+	Have   int
+	// Rest is how many bytes follow a header. ok is false if it is none.
+	Rest func(header []byte) (n int, ok bool)
+	// Count counts a message that is complete.
+	Count func(header []byte, out *stores.Parsed)
+
+	left int // bytes of the rest still to come
+}
+
+// Parse reads the next piece of what the client writes.
+func (r *Parser) Parse(p []byte) (out stores.Parsed, ok bool) {
+	for len(p) > 0 {
+		if r.Have < len(r.Header) {
+			n := copy(r.Header[r.Have:], p)
+			r.Have, p = r.Have+n, p[n:]
+			if r.Have < len(r.Header) {
+				break
+			}
+			if r.left, ok = r.Rest(r.Header); !ok {
+				return out, false
+			}
+		}
+		n := min(r.left, len(p))
+		r.left, p = r.left-n, p[n:]
+		if r.left == 0 {
+			r.Count(r.Header, &out)
+			r.Have = 0
+		}
+	}
+	return out, true
+}
