@@ -20,41 +20,34 @@ func canFailOver(s stores.Store, o harness.Outage, length time.Duration) error {
 	return f.CanFailOver(o.Behind, length-from)
 }
 
-// newOutage prepares an outage of the site's stores. Of one that the strategy does not
-// use nothing is changed.
-func (s *site) newOutage(ctx context.Context, o harness.Outage) *outage {
-	out := &outage{Outage: o}
-	out.wipe = func() error {
-		for name, st := range s.stores {
-			if s.concerns(out.Store, name) {
-				return st.Wipe(ctx, s.scope)
-			}
+// befallen is the store of the outage; nil if the strategy does not use it.
+func (o *outage) befallen() *siteStore {
+	for name, st := range o.site.stores {
+		if o.site.concerns(o.Store, name) {
+			return st
 		}
-		return nil
 	}
-	out.inflict = func() (func() error, error) {
-		for name, st := range s.stores {
-			if b, ok := st.Store.(stores.Breakable); ok && s.concerns(out.Store, name) {
-				mend, err := b.Break(ctx, out.Fault, s.scope)
-				if mend == nil {
-					return nil, err
-				}
-				return func() error { return mend(ctx) }, err
-			}
-		}
-		return nil, nil
-	}
-	out.detach = func() error { return s.ofFailing(out, func(f stores.FailsOver) error { return f.Detach(ctx) }) }
-	out.failOver = func() error { return s.ofFailing(out, func(f stores.FailsOver) error { return f.FailOver(ctx) }) }
-	return out
+	return nil
 }
 
-// ofFailing calls do with the store of the outage, if the strategy uses it.
-func (s *site) ofFailing(o *outage, do func(stores.FailsOver) error) error {
-	for name, st := range s.stores {
-		if f, ok := st.Store.(stores.FailsOver); ok && s.concerns(o.Store, name) {
-			return do(f)
-		}
+// inflict does to the store what is done instead of taking it away, and ends that after a wait.
+func (o *outage) inflict(wait func()) error {
+	st := o.befallen()
+	if st == nil {
+		return nil
+	}
+	mend, err := st.Store.(stores.Breakable).Break(o.ctx, o.Fault, o.site.scope) // as was checked
+	if mend != nil {
+		wait()
+		err = errors.Join(err, mend(o.ctx))
+	}
+	return err
+}
+
+// failing calls do with the store of the outage, if the strategy uses it.
+func (o *outage) failing(ctx context.Context, do func(stores.FailsOver, context.Context) error) error {
+	if st := o.befallen(); st != nil {
+		return do(st.Store.(stores.FailsOver), ctx) // as was checked
 	}
 	return nil
 }
@@ -97,7 +90,7 @@ func (s *site) replicate(ctx context.Context) error {
 		if !o.Failover {
 			continue
 		}
-		err := s.ofFailing(o, func(f stores.FailsOver) (err error) {
+		err := o.failing(ctx, func(f stores.FailsOver, ctx context.Context) (err error) {
 			if o.Behind > 0 {
 				o.lags, err = f.Lag(ctx, o.Behind)
 			}
@@ -115,7 +108,7 @@ func (s *site) recover(ctx context.Context) error {
 	var errs []error
 	for _, o := range s.outages {
 		if o.Failover {
-			errs = append(errs, s.ofFailing(o, func(f stores.FailsOver) error { return f.Recover(ctx) }))
+			errs = append(errs, o.failing(ctx, stores.FailsOver.Recover))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,63 +1,31 @@
 package measure
 
 import (
-	"errors"
-	"net"
+	"context"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 )
 
 // outage is a planned outage of one store in one run. While it lasts, every read
 // and write on the client's connections fails as if the server had gone.
 type outage struct {
 	harness.Outage
-	down     atomic.Bool
-	from, to atomic.Int64 // when it was, on the run's clock; set by the timers
+	network.Switch
+	site     *site
+	ctx      context.Context // of what is done to the store
+	from, to atomic.Int64    // when it was, on the run's clock; set by the timers
 	// gone and back are when it was away for certain: the switch is turned between from and gone, and between back and to.
 	gone, back atomic.Int64
-	// wipe removes what the store holds of the run; detach and failOver are those of
-	// [stores.FailsOver].
-	wipe, detach, failOver func() error
 	// lags is set if the replica gets each write later, and need not be detached.
 	lags bool
-	// inflict does to the store what is done instead of taking it away; mend ends that.
-	inflict func() (mend func() error, err error)
-	// err is of these, and may be read when the outage has ended.
+	// err is of what was done to the store, and may be read when the outage has ended.
 	err error
-}
-
-// errOutage is what a client sees: a connection that was reset.
-var errOutage = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("planned outage"), syscall.ECONNRESET)}
-
-// wrap puts the switch into a connection.
-func (o *outage) wrap(c net.Conn) net.Conn { return &cutConn{Conn: c, o: o} }
-
-type cutConn struct {
-	net.Conn
-	o *outage
-}
-
-func (c *cutConn) Read(b []byte) (int, error) {
-	if c.o.down.Load() {
-		return 0, errOutage
-	}
-	n, err := c.Conn.Read(b)
-	if c.o.down.Load() { // the reply is lost with the connection
-		return 0, errOutage
-	}
-	return n, err
-}
-
-func (c *cutConn) Write(b []byte) (int, error) {
-	if c.o.down.Load() {
-		return 0, errOutage
-	}
-	return c.Conn.Write(b)
 }
 
 // schedule plans the outage of a pass that starts now and lasts for d. The end is
@@ -74,32 +42,28 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 			return
 		}
 		if behind > 0 {
-			if o.err = o.detach(); o.err != nil || !wait(behind) {
+			if o.err = o.failing(o.ctx, stores.FailsOver.Detach); o.err != nil || !wait(behind) {
 				return
 			}
 		}
 		began := now()
 		o.from.Store(began)
 		if o.Fault != "" {
-			var mend func() error
-			if mend, o.err = o.inflict(); mend != nil {
-				wait(to - from - time.Duration(now()-began))
-				o.err = errors.Join(o.err, mend())
-			}
+			o.err = o.inflict(func() { wait(to - from - time.Duration(now()-began)) })
 			o.to.Store(now())
 			return
 		}
-		o.down.Store(true)
+		o.Set(true)
 		o.gone.Store(now())
 		if o.Failover {
-			o.err = o.failOver()
+			o.err = o.failing(o.ctx, stores.FailsOver.FailOver)
 		}
 		wait(to - from - time.Duration(now()-began))
-		if o.Empty {
-			o.err = o.wipe()
+		if st := o.befallen(); o.Empty && st != nil {
+			o.err = st.Wipe(o.ctx, o.site.scope)
 		}
 		o.back.Store(now())
-		o.down.Store(false)
+		o.Set(false)
 		o.to.Store(now())
 	})
 }

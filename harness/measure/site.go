@@ -75,7 +75,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 	s.pauses, _ = stops.Plan(cfg.Pauses, nil, cfg.Duration, cfg.Instances)
 	s.clocks, _ = stops.Clocks(cfg.Skew, cfg.Duration, cfg.Instances)
 	for _, o := range cfg.Outages {
-		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
+		s.outages = append(s.outages, &outage{Outage: o, site: s, ctx: context.WithoutCancel(ctx)})
 	}
 	err := s.prepare(ctx)
 	if err == nil {
@@ -212,7 +212,7 @@ func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 			if inner != nil {
 				c = inner(c)
 			}
-			return o.wrap(c)
+			return o.Wrap(c)
 		}
 	}
 	return wrap

@@ -2,11 +2,8 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"syscall"
 	"time"
 
 	conditions "github.com/quotabench/quotabench/internal/network"
@@ -48,7 +45,7 @@ func (w *network) delay(to *route) (d time.Duration) {
 }
 
 // errLost is what a client sees of a request or a reply that is lost: a connection that was reset.
-var errLost = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("planned loss"), syscall.ECONNRESET)}
+var errLost = conditions.Reset("planned loss")
 
 // loses draws whether a request that is sent while requests are issued is lost, which is an error after its way there, or
 // its reply will be.

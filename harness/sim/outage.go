@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"slices"
-	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/memredis"
+	conditions "github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -70,7 +69,7 @@ var errNoReplica = errors.New("a failover cannot be simulated for commands that 
 
 // errDown is what a client sees of an outage, in virtual time as in a measured
 // run: a connection that was reset.
-var errDown = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("planned outage"), syscall.ECONNRESET)}
+var errDown = conditions.Reset("planned outage")
 
 // down reports whether a store is away at this moment.
 func (w *network) down(store strategies.Need) bool {

@@ -3,16 +3,14 @@ package sim
 import (
 	"cmp"
 	"context"
-	"errors"
-	"net"
-	"syscall"
 	"time"
 
+	conditions "github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/stops"
 )
 
 // errRestarted is what a caller sees of a process that ends.
-var errRestarted = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("planned restart"), syscall.ECONNRESET)}
+var errRestarted = conditions.Reset("planned restart")
 
 // stopping lets virtual time pass up to a moment, and carries out what is planned until then.
 func (p *pass) stopping(ctx context.Context, until time.Time) error {

@@ -1,12 +1,9 @@
 package network
 
 import (
-	"errors"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -141,4 +138,4 @@ func (l *Link) wait(at int64) {
 }
 
 // errReset is what the client sees when its connection is lost.
-var errReset = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("planned loss"), syscall.ECONNRESET)}
+var errReset = Reset("planned loss")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -48,7 +49,7 @@ func Start(t testing.TB, strategy string) Strategy {
 
 // Run is the conformance suite on the server.
 func (s Strategy) Run(t *testing.T) {
-	var off Switch
+	var off network.Switch
 	strategytest.Run(t, s.Meta, strategytest.Stores{
 		Clients: map[string]func(testing.TB) any{s.need: func(tb testing.TB) any { c, _ := s.connect(tb, &off); return c }},
 		Break:   off.Set,
@@ -56,7 +57,7 @@ func (s Strategy) Run(t *testing.T) {
 }
 
 // connect returns a client of the test's own, in a scope of the test's own.
-func (s Strategy) connect(t testing.TB, off *Switch) (client any, scope stores.Scope) {
+func (s Strategy) connect(t testing.TB, off *network.Switch) (client any, scope stores.Scope) {
 	t.Helper()
 	scope = storetest.Scope(t)
 	c, err := s.server.Connect(t.Context(), scope, stores.ConnOptions{Pool: 1, Wrap: off.Wrap})
@@ -77,7 +78,7 @@ func (s Strategy) connect(t testing.TB, off *Switch) (client any, scope stores.S
 // Open makes an instance. The client and the prefix of keys are the test's own.
 func (s Strategy) Open(t testing.TB, given quota.Options) (in strategies.Strategy, client any, prefix string) {
 	t.Helper()
-	client, scope := s.connect(t, new(Switch))
+	client, scope := s.connect(t, new(network.Switch))
 	return s.OpenOn(t, given, client, scope.Prefix()), client, scope.Prefix()
 }
 
