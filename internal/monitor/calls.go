@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/stacks"
 )
@@ -158,24 +159,11 @@ func WatchCalls(ctx context.Context, deadline time.Duration, crew []*Caller, giv
 		least: int((deadline + each - 1) / each), cut: int(abortWait / each),
 	}
 	o.most = o.least + max(int(guard.Grace(deadline)/each), 1)
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		t := time.NewTicker(each)
-		defer t.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-t.C:
-				o.look(ctx.Err() != nil)
-			}
+	return clock.Aside(func(wait func(time.Duration) bool) {
+		for wait(each) {
+			o.look(ctx.Err() != nil)
 		}
-	}()
-	return func() {
-		close(stop)
-		<-ended
-	}
+	})
 }
 
 // look looks at all callers.
