@@ -1,23 +1,21 @@
 // Package frames follows what clients write in messages whose headers tell how long they are.
 package frames
 
-import "github.com/quotabench/quotabench/stores"
-
-// Parser is a [stores.Parser] of such messages.
-type Parser struct {
+// Parser is a parser of such messages, which counts them in a T.
+type Parser[T any] struct {
 	// Header is that of the message at hand, of a fixed length; Have says how many bytes of it are there.
 	Header []byte
 	Have   int
 	// Rest is how many bytes follow a header. ok is false if it is none.
 	Rest func(header []byte) (n int, ok bool)
 	// Count counts a message that is complete.
-	Count func(header []byte, out *stores.Parsed)
+	Count func(header []byte, out *T)
 
 	left int // bytes of the rest still to come
 }
 
 // Parse reads the next piece of what the client writes.
-func (r *Parser) Parse(p []byte) (out stores.Parsed, ok bool) {
+func (r *Parser[T]) Parse(p []byte) (out T, ok bool) {
 	for len(p) > 0 {
 		if r.Have < len(r.Header) {
 			n := copy(r.Header[r.Have:], p)

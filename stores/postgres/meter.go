@@ -3,7 +3,7 @@ package postgres
 import (
 	"encoding/binary"
 
-	"github.com/quotabench/quotabench/internal/stores/frames"
+	"github.com/quotabench/quotabench/internal/frames"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -12,7 +12,7 @@ import (
 // statement costs a round trip and is no statement. The first message starts the connection, and has no type byte.
 func newParser() stores.Parser {
 	started := false
-	return &frames.Parser{
+	return &frames.Parser[stores.Parsed]{
 		Header: make([]byte, 5), Have: 1,
 		Rest: func(header []byte) (int, bool) {
 			size := binary.BigEndian.Uint32(header[1:]) // counts itself

@@ -3,7 +3,7 @@ package zookeeper
 import (
 	"encoding/binary"
 
-	"github.com/quotabench/quotabench/internal/stores/frames"
+	"github.com/quotabench/quotabench/internal/frames"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -24,9 +24,9 @@ const largest = 64 << 20
 
 // newParser makes what counts requests in what a client of ZooKeeper writes. The first one of a
 // connection asks for the session and has no kind.
-func newParser() *frames.Parser {
+func newParser() *frames.Parser[stores.Parsed] {
 	connected := false
-	return &frames.Parser{
+	return &frames.Parser[stores.Parsed]{
 		Header: make([]byte, requestHeader),
 		Rest: func(header []byte) (int, bool) {
 			length := int(int32(binary.BigEndian.Uint32(header)))

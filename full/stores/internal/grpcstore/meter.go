@@ -3,7 +3,7 @@ package grpcstore
 import (
 	"bytes"
 
-	"github.com/quotabench/quotabench/internal/stores/frames"
+	"github.com/quotabench/quotabench/internal/frames"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -35,12 +35,12 @@ func (sealed) Parse([]byte) (stores.Parsed, bool) { return stores.Parsed{}, fals
 // http2Parser counts calls in what a client of gRPC writes. Settings, pings and
 // flow control are not answered by work, and are not counted.
 type http2Parser struct {
-	frames.Parser
+	frames.Parser[stores.Parsed]
 	greeted int // bytes of the preface that were seen
 }
 
 func newHTTP2Parser() *http2Parser {
-	return &http2Parser{Parser: frames.Parser{
+	return &http2Parser{Parser: frames.Parser[stores.Parsed]{
 		Header: make([]byte, frameHeader),
 		Rest:   func(header []byte) (int, bool) { return int(header[0])<<16 | int(header[1])<<8 | int(header[2]), true },
 		Count: func(header []byte, out *stores.Parsed) {
