@@ -50,7 +50,7 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 			t.Fatalf("%s: %v", fault, err)
 		}
 		return report.Runs[0]
-	}, met)
+	}, func(r results.Run) bool { return met(r) && decided(r, 0, 0.3) > 0 && decided(r, after, 1) > 0 })
 	if !r.Audit.Valid || decided(r, 0, 0.3) == 0 || decided(r, after, 1) == 0 || len(r.Outages) != 1 {
 		t.Errorf("%s: %d decided before, %d after, outages %+v, %+v", fault, decided(r, 0, 0.3), decided(r, after, 1), r.Outages, r.Audit)
 	}

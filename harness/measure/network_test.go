@@ -40,14 +40,18 @@ func overNetwork(t *testing.T, names string, set func(c *Config), texts ...strin
 // TestLostReplies: with a client that repeats commands, each lost reply of an INCR is one attempt too many, and none of a
 // reservation that is known by its name. Counters are there from the start, so that nothing but INCR is sent.
 func TestLostReplies(t *testing.T) {
+	const retries = 3
 	runs := overNetwork(t, "incr-expire,incr-expire-atomic,lua-reserve-hardened", func(c *Config) {
-		c.ClientRetries = 3
+		c.ClientRetries = retries
 		c.Stream.Set("fill", 0.001)
 	}, "redis:reply-loss=0.05")
 	for name, each := range map[string]int64{"incr-expire": 1, "incr-expire-atomic": 1, "lua-reserve-hardened": 0} {
 		r := runs[name]
 		if r.LostReplies < 1 || r.LostRequests != 0 || r.Errors != 0 || !r.Audit.Valid || !r.Audit.Has("network-lost") {
 			t.Fatalf("%s: %d requests and %d replies lost, %d errors, %+v", name, r.LostRequests, r.LostReplies, r.Errors, r.Audit)
+		}
+		if r.LostReplies < r.Degraded*(1+retries) {
+			t.Errorf("%s: %d requests without an answer, and only %d lost replies: the client repeats too little", name, r.Degraded, r.LostReplies)
 		}
 		// If each try of a request lost its reply, nobody knows that it was admitted, and one attempt is none too many.
 		if got := r.Drift.Tiers[0].Total; got != each*(r.LostReplies-r.Degraded) {

@@ -117,20 +117,30 @@ func TestClocksOfStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var ahead time.Duration // the clock of the first instance
 	by := func(name string, choose func(own, stored time.Time) time.Time) strategies.Selection {
 		return turning(name, []strategies.Need{strategies.NeedRedis}, func(env strategies.Env) func(context.Context) (time.Time, error) {
+			want := ahead
+			if env.Instance > 0 {
+				want = 0
+			}
 			return func(ctx context.Context) (time.Time, error) {
 				stored, err := strategies.Redis(env).Time(ctx).Result()
-				return choose(env.Clock.Now(), stored), err
+				before, own := env.TrueClock.Now(), env.Clock.Now()
+				if after := env.TrueClock.Now(); own.Sub(before) < want || own.Sub(after) > want {
+					t.Errorf("the clock of instance %d is ahead by %v to %v, want %v", env.Instance, own.Sub(after), own.Sub(before), want)
+				}
+				return choose(own, stored), err
 			}
 		})
 	}
 	plan.Workers, plan.Instances, plan.Seed, plan.Stores = 4, 2, 3, setOf(t, storetest.EmbeddedRedis(t))
 	report := longer(t, 200*time.Millisecond, func(d time.Duration) *Report {
+		ahead = d / 4
 		plan.Strategies = []strategies.Selection{
 			by("by-caller", func(own, _ time.Time) time.Time { return own }), by("by-store", func(_, stored time.Time) time.Time { return stored }),
 		}
-		cfg := Config{Plan: plan, Rounds: 1, NoReference: true, Skew: []string{(d / 4).String()}}
+		cfg := Config{Plan: plan, Rounds: 1, NoReference: true, Skew: []string{ahead.String()}}
 		oneSubject(&cfg, 50)
 		cfg.Load, cfg.Duration = harness.Closed(), d
 		report, err := Measure(t.Context(), cfg)
