@@ -78,7 +78,7 @@ func generator(conn net.Conn, h coordinate.Hello, now func() time.Time, steps ..
 	}
 	for _, step := range steps {
 		if _, err := m.Meet(m.Context(), step); err != nil {
-			_ = m.Done(nil)
+			_ = m.Done(err)
 			return err
 		}
 		if err := (clock.Wall{}).Sleep(m.Context(), 5*time.Second); err != nil { // the measured pass
@@ -123,10 +123,10 @@ func TestGeneratorsBeginTogether(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				for _, step := range []string{"start 1", "start 2"} {
+				for _, step := range []string{"start 1", "start 2", "end"} {
 					time.Sleep(time.Duration(i) * time.Second)
 					at, err := m.Meet(m.Context(), step)
-					if lead := at.Sub(wall()); err != nil || lead < 50*time.Millisecond {
+					if lead := at.Sub(wall()); err != nil || (lead < 50*time.Millisecond) != (step == "end") {
 						t.Errorf("%s of %d begins in %v, %v", step, i+1, lead, err)
 					}
 					mu.Lock()
@@ -150,6 +150,45 @@ func TestGeneratorsBeginTogether(t *testing.T) {
 		if len(at) != 3 || !at[0].Equal(at[1]) || !at[0].Equal(at[2]) {
 			t.Errorf("%s begins at %v", step, at)
 		}
+	}
+}
+
+// TestBound: the bound holds the truth at each moment so far, of a clock that drifts, and is as narrow as the best answers allow. In
+// the second half answers are slow.
+func TestBound(t *testing.T) {
+	const length, ahead, drift = 40 * time.Second, 3 * time.Millisecond, 50 * time.Microsecond // each second
+	p, h := plan, hello(1)
+	p.Generators, h.Of = 1, 1
+	_, err := coordinated(t, p, func(l *pipes, _ func()) {
+		begun := wall()
+		offset := func() time.Duration { return ahead + time.Duration(wall().Sub(begun).Seconds()*float64(drift)) }
+		link := network.NewLink(network.Plan([]string{"coordinator:0.5-1:latency=200ms"}), func(network.Condition) bool { return true }, length,
+			clock.Nano, seed.Rand(1, seed.Conditions))
+		link.Begin()
+		m, err := coordinate.Attend(context.Background(), link.Wrap(l.dial()), h, func() time.Time { return wall().Add(offset()) })
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for at := time.Duration(0); at < length; at += 1900 * time.Millisecond {
+			b, now := m.Bound(), offset()
+			low, high := time.Duration(b.OffsetNS-b.ErrorNS), time.Duration(b.OffsetNS+b.ErrorNS)
+			slack := 500 * time.Microsecond
+			if at > length/2 { // the clocks may have drifted apart since
+				slack = 5 * time.Millisecond
+			}
+			if low > ahead || high < now || high-low > now-ahead+slack {
+				t.Errorf("after %v: from %v to %v, and it was %v to %v ahead", at, low, high, ahead, now)
+			}
+			time.Sleep(1900 * time.Millisecond)
+		}
+		link.End()
+		if err := m.Done(nil); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -188,6 +227,10 @@ func TestFaultsEndTheRun(t *testing.T) {
 			h.Fingerprint = "beef"
 			return generator(l.dial(), h, wall)
 		}, "generator 3 (here) has another plan: its fingerprint is beef, and not f00d"},
+		"of number 0": {func(l *pipes) error { return generator(l.dial(), hello(0), wall) },
+			"generator 0/3 (here) does not fit: the coordinator expects 3"},
+		"of a number too many": {func(l *pipes) error { return generator(l.dial(), hello(4), wall) },
+			"generator 4/3 (here) does not fit: the coordinator expects 3"},
 		"twice": {func(l *pipes) error { return generator(l.dial(), hello(2), wall) }, "there are two generators 2/3"},
 		"of another number": {func(l *pipes) error {
 			h := hello(4)
@@ -233,8 +276,13 @@ func TestFaultsEndTheRun(t *testing.T) {
 			if !ok || !strings.Contains(stopped.Reason, x.want) {
 				t.Errorf("it ended with %v; want %q", err, x.want)
 			}
-			if took > 30*time.Second {
+			// Who is silent was heard last after 3 s, by a beat; all others are known at once.
+			within := map[string]time.Duration{"killed": 4 * time.Second, "paused": 13 * time.Second, "cut off": 13 * time.Second, "missing": plan.Wait}[name]
+			if took > max(time.Second, within)+100*time.Millisecond {
 				t.Errorf("it ended after %v", took)
+			}
+			if strings.Contains(stopped.Reason, "failed: ") != strings.Contains(x.want, "failed: ") {
+				t.Errorf("who was stopped has failed: %v", err)
 			}
 			for i, err := range told {
 				if apart := name == "failed in a pass" && err != nil && strings.Contains(err.Error(), "not at the same step"); !apart &&
@@ -399,6 +447,9 @@ func TestInterrupt(t *testing.T) {
 			}
 			<-m.Context().Done()
 			told = context.Cause(m.Context())
+			if _, err := coordinate.Attend(context.Background(), l.dial(), h, wall); err == nil || err.Error() != "interrupted" {
+				t.Errorf("who comes now is told %v", err)
+			}
 			if err := errors.Join(m.SendFiles(dir, "sub", "empty", "none"), m.Done(nil)); err != nil {
 				t.Error(err)
 			}
