@@ -334,6 +334,26 @@ func TestShared(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range files[0].Claims {
+		if files[0].Title != "Nothing." || c.Says != "Nothing." {
+			t.Errorf("%s, %s is said to be %q", files[0].Title, c.ID, c.Says)
+		}
+	}
+	if err := l.Keep(nil); err != nil || len(l.Faults) != 3 {
+		t.Errorf("nothing is named: %v, %v", err, l.Names())
+	}
+	// A source of limits is in PostgreSQL. A fault of a store that nobody needs has no file.
+	source := strategies.Selection{Meta: &strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedSource}, Kinds: quota.Kinds()}}
+	if away, err := faults.Parse("list", []byte(`{policies: [9 x per calendar month], faults: [{name: a, says: A., needs: redis},
+  {name: b, says: B., needs: postgres, settings: "--outage {store}:0-1"}]}`)); err != nil {
+		t.Fatal(err)
+	} else if files, err := away.Files([]strategies.Selection{source}); err != nil || len(files) != 1 || !strings.Contains(files[0].Runs["b"].Quick, "postgres:0-1") {
+		t.Errorf("%v, %d files", err, len(files))
+	} else if err := away.Keep([]string{"a"}); err != nil {
+		t.Fatal(err)
+	} else if _, err := away.Files([]strategies.Selection{source}); err == nil {
+		t.Error("none of the faults is of a store that is needed")
+	}
 	if err := l.Keep([]string{"away"}); err != nil || len(l.Faults) != 1 {
 		t.Errorf("%v, %v", err, l.Names())
 	}
@@ -347,6 +367,8 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"faults: [{nam: x}]":                                              "list:1: ",
 		"faults: [{name: x, says: y}]":                                    "at least one of faults and one of policies",
+		"policies: [p]\nfaults: []":                                       "at least one of faults and one of policies",
+		"policies: [p]\nfaults: [{says: y}]":                              "needs a name of its own and a sentence",
 		"policies: [p]\nfaults: [{name: x}]":                              "needs a name of its own and a sentence",
 		"policies: [p]\nfaults: [{name: x, says: y}, {name: x, says: y}]": `fault 2 ("x")`,
 	} {

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -325,6 +326,9 @@ func TestPlanted(t *testing.T) {
 		{"given back of any request", quota.Standing, []oracle.Event{first, unnamed, again}, Holds, Holds},
 		{"granted in part", quota.Standing, []oracle.Event{first, take(2, 3, 0, oracle.Admitted), take(2, 3, 1, oracle.Short)}, Holds, Holds},
 		{"too little granted", quota.Standing, []oracle.Event{take(2, 3, 1, oracle.Admitted), take(2, 3, 1, oracle.Short)}, Holds, Fails},
+		{"nothing granted with room for a part", quota.Standing, []oracle.Event{take(2, 3, 3, oracle.Short)}, Holds, Fails},
+		{"two granted in part at once", quota.Standing, []oracle.Event{take(2, 3, 1, oracle.Admitted), take(2, 3, 1, oracle.Admitted),
+			take(2, 3, 5, oracle.Short), take(2, 3, 5, oracle.Short)}, Holds, Fails},
 		{"another quota rejects", quota.Standing, []oracle.Event{take(2, 3, 1, oracle.Elsewhere)}, Holds, Holds},
 		{"the next window is empty", quota.Fixed, []oracle.Event{first, take(width, width, 2, oracle.Admitted)}, Holds, Holds},
 		{"either window", quota.Fixed, []oracle.Event{first, rider, take(width+6, width+6, 1, oracle.Rejected)}, Holds, Holds},
@@ -337,6 +341,20 @@ func TestPlanted(t *testing.T) {
 		v := check(t, header(c.kind, 2), c.events...)
 		if v.Safe != c.safe || v.Exact != c.exact || (v.Page != nil) != (v.Exact == Fails) || (v.Why == "") != (v.Exact != Undecided) {
 			t.Errorf("%s: safe %s, exact %s (%s), a drawing of %d bytes", c.name, v.Safe, v.Exact, v.Why, len(v.Page))
+		}
+		if last := c.events[len(c.events)-1]; last.Outcome == oracle.Rejected && v.Page != nil && !bytes.Contains(v.Page, []byte(": rejected")) {
+			t.Errorf("%s: the drawing does not show it", c.name)
+		}
+	}
+}
+
+// TestWorse: one part that fails is enough, and one that is undecided leaves the others that hold undecided.
+func TestWorse(t *testing.T) {
+	for of, want := range map[[2]Answer]Answer{
+		{Holds, Holds}: Holds, {Holds, Fails}: Fails, {Fails, Undecided}: Fails, {Undecided, Fails}: Fails, {Undecided, Holds}: Undecided, {Holds, Undecided}: Undecided,
+	} {
+		if got := worse(of[0], of[1]); got != want {
+			t.Errorf("of %v: %s, want %s", of, got, want)
 		}
 	}
 }
