@@ -15,10 +15,13 @@ func TestClocks(t *testing.T) {
 	if want := []Clock{{}, {Ahead: 2 * s}, {Ahead: -1500 * time.Millisecond, From: 2 * s}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
+	if got, err := Clocks([]string{"8784h", "-8784h"}, s, 2); err != nil || got[1].Ahead != -366*24*s*3600 {
+		t.Errorf("366 days: %v, %v", got, err)
+	}
 	if got, err := Clocks([]string{"2s"}, 0, 1); err != nil || got[0] != (Clock{Ahead: 2 * s}) {
 		t.Errorf("without a duration: %v, %v", got, err)
 	}
-	for _, text := range []string{"", "2", "@0.5", "2s@", "2s@0", "2s@1", "2s@-0.5", "2s@NaN", "2s@half", "2s@0.5@0.6", "9000h", time.Duration(math.MinInt64).String()} {
+	for _, text := range []string{"", "2", "@0.5", "2s@", "2s@0", "2s@1", "2s@-0.5", "2s@NaN", "2s@half", "2s@0.5@0.6", "8784h1ns", time.Duration(math.MinInt64).String()} {
 		if _, err := Clocks([]string{"0s", text}, 8*s, 2); err == nil || !strings.Contains(err.Error(), "give a time") {
 			t.Errorf("%q: %v", text, err)
 		}
