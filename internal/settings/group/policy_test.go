@@ -81,7 +81,12 @@ func TestOwnPolicies(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", text, c.Policy, err, want)
 		}
 	}
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("limit: 0\nunit: calls\nwindow: standing\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]string{
+		"@" + bad:       "bad.yaml: the limit is 0",
 		"@none.yaml":    "--policy: cannot read none.yaml: no such file",
 		"logon":         "did you mean login?",
 		"9 calls often": "is not of the form",
