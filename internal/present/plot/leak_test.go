@@ -6,7 +6,15 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/results"
 )
+
+// The watermark of few rows leaves the texts around them free.
+func TestWatermarkOfOneRow(t *testing.T) {
+	f := fixture.New(6, fixture.Strategies[0])
+	f.Kind = results.Simulated
+	checkSVG(t, "one row", fixture.Must[*Plot](t)(Leak(f)))
+}
 
 // A row has a mark for the leak and one for p99, at one height. The name of the row that none
 // beats is bold: here the fastest, which leaks nothing.

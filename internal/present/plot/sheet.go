@@ -41,7 +41,8 @@ func (s *sheet) plot(body vg.Length, paint func(c draw.Canvas)) *Plot {
 
 // watermark marks a drawing that does not come from a measurement.
 func watermark(c draw.Canvas) {
-	s := aligned(textStyle(54, subtle, true), text.XCenter, text.YCenter)
+	size := min(54, float64(c.Max.Y-c.Min.Y)/3) // which keeps it off the texts above and below
+	s := aligned(textStyle(size, subtle, true), text.XCenter, text.YCenter)
 	s.Rotation = math.Pi / 9
 	c.FillText(s, c.Center(), "SIMULATED")
 }
