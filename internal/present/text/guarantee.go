@@ -10,13 +10,15 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// guaranteeLines renders what strategies guarantee, what the design records promise that
-// they come from, and what came of both.
+// guaranteeLines renders what strategies guarantee, and what came of it.
 func guaranteeLines(page layout.Page, group []results.Summary) []string {
-	own := func(s *results.Summary) []results.Clause { return s.Guarantee }
-	records := func(s *results.Summary) []results.Clause { return s.Record }
-	return append(clauseLines(page, group, "DECLARED GUARANTEES  in", own),
-		clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in", records)...)
+	return clauseLines(page, group, "DECLARED GUARANTEES  in", func(s *results.Summary) []results.Clause { return s.Guarantee })
+}
+
+// promiseLines renders what the design records promise that strategies come from, and what came of it.
+func promiseLines(page layout.Page, group []results.Summary) []string {
+	return clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in",
+		func(s *results.Summary) []results.Clause { return s.Record })
 }
 
 func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {

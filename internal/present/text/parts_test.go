@@ -144,6 +144,10 @@ func TestPromisesOfRecords(t *testing.T) {
 	if want := "leak: L (ADR-008: none) 4 ≤ 0 links BROKEN"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	f.Runs[0].Guarantee = f.Runs[0].Record
+	if report := render(t, f); !strings.Contains(report, "\nDECLARED") || !strings.Contains(report, "\n\nPROMISES OF") {
+		t.Errorf("no empty line before them:\n%s", report)
+	}
 }
 
 // TestGuaranteeOnOneLine: the formulas that strategies declare fit next to

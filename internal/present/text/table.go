@@ -73,6 +73,7 @@ func sections(page layout.Page, f results.File, section func([]string)) {
 		section(meterLines(page, group))
 		section(storedLines(page, group))
 		section(guaranteeLines(page, group))
+		section(promiseLines(page, group))
 	}
 	section(skippedLines(page, f))
 	section(findingLines(page, Findings(f.Summaries)))
