@@ -186,6 +186,9 @@ func TestEmpty(t *testing.T) {
 		if err != nil || !bytes.HasSuffix(page, []byte("</html>\n")) || bytes.Contains(page, []byte("<table")) {
 			t.Errorf("%s: %v\n%s", name, err, page)
 		}
+		if facts := bytes.Contains(page, []byte("What was run")); facts != (b.File != nil) { // an exploration has none
+			t.Errorf("%s: What was run: %v", name, facts)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (d *document) Parts() (out []part) {
 		part
 		there bool
 	}{
-		{part{"answer", "The answer"}, d.HasAnswers()}, {part{"run", "What was run"}, true},
+		{part{"answer", "The answer"}, d.HasAnswers()}, {part{"run", "What was run"}, d.HasFacts()},
 		{part{"decide", "Decision table"}, d.HasRuns()}, {part{"plots", "Plots"}, d.HasDrawings()},
 		{part{"explored", "Explored"}, d.HasSearches()}, {part{"strategies", "Strategies"}, len(d.Panels) > 0},
 	} {
@@ -49,6 +49,13 @@ func (d *document) Columns() []decisionColumn { return decisionColumns }
 // HasAnswers reports whether any record answers something.
 func (d *document) HasAnswers() bool {
 	return d.HasRuns() || slices.ContainsFunc(d.Records, func(r *recordView) bool { return r.Sweep != nil })
+}
+
+// HasFacts reports whether a record says how it was made, or what is wrong with it.
+func (d *document) HasFacts() bool {
+	return slices.ContainsFunc(d.Records, func(r *recordView) bool {
+		return len(r.Facts)+len(r.Settings)+len(r.Skipped)+len(r.Findings) > 0
+	})
 }
 
 // HasRuns reports whether there is anything to decide from.
