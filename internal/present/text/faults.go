@@ -38,7 +38,7 @@ func Faults(w io.Writer, page layout.Page, r *claims.Report) error {
 	}
 	note := ""
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "n/m") }) {
-		note = " n/m: timings do not count, as of runs made at the same time (--parallel)."
+		note = " n/m: not measurable, e.g. since runs were made at the same time (--parallel)."
 	}
 	lines = append(lines, page.Wrap("What strategies declare: "+counted(r, claims.CellVerdicts)+"."+caveats(r)+note)...)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")

@@ -35,7 +35,7 @@ away: it admits
 late: no run
 b
 away holds 0 n/m 1.40 ms
-What strategies declare: 1 refuted, 1 undecided, 1 holds. 1 close: another pass may decide otherwise. n/m: timings do not count, as of runs made at the same time (--parallel).`
+What strategies declare: 1 refuted, 1 undecided, 1 holds. 1 close: another pass may decide otherwise. n/m: not measurable, e.g. since runs were made at the same time (--parallel).`
 	got := strings.Join(strings.Fields(text.String()), " ")
 	for _, line := range strings.Split(want, "\n") {
 		if _, rest, ok := strings.Cut(got, line); ok {
