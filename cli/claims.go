@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -71,7 +70,7 @@ type claimsSettings struct {
 
 func claimsCommand() *cobra.Command {
 	s := &claimsSettings{pass: pass{Settings: group.New(group.Claims), name: "claims", html: html.WriteClaims, text: tables.Claims,
-		markdown: tables.ClaimsMarkdown, gates: [...]string{"claim that is a gate does", "claims that are gates do"}}}
+		markdown: tables.ClaimsMarkdown, gates: [...]string{"claim that is a gate does not hold", "claims that are gates do not hold"}}}
 	s.files = s.read
 	cmd := described("claims", &cobra.Command{RunE: s.run})
 	s.Register(cmd, []settings.Setting{
@@ -181,7 +180,7 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 		if ended := n - max(0, s.parallel-1); 4*ended >= of {
 			left = fmt.Sprintf(", about %s left", (passed / time.Duration(ended) * time.Duration(of-ended)).Round(time.Second))
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, strings.Join(args, " "))
+		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, claims.CommandLine(args))
 	}
 	p.Run = func(ctx context.Context, args []string) (int, string) {
 		var messages bytes.Buffer
@@ -197,24 +196,30 @@ func (s *pass) show(cmd *cobra.Command, p *claims.Pass, r *claims.Report) error 
 		s.markdown(&markdown, r)); err != nil {
 		return err
 	}
+	var wrong error // which is told after the report: a full disk loses the files alone
 	if s.from == "" {
 		for ext, b := range map[string][]byte{".json": record.Bytes(), ".html": page.Bytes(), ".txt": text.Bytes()} {
-			if err := atomicfile.Write(filepath.Join(p.Dir, s.name+ext), b); err != nil {
-				return err
-			}
+			wrong = errors.Join(wrong, atomicfile.Write(filepath.Join(p.Dir, s.name+ext), b))
 		}
+	}
+	if s.from == "" && wrong == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "\nwritten to %s: %[2]s.json, %[2]s.html and %[2]s.txt, and a directory for each run\n", p.Dir, s.name)
 	}
+	return errors.Join(wrong, s.print(cmd, r, record.Bytes(), markdown.Bytes()))
+}
+
+// print writes the form that was asked for to standard output.
+func (s *pass) print(cmd *cobra.Command, r *claims.Report, record, markdown []byte) error {
 	laid, out := terminal.Page(cmd)
 	switch {
 	case s.JSON || s.Format == render.JSON:
-		_, err := out.Write(record.Bytes())
+		_, err := out.Write(record)
 		return err
 	case s.Format == render.Markdown:
-		_, err := out.Write(markdown.Bytes())
+		_, err := out.Write(markdown)
 		return err
 	case s.Format == render.GitHub:
-		return errors.Join(tables.ClaimsAnnotations(out, r), summaryOfJob(markdown.Bytes()))
+		return errors.Join(tables.ClaimsAnnotations(out, r), summaryOfJob(markdown))
 	}
 	return s.text(out, laid, r)
 }
@@ -227,7 +232,7 @@ func (s *pass) failed(stderr io.Writer, r *claims.Report) error {
 		if j.Fails() {
 			n++
 		}
-		if j.Fails() || j.Gate && j.Close {
+		if j.Fails() && !(r.Interrupted && j.Verdict == claims.Undecided) || j.Gate && j.Close {
 			fmt.Fprintf(stderr, "gate: %s %s: %s\n", j.Record, j.ID, j.Text())
 		}
 	}
@@ -235,7 +240,7 @@ func (s *pass) failed(stderr io.Writer, r *claims.Report) error {
 	case r.Interrupted:
 		return fail(ExitInterrupted, errors.New("interrupted: what has no run is undecided"))
 	case n > 0:
-		return fail(ExitGate, fmt.Errorf("%s not hold", format.Plural(int64(n), s.gates[0], s.gates[1])))
+		return fail(ExitGate, fmt.Errorf("%s", format.Plural(int64(n), s.gates[0], s.gates[1])))
 	}
 	return nil
 }

@@ -10,10 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/present/html"
 	tables "github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
@@ -42,6 +47,7 @@ func TestClaims(t *testing.T) {
 		t.Fatalf("exit %d\n%s", o.code, o.transcript())
 	}
 	for _, want := range []string{"C1     holds", "C2     refuted", "C3     undecided", "C4     not measurable here", "a price is no figure",
+		`] quotabench sim honest liar --instances 1 --policy '10 requests per fixed 1m'`, // to be typed again
 		"quotabench sim nobody: quotabench: --strategy: unknown strategy", "gate: Ours C2: refuted", "4 claims: 1 holds, 1 refuted, 1 undecided, 1 not measurable here. 2 runs"} {
 		if !strings.Contains(strings.Join(strings.Fields(o.transcript()), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("it does not say %q:\n%s", want, o.transcript())
@@ -68,6 +74,38 @@ func TestClaims(t *testing.T) {
 		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage || !strings.Contains(o.transcript(), want) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
 		}
+	}
+}
+
+// TestReportOfAFullDisk: a report whose files cannot be written is shown all the same.
+func TestReportOfAFullDisk(t *testing.T) {
+	s := &pass{Settings: group.New(group.Claims), name: "claims", text: tables.Claims, html: html.WriteClaims, markdown: tables.ClaimsMarkdown}
+	var out, errs bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	cmd.SetErr(&errs)
+	r := &claims.Report{Claims: []claims.Judgement{{ID: "C1", Record: "Ours", Verdict: claims.Holds, Says: "The limit holds."}}}
+	err := s.show(cmd, &claims.Pass{Dir: filepath.Join(t.TempDir(), "gone")}, r)
+	if err == nil || !strings.Contains(out.String(), "The limit holds.") || errs.Len() > 0 {
+		t.Errorf("%v, %q, %q", err, out.String(), errs.String())
+	}
+}
+
+// TestGatesOfAnInterruptedPass: what has no run is told once, and not as a gate each.
+func TestGatesOfAnInterruptedPass(t *testing.T) {
+	s := &pass{gates: [...]string{"claim does not hold", "claims do not hold"}}
+	r := &claims.Report{Interrupted: true, Claims: []claims.Judgement{{ID: "C1", Gate: true, Verdict: claims.Undecided},
+		{ID: "C2", Gate: true, Verdict: claims.Refuted}}}
+	var errs bytes.Buffer
+	var e *exit.Error
+	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitInterrupted || strings.Contains(errs.String(), "C1") ||
+		!strings.Contains(errs.String(), "C2") {
+		t.Errorf("%v, %q", err, errs.String())
+	}
+	r.Interrupted = false
+	errs.Reset()
+	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitGate || e.Error() != "2 claims do not hold" || !strings.Contains(errs.String(), "C1") {
+		t.Errorf("%v, %q", err, errs.String())
 	}
 }
 

@@ -28,7 +28,7 @@ type faultsSettings struct {
 
 func faultsCommand() *cobra.Command {
 	s := &faultsSettings{pass: pass{Settings: group.New(group.Faults), name: "faults", html: html.WriteFaults, text: tables.Faults,
-		markdown: tables.ClaimsMarkdown, gates: [...]string{"declaration does", "declarations do"}}}
+		markdown: tables.ClaimsMarkdown, gates: [...]string{"declaration is refuted or undecided", "declarations are refuted or undecided"}}}
 	s.files = s.plan
 	cmd := described("faults", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
 	s.Register(cmd, []settings.Setting{

@@ -174,6 +174,14 @@ func TestCellsOfWhoTookNoPart(t *testing.T) {
 	}
 }
 
+// TestRecordWithoutFigures: the reason for a figure that an interrupted run does not have is a whole sentence.
+func TestRecordWithoutFigures(t *testing.T) {
+	got, want := (&Record{File: &results.File{}}).row("planted"), absent("the record has no figures: its run ended before them")
+	if got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestFiguresOfCells: a cell has the figures of its record, and none where timings do not count.
 func TestFiguresOfCells(t *testing.T) {
 	r := results.Run{Errors: 60, RecoveredNS: 5e6, Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}

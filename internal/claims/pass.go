@@ -108,7 +108,7 @@ func (p *Pass) plan() (jobs []job, dirs map[string]string, asked int) {
 					continue
 				}
 				if p.Earlier != nil {
-					j.dir = made[commandLine(j.args)]
+					j.dir = made[CommandLine(j.args)]
 				}
 				for n := 2; p.Earlier == nil && taken[j.dir]; n++ {
 					j.dir = fmt.Sprintf("%s-%d", name, n)
@@ -220,7 +220,7 @@ func (p *Pass) judge(dirs map[string]string) (all []Judgement, wrong error) {
 				wrong = errors.Join(wrong, err)
 			}
 			for _, j := range used {
-				judged.Commands = append(judged.Commands, commandLine(j.args))
+				judged.Commands = append(judged.Commands, CommandLine(j.args))
 				judged.Directories = append(judged.Directories, j.dir)
 			}
 			all = append(all, judged)
@@ -267,12 +267,12 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		var code int
 		code, messages = p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
 		if code == exit.Usage {
-			return &Record{Why: commandLine(j.args) + ": " + format.OneLine(messages)}
+			return &Record{Why: CommandLine(j.args) + ": " + format.OneLine(messages)}
 		}
 	}
 	r := p.Read(dir)
 	if i := strings.LastIndex(messages, "quotabench: "); r.Why != "" && i >= 0 {
-		r.Why = commandLine(j.args) + ": " + format.OneLine(messages[i:])
+		r.Why = CommandLine(j.args) + ": " + format.OneLine(messages[i:])
 	}
 	if r.File != nil {
 		r.File.Summaries = results.Summarise(r.File.Runs) // which know their rounds
@@ -280,8 +280,8 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 	return r
 }
 
-// commandLine repeats a run.
-func commandLine(args []string) string {
+// CommandLine is the command that repeats a run, for a shell.
+func CommandLine(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = format.Quoted(a)

@@ -119,5 +119,8 @@ func (r *Record) row(label string) any {
 			return absent("%s took no part: %s", s.Strategy, s.Reason)
 		}
 	}
+	if len(labels) == 0 {
+		return absent("the record has no figures: its run ended before them")
+	}
 	return absent("%s is not in the record, which has %s", label, strings.Join(labels, ", "))
 }
