@@ -179,7 +179,7 @@ func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
 				continue
 			}
 			j := p.job(f, c.Cell.Run, c.Cell.Label)
-			switch j.dir = made[commandLine(j.args)]; {
+			switch j.dir = made[CommandLine(j.args)]; {
 			case p.Earlier == nil && first.Verdict == Undecided && !first.Gate: // which has no record
 				j.dir = fmt.Sprintf("%s-longer-%d", first.Directories[0], len(jobs)+1)
 			case j.dir == "":
