@@ -232,7 +232,7 @@ func (s *pass) failed(stderr io.Writer, r *claims.Report) error {
 		if j.Fails() {
 			n++
 		}
-		if j.Fails() && !(r.Interrupted && j.Verdict == claims.Undecided) || j.Gate && j.Close {
+		if j.Fails() && (!r.Interrupted || j.Verdict != claims.Undecided) || j.Gate && j.Close {
 			fmt.Fprintf(stderr, "gate: %s %s: %s\n", j.Record, j.ID, j.Text())
 		}
 	}

@@ -57,15 +57,16 @@ func TestCatchUp(t *testing.T) {
 		{time.Hour, 1, settleLimit, "job queue: context canceled"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}}, tb: &timebase{nano: func() int64 { return int64(time.Since(began)) }}}
+			now := clock.Wall{}.Now
+			began := now()
+			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}}, tb: &timebase{nano: func() int64 { return int64(now().Sub(began)) }}}
 			err := m.catchUp(t.Context(), &site{Session: &harness.Session{Jobs: []*harness.Job{{Job: strategies.Job{
 				Name: "queue", Pending: func() bool { return c.left > 0 }, Run: func(ctx context.Context) (bool, error) {
 					c.left--
 					return true, clock.Wall{}.Sleep(ctx, c.step)
 				},
 			}}}}})
-			if took := time.Since(began); took != c.takes || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			if took := now().Sub(began); took != c.takes || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%d rounds of %v left after %v: %v, want %q after %v", c.left, c.step, took, err, c.want, c.takes)
 			}
 		})
