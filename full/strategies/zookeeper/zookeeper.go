@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quotabench/quotabench/full/internal/cas"
-	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
@@ -47,10 +46,10 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	// all.
 	c.acl = zk.AuthACL(zk.PermAll)
 	create := func() (string, error) { return conn.Create(c.root, nil, zk.FlagPersistent, c.acl) }
-	_, err := cancel.Call(ctx, create)
+	_, err := ask(ctx, create)
 	if errors.Is(err, zk.ErrInvalidACL) {
 		c.acl = zk.WorldACL(zk.PermAll)
-		_, err = cancel.Call(ctx, create)
+		_, err = ask(ctx, create)
 	}
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		return nil, fmt.Errorf("making the node %s: %w", c.root, err)
@@ -81,7 +80,7 @@ func (c *counter) Prepare(ctx context.Context) error {
 	if !c.sync {
 		return nil
 	}
-	_, err := cancel.Call(ctx, func() (string, error) { return c.zk.Sync(c.root) })
+	_, err := ask(ctx, func() (string, error) { return c.zk.Sync(c.root) })
 	return err
 }
 
@@ -93,7 +92,7 @@ type node struct {
 
 // Read implements [cas.Store].
 func (c *counter) Read(ctx context.Context, path string) (cas.Version, error) {
-	n, err := cancel.Call(ctx, func() (n node, err error) {
+	n, err := ask(ctx, func() (n node, err error) {
 		n.data, n.stat, err = c.zk.Get(path)
 		return n, err
 	})
@@ -125,7 +124,7 @@ func (c *counter) Swap(
 // write sets a counter that is at the version that was read.
 func (c *counter) write(ctx context.Context, path string, at cas.Version, units int64) error {
 	data := strconv.AppendInt(nil, units, 10)
-	_, err := cancel.Call(ctx, func() (struct{}, error) {
+	_, err := ask(ctx, func() (struct{}, error) {
 		var err error
 		if at.Known {
 			_, err = c.zk.Set(path, data, int32(at.Number))
@@ -170,4 +169,29 @@ func (c *counter) set(ctx context.Context, path string, units int64) error {
 		return fmt.Errorf("setting %s: %w", path, err)
 	}
 	return nil
+}
+
+// ask makes a call of a client that knows no contexts, and gives up with its caller.
+func ask[T any](ctx context.Context, call func() (T, error)) (v T, err error) {
+	if err := ctx.Err(); err != nil {
+		return v, err
+	}
+	if ctx.Done() == nil {
+		return call()
+	}
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := call()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		return v, ctx.Err()
+	}
 }
