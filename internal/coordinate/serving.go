@@ -94,12 +94,15 @@ func (Run) Time(_ int, at *int64) error {
 	return nil
 }
 
-// Stopped returns when the run is stopped, and why.
+// Stopped returns when the run is stopped, and why. To a generator that has ended, or is lost, it says nothing.
 func (r Run) Stopped(_ int, why *string) error {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
 	for r.c.stopped == "" && !r.g.ended {
 		r.c.changed.Wait()
+	}
+	if r.g.ended {
+		return errors.New("it has ended")
 	}
 	*why = r.c.stopped
 	return nil
