@@ -26,6 +26,21 @@ const catchUpLimit = 10 * settleLimit
 // readers is how many counters are read at a time.
 const readers = 8
 
+// catchUp has jobs do what the warm-up left to them. A round may take as long as those at rest together: what a queue of counts
+// holds is written one by one, and a busy machine takes its time for that.
+func (m *measurement) catchUp(ctx context.Context, s *site) error {
+	for began, again := m.tb.nano(), true; again; {
+		var err error
+		if again, err = guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", s.CatchUp); err != nil {
+			return err
+		}
+		if again && time.Duration(m.tb.nano()-began) > catchUpLimit {
+			return fmt.Errorf("its jobs still have work %v after the warm-up", catchUpLimit)
+		}
+	}
+	return nil
+}
+
 // judge turns a finished pass into its figures. The jobs have stopped.
 func (p *pass) judge(ctx context.Context) error {
 	d, r := p.d, p.run

@@ -158,21 +158,6 @@ func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workload
 	return d, m.catchUp(ctx, s)
 }
 
-// catchUp has jobs do what the warm-up left to them. A round may take as long as those at rest together: what a queue of counts
-// holds is written one by one, and a busy machine takes its time for that.
-func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	for began, again := m.tb.nano(), true; again; {
-		var err error
-		if again, err = guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", s.CatchUp); err != nil {
-			return err
-		}
-		if again && time.Duration(m.tb.nano()-began) > catchUpLimit {
-			return fmt.Errorf("its jobs still have work %v after the warm-up", catchUpLimit)
-		}
-	}
-	return nil
-}
-
 // expected is how long the pass will take: its duration, or as long as its
 // requests take at the rate seen while warming up.
 func (m *measurement) expected(rate float64, requests int64) time.Duration {
