@@ -83,7 +83,10 @@ func (w *Engine) checkTimeout() error {
 func (w *Engine) restore() error {
 	loaded := len(w.kept) == 0
 	for _, in := range w.instances {
-		loaded = loaded && in.child != nil && w.greet(w.base, in) == nil
+		if loaded = loaded && in.child != nil; loaded {
+			wrong, _ := w.greet(w.base, in)
+			loaded = wrong == nil
+		}
 	}
 	w.seen = false
 	if err := w.stored(); err != nil { // by a script

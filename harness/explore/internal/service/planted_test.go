@@ -117,6 +117,14 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		n, err := script.Run(ctx, p, []string{key}).Int64()
 		return n <= p.limit, err
 	},
+	// The connection of its first request ends without an answer, as if another program had had the port.
+	"cut": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if p.asked == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
 	// Redis tells which minute it is.
 	"redis-time": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := minute.Run(ctx, p, []string{key}).Int64()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -187,15 +189,19 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 var portTaken = regexp.MustCompile(`(?i)EADDRINUSE|address already in use`)
 
 // answers waits until an instance has answered its first request. What listened on its port before, and is gone after the request,
-// was another program.
+// was another program; it may also be what ended the connection of one request without an answer.
 func (w *Engine) answers(ctx context.Context, in *instance) error {
 	taken := func(string) bool { return portTaken.MatchString(in.child.Output()) }
 	var answer error
+	cut := false
 	err := server.Await(ctx, in.child, taken, func(timed context.Context) error {
 		if err := httpstore.Reach(timed, in.addr); err != nil {
 			return err
 		}
-		answer = w.greet(ctx, in)
+		before := cut
+		if answer, cut = w.greet(ctx, in); cut && !before {
+			return answer
+		}
 		return httpstore.Reach(ctx, in.addr)
 	})
 	switch {
@@ -209,18 +215,20 @@ func (w *Engine) answers(ctx context.Context, in *instance) error {
 	return unfit("the service does not listen on the port of PORT (%s) within %v: %s", in.addr, server.OpenTimeout, in.saying("it runs"))
 }
 
-// greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts.
-func (w *Engine) greet(ctx context.Context, in *instance) error {
+// greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts. It reports as well whether the
+// connection ended without an answer.
+func (w *Engine) greet(ctx context.Context, in *instance) (wrong error, cut bool) {
 	timed, cancel := context.WithTimeout(ctx, w.setup.Patience)
 	defer cancel()
 	_, err := in.strategy.Take(timed, quota.Request{Subject: w.newSubject(), Policy: &w.setup.Policy, Units: 1})
 	switch {
 	case err == nil || ctx.Err() != nil:
-		return ctx.Err()
+		return ctx.Err(), false
 	case timed.Err() != nil:
-		return unfit("the service does not answer its first request within %v: %s", w.setup.Patience, in.saying("it runs"))
+		return unfit("the service does not answer its first request within %v: %s", w.setup.Patience, in.saying("it runs")), false
 	}
-	return unfit("the service's first answer is no decision: %s; %s", format.OneLine(err.Error()), in.saying("it runs"))
+	wrong = unfit("the service's first answer is no decision: %s; %s", format.OneLine(err.Error()), in.saying("it runs"))
+	return wrong, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // complaint is a line by which programs say what is wrong, before or after a trace of calls.

@@ -381,9 +381,11 @@ func TestClocksOfCallers(t *testing.T) {
 // Another program that has had the port for a moment is not taken for the service.
 func TestVisitedPort(t *testing.T) {
 	testenv.Sequential(t)
-	found, err := explored(t, "visited", explore.Config{})
-	if err != nil || len(found.Findings) > 0 || found.Claim == "" {
-		t.Errorf("found %+v, %v", found, err)
+	for _, kind := range []string{"visited", "cut"} {
+		found, err := explored(t, kind, explore.Config{})
+		if err != nil || len(found.Findings) > 0 || found.Claim == "" {
+			t.Errorf("%s: found %+v, %v", kind, found, err)
+		}
 	}
 }
 
