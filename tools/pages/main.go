@@ -1,5 +1,5 @@
 // Command pages writes the reference of strategies, docs/strategies, a page for each and an
-// index, what became of the claims of design records, docs/claims, and what strategies make of faults, docs/faults.md. Rows of figures, plots and schedules come from the records below results/baseline; none of
+// index, what became of the claims of design records, docs/claims, and what strategies make of faults, docs/faults.md. The texts of the records, report.txt, are made anew, too. Rows of figures, plots and schedules come from the records below results/baseline; none of
 // the figures is typed. Plots go to docs/images. make pages runs it:
 //
 //	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies] [-claims DIR] [-faults DIR]
@@ -18,6 +18,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
@@ -39,6 +40,9 @@ func main() {
 	}
 	if err == nil {
 		err = write(*records, *out)
+	}
+	if err == nil {
+		err = writeReports(*records)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pages: "+err.Error())
@@ -90,6 +94,39 @@ func write(records, out string) error {
 		}
 	}
 	return nil
+}
+
+// writeReports makes the texts next to records of runs, simulations and sweeps anew.
+func writeReports(records string) error {
+	evidence, err := readEvidence(records)
+	if err != nil {
+		return err
+	}
+	pages, err := reports(evidence)
+	for _, p := range pages {
+		if err == nil {
+			err = atomicfile.Write(filepath.Join(records, p.Name), p.Bytes)
+		}
+	}
+	return err
+}
+
+// reports are those texts, by their names below the records.
+func reports(e *Evidence) (out []Page, err error) {
+	add := func(name string, f results.File) {
+		var text []byte
+		if err == nil {
+			text, err = render.Text([]*render.Bundle{{File: &f}})
+		}
+		out = append(out, Page{filepath.Join(name, "report.txt"), text})
+	}
+	for i, f := range e.Runs {
+		add(e.Names[i], f)
+	}
+	for _, s := range e.Sweeps {
+		add(s.Name, s.File)
+	}
+	return out, err
 }
 
 // readEvidence reads the records in a directory and below it.

@@ -36,6 +36,23 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
+// TestReportsAreCurrent: the committed text of each record is what this program writes from it.
+func TestReportsAreCurrent(t *testing.T) {
+	e, err := readEvidence(baseline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := reports(e)
+	if err != nil || len(made) != len(e.Runs)+len(e.Sweeps) {
+		t.Fatalf("%d texts, %v", len(made), err)
+	}
+	for _, p := range made {
+		if got, err := os.ReadFile(filepath.Join(baseline, p.Name)); err != nil || !bytes.Equal(got, p.Bytes) {
+			t.Errorf("%s is not what make pages writes (%v): run it, and commit what it writes", p.Name, err)
+		}
+	}
+}
+
 // current compares files that were made with those that are committed.
 func current(t *testing.T, out, committed string) {
 	const refresh = "run make pages, and commit what it writes"
