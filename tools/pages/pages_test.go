@@ -34,6 +34,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	for _, dir := range []string{"strategies", "images", "claims"} {
 		t.Run(dir, func(t *testing.T) { current(t, filepath.Join(out, dir), filepath.Join(committed, dir)) })
 	}
+	same(t, out, committed, "faults.md")
 }
 
 // TestReportsAreCurrent: the committed text of each record is what this program writes from it.
@@ -53,22 +54,27 @@ func TestReportsAreCurrent(t *testing.T) {
 	}
 }
 
-// current compares files that were made with those that are committed.
+// same compares a file that was made with the one that is committed, and returns it.
+func same(t *testing.T, out, committed, name string) []byte {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join(out, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(committed, name)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s in %s is not what make pages writes (%v): run make pages, and commit what it writes", name, committed, err)
+	}
+	return want
+}
+
+// current compares all files that were made with those that are committed.
 func current(t *testing.T, out, committed string) {
-	const refresh = "run make pages, and commit what it writes"
 	made, err := os.ReadDir(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range made {
-		want, err := os.ReadFile(filepath.Join(out, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join(committed, f.Name()))
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s in %s is not what make pages writes (%v): %s", f.Name(), committed, err, refresh)
-		}
+		want := same(t, out, committed, f.Name())
 		name := strings.TrimSuffix(f.Name(), ".md")
 		if _, err := strategies.Lookup(name); err != nil && filepath.Base(committed) == "strategies" && Generated(want) && f.Name() != Index {
 			t.Errorf("docs/strategies/%s is of a strategy that is gone: remove it", f.Name())
