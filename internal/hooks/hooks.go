@@ -26,9 +26,6 @@ func (h Redis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (h Redis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if len(cmds) == 0 {
-			return next(ctx, cmds)
-		}
 		return h(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
 }
