@@ -207,6 +207,13 @@ func TestFaultsEndTheRun(t *testing.T) {
 			conn := l.dial()
 			return generator(&pausing{Conn: conn, at: wall().Add(3 * time.Second)}, hello(3), wall, "start 1", "start 2", "end")
 		}, "generator 3 of 3 (here) is lost: nothing came from it for 10s"},
+		"not heard": {func(l *pipes) error { // it hears the coordinator give it up, which is not what the run ended for
+			err := generator(mute{&pausing{Conn: l.dial(), at: wall().Add(3 * time.Second)}}, hello(3), wall, "start 1", "start 2", "end")
+			if err == nil || err.Error() != "the coordinator is lost: its process or its connection has ended" {
+				t.Errorf("who is not heard is told %v", err)
+			}
+			return err
+		}, "generator 3 of 3 (here) is lost: nothing came from it for 10s"},
 		"cut off": {func(l *pipes) error {
 			link := network.NewLink(network.Plan([]string{"coordinator:cut"}), func(network.Condition) bool { return true }, 0, clock.Nano,
 				seed.Rand(1, seed.Conditions))
@@ -277,7 +284,7 @@ func TestFaultsEndTheRun(t *testing.T) {
 				t.Errorf("it ended with %v; want %q", err, x.want)
 			}
 			// Who is silent was heard last after 3 s, by a beat; all others are known at once.
-			within := map[string]time.Duration{"killed": 4 * time.Second, "paused": 13 * time.Second, "cut off": 13 * time.Second, "missing": plan.Wait}[name]
+			within := map[string]time.Duration{"killed": 4 * time.Second, "paused": 13 * time.Second, "not heard": 13 * time.Second, "cut off": 13 * time.Second, "missing": plan.Wait}[name]
 			if took > max(time.Second, within)+100*time.Millisecond {
 				t.Errorf("it ended after %v", took)
 			}
@@ -314,6 +321,13 @@ func (p *pausing) Write(b []byte) (int, error) {
 	}
 	return p.Conn.Write(b)
 }
+
+// mute is a connection on which nothing that is said arrives from a moment on, of a process whose time stands still.
+type mute struct{ *pausing }
+
+func (m mute) Read(b []byte) (int, error) { return m.Conn.Read(b) }
+
+func (mute) SetReadDeadline(time.Time) error { return nil }
 
 // TestLateOnesDoNoHarm: a second generator of a number, and one without the token, are refused,
 // and the run goes on.
