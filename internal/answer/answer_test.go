@@ -358,7 +358,7 @@ func TestUntested(t *testing.T) {
 	}{
 		"one instance": {nil, func(r *results.Run) { r.Params.Instances = 1 }, "more than one instance: quotabench run a:b=c --instances 4\n" + faults},
 		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
-		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, for which redis-server must be installed: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
+		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, which needs a redis-server: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
 		"failed over":  {redis, func(r *results.Run) { r.Params.Outages = []string{"redis:0.5-0.52:failover"} }, faults},
 		"killed":       {nil, func(r *results.Run) { r.Params.KillCallers = "0.01:1" }, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
 		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},

@@ -59,7 +59,7 @@ func (s *Setting) untested() []Untested {
 		}
 		what := "failover of Redis"
 		if s.file.Kind == results.Measured && s.file.Stores["redis"].Kind == "embedded" {
-			what += ", for which redis-server must be installed"
+			what += ", which needs a redis-server"
 		}
 		out = append(out, with(what, add))
 	}
