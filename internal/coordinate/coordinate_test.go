@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,20 @@ type pipes struct {
 	once  sync.Once
 	mu    sync.Mutex
 	open  []net.Conn // the coordinator's ends
+	dead  atomic.Bool
+}
+
+// mortal is the coordinator's end of a connection. Nothing is written by it once the coordinator is dead.
+type mortal struct {
+	net.Conn
+	dead *atomic.Bool
+}
+
+func (m mortal) Write(b []byte) (int, error) {
+	if m.dead.Load() {
+		return 0, net.ErrClosed
+	}
+	return m.Conn.Write(b)
 }
 
 func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), over: make(chan struct{})} }
@@ -50,7 +65,7 @@ func (p *pipes) dial() net.Conn {
 	p.mu.Lock()
 	p.open = append(p.open, theirs)
 	p.mu.Unlock()
-	p.conns <- theirs
+	p.conns <- mortal{theirs, &p.dead}
 	return ours
 }
 
@@ -58,6 +73,7 @@ func (p *pipes) dial() net.Conn {
 func (p *pipes) die() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.dead.Store(true)
 	for _, c := range p.open {
 		_ = c.Close()
 	}

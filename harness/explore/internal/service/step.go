@@ -185,7 +185,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 // gets the reply, and goes on to its next command. If no faults may happen, both are one
 // step, and the first command of a request is one with the request, if the instance has one
 // client: otherwise other requests may come before it, by the same connection.
-func (w *Engine) Step(pick engine.Choice) error {
+func (w *Engine) Step(pick engine.Choice) (err error) {
 	if !slices.Contains(w.Enabled(nil, false), pick) {
 		return engine.ErrMisfit
 	}
@@ -193,7 +193,11 @@ func (w *Engine) Step(pick engine.Choice) error {
 	t := &w.Run.Timeline
 	w.Run.Truth.At(w.now)
 	t.Start()
-	defer func() { t.End(w.now.Sub(w.setup.Begins()), &w.Run.Truth) }()
+	defer func() {
+		if err == nil { // otherwise the client may still be writing the line
+			t.End(w.now.Sub(w.setup.Begins()), &w.Run.Truth)
+		}
+	}()
 	if _, actor := pick.Actor(); !actor {
 		return w.befallsStore(pick)
 	}
