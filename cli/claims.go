@@ -182,6 +182,7 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, claims.CommandLine(args))
 	}
+	p.Failed = func(why string) { fmt.Fprintf(cmd.ErrOrStderr(), "failed, and is made again alone: %s\n", why) }
 	p.Run = func(ctx context.Context, args []string) (int, string) {
 		var messages bytes.Buffer
 		code := execute(session.WithoutBitmaps(ctx), args, io.Discard, &messages)

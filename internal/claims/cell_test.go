@@ -206,7 +206,7 @@ func TestFiguresOfCells(t *testing.T) {
 }
 
 // TestRunsAtTheSameTime: as many runs as are asked for begin before the first one ends, no more, and each record goes to the
-// cell whose run it is. One that fails is made again, alone.
+// cell whose run it is. One that fails, and one that ends before all was measured, is made again, alone.
 func TestRunsAtTheSameTime(t *testing.T) {
 	const runs, parallel = 7, 3
 	f := &File{Record: "fault", Runs: map[string]Run{}}
@@ -218,10 +218,11 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	var mu sync.Mutex
 	made, alone := map[string]int{}, false
 	underWay, most := 0, 0
+	var failed []string
 	all := make(chan bool) // is closed when so many have begun
 	ready := sync.OnceFunc(func() { close(all) })
 	p := &Pass{
-		Files: []*File{f}, Dir: "d", Parallel: parallel, Begin: func(int, int, []string) {},
+		Files: []*File{f}, Dir: "d", Parallel: parallel, Begin: func(int, int, []string) {}, Failed: func(why string) { failed = append(failed, why) },
 		Run: func(ctx context.Context, args []string) (int, string) {
 			mu.Lock()
 			made[args[1]]++
@@ -239,18 +240,28 @@ func TestRunsAtTheSameTime(t *testing.T) {
 			if underWay--; args[1] == "r2" && made["r2"] == 1 {
 				return exit.Usage, "quotabench: no server"
 			}
+			if args[1] == "r4" && made["r4"] == 1 {
+				return exit.Failed, "a note\nquotabench: redis has ended"
+			}
 			alone = underWay == 0
 			return 0, ""
 		},
 		Read: func(dir string) *Record {
-			return faulty(results.Run{NotPromised: []string{dir}})
+			r := faulty(results.Run{NotPromised: []string{dir}})
+			mu.Lock()
+			defer mu.Unlock()
+			r.File.Interrupted = dir == "d/r4" && made["r4"] == 1
+			return r
 		},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := p.Judge(ctx)
-	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs || made["r2"] != 2 || len(made) != runs || !alone {
+	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs || made["r2"] != 2 || made["r4"] != 2 || len(made) != runs || !alone {
 		t.Fatalf("%v, %d at the same time, %v, %+v", err, most, made, r)
+	}
+	if want := []string{"quotabench run r2: quotabench: no server", "quotabench run r4: quotabench: redis has ended"}; !slices.Equal(failed, want) {
+		t.Errorf("told of %q, want %q", failed, want)
 	}
 	for _, j := range r.Claims {
 		if want := "d/" + j.ID; !strings.HasSuffix(j.Why, " "+want) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ type Pass struct {
 	Read func(dir string) *Record
 	// Begin is told of each run before it starts. It and Run are called at the same time if Parallel is above 1.
 	Begin func(n, of int, args []string)
+	// Failed is told why a run that failed next to others is made again alone.
+	Failed func(why string)
 
 	done  map[string]*Record // by directory
 	again map[*Claim]job     // those of cells that are measured for longer
@@ -162,7 +165,10 @@ func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
 		p.done[jobs[i].dir] = r
 	}
 	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
-		if p.Parallel > 1 && p.Run != nil && p.done[j.dir].Why != "" {
+		if p.Parallel > 1 && p.Run != nil && p.done[j.dir].Why != "" && ctx.Err() == nil {
+			p.Failed(p.done[j.dir].Why)
+			dir := filepath.Join(p.Dir, j.dir)
+			_ = os.Rename(dir, dir+"-failed") // what it has measured is kept
 			p.done[j.dir] = record(i)
 		}
 	}
@@ -271,6 +277,10 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		}
 	}
 	r := p.Read(dir)
+	interrupted := ctx.Err() != nil || p.Earlier != nil && p.Earlier.Interrupted
+	if r.File != nil && r.File.Interrupted && !interrupted {
+		r = &Record{Why: CommandLine(j.args) + ": it has ended before all was measured"}
+	}
 	if i := strings.LastIndex(messages, "quotabench: "); r.Why != "" && i >= 0 {
 		r.Why = CommandLine(j.args) + ": " + format.OneLine(messages[i:])
 	}

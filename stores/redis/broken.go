@@ -26,7 +26,8 @@ const evicting = "evicting"
 
 // CanBreak implements [stores.Breakable]. The faults of a Redis of its own are "flushed" (FLUSHALL), "scripts-lost" (SCRIPT
 // FLUSH), "full" (its memory, so that writes are refused) and "evicting" (nine of ten keys, by another client that fills the memory).
-// Those of a cluster are "slot-moved" (one with keys, to another master) and "node-killed" (a master, whose replica takes over).
+// Those of a cluster are "slot-moved" (one with keys, to another master) and "node-killed" (a master with keys, whose replica takes
+// over).
 func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	_, known := faults[fault]
 	c, cluster := r.admin.(*goredis.ClusterClient)
@@ -43,7 +44,7 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	case known, fault == "slot-moved" && cluster && r.Owned():
 		return nil
 	case fault == "node-killed" && cluster && r.Owned():
-		_, _, err := r.pairOf(ctx, c.Options().Password)
+		_, _, err := r.pairOf(ctx, c.Options().Password, "")
 		return err
 	case fault == keep.Restarted && r.model == nil && r.self.Own != nil:
 		set, err := r.admin.ConfigGet(ctx, "appendonly").Result()
@@ -65,7 +66,7 @@ func (r *Store) Break(ctx context.Context, fault string, scope stores.Scope) (me
 	case fault == "slot-moved" && cluster:
 		return r.moveSlot(ctx, c, scope)
 	case fault == "node-killed" && cluster:
-		return r.killNode(ctx, c.Options().Password)
+		return r.killNode(ctx, c, scope)
 	case !known:
 		return r.common.Break(ctx, fault, scope)
 	case fault == evicting:

@@ -18,13 +18,7 @@ import (
 // moveSlot gives a slot with keys of scope to another master, with all its keys, as redis-cli --cluster reshard does. Clients are
 // sent after them by ASK until mend is called, and by MOVED from then on.
 func (r *Store) moveSlot(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
-	key := scope.Prefix() // if the run has no key yet
-	err1 := r.scan(ctx, key, func(_ goredis.Cmdable, keys []string) error {
-		if i := slices.IndexFunc(keys, func(k string) bool { return !strings.Contains(k, "warm-up-") }); i >= 0 {
-			key = keys[i] // which callers ask for
-		}
-		return nil
-	})
+	key, err1 := r.keyOf(ctx, scope)
 	slot, err2 := c.ClusterKeySlot(ctx, key).Result()
 	from, err3 := c.MasterForKey(ctx, key)
 	to, err := from, cmp.Or(err1, err2, err3)
@@ -59,6 +53,18 @@ func (r *Store) moveSlot(ctx context.Context, c *goredis.ClusterClient, scope st
 	return mend, errors.Join(set(ctx, to, "IMPORTING", from), set(ctx, from, "MIGRATING", to), move(ctx))
 }
 
+// keyOf is a key that callers of the run ask for; its prefix if it has none yet.
+func (r *Store) keyOf(ctx context.Context, scope stores.Scope) (key string, err error) {
+	key = scope.Prefix()
+	err = r.scan(ctx, key, func(_ goredis.Cmdable, keys []string) error {
+		if i := slices.IndexFunc(keys, func(k string) bool { return !strings.Contains(k, "warm-up-") }); i >= 0 {
+			key = keys[i]
+		}
+		return nil
+	})
+	return key, err
+}
+
 // portOf is the port of a server that was started here, and nodeOf a client of it.
 func portOf(s server.Server) string {
 	args := s.(*server.Child).Args()
@@ -69,25 +75,33 @@ func nodeOf(s server.Server, password string) *goredis.Client {
 	return goredis.NewClient(&goredis.Options{Addr: net.JoinHostPort("127.0.0.1", portOf(s)), Password: password, MaxRetries: -1})
 }
 
-// pairOf are a master of a cluster and a replica of it. The cluster itself does not tell of replicas that were told nothing yet.
-func (r *Store) pairOf(ctx context.Context, password string) (master *server.Child, heir server.Server, err error) {
+// pairOf are a master of a cluster and a replica of it: the master at an address, if it has one. The cluster itself does not tell of
+// replicas that were told nothing yet.
+func (r *Store) pairOf(ctx context.Context, password, at string) (master *server.Child, heir server.Server, err error) {
 	group, _ := r.self.Own.(server.Group)
+	err = errors.New("none of its masters has a replica: use process:cluster=3,replicas=1")
 	for _, s := range group {
 		c := nodeOf(s, password)
 		f, _ := info(ctx, c) // or it is gone
 		_ = c.Close()
 		for _, m := range group {
-			if portOf(m) == f["master_port"] {
-				return m.(*server.Child), s, nil
+			if port := portOf(m); port == f["master_port"] && (master == nil || strings.HasSuffix(at, ":"+port)) {
+				master, heir, err = m.(*server.Child), s, nil
 			}
 		}
 	}
-	return nil, nil, errors.New("none of its masters has a replica: use process:cluster=3,replicas=1")
+	return master, heir, err
 }
 
-// killNode kills a master, and has its replica take its place. Mend starts it again, to follow that one.
-func (r *Store) killNode(ctx context.Context, password string) (mend func(context.Context) error, err error) {
-	master, next, err := r.pairOf(ctx, password)
+// killNode kills a master with keys of scope, and has its replica take its place. Mend starts it again, to follow that one.
+func (r *Store) killNode(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
+	password := c.Options().Password
+	key, err1 := r.keyOf(ctx, scope)
+	asked, err2 := c.MasterForKey(ctx, key)
+	if err := cmp.Or(err1, err2); err != nil {
+		return nil, err
+	}
+	master, next, err := r.pairOf(ctx, password, asked.Options().Addr)
 	if err != nil {
 		return nil, err
 	}

@@ -151,6 +151,49 @@ func TestNodeKilled(t *testing.T) {
 	}
 }
 
+// TestNodeWithKeysIsKilled: the master that is killed is the one that has the run's only key, on each of three.
+func TestNodeWithKeysIsKilled(t *testing.T) {
+	testenv.Long(t)
+	s, ctx, scope := started(t, "process:cluster=3,replicas=1"), t.Context(), storetest.Scope(t)
+	c := clientOf(t, s, stores.ConnOptions{}).(*goredis.ClusterClient)
+	for i := range 60 { // those of others, on all masters
+		if err := c.Set(ctx, fmt.Sprintf("other%d", i), 1, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, seen := 0, map[string]bool{}; len(seen) < 3; i++ {
+		key := fmt.Sprintf("%s%d", scope.Prefix(), i)
+		master, err := c.MasterForKey(ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := master.Options().Addr
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		if err := c.Set(ctx, key, 1, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		attached(t, c)
+		mend, err := s.Break(ctx, "node-killed", scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conn, err := net.Dial("tcp", at); err == nil {
+			t.Errorf("the master of %s is not killed", key)
+			_ = conn.Close()
+		}
+		if err := mend(ctx); err != nil {
+			t.Fatal(err)
+		}
+		c = clientOf(t, s, stores.ConnOptions{}).(*goredis.ClusterClient)
+		if err := c.Del(ctx, key).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // attached undoes what detached does, and waits until each of three masters has a replica with all that it was told so far.
 func attached(t *testing.T, c *goredis.ClusterClient) {
 	t.Helper()
