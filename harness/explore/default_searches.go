@@ -75,6 +75,9 @@ func windows(kind string) []passing {
 	}
 }
 
+// oneInstant is where the clocks of a service are stopped if no moment is given.
+const oneInstant = "2026-01-01 00:00:00"
+
 // faulty are searches with faults, the fewest first, and what they look for: what is
 // guaranteed although these happen, keys that never expire, and callers that are stuck.
 var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.FaultRetry}, {quota.FaultClock}}
@@ -95,10 +98,16 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // If callers of one instance meet in its memory ([strategies.Meta.SharesMemory]), the second
 // search is cfg with all callers on one instance ([Config.Placed]).
 //
+// A service is searched for keys that never expire, too, if its processes end in the middle, and for leaks while the clocks of all
+// processes stand at one instant. Under a policy that was given it is searched for leaks while a window ends, on a Redis in memory.
+//
 // Each search claims what it claims for its own policy and limit. Those that the strategy does not
 // serve are left out.
 func Searches(sel strategies.Selection, cfg Config) []Config {
 	library, given := sel.Form == strategies.Library, cfg.Policy.Name != ""
+	if cfg.Service != "" {
+		return cfg.ofService(sel)
+	}
 	if !library && !given || OnPostgres(sel) {
 		return cfg.Placed(sel)
 	}
@@ -142,6 +151,29 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 			add(c)
 		}
 	}
+	return out
+}
+
+// ofService are the searches of a service.
+func (c Config) ofService(sel strategies.Selection) []Config {
+	killed, stopped, late := c, c, c
+	killed.Faults = []quota.Fault{quota.FaultCrash}
+	stopped.ServiceClock = oneInstant
+	late.Faults, late.Redis, late.Limit = []quota.Fault{quota.FaultClock}, nil, 1
+	take := Action{Kind: Take, Units: 1}
+	late.Scripts = []Script{{take, take}} // what was given back too late is missing at the second request
+	out := c.Placed(sel)
+	add := func(p Property, s Config) {
+		s.Properties = []Property{p}
+		if _, err := s.complete(sel); err == nil && slices.Contains(chosen(c.Properties), p) {
+			out = append(out, s)
+		}
+	}
+	add(TTL, killed)
+	if c.ServiceClock == "" {
+		add(Leak, stopped)
+	}
+	add(Leak, late)
 	return out
 }
 

@@ -30,13 +30,14 @@ func newFirsts(plan []asking) *firsts {
 }
 
 // begin waits for the first search of the same strategy. It returns its error if that speaks
-// of all of them.
+// of all of them: of none whose clock is stopped, if the clock went on in the first one.
 func (f *firsts) begin(i int) error {
 	first := f.first[f.plan[i].sel.String()]
 	if first.number == i {
 		return nil
 	}
-	if <-first.ended; errors.Is(first.err, explore.ErrNotDeterministic) {
+	stopped := f.plan[i].cfg.ServiceClock != f.plan[first.number].cfg.ServiceClock
+	if <-first.ended; errors.Is(first.err, explore.ErrNotDeterministic) && !stopped {
 		return first.err
 	}
 	return nil

@@ -160,6 +160,9 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	}
 	plan := s.plan(chosen, cfg, part)
 	at := cmp.Or(x.Parallel, runtime.GOMAXPROCS(0))
+	if cfg.Service != "" { // whose searches have one Redis
+		at = 1
+	}
 	all := newProgress(plan, x.Full, at, x.Timeout)
 	searching, enough := context.WithCancel(x.ctx)
 	defer enough()
@@ -178,10 +181,12 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		if err == nil || x.ctx.Err() != nil {
 			continue
 		}
+		// A stopped clock may have schedules of a service repeat.
+		stops := i == 0 && len(plan) > 1 && cfg.Service != "" && cfg.ServiceClock == "" && errors.Is(err, explore.ErrNotDeterministic)
 		switch {
-		case !errors.As(err, new(*explore.UnfitError)):
+		case !errors.As(err, new(*explore.UnfitError)) && !stops:
 			x.failed(plan[i].sel, err)
-		case len(chosen) == 1:
+		case len(chosen) == 1 && i == 0 && !stops:
 			return x.end(exit.With(exit.Usage, err))
 		default:
 			x.skip(plan[i].sel.String(), err.Error())

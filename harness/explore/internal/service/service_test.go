@@ -150,6 +150,47 @@ func TestPlantedServices(t *testing.T) {
 	}
 }
 
+// Searches that are told nothing but the service, and those that are told its window, find each planted race, and none in a right
+// limiter.
+func TestSearchesOfAService(t *testing.T) {
+	testenv.Sequential(t)
+	limiter, err := filepath.Abs("testdata/limiter.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ service, kind, policy, want string }{
+		{"", "get-set", "", "leak in search 1"}, {"", "incr-expire", "", "ttl in search 2"},
+		{"node '" + limiter + "' clock", "clock", "", "leak in search "}, // 3, unless both clocks are in the same millisecond before
+		{"", "refund", "1 request per fixed 1m", "leak in search 4"},
+		{"node '" + limiter + "' lua", "lua", "", ""}, {"", "redis-time", "1 request per fixed 1m", ""},
+	} {
+		if _, err := exec.LookPath("node"); c.service != "" && (err != nil || !service.HasFaketime()) {
+			continue
+		}
+		cfg := explore.Config{Service: cmp.Or(c.service, os.Args[0]), MaxStates: 60, Preemptions: -1}
+		if c.policy == "" {
+			cfg.Redis = redisOf(t)
+		} else {
+			cfg.Policy = policy(t, c.policy)
+		}
+		var found string
+		for i, cfg := range explore.Searches(asked(t), cfg) {
+			got, _, err := countedOn(t, c.kind, cfg)
+			unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && c.service == "" // of a Go program
+			if err != nil && !unfit {
+				t.Errorf("%s: search %d: %v", c.kind, i+1, err)
+			}
+			if err == nil && len(got.Findings) > 0 {
+				found = fmt.Sprintf("%s in search %d", got.Findings[0].Property, i+1)
+				break
+			}
+		}
+		if !strings.HasPrefix(found, c.want) || c.want == "" && found != "" {
+			t.Errorf("%s: found %q, want %q", c.kind, found, c.want)
+		}
+	}
+}
+
 // What Redis loses, and replies that come too late, are told from what each of them breaks.
 func TestPlantedFaults(t *testing.T) {
 	const slow = "REDIS_URL={redis-url}?read_timeout=500ms&max_retries=1"
