@@ -81,7 +81,7 @@ func claimsCommand() *cobra.Command {
 }
 
 // read takes the files that are named, or those of the design records.
-func (s *claimsSettings) read(paths []string, _ *claims.Report) (files []*claims.File, err error) {
+func (s *claimsSettings) read(paths []string, earlier *claims.Report) (files []*claims.File, err error) {
 	if len(paths) == 0 {
 		if files, err = claims.Builtin(explore.Properties()); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (s *claimsSettings) read(paths []string, _ *claims.Report) (files []*claims
 		}
 		files = append(files, f)
 	}
-	return claims.Select(files, group.Items(s.ids), group.Items(s.records))
+	return claims.Select(files, earlier, group.Items(s.ids), group.Items(s.records))
 }
 
 func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {

@@ -82,7 +82,7 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 	if err != nil || earlier == nil {
 		return files, err
 	}
-	return claims.Select(files, named, nil)
+	return claims.Select(files, nil, named, nil)
 }
 
 // ofRealStores reports whether a strategy needs Redis or PostgreSQL, and nothing else.

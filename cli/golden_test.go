@@ -124,6 +124,8 @@ var usageErrors = [][]string{
 	{"run", "--strategy", "liar:size=1"},
 	{"run", "--strategy", "honest:color=green"},
 	{"run", "--strategy", "honest:depth=deep"},
+	{"run", "honest", "--skew", "5"},
+	{"run", "honest", "--pause", "5"},
 	{"run", "--strategy", "honest:depth"},
 	{"run", "--strategy", "color=red"},
 	{"run", "--strategy", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},

@@ -35,7 +35,9 @@ func init() {
 		{Name: "broken", Doc: "cannot be opened", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 			return nil, errors.New("out of order,\nfor good")
 		}},
-		{Name: "monthly", Doc: "serves months only", SharesMemory: true, Kinds: []quota.Kind{quota.CalendarMonth}, Open: openFake(&fake{})},
+		{Name: "monthly", Doc: "serves months only", SharesMemory: true, Kinds: []quota.Kind{quota.CalendarMonth}, Options: []quota.Option{
+			{Name: "note", Doc: "does nothing, and is not given"},
+		}, Open: openFake(&fake{})},
 		{Name: "sql-only", Doc: "needs PostgreSQL", Needs: []strategies.Need{strategies.NeedPostgres}, Open: openFake(&fake{})},
 	} {
 		m.Form, m.Counts = strategies.Baseline, quota.CountsAdmitted

@@ -153,9 +153,8 @@ func writeOptions(out *bytes.Buffer, page layout.Page) {
 	for _, m := range strategies.All() {
 		for _, o := range m.Options {
 			values := cmp.Or(strings.Join(o.Values, "|"), "<"+cmp.Or(o.Type, "text")+">")
-			lines = append(lines, entry{
-				Name: m.Name + ":" + o.Name + "=" + values, Columns: []string{"default " + o.Default}, Doc: o.Doc,
-			})
+			lines = append(lines, entry{Name: m.Name + ":" + o.Name + "=" + values, Doc: o.Doc,
+				Columns: []string{map[bool]string{true: "no default", false: "default " + o.Default}[o.Default == ""]}})
 		}
 	}
 	writeEntries(out, page, "options of strategies", lines)

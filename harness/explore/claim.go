@@ -105,8 +105,8 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s%s%s; the search was not complete (%s)", what,
-			r.Runs+r.LeftOut, r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""), r.Capped)
+		return fmt.Sprintf("%s: none found in %s of up to %d steps%s%s%s; the search was not complete (%s)", what,
+			format.Number(r.Runs+r.LeftOut, "schedule"), r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""), r.Capped)
 	}
 	var names []string
 	for _, f := range r.Faults {
@@ -186,7 +186,7 @@ func (s *search) fewText(r *Result) string {
 	if b == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", and none in %s (%d of up to %d steps)", b.Extent(), b.Runs, b.Depth)
+	text := fmt.Sprintf(", and none in %s (%s of up to %d steps)", b.Extent(), format.Count(b.Runs), b.Depth)
 	if b.Capped != "" && b.Preemptions != nil {
 		text += " and some with more"
 	}

@@ -1,11 +1,11 @@
 package explore
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // node is a state that was reached, by the step that led to it.
@@ -126,9 +126,9 @@ func (g *graph) pathTo(at int32, buf []engine.Choice) []engine.Choice {
 func (g *graph) full(cfg *Config) string {
 	switch {
 	case len(g.nodes) >= cfg.MaxStates:
-		return fmt.Sprintf("%d states", len(g.nodes))
+		return format.Number(len(g.nodes), "state")
 	case cfg.MaxMemory > 0 && g.bytes() >= cfg.MaxMemory:
-		return fmt.Sprintf("%d KiB of memory for %d states", cfg.MaxMemory>>10, len(g.nodes))
+		return format.Count(cfg.MaxMemory>>10) + " KiB of memory for " + format.Number(len(g.nodes), "state")
 	default:
 		return ""
 	}

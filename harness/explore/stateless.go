@@ -186,9 +186,9 @@ func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int6
 	case w.cfg.First && len(w.found) > 0:
 		return firstFound
 	case w.points >= maxPoints:
-		return fmt.Sprintf("ended after %d states", w.points)
+		return "ended after " + format.Number(w.points, "state")
 	case w.runs >= maxRuns:
-		return fmt.Sprintf("ended after %d schedules", w.runs)
+		return "ended after " + format.Number(w.runs, "schedule")
 	}
 	return ""
 }

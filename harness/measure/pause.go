@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stops"
 )
 
@@ -52,5 +53,5 @@ func (c *Config) checkPauses() error {
 		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
 	}
 	_, wrong := stops.Clocks(c.Skew, c.Duration, c.Instances)
-	return cmp.Or(err, wrong)
+	return cmp.Or(format.Wrapf(err, "--pause"), format.Wrapf(wrong, "--skew"))
 }

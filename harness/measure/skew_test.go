@@ -201,7 +201,7 @@ func TestNoSkew(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Instances, plan.Requests = 2, 100
-	for text, part := range map[string]string{"soon": `"soon" says of no clock`, "0s,0s,1s": "there are 2", "1s@0.5": "needs a duration"} {
+	for text, part := range map[string]string{"soon": `--skew: "soon" says of no clock`, "0s,0s,1s": "there are 2", "1s@0.5": "needs a duration"} {
 		if err := (&Config{Plan: plan, Skew: strings.Split(text, ",")}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", text, err)
 		}

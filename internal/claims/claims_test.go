@@ -339,13 +339,55 @@ func TestSelect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Select([]*File{f}, []string{"X2"}, nil); err != nil || len(got) != 1 || got[0].Claims[0].ID != "X2" {
+	if got, err := Select([]*File{f}, nil, []string{"X2"}, nil); err != nil || len(got) != 1 || got[0].Claims[0].ID != "X2" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for _, bad := range [][2][]string{{{"X3"}, nil}, {nil, {"Q"}}} {
-		if _, err := Select([]*File{f}, bad[0], bad[1]); err == nil {
+		if _, err := Select([]*File{f}, nil, bad[0], bad[1]); err == nil {
 			t.Errorf("%v is not refused", bad)
 		}
+	}
+}
+
+// TestSelectOfAPart: a pass of some claims is judged again for these, and for those whose runs it made; others only if they are named.
+func TestSelectOfAPart(t *testing.T) {
+	f, err := Parse("f", []byte(`record: R
+runs: {a: run a, b: {command: run b, full: --rounds 9}}
+claims:
+- {id: judged, says: it, holds: b.leak == 0}
+- {id: made, says: it, holds: a.leak == 0}
+- {id: in part, says: it, holds: a.leak == b.leak}
+- {id: none, says: it, unmeasurable: a price}
+- {id: of no run, says: it, holds: 2 > 1}
+`), noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := &Report{Claims: []Judgement{{Record: "R", ID: "judged", Commands: []string{"quotabench run a", "quotabench run b"},
+		Directories: []string{"a", ""}}, {Record: "Q", ID: "none"}}}
+	for want, ids := range map[string][]string{"judged made": nil, "in part none": {"none", "in part"}} {
+		var got []string
+		files, err := Select([]*File{f}, earlier, ids, []string{"R"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range files[0].Claims {
+			got = append(got, files[0].Claims[i].ID)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: got %q, want %q", ids, got, want)
+		}
+	}
+	earlier.Claims[0].Directories[1] = "b"
+	if files, err := Select([]*File{f}, earlier, nil, nil); err != nil || len(files[0].Claims) != 3 {
+		t.Errorf("with the runs of three claims: %+v, %v", files, err)
+	}
+	earlier.Full = true
+	if files, err := Select([]*File{f}, earlier, nil, nil); err != nil || len(files[0].Claims) != 2 {
+		t.Errorf("with another length of one run: %+v, %v", files, err)
+	}
+	if _, err := Select([]*File{f}, &Report{}, nil, nil); err == nil || !strings.Contains(err.Error(), "--id") {
+		t.Errorf("nothing is left: %v", err)
 	}
 }
 

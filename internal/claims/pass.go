@@ -41,8 +41,9 @@ type Pass struct {
 	again map[*Claim]job     // those of cells that are measured for longer
 }
 
-// Select keeps the claims with the ids and of the design records that are named. Nothing named is everything.
-func Select(files []*File, ids, records []string) ([]*File, error) {
+// Select keeps the claims with the ids and of the design records that are named. Without ids those are all that the earlier
+// pass judged or made the runs of; nil is a pass of all claims.
+func Select(files []*File, earlier *Report, ids, records []string) ([]*File, error) {
 	var out []*File
 	var names, known []string
 	for _, f := range files {
@@ -51,7 +52,7 @@ func Select(files []*File, ids, records []string) ([]*File, error) {
 		kept.Claims = nil
 		for i := range f.Claims {
 			known = append(known, f.Claims[i].ID)
-			if len(ids) == 0 || slices.Contains(ids, f.Claims[i].ID) {
+			if len(ids) == 0 && earlier.has(f, &f.Claims[i]) || slices.Contains(ids, f.Claims[i].ID) {
 				kept.Claims = append(kept.Claims, f.Claims[i])
 			}
 		}
@@ -70,7 +71,7 @@ func Select(files []*File, ids, records []string) ([]*File, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("no claim is of these design records: name a claim of theirs, or leave out --record")
+		return nil, errors.New("no claim of these design records is left: name one of theirs by --id, or leave out --record")
 	}
 	return out, nil
 }
@@ -244,6 +245,16 @@ func together(r, longer *Record) *Record {
 	f.Runs = slices.Concat(f.Runs, longer.File.Runs)
 	f.Summaries = results.Summarise(f.Runs)
 	return &Record{File: &f}
+}
+
+// has reports whether a pass judged a claim, or made all of its runs.
+func (r *Report) has(f *File, c *Claim) bool {
+	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool { return j.Record == f.Record && j.ID == c.ID }) {
+		return true
+	}
+	p, made := Pass{Full: r.Full}, r.directories()
+	runs, missing := c.runs(), func(run string) bool { return made[CommandLine(p.job(f, run, "").args)] == "" }
+	return len(runs) > 0 && !slices.ContainsFunc(runs, missing)
 }
 
 // directories of the runs of a pass, by their command lines.

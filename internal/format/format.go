@@ -217,10 +217,7 @@ func Magnitude(n int64) uint64 {
 
 // Number is a count of things, e.g. "1 request" or "2 requests".
 func Number[N int | int64](n N, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
+	return Plural(int64(n), what, what+"s")
 }
 
 // Wrapf says what failed with an error; nil stays nil.

@@ -37,7 +37,7 @@ func TestUnits(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	if got := fmt.Sprint(Number(0, "unit"), Number(1, "unit"), Number(2, "unit")); got != "0 units1 unit2 units" {
+	if got := fmt.Sprint(Number(0, "unit"), Number(1, "unit"), Number(-12_345, "unit")); got != "0 units1 unit-12,345 units" {
 		t.Error(got)
 	}
 }

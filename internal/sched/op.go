@@ -104,18 +104,17 @@ const longestArg = 160
 func commandText(c redis.Cmder) string {
 	var b strings.Builder
 	for i, arg := range c.Args() {
-		text := ""
+		text := fmt.Sprint(arg)
 		if raw, ok := arg.([]byte); ok {
 			text = string(raw)
-		} else {
-			text = fmt.Sprint(arg)
 		}
-		switch {
+		switch name := strings.ToLower(c.Name()); {
 		case i == 0:
 			text = strings.ToUpper(text)
-		case i == 1 && strings.HasPrefix(strings.ToLower(c.Name()), "eval"):
-			text = strings.TrimSpace(text)
+		case i == 1 && strings.HasPrefix(name, "evalsha"):
 			text = text[:min(len(text), 8)]
+		case i == 1 && strings.HasPrefix(name, "eval"):
+			text = redis.NewScript(text).Hash()[:8]
 		}
 		if len(text) > longestArg {
 			text = text[:longestArg] + "..."

@@ -48,8 +48,7 @@ func HGRM(f *results.File) ([]Percentiles, error) {
 			}
 			var b bytes.Buffer
 			fmt.Fprintf(&b, "#[%s time of %s under %s, limit %d, %s loop, %s, in microseconds]\n", kind.name, format.Plain(first.Params.Label),
-				format.Plain(first.Workload),
-				first.Params.Limit, first.Params.Loop, format.Plural(int64(rounds), "round", "rounds"))
+				format.Plain(first.Workload), first.Params.Limit, first.Params.Loop, format.Number(rounds, "round"))
 			if err := merged.WriteHGRM(&b); err != nil {
 				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)
 			}

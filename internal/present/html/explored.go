@@ -51,8 +51,7 @@ func (v *recordView) explored(x *results.Exploration, p *panels) {
 	for _, c := range x.Censuses {
 		p.census(c)
 		t.Links = append(t.Links, p.of(c.Strategy, "").ID)
-		t.add(c.Strategy, fmt.Sprintf("%s, every schedule", format.Plural(int64(c.Clients), "client", "clients")), leaking(c),
-			pick(c.Complete, "complete", "not complete"))
+		t.add(c.Strategy, format.Number(c.Clients, "client")+", every schedule", leaking(c), pick(c.Complete, "complete", "not complete"))
 	}
 	for _, r := range x.Replays {
 		p.replay(r)
@@ -61,8 +60,7 @@ func (v *recordView) explored(x *results.Exploration, p *panels) {
 }
 
 func searchedWith(s *results.Search) string {
-	return format.Join(", ", format.Plural(int64(s.Clients), "client", "clients"),
-		format.Plural(int64(s.Instances), "instance", "instances"), faultsText(s))
+	return format.Join(", ", format.Number(s.Clients, "client"), format.Number(s.Instances, "instance"), faultsText(s))
 }
 
 func faultsText(s *results.Search) string {
@@ -100,8 +98,7 @@ func completeness(s *results.Search) string {
 
 func leaking(c *results.Census) string {
 	return fmt.Sprintf("%s of %s %s schedules leak (%s, not a probability)", format.Count(c.Leaking),
-		pick(c.Complete, "all", "the first"), format.Count(c.Schedules),
-		format.Pct(results.Percent(c.Leaking, c.Schedules)))
+		pick(c.Complete, "all", "the first"), format.Count(c.Schedules), format.Pct(results.Percent(c.Leaking, c.Schedules)))
 }
 
 func pick(ok bool, yes, no string) string {

@@ -47,8 +47,7 @@ func (v *recordView) runs(r *Record, p *panels) error {
 	}
 	for _, m := range f.Merged {
 		v.Facts = append(v.Facts, fact{"merged", []string{fmt.Sprintf("%s: %s, seed %d, %s %s", m.File,
-			format.Plural(int64(m.Runs), "run", "runs"), m.Seed,
-			m.Provenance.Host.Name, when(m.Provenance.Time))}})
+			format.Number(m.Runs, "run"), m.Seed, m.Provenance.Host.Name, when(m.Provenance.Time))}})
 	}
 	v.skipped(f.Skipped)
 	summaries := f.Summarised()
@@ -131,8 +130,7 @@ func settingTitle(s *results.Summary) string {
 	if at := &s.AtRate().Params; at.Loop == results.OpenLoop && at.RatePerS > 0 {
 		loop += ", " + format.Digits(at.RatePerS) + " requests/s"
 	}
-	return format.Join(" · ", text.Policy(s), s.Workload, loop,
-		format.Plural(int64(p.Instances), "instance", "instances"))
+	return format.Join(" · ", text.Policy(s), s.Workload, loop, format.Number(p.Instances, "instance"))
 }
 
 func when(t time.Time) string {

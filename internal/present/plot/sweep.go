@@ -131,6 +131,9 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 		}
 	}
 	param := f.Sweep.Parameters[0].Name
+	if param == "latency" { // of --network, and not what is measured
+		param = "network latency"
+	}
 	s := sweepPlot{panel: newPanel(q.title), knees: map[string]float64{}}
 	p := s.panel
 	p.Y.Padding = 14

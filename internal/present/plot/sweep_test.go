@@ -64,6 +64,14 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepOverLatency: what is swept is not taken for what is measured.
+func TestSweepOverLatency(t *testing.T) {
+	p := fixture.Must[*Plot](t)(SweepOf(swept("latency", "0s", "1ms"), quantityOf("p99")))
+	if got := p.Title(); got != "p99 latency against network latency" {
+		t.Errorf("the title is %q", got)
+	}
+}
+
 // TestSweepLost draws units that are planted as lost, per round.
 func TestSweepLost(t *testing.T) {
 	f := swept("failover", "1ms", "5ms")

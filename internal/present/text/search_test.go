@@ -29,6 +29,18 @@ func TestSearchSaysThePolicy(t *testing.T) {
 	}
 }
 
+// Counts have commas between thousands.
+func TestCountsOfSchedules(t *testing.T) {
+	c := &results.Census{Clients: 2, Schedules: 12_345, Leaking: 6_789, Complete: true,
+		ServerFacts: results.ServerFacts{Store: "PostgreSQL", Waited: 1_234, Aborts: []results.Abort{{Kind: "deadlock", Schedules: 5_678}}}}
+	text := strings.Join(CensusFacts(c), "\n") + strings.Join(SearchFacts(&results.Search{States: 20_000, Runs: 37_295}), "\n")
+	for _, want := range []string{"every schedule of 2 clients: 12,345, of which 6,789 leak", "lock: 1,234; with a deadlock: 5,678", "20,000 states in 37,295 runs"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
 // A search that finds nothing but what an earlier one found does not say that it found nothing.
 func TestSearchSaysWhatIsFoundAgain(t *testing.T) {
 	for again, want := range map[string]string{

@@ -40,8 +40,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	if p.Speed != 0 && p.Speed != 1 {
 		speed = fmt.Sprintf("at %g x speed", p.Speed)
 	}
-	entry("load", format.Join(" · ", loop, format.Plural(int64(p.Workers), "worker", "workers"),
-		format.Plural(int64(p.Instances), "instance", "instances"),
+	entry("load", format.Join(" · ", loop, format.Number(p.Workers, "worker"), format.Number(p.Instances, "instance"),
 		format.Plural(int64(p.Retries), "client retry", "client retries"), speed, boundText(p)))
 	entry("connections", poolText(p))
 	entry("clients", clientsText(group))

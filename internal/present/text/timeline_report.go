@@ -129,8 +129,7 @@ func preempted(f *results.Finding) string {
 // Odds say how often what was found is met.
 func Odds(f *results.Finding) (out []string) {
 	if f.Sampled > 0 {
-		out = append(out, fmt.Sprintf("met in %s of %s at random (not a probability)", format.Count(int64(f.Met)),
-			format.Plural(int64(f.Sampled), "schedule", "schedules")))
+		out = append(out, "met in "+format.Count(int64(f.Met))+" of "+format.Number(f.Sampled, "schedule")+" at random (not a probability)")
 	}
 	if odds := f.OddsAtRate(); odds != "" {
 		out = append(out, odds)
@@ -149,8 +148,8 @@ func CensusFacts(c *results.Census) []string {
 	}
 	return append([]string{
 		fmt.Sprintf("%s, %s with a limit of %d", c.Strategy, c.Policy, c.Limit),
-		fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, not a probability)", what, c.Clients, c.Schedules, c.Leaking,
-			results.Percent(c.Leaking, c.Schedules)),
+		fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, c.Clients,
+			format.Count(c.Schedules), format.Count(c.Leaking), results.Percent(c.Leaking, c.Schedules)),
 	}, waits(&c.ServerFacts)...)
 }
 
@@ -221,9 +220,9 @@ func waits(s *results.ServerFacts) []string {
 	if s.Store == "" || s.Service != "" {
 		return nil
 	}
-	parts := []string{fmt.Sprintf("schedules in which a client waits for another's lock: %d", s.Waited)}
+	parts := []string{"schedules in which a client waits for another's lock: " + format.Count(s.Waited)}
 	for _, a := range s.Aborts {
-		parts = append(parts, fmt.Sprintf("with a %s: %d", strings.ReplaceAll(string(a.Kind), "-", " "), a.Schedules))
+		parts = append(parts, fmt.Sprintf("with a %s: %s", strings.ReplaceAll(string(a.Kind), "-", " "), format.Count(a.Schedules)))
 	}
 	return []string{strings.Join(parts, "; ")}
 }
