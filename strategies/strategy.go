@@ -179,6 +179,9 @@ func (t *Tally) Most(n int64) {
 	}
 }
 
+// Since adds the nanoseconds that have passed since begun by a clock; none if the clock was set back meanwhile.
+func (t *Tally) Since(begun time.Time, c quota.Clock) { t.Add(max(0, int64(c.Now().Sub(begun)))) }
+
 // Flag asks for a round of a job. Any caller may set it, but only the job's Pending
 // and Run may read it: an explorer takes it for the job's own state, and not for
 // something that a caller has seen.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,7 +36,7 @@ func init() {
 type rowLock struct {
 	windows
 	// locked counts SELECT FOR UPDATE, and waited is how long they took.
-	locked, waited atomic.Int64
+	locked, waited strategies.Tally
 }
 
 var _ strategies.Meter = (*rowLock)(nil)
@@ -73,7 +72,7 @@ func (l *rowLock) lock(ctx context.Context, tx pgx.Tx, req quota.Request, window
 	for range 2 {
 		begun := l.clock.Now()
 		used, known, err := number(ctx, tx, sqlRowLock, req.Subject, req.Policy, window)
-		l.waited.Add(int64(l.clock.Now().Sub(begun)))
+		l.waited.Since(begun, l.clock)
 		l.locked.Add(1)
 		if err != nil {
 			return 0, fmt.Errorf("lock the row: %w", err)

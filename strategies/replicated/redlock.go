@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -79,7 +78,7 @@ type redlock struct {
 	delay  time.Duration
 	tries  int
 
-	retries, waited, unlocked, late atomic.Int64
+	retries, waited, unlocked, late strategies.Tally
 }
 
 var (
@@ -110,7 +109,7 @@ func (s *redlock) lock(ctx context.Context, p *quota.Policy, subject quota.Subje
 		redsync.WithExpiry(s.expiry), redsync.WithTries(s.tries), redsync.WithRetryDelayFunc(s.pause))
 	began := s.clock.Now()
 	err = m.LockContext(ctx)
-	s.waited.Add(int64(s.clock.Now().Sub(began)))
+	s.waited.Since(began, s.clock)
 	var taken *redsync.ErrTaken
 	switch {
 	case err == nil:

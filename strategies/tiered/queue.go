@@ -80,7 +80,7 @@ func (q *queue) putBack(items []writeBack) {
 // delivered notes that items reached the table at the moment now.
 func (q *queue) delivered(items []writeBack, now int64) {
 	for _, w := range items {
-		late := (now - w.queued) / 1_000
+		late := max(0, now-w.queued) / 1_000 // the clock may have been set back
 		q.waited.Add(late)
 		q.latest.Most(late)
 	}

@@ -3,7 +3,6 @@ package windowlog
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,7 +57,7 @@ type atomicLog struct {
 	log
 	// isolation is serializable if there is no lock, and the server's otherwise.
 	isolation               pgx.TxOptions
-	locked, waited, retries atomic.Int64
+	locked, waited, retries strategies.Tally
 }
 
 var _ strategies.Meter = (*atomicLog)(nil)
@@ -101,7 +100,7 @@ func (l *atomicLog) exclude(ctx context.Context, tx pgx.Tx, req quota.Request) e
 	}
 	begun := l.clock.Now()
 	_, err := tx.Exec(ctx, sqlLock, string(req.Subject), req.Policy.Name)
-	l.waited.Add(int64(l.clock.Now().Sub(begun)))
+	l.waited.Since(begun, l.clock)
 	l.locked.Add(1)
 	return family.Wrapf(err, "lock the subject")
 }

@@ -49,6 +49,8 @@ var signed = map[string][]string{
 	"Step":      {"in_use"},
 	"Sample":    {"usage", "fill"},
 	"Waited":    {"p90", "p99", "p999", "p9999"},
+	// Those of a strategy's own are what it says.
+	"Measure": {"value"}, "MeasureSummary": {"per_decision", "per_admitted"}, "Figure": {"value", "lo", "hi"},
 }
 
 // leastOf are the numbers whose least value is not 0, by JSON name.
