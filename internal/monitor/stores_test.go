@@ -56,6 +56,9 @@ func TestSpans(t *testing.T) {
 		{"data lost at the end", func(at time.Duration, _ *stores.Meter) (stores.Sign, error) {
 			return stores.Sign{There: at < 620*time.Millisecond}, nil
 		}, []string{"store-lost-data: x lost what the run kept there, between 0.60 s and 0.65 s"}},
+		{"data lost at the start", func(at time.Duration, _ *stores.Meter) (stores.Sign, error) {
+			return stores.Sign{There: at < 50*time.Millisecond}, nil
+		}, []string{"store-lost-data: x lost what the run kept there, between 0.00 s and 0.10 s"}},
 		{"data lost before", func(time.Duration, *stores.Meter) (stores.Sign, error) { return stores.Sign{}, nil },
 			[]string{"store-lost-data: x lost what the run kept there, before the first request"}},
 		{"away", func(at time.Duration, _ *stores.Meter) (stores.Sign, error) {
