@@ -1,6 +1,7 @@
 package coordinate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"net/rpc/jsonrpc"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,5 +193,58 @@ func TestFilesOfStoppedRun(t *testing.T) {
 	}
 	if !kept[0].closed || kept[0].String() != "hist" || !kept[1].closed || kept[1].String() != "history" {
 		t.Errorf("kept %+v", &kept)
+	}
+}
+
+// fitful is a connection by which the coordinator's time comes late, except when it is asked for often.
+type fitful struct {
+	net.Conn
+	asked []time.Time
+	late  atomic.Bool
+}
+
+func (f *fitful) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(`"Run.Time"`)) {
+		now := wall()
+		f.asked = append(slices.DeleteFunc(f.asked, func(at time.Time) bool { return now.Sub(at) > time.Second }), now)
+		f.late.Store(len(f.asked) < 8)
+	}
+	return f.Conn.Write(b)
+}
+
+func (f *fitful) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	if f.late.Load() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return n, err
+}
+
+// TestFastestAnswerCounts: the clock is read often when a generator joins and at each step, so that slow answers between them do not
+// count.
+func TestFastestAnswerCounts(t *testing.T) {
+	p, h := plan, hello(1)
+	p.Generators, h.Of = 1, 1
+	_, err := coordinated(t, p, func(l *pipes, _ func()) {
+		m, err := coordinate.Attend(context.Background(), &fitful{Conn: l.dial()}, h, wall)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for range 5 {
+			time.Sleep(8 * time.Second)
+			if _, err := m.Meet(m.Context(), "end"); err != nil {
+				t.Error(err)
+			}
+			if b := m.Bound(); b.ErrorNS > int64(2*time.Millisecond) {
+				t.Errorf("the clock is known to %v", time.Duration(b.ErrorNS))
+			}
+		}
+		if err := m.Done(nil); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
