@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // TestKubernetes: what cannot be meant is refused before anything is written, and no password is.
@@ -22,6 +26,9 @@ func TestKubernetes(t *testing.T) {
 		"--secret: give lower-case":         {"--secret", "a\nb", "run", "honest"},
 		"unknown flag: --nonsense":          {"run", "--nonsense"},
 		"give a whole number from 1":        {"--generators", "0", "run", "honest"},
+		"a whole number from 1 to 1000":     {"--generators", "1001", "run", "honest"},
+		"--memory: give a quantity":         {"--memory", "1 GB", "run", "honest"},
+		"--claim: give lower-case":          {"--claim", "A", "run", "honest"},
 		"no strategy to explore":            {"--claim", "c", "explore"},
 		"--part: a pod has no use for it":   {"--claim", "c", "sim", "--part", "1/2"},
 	} {
@@ -40,10 +47,35 @@ func TestKubernetes(t *testing.T) {
 	}
 	o := call(t.Context(), append(pods, "run", "sql-only", "--config", "plan.yaml")...)
 	for _, want := range []string{`plan.yaml: "strategy:\n  - sql-only\nrequests: 70\n"`, "--from-literal=postgres=URL", "QUOTABENCH_POSTGRES",
+		"secret generic quotabench-stores ", "\n  ttlSecondsAfterFinished: 86400\n", "\n            cpu: \"1\"\n            memory: \"1Gi\"\n",
 		"kubectl delete -f FILE removes all of it."} {
 		if o.code != ExitOK || !strings.Contains(o.stdout, want) {
 			t.Errorf("exit %d, %s: want %s in\n%s", o.code, o.stderr, want, o.stdout)
 		}
 	}
+	token := regexp.MustCompile(`token: "[a-z0-9]{20,}"`)
+	if a, b := token.FindString(o.stdout), token.FindString(call(t.Context(), append(pods, "run", "sql-only")...).stdout); a == "" || a == b {
+		t.Errorf("the tokens of two runs are %q and %q", a, b)
+	}
+	for of, url := range map[string]bool{"sim": false, "explore": true} { // a simulation has its own stores
+		o := call(t.Context(), append(pods, "--claim", "c", of, "sql-only")...)
+		if o.code != ExitOK || strings.Contains(o.stdout, "QUOTABENCH_POSTGRES") != url || strings.Contains(o.stdout, "token") {
+			t.Errorf("%s: exit %d, %s, want the URL of a store: %t\n%s", of, o.code, o.stderr, url, o.stdout)
+		}
+	}
 	p.requireUntouched()
+}
+
+// TestKubernetesKinds: a pod has the URL of each kind of store once, whatever the strategies are.
+func TestKubernetesKinds(t *testing.T) {
+	needs := func(all ...strategies.Need) strategies.Selection {
+		return strategies.Selection{Meta: &strategies.Meta{Name: "x", Needs: all}}
+	}
+	got, err := kinds([]strategies.Selection{needs(strategies.NeedRedis), needs(strategies.NeedPostgres, strategies.NeedRedis)})
+	if err != nil || !slices.Equal(got, []string{"postgres", "redis"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := kinds([]strategies.Selection{needs("tape")}); err == nil || !strings.Contains(err.Error(), "strategy x: ") {
+		t.Errorf("a store that there is not: %v", err)
+	}
 }

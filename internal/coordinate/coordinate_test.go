@@ -276,11 +276,29 @@ func TestFaultsEndTheRun(t *testing.T) {
 			if _, err = m.Meet(m.Context(), "end"); err == nil { // the others are about to start
 				return errors.New("it met others that are elsewhere")
 			}
+			time.Sleep(time.Second) // the others have left
 			return m.Done(fmt.Errorf("no Redis (%w)", errors.New("out of memory")))
 		}, "generator 3 (here) failed: no Redis (out of memory)"},
 		"elsewhere": {func(l *pipes) error { return generator(l.dial(), hello(3), wall, "start 2") },
 			"generators are not at the same step"},
-		"ended early": {func(l *pipes) error { return generator(l.dial(), hello(3), wall) }, "has ended, and others wait for it"},
+		"elsewhere for long": {func(l *pipes) error {
+			m, err := coordinate.Attend(context.Background(), l.dial(), hello(3), wall)
+			if err != nil {
+				return err
+			}
+			_, _ = m.Meet(m.Context(), "start 2")
+			_ = clock.Wall{}.Sleep(m.Context(), time.Minute)
+			return m.Done(nil)
+		}, "generators are not at the same step"},
+		"ended early": {func(l *pipes) error { return generator(l.dial(), hello(3), wall) }, "generator 3 (here) has ended, and others wait for it"},
+		"ended in a pass": {func(l *pipes) error {
+			m, err := coordinate.Attend(context.Background(), l.dial(), hello(3), wall)
+			if err != nil {
+				return err
+			}
+			_, err = m.Meet(m.Context(), "start 1")
+			return errors.Join(err, m.Done(nil))
+		}, "generator 3 (here) has ended, and others wait for it at start 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told [2]error
@@ -300,7 +318,9 @@ func TestFaultsEndTheRun(t *testing.T) {
 				t.Errorf("it ended with %v; want %q", err, x.want)
 			}
 			// Who is silent was heard last after 3 s, by a beat; all others are known at once.
-			within := map[string]time.Duration{"killed": 4 * time.Second, "paused": 13 * time.Second, "not heard": 13 * time.Second, "cut off": 13 * time.Second, "missing": plan.Wait}[name]
+			within := map[string]time.Duration{"killed": 4 * time.Second, "paused": 13 * time.Second, "not heard": 13 * time.Second,
+				"cut off": 13 * time.Second, "missing": plan.Wait, "failed in a pass": 2 * time.Second, "ended in a pass": 6 * time.Second,
+				"elsewhere for long": 16 * time.Second}[name]
 			if took > max(time.Second, within)+100*time.Millisecond {
 				t.Errorf("it ended after %v", took)
 			}
@@ -559,8 +579,8 @@ func TestInterruptedTogether(t *testing.T) {
 					mu.Unlock()
 				}
 				if i < 2 {
-					if _, err := m.Meet(context.Background(), "next"); err == nil {
-						t.Error("it met one that has gone")
+					if _, err := m.Meet(context.Background(), "next"); err == nil || err.Error() != "interrupted" {
+						t.Errorf("who waits for one that has gone is told %v", err)
 					}
 				}
 				_ = m.Done(nil)

@@ -108,10 +108,7 @@ func (c *Coordinator) Run(ctx context.Context, l net.Listener) error {
 	c.mu.Unlock()
 	err := l.Close()
 	serving.Wait()
-	if cause := context.Cause(c.ctx); cause != nil {
-		return cause
-	}
-	return err
+	return cmp.Or(context.Cause(c.ctx), err)
 }
 
 func (c *Coordinator) accept(l net.Listener, serving *sync.WaitGroup) {

@@ -92,6 +92,7 @@ func Attend(ctx context.Context, conn net.Conn, h Hello, now func() time.Time) (
 		_ = m.Close() // what went wrong before says more
 		return nil, err
 	}
+	m.clock.all = m.clock.now // nothing was timed while the first answers came
 	go m.beat()
 	return m, nil
 }
