@@ -169,7 +169,7 @@ const dropTimeout = "SET LOCAL lock_timeout = '5s'"
 func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, err error) {
 	schema := scope.Schema()
 	if err := b.rollBackPrepared(ctx, schema); err != nil {
-		return 0, fmt.Errorf("%s schema %s: %w", drop, schema, err)
+		return 0, fmt.Errorf("drop schema %s: %w", schema, err)
 	}
 	err = pgx.BeginFunc(ctx, b.admin, func(tx pgx.Tx) error {
 		now, there, err := locked(ctx, tx, schema)
@@ -193,7 +193,7 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%s schema %s: %w", drop, schema, err)
+		return 0, fmt.Errorf("drop schema %s: %w", schema, err)
 	}
 	return removed, nil
 }
