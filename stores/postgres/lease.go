@@ -148,12 +148,11 @@ func sign(ctx context.Context, on runner, schema, owner string) error {
 }
 
 // Renew implements [keep.Board]. A schema that is gone does not come back by it.
-func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
-	var errs []error
+func (b board) Renew(ctx context.Context, scopes []stores.Scope) (err error) {
 	for _, s := range scopes {
-		errs = append(errs, sign(ctx, b.admin, s.Schema(), server.Us().Encode()))
+		err = errors.Join(err, sign(ctx, b.admin, s.Schema(), server.Us().Encode()))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Leave implements [keep.Board].
