@@ -131,10 +131,8 @@ func (s *chooseSettings) configure() (choose.Config, error) {
 	if err := s.CheckStores(); err != nil {
 		return c, err
 	}
-	if err := c.Complete(); err != nil {
-		return c, fail(ExitUsage, err)
-	}
-	return c, nil
+	err = c.Complete()
+	return c, fail(ExitUsage, err)
 }
 
 // leakOf reads units, or a share of the limit in percent.

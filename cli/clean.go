@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,11 +122,7 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return session.InterruptedOr(ctx, err, ExitUsage)
 	}
-	defer func() {
-		if cerr := set.Close(); cerr != nil && err == nil {
-			err = fail(ExitFailed, cerr)
-		}
-	}()
+	defer func() { err = cmp.Or(err, fail(ExitFailed, set.Close())) }()
 	all := []held{}
 	for _, name := range set.Names() {
 		st, _ := set.Get(name)

@@ -102,10 +102,7 @@ func (w *written) tell(out io.Writer) error {
 	if !w.asJSON {
 		return nil
 	}
-	if err := encodeJSON(out, w); err != nil {
-		return fail(ExitFailed, err)
-	}
-	return nil
+	return fail(ExitFailed, encodeJSON(out, w))
 }
 
 // show writes what a command found: as one document, or as text for people.

@@ -107,10 +107,7 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 	}
 	o.Gates = s.Gates
 	c, err := compare.Compare(sides[0], sides[1], o)
-	if err != nil {
-		return nil, fail(ExitUsage, err)
-	}
-	return c, nil
+	return c, fail(ExitUsage, err)
 }
 
 // parseTolerance reads "figure=amount" or "figure=percent%".

@@ -211,7 +211,7 @@ func generate(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error 
 			*s.From[name] = url
 		}
 	}
-	generators.Join(cfg, generators.Identity{Part: cfg.Shard, Run: m.RunID}, m)
+	generators.Join(cfg, m.RunID, m)
 	if err == nil {
 		cmd.SetContext(m.Context())
 		err = carryOut(cmd, s, &job{points: []measure.Config{*cfg}, tell: m.Tell, measure: alone})

@@ -127,10 +127,7 @@ func (j *judged) searchOrder(ctx context.Context, f *oracle.File, dir string) er
 			return fail(ExitFailed, err)
 		}
 	}
-	if err := atomicfile.Write(v.File, v.Page); err != nil {
-		return fail(ExitFailed, err)
-	}
-	return nil
+	return fail(ExitFailed, atomicfile.Write(v.File, v.Page))
 }
 
 // linearText is a line for people.

@@ -36,10 +36,7 @@ func kubernetesCommand() *cobra.Command {
 			if err := planJob(j, args[1:]); err != nil {
 				return err
 			}
-			if err := j.Write(cmd.OutOrStdout()); err != nil {
-				return fail(ExitFailed, err)
-			}
-			return nil
+			return fail(ExitFailed, j.Write(cmd.OutOrStdout()))
 		},
 	})
 	s = settings.New(cmd, []settings.Setting{

@@ -96,10 +96,8 @@ func reportOf(ctx context.Context, args []string, maxBound float64) (m madeRepor
 	if m.files[0], err = render.HTML(m.bundles); err != nil {
 		return m, fail(ExitFailed, err)
 	}
-	if m.files[1], err = render.Text(m.bundles); err != nil {
-		return m, fail(ExitFailed, err)
-	}
-	return m, nil
+	m.files[1], err = render.Text(m.bundles)
+	return m, fail(ExitFailed, err)
 }
 
 // provenanceName is the file in which a simulation says where and when it ran.

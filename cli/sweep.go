@@ -31,12 +31,6 @@ type sweepSettings struct {
 	until  string
 }
 
-func newSweepSettings() *sweepSettings {
-	s := &sweepSettings{Settings: group.New(group.Sweep)}
-	s.Rounds = sweepRounds
-	return s
-}
-
 // varied says what varies.
 func (s *sweepSettings) varied() []settings.Setting {
 	return []settings.Setting{
@@ -47,7 +41,8 @@ func (s *sweepSettings) varied() []settings.Setting {
 }
 
 func sweepCommand() *cobra.Command {
-	s := newSweepSettings()
+	s := &sweepSettings{Settings: group.New(group.Sweep)}
+	s.Rounds = sweepRounds
 	cmd := described("sweep", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := session.Before(cmd.Context(), func() (*job, error) {

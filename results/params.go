@@ -3,6 +3,8 @@ package results
 import (
 	"fmt"
 	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Key identifies what a run repeats: runs with the same key are rounds of the
@@ -125,9 +127,5 @@ const (
 // WindowText is the window for people: lengths as in "rolling 1h"; Go writes
 // 1h0m0s.
 func (p *Params) WindowText() string {
-	words := strings.Fields(p.Window)
-	for i, w := range words {
-		words[i] = span(w)
-	}
-	return strings.Join(words, " ")
+	return format.List(strings.Fields(p.Window), " ", span)
 }

@@ -54,49 +54,41 @@ func (s *Set) free(name string) error {
 	return nil
 }
 
+// all are the contents, which a nil Set does not have.
+func (s *Set) all() Set {
+	if s == nil {
+		return Set{}
+	}
+	return *s
+}
+
 // Get returns the store of that name.
 func (s *Set) Get(name string) (Store, bool) {
-	if s == nil {
-		return nil, false
-	}
-	st, ok := s.stores[name]
+	st, ok := s.all().stores[name]
 	return st, ok
 }
 
 // Absent returns what stands in for the store of that name, and why. ok is false
 // for stores that are there and for names that were never asked for.
 func (s *Set) Absent(name string) (reason Info, ok bool) {
-	if s == nil {
-		return Info{}, false
-	}
-	reason, ok = s.absent[name]
+	reason, ok = s.all().absent[name]
 	return reason, ok
 }
 
 // Names are the names of the stores that are there, sorted.
 func (s *Set) Names() []string {
-	if s == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(s.stores))
+	return slices.Sorted(maps.Keys(s.all().stores))
 }
 
 // AbsentNames are the names for which [Set.Absent] has a reason, sorted.
 func (s *Set) AbsentNames() []string {
-	if s == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(s.absent))
+	return slices.Sorted(maps.Keys(s.all().absent))
 }
 
 // Close closes all stores, the last one added first.
-func (s *Set) Close() error {
-	if s == nil {
-		return nil
+func (s *Set) Close() (err error) {
+	for _, name := range slices.Backward(s.all().order) {
+		err = errors.Join(err, s.stores[name].Close())
 	}
-	var errs []error
-	for _, name := range slices.Backward(s.order) {
-		errs = append(errs, s.stores[name].Close())
-	}
-	return errors.Join(errs...)
+	return err
 }

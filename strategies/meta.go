@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -212,11 +213,8 @@ func (m *Meta) BuiltIn() error {
 // ServesPolicy returns nil if the strategy can serve p, and otherwise why not.
 func (m *Meta) ServesPolicy(p *quota.Policy) error {
 	if !slices.Contains(m.Kinds, p.Window.Kind) {
-		names := make([]string, len(m.Kinds))
-		for i, k := range m.Kinds {
-			names[i] = k.String()
-		}
-		return fmt.Errorf("policy %s has a %s window; %s serves %s", p.Name, p.Window.Kind, m.Name, strings.Join(names, ", "))
+		names := format.List(m.Kinds, ", ", quota.Kind.String)
+		return fmt.Errorf("policy %s has a %s window; %s serves %s", p.Name, p.Window.Kind, m.Name, names)
 	}
 	if m.Serves != nil {
 		return m.Serves(p)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -168,9 +169,5 @@ func (p *prices) describe(unit string) string {
 }
 
 func join(list []int64) string {
-	text := make([]string, len(list))
-	for i, v := range list {
-		text[i] = strconv.FormatInt(v, 10)
-	}
-	return strings.Join(text, ", ")
+	return format.List(list, ", ", func(v int64) string { return strconv.FormatInt(v, 10) })
 }

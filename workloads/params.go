@@ -6,9 +6,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -66,11 +66,8 @@ func (m *Meta) ServesPolicy(p *quota.Policy) error {
 	if m.Kinds == nil || slices.Contains(m.Kinds, p.Window.Kind) {
 		return nil
 	}
-	names := make([]string, len(m.Kinds))
-	for i, k := range m.Kinds {
-		names[i] = k.String()
-	}
-	return fmt.Errorf("policy %s has a %s window; %s is for %s", p.Name, p.Window.Kind, m.Name, strings.Join(names, ", "))
+	names := format.List(m.Kinds, ", ", quota.Kind.String)
+	return fmt.Errorf("policy %s has a %s window; %s is for %s", p.Name, p.Window.Kind, m.Name, names)
 }
 
 // complete checks p and fills in the defaults of the options that were not given.

@@ -85,11 +85,8 @@ func unseen(reasons []results.Withheld) error {
 	if len(reasons) == 0 {
 		return nil
 	}
-	parts := make([]string, len(reasons))
-	for i, r := range reasons {
-		parts[i] = fmt.Sprintf("%s (%s)", r.Detail, r.Code)
-	}
-	return fmt.Errorf("%w: %s", ErrUnseen, strings.Join(parts, "; "))
+	said := func(r results.Withheld) string { return fmt.Sprintf("%s (%s)", r.Detail, r.Code) }
+	return fmt.Errorf("%w: %s", ErrUnseen, format.List(reasons, "; ", said))
 }
 
 // claim is what may be said of the properties that were not broken.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -94,11 +95,7 @@ func parsePath(text string) (path []engine.Choice, err error) {
 
 // pathText is a schedule as tokens hold it.
 func pathText(path []engine.Choice) string {
-	steps := make([]string, len(path))
-	for i, c := range path {
-		steps[i] = c.String()
-	}
-	return strings.Join(steps, " ")
+	return format.List(path, " ", engine.Choice.String)
 }
 
 // encode packs a ticket: its compressed JSON form, after the sum of that.

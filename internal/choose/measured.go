@@ -45,7 +45,7 @@ func (c *chooser) runs(in []*contender, workload string, d time.Duration) (cfg m
 	cfg = measure.Config{Plan: harness.Plan{
 		Strategies: selections(in), Policy: c.cfg.crossed(), Seed: c.cfg.Seed, Workers: workers, Instances: c.cfg.total(),
 		Duration: d, Stores: c.cfg.Stores, Load: harness.Closed(),
-	}, Rounds: rounds, Observer: watcher{c.cfg.Observer}}
+	}, Rounds: rounds, Observer: watcher{to: c.cfg.Observer}}
 	if c.cfg.Settles {
 		// Abandoned work ends within the run, so that what is never given back shows.
 		cfg.Life, cfg.Duration = uploadLife, max(d, uploadFor)
@@ -63,14 +63,13 @@ func (c *chooser) runs(in []*contender, workload string, d time.Duration) (cfg m
 }
 
 // watcher tells an observer which run starts.
-type watcher struct{ to Observer }
+type watcher struct {
+	measure.Silent
+	to Observer
+}
 
-func (watcher) Begin(int)                    {}
+// Running implements [measure.Observer].
 func (w watcher) Running(s string, _, _ int) { w.to.Doing(s) }
-func (watcher) Filling(float64)              {}
-func (watcher) SoFar([]results.Run)          {}
-func (watcher) Done(results.Run)             {}
-func (watcher) EndRound()                    {}
 
 // measured runs contenders and returns their summaries; nil for those that the time did
 // not suffice for.

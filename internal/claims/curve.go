@@ -88,13 +88,6 @@ func words(node ast.Expr, records map[string]*Record) string {
 type namer struct{ runs map[string]bool }
 
 func (w namer) of(node ast.Expr) string {
-	list := func(nodes []ast.Expr, between string) string {
-		var names []string
-		for _, n := range nodes {
-			names = append(names, w.of(n))
-		}
-		return strings.Join(names, between)
-	}
 	switch n := node.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(n.Value)
@@ -124,9 +117,9 @@ func (w namer) of(node ast.Expr) string {
 	case *ast.IndexExpr:
 		return format.Join(" ", w.of(n.X), w.of(n.Index))
 	case *ast.IndexListExpr:
-		return format.Join(" ", w.of(n.X), list(n.Indices, " "))
+		return format.Join(" ", w.of(n.X), format.List(n.Indices, " ", w.of))
 	case *ast.CallExpr:
-		return w.of(n.Fun) + "(" + list(n.Args, ", ") + ")"
+		return w.of(n.Fun) + "(" + format.List(n.Args, ", ", w.of) + ")"
 	}
 	return ""
 }

@@ -303,9 +303,5 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 
 // CommandLine is the command that repeats a run, for a shell.
 func CommandLine(args []string) string {
-	words := make([]string, len(args))
-	for i, a := range args {
-		words[i] = format.Quoted(a)
-	}
-	return "quotabench " + strings.Join(words, " ")
+	return "quotabench " + format.List(args, " ", format.Quoted)
 }

@@ -3,8 +3,8 @@ package compare
 import (
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -64,9 +64,5 @@ func (g Gate) Along(s *results.SweepSeries) Edge {
 
 // pointText names the values of swept parameters.
 func pointText(point map[string]string) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(point)) {
-		parts = append(parts, name+" "+point[name])
-	}
-	return strings.Join(parts, ", ")
+	return format.List(slices.Sorted(maps.Keys(point)), ", ", func(name string) string { return name + " " + point[name] })
 }

@@ -26,7 +26,9 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 			p.setting = fmt.Sprintf("%s, limit %d, %d clients", h.Policy, h.Limit, h.Clients)
 		}
 		c.search(p, base.Searches[i], h, o)
-		c.searchGates(p, h, o)
+		for _, g := range o.Gates {
+			c.add(p, g.search(h))
+		}
 	}
 	for _, h := range head.Censuses {
 		counted[h.Strategy]++

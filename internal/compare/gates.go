@@ -259,12 +259,6 @@ func (c *Comparison) gates(p *pair, o *Options) {
 	}
 }
 
-func (c *Comparison) searchGates(p *pair, s *results.Search, o *Options) {
-	for _, g := range o.Gates {
-		c.add(p, g.search(s))
-	}
-}
-
 // search is the row of a gate on a search.
 func (g Gate) search(s *results.Search) Row {
 	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}

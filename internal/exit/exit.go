@@ -24,8 +24,13 @@ type Error struct {
 func (e *Error) Error() string { return e.err.Error() }
 func (e *Error) Unwrap() error { return e.err }
 
-// With gives an error its exit code.
-func With(code int, err error) error { return &Error{code, err} }
+// With gives an error its exit code. nil stays nil.
+func With(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{code, err}
+}
 
 // Usagef is an error of the command line or of an input file.
 func Usagef(format string, args ...any) error { return With(Usage, fmt.Errorf(format, args...)) }

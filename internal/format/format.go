@@ -144,6 +144,15 @@ func Join(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
+// List is what text says of each, parted by sep.
+func List[T any](all []T, sep string, text func(T) string) string {
+	parts := make([]string, len(all))
+	for i, x := range all {
+		parts[i] = text(x)
+	}
+	return strings.Join(parts, sep)
+}
+
 // Strings are words of a kind, such as faults, as plain texts.
 func Strings[T ~string](words []T) []string {
 	out := make([]string, len(words))

@@ -17,15 +17,6 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// Identity says which generator of which run a process is.
-type Identity struct {
-	// Part is its number and how many there are.
-	Part workloads.Shard
-	// Run names the run in stores: 1 to 32 lower-case letters and digits, the same for all
-	// generators, and not used by any run before.
-	Run string
-}
-
 var runID = regexp.MustCompile(`^[a-z0-9]{1,32}$`)
 
 // CheckRunID reports what is wrong with the name of a run.
@@ -47,9 +38,10 @@ type Member interface {
 	Bound() Clock
 }
 
-// Join makes a generator of a measurement that has a plan.
-func Join(c *measure.Config, id Identity, m Member) {
-	c.Shard, c.RunID, c.Meet = id.Part, id.Run, m.Meet
+// Join makes a generator of a measurement that has a plan and a part. run names it in stores: 1 to 32 lower-case letters and digits,
+// the same for all generators, and not used by any run before.
+func Join(c *measure.Config, run string, m Member) {
+	c.RunID, c.Meet = run, m.Meet
 	c.Shard.Shared = true // also if the plan does not come from --generator
 	c.ClockBound = func() (ahead, wrong time.Duration) {
 		b := m.Bound()

@@ -161,13 +161,12 @@ func (t *task) generate(ctx context.Context) error {
 	if err := os.MkdirAll(cfg.Archive, 0o755); err != nil {
 		return err
 	}
-	part, err := workloads.ParseShard(t.Part)
-	if err != nil {
+	if cfg.Shard, err = workloads.ParseShard(t.Part); err != nil {
 		return err
 	}
 	c := store.Client(redis.ClientOptions{})
 	defer c.Close() //nolint:errcheck // of a test
-	generators.Join(&cfg, generators.Identity{Part: part, Run: t.RunID}, met{c, t.RunID})
+	generators.Join(&cfg, t.RunID, met{c, t.RunID})
 	report, err := measure.Measure(ctx, cfg)
 	if err != nil {
 		return err

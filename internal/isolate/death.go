@@ -2,8 +2,11 @@ package isolate
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // Death is code that has ended its process: a panic on a goroutine of its own, or an error
@@ -60,23 +63,17 @@ func newDeath(said []byte) *Death {
 		for to < len(lines) && lines[to] != "" && to-from < mostStack {
 			to++
 		}
-		return &Death{What: strings.Join(strings.Fields(what), " "), At: innermost(lines[from:to]), Stack: strings.Join(lines[from:to], "\n")}
+		stack := strings.Join(lines[from:to], "\n")
+		return &Death{What: strings.Join(strings.Fields(what), " "), At: innermost(stack), Stack: stack}
 	}
 	return nil
 }
 
-func innermost(stack []string) string {
-	for i := 1; i+1 < len(stack); i += 2 {
-		name := stack[i]
-		if strings.HasPrefix(name, "panic(") || strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") {
-			continue
+func innermost(stack string) string {
+	for _, f := range (stacks.Goroutine{Text: stack}).Frames() {
+		if f.Func != "panic" && !strings.HasPrefix(f.Func, "runtime.") && !strings.HasPrefix(f.Func, "internal/") {
+			return fmt.Sprintf("%s (%s)", path.Base(f.Func), f.Place)
 		}
-		if c := strings.LastIndexByte(name, '('); c > 0 {
-			name = name[:c]
-		}
-		name = name[strings.LastIndexByte(name, '/')+1:]
-		place, _, _ := strings.Cut(strings.TrimSpace(stack[i+1]), " ")
-		return fmt.Sprintf("%s (%s)", name, place[strings.LastIndexByte(place, '/')+1:])
 	}
 	return ""
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // trailName is a file in the directory of a child.
@@ -37,10 +39,8 @@ func (t *Trail) Set(text []byte) error {
 		return nil
 	}
 	t.buf = append(binary.BigEndian.AppendUint64(t.buf[:0], uint64(len(text))), text...)
-	if _, err := t.f.WriteAt(t.buf, 0); err != nil {
-		return fmt.Errorf("write the trail: %w", err)
-	}
-	return nil
+	_, err := t.f.WriteAt(t.buf, 0)
+	return format.Wrapf(err, "write the trail")
 }
 
 // Close closes the file.

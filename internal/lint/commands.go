@@ -15,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -240,11 +241,7 @@ func slot(key string) uint16 {
 
 // command is how commands that were sent together are shown.
 func (d *driver) command(cmds []redis.Cmder) string {
-	parts := make([]string, len(cmds))
-	for i, c := range cmds {
-		parts[i] = d.text(texts(c))
-	}
-	return strings.Join(parts, "; ")
+	return format.List(cmds, "; ", func(c redis.Cmder) string { return d.text(texts(c)) })
 }
 
 // text shows a command, of a script its first line only.

@@ -200,15 +200,14 @@ func (d *driver) Adopt(_ int, jobs []*harness.Job) error {
 	return nil
 }
 
-func (d *driver) close() error {
-	var errs []error
+func (d *driver) close() (err error) {
 	for _, c := range d.clients {
-		errs = append(errs, c.Close())
+		err = errors.Join(err, c.Close())
 	}
 	for _, m := range d.mini {
 		m.Close()
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // drive asks for more than the limit in several windows, gives some of it back, and looks at what is left.

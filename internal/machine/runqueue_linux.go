@@ -72,16 +72,15 @@ func (q *RunQueue) Sample(dst []Wait) []Wait {
 }
 
 // Close ends the watching.
-func (q *RunQueue) Close() error {
-	var errs []error
+func (q *RunQueue) Close() (err error) {
 	for _, t := range q.threads {
-		errs = append(errs, unix.Close(t.file))
+		err = errors.Join(err, unix.Close(t.file))
 	}
 	q.threads = nil
 	q.known = map[int]bool{}
 	q.roots = nil
 	q.processes = nil
-	return errors.Join(errs...)
+	return err
 }
 
 // refresh looks for new threads. Those that end are noticed when they are read.

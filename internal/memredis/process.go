@@ -88,7 +88,7 @@ func settle(c redis.Cmder, r Reply) (error, bool) {
 	var err error
 	switch r.Kind {
 	case Err:
-		err = serverError(r.Text)
+		err = ServerError(r.Text)
 	case Nil:
 		err = redis.Nil
 	default:
@@ -98,13 +98,13 @@ func settle(c redis.Cmder, r Reply) (error, bool) {
 	return err, true
 }
 
-// serverError is an error that the server answered, as [redis.Error] marks them.
-type serverError string
+// ServerError is an error that a server answered, as [redis.Error] marks them.
+type ServerError string
 
-func (e serverError) Error() string { return string(e) }
+func (e ServerError) Error() string { return string(e) }
 
 // RedisError implements [redis.Error].
-func (serverError) RedisError() {}
+func (ServerError) RedisError() {}
 
 // text is a single value as the client's reader has it; false for any other reply.
 func (r Reply) text() (string, bool) {
@@ -143,7 +143,7 @@ func (r Reply) any() any {
 	case Bulk, Status:
 		return r.Text
 	case Err:
-		return serverError(r.Text)
+		return ServerError(r.Text)
 	case Array:
 		out := make([]any, len(r.Array))
 		for i, x := range r.Array {

@@ -103,41 +103,32 @@ func Explorations(names []string, files []results.Exploration) (results.Explorat
 				}
 			}
 		}
-		failed := first(parts, func(p *results.Exploration) []results.FailedExplore {
-			return of(p.Failed, func(x *results.FailedExplore) string { return x.Strategy }, strategy)
-		})
+		failed := first(parts, strategy, func(p *results.Exploration) []results.FailedExplore { return p.Failed },
+			func(x results.FailedExplore) string { return x.Strategy })
 		if whole != nil && (len(failed) == 0 || !whole.Complete) { // what failed with nothing counted, failed as a whole
 			out.Censuses = append(out.Censuses, whole)
 		}
 		out.Failed = append(out.Failed, failed...)
-		out.Searches = append(out.Searches, first(parts, func(p *results.Exploration) []*results.Search {
-			return of(p.Searches, func(x **results.Search) string { return (*x).Strategy }, strategy)
-		})...)
-		out.Skipped = append(out.Skipped, first(parts, func(p *results.Exploration) []results.Skipped {
-			return of(p.Skipped, func(x *results.Skipped) string { return x.Strategy }, strategy)
-		})...)
-		out.Replays = append(out.Replays, first(parts, func(p *results.Exploration) []*results.Replay {
-			return of(p.Replays, func(x **results.Replay) string { return (*x).Strategy }, strategy)
-		})...)
+		out.Searches = append(out.Searches, first(parts, strategy, func(p *results.Exploration) []*results.Search { return p.Searches },
+			func(x *results.Search) string { return x.Strategy })...)
+		out.Skipped = append(out.Skipped, first(parts, strategy, func(p *results.Exploration) []results.Skipped { return p.Skipped },
+			func(x results.Skipped) string { return x.Strategy })...)
+		out.Replays = append(out.Replays, first(parts, strategy, func(p *results.Exploration) []*results.Replay { return p.Replays },
+			func(x *results.Replay) string { return x.Strategy })...)
 	}
 	return out, nil
 }
 
-// first are those of the first part that has any: parts that share a strategy say the same of it.
-func first[T any](parts []*results.Exploration, of func(*results.Exploration) []T) []T {
+// first are those of a strategy in the first part that has any: parts that share one say the same of it.
+func first[T any](parts []*results.Exploration, strategy string, all func(*results.Exploration) []T, name func(T) string) (out []T) {
 	for _, p := range parts {
-		if all := of(p); len(all) > 0 {
-			return all
+		for _, x := range all(p) {
+			if name(x) == strategy {
+				out = append(out, x)
+			}
 		}
-	}
-	return nil
-}
-
-// of are those of one strategy.
-func of[T any](all []T, name func(*T) string, strategy string) (out []T) {
-	for i := range all {
-		if name(&all[i]) == strategy {
-			out = append(out, all[i])
+		if len(out) > 0 {
+			break
 		}
 	}
 	return out

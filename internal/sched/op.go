@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Kind is a kind of point at which an actor parks.
@@ -73,11 +75,7 @@ func (o Op) String() string {
 		}
 		return commandText(o.Cmd)
 	case Transaction:
-		parts := make([]string, len(o.Cmds))
-		for i, c := range o.Cmds {
-			parts[i] = commandText(c)
-		}
-		return strings.Join(parts, "; ")
+		return format.List(o.Cmds, "; ", commandText)
 	case SQL:
 		return strings.Join(strings.Fields(o.SQL), " ")
 	case Reply:

@@ -119,13 +119,12 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 }
 
 // closeStores stops what was started.
-func (x *exploration) closeStores() error {
-	var errs []error
+func (x *exploration) closeStores() (err error) {
 	if x.server != nil {
-		errs = append(errs, x.server.Close())
+		err = x.server.Close()
 	}
 	if x.sql != nil {
-		errs = append(errs, x.sql.Close())
+		err = errors.Join(err, x.sql.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -109,9 +109,7 @@ func (x *Session) Begin(notes ...string) (err error) {
 // Close ends the session. It returns err, or why something could not be closed.
 func (x *Session) Close(err error) error {
 	for _, f := range slices.Backward(x.closing) {
-		if cerr := f(); cerr != nil && err == nil {
-			err = exit.With(exit.Failed, cerr)
-		}
+		err = cmp.Or(err, exit.With(exit.Failed, f()))
 	}
 	return err
 }

@@ -62,10 +62,7 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 	if len(w.Written) > 0 && (b.File == nil || len(b.File.Runs) > 0) {
 		fmt.Fprintf(x.Stderr, "\n%s\n", w.Where())
 	}
-	if err != nil {
-		return exit.With(exit.Failed, err)
-	}
-	return nil
+	return exit.With(exit.Failed, err)
 }
 
 // View is how a measurement is shown on standard output.
@@ -85,10 +82,7 @@ func (x *Session) WriteRecord(f *results.File) error {
 	if err == nil {
 		err = x.Dir.Write(render.ResultsName, b)
 	}
-	if err != nil {
-		return exit.With(exit.Failed, err)
-	}
-	return nil
+	return exit.With(exit.Failed, err)
 }
 
 func (x *Session) view() View {

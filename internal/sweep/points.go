@@ -6,12 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -219,9 +219,5 @@ func measured(c *measure.Config) error {
 
 // where names a combination of values.
 func where(params []results.Swept, values map[string]string) string {
-	var parts []string
-	for _, p := range params {
-		parts = append(parts, p.Name+" "+values[p.Name])
-	}
-	return " (at " + strings.Join(parts, ", ") + ")"
+	return " (at " + format.List(params, ", ", func(p results.Swept) string { return p.Name + " " + values[p.Name] }) + ")"
 }

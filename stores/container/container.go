@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
@@ -27,11 +28,8 @@ func (engines) Find(ctx context.Context) (server.Engine, error) {
 
 // Survey looks for an engine, and for images on it.
 func (engines) Survey(ctx context.Context, images []server.Image) []server.Finding {
-	var uses []string
-	for _, i := range images {
-		uses = append(uses, "--"+i.Name+" container")
-	}
-	f := server.Finding{Name: "container engine", Advice: strings.Join(uses, ", ")}
+	uses := format.List(images, ", ", func(i server.Image) string { return "--" + i.Name + " container" })
+	f := server.Finding{Name: "container engine", Advice: uses}
 	// What looks for the engine does not always heed ctx. It then goes on until
 	// the process ends, which comes soon after a survey.
 	e, err := cancel.Call(ctx, func() (*engine, error) { return findEngine(ctx) })

@@ -148,12 +148,11 @@ func sign(ctx context.Context, on runner, schema, owner string) error {
 }
 
 // Renew implements [keep.Board]. A schema that is gone does not come back by it.
-func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
-	var errs []error
+func (b board) Renew(ctx context.Context, scopes []stores.Scope) (err error) {
 	for _, s := range scopes {
-		errs = append(errs, sign(ctx, b.admin, s.Schema(), server.Us().Encode()))
+		err = errors.Join(err, sign(ctx, b.admin, s.Schema(), server.Us().Encode()))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Leave implements [keep.Board].
@@ -169,7 +168,7 @@ const dropTimeout = "SET LOCAL lock_timeout = '5s'"
 func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, err error) {
 	schema := scope.Schema()
 	if err := b.rollBackPrepared(ctx, schema); err != nil {
-		return 0, fmt.Errorf("%s schema %s: %w", drop, schema, err)
+		return 0, fmt.Errorf("drop schema %s: %w", schema, err)
 	}
 	err = pgx.BeginFunc(ctx, b.admin, func(tx pgx.Tx) error {
 		now, there, err := locked(ctx, tx, schema)
@@ -193,7 +192,7 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%s schema %s: %w", drop, schema, err)
+		return 0, fmt.Errorf("drop schema %s: %w", schema, err)
 	}
 	return removed, nil
 }

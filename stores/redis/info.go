@@ -96,10 +96,7 @@ func add(sum *stores.Stats, f map[string]string) {
 // info is INFO by field; in a cluster that of any server.
 func info(ctx context.Context, c goredis.UniversalClient) (map[string]string, error) {
 	text, err := c.Info(ctx).Result()
-	if err != nil {
-		return nil, fmt.Errorf("ask redis for its state: %w", err)
-	}
-	return fields(text), nil
+	return fields(text), format.Wrapf(err, "ask redis for its state")
 }
 
 // fields takes the text of INFO apart.

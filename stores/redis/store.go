@@ -155,11 +155,10 @@ func (r *Store) servers() (all server.Group) {
 }
 
 // adopt makes the servers of the nodes the store's own, which asks them by a client of its own from now on.
-func (r *Store) adopt() error {
-	var errs []error
+func (r *Store) adopt() (err error) {
 	for _, n := range r.nodes {
-		errs = append(errs, n.admin.Close())
+		err = errors.Join(err, n.admin.Close())
 	}
 	r.self.Own, r.nodes = r.servers(), nil
-	return errors.Join(errs...)
+	return err
 }

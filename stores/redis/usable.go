@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
@@ -98,14 +99,6 @@ func unusable(err error, addr, password string) error {
 	return nil
 }
 
-// saidError is an error that a server answered.
-type saidError string
-
-func (e saidError) Error() string { return string(e) }
-
-// RedisError marks it as [goredis.Error].
-func (saidError) RedisError() {}
-
 // turnedAway is what a server says that closes a connection at once, e.g. for want of
 // room: a client that writes first may not get to read it. nil if it says nothing.
 func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
@@ -124,7 +117,7 @@ func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
 	if !strings.HasPrefix(line, "-") {
 		return nil
 	}
-	return unusable(saidError(strings.TrimSpace(line[1:])), opt.Addr, opt.Password)
+	return unusable(memredis.ServerError(strings.TrimSpace(line[1:])), opt.Addr, opt.Password)
 }
 
 // Room is how many more clients the server takes. known is false if it does not

@@ -110,7 +110,10 @@ func Main(m *testing.M) {
 	code := m.Run()
 	for _, opened := range slices.Backward(all.order) { // replicas before what they follow
 		if s, err := opened(); err == nil {
-			code = exitCode(code, s.Close())
+			if err := s.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, "storetest:", err)
+				code = max(code, 1)
+			}
 		}
 	}
 	os.Exit(code)
@@ -122,14 +125,6 @@ func Main(m *testing.M) {
 func Shared(t testing.TB, name string, open func(context.Context) (stores.Store, error)) stores.Store {
 	t.Helper()
 	return share(t, name, name, open)
-}
-
-func exitCode(code int, err error) int {
-	if err == nil {
-		return code
-	}
-	fmt.Fprintln(os.Stderr, "storetest:", err)
-	return max(code, 1)
 }
 
 // Redis returns the redis-server of this test binary. It is shared: keys must

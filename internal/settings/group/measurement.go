@@ -139,11 +139,7 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 // before anything is started.
 func (s *Settings) Rehearse(p *harness.Plan) (workloads.Info, error) {
 	_, info, err := p.NewStream(1)
-	var file *fs.PathError
-	switch {
-	case err == nil:
-		return info, nil
-	case errors.As(err, &file):
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return info, s.unreadable(file.Path, file.Err)
 	}
 	return info, exit.With(exit.Usage, err)

@@ -66,7 +66,7 @@ func readPolicy(b []byte) (quota.Policy, error) {
 	}
 	p := quota.Policy{Name: f.Name, Doc: f.Doc, Limit: f.Limit, Unit: f.Unit, Costs: f.Costs}
 	if f.Window == "" {
-		return p, fmt.Errorf("window is missing: one of %s", kinds())
+		return p, fmt.Errorf("window is missing: one of %s", format.List(quota.Kinds(), ", ", quota.Kind.String))
 	}
 	p.Window.Refill = f.Refill
 	var err error
@@ -91,13 +91,4 @@ func readPolicy(b []byte) (quota.Policy, error) {
 		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
 	}
 	return p, p.Validate()
-}
-
-// kinds are the names of all kinds of windows.
-func kinds() string {
-	names := make([]string, 0, len(quota.Kinds()))
-	for _, k := range quota.Kinds() {
-		names = append(names, k.String())
-	}
-	return strings.Join(names, ", ")
 }

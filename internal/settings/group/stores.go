@@ -40,7 +40,8 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
 			Common:       stores.ClassOf(d.Name) != stores.ClassOther,
 			PasswordFrom: d.PasswordEnv,
-			Complete:     completeStore(d), Computed: from == "", Doc: by(s, d.Title+": "+d.Forms()+", or as "+StoreVariable(d.Name)+" says", texts{
+			Complete:     cobra.FixedCompletions(choices(d, ""), settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
+			Doc: by(s, d.Title+": "+d.Forms()+", or as "+StoreVariable(d.Name)+" says", texts{
 				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 			})})
 		if d.PasswordEnv != "" {
@@ -136,13 +137,7 @@ func (s *Settings) CheckStores() error {
 	return nil
 }
 
-// completeStore offers the words that a driver takes, and how URLs begin.
-func completeStore(d *stores.Driver) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return choices(d, ""), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
-	}
-}
-
+// choices are the words that a driver takes, and how URLs begin.
 func choices(d *stores.Driver, before string) (out []cobra.Completion) {
 	for _, c := range d.Choices {
 		out = append(out, cobra.CompletionWithDesc(before+c.Word, c.Doc))

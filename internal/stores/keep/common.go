@@ -31,32 +31,28 @@ type Self struct {
 	// before it tries again.
 	Reconnect func(ctx context.Context) error
 
-	keeping *Keeping // nil if no leases are kept
+	board Board      // nil if no leases are kept
+	mu    sync.Mutex // from a change of the entries until it is noted
+	held  map[stores.Scope]bool
+	stop  context.CancelFunc // ends the renewals; nil if there are none
+	done  chan struct{}
+
 	owed    server.Owed
 	closing sync.Once
 	closed  error
 }
 
-// Share keeps leases on the board from now on.
-func (s *Self) Share(on Board) { s.keeping = New(on) }
-
-// Shared reports whether leases are kept.
-func (s *Self) Shared() bool { return s.keeping != nil }
-
-// Renew renews the leases now.
-func (s *Self) Renew(ctx context.Context) { s.keeping.Renew(ctx) }
-
 // Enter tries again to remove what could not be removed, and takes the lease on a scope.
 func (s *Self) Enter(ctx context.Context, scope stores.Scope) error {
 	_ = s.owed.Pay(ctx, s.remove) // what still fails is tried again later
-	return s.keeping.Lease(ctx, scope, &s.owed)
+	return s.Common().Lease(ctx, scope)
 }
 
 func (s *Self) remove(ctx context.Context, name string) error {
 	if err := s.Remove(ctx, stores.Scope(name)); err != nil {
 		return err
 	}
-	return s.keeping.Release(ctx, stores.Scope(name))
+	return s.release(ctx, stores.Scope(name))
 }
 
 // End tries again to remove what could not be removed, calls what ends the clients, and
@@ -80,7 +76,7 @@ func (s *Self) leave() error {
 	if !s.Shared() {
 		return nil
 	}
-	s.keeping.stopRenewals()
+	s.stopRenewals()
 	if s.Reconnect != nil && s.owed.Any() {
 		if err := s.Reconnect(context.Background()); err != nil {
 			return fmt.Errorf("%w: quotabench clean removes what is left", err)
@@ -156,21 +152,6 @@ func (c Common) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 	}
 	u, err := c.self.Usage(ctx, scope)
 	return u.Keys, err
-}
-
-// Lease implements [stores.Keeper].
-func (c Common) Lease(ctx context.Context, scope stores.Scope) error {
-	return c.self.keeping.Lease(ctx, scope, &c.self.owed)
-}
-
-// Holdings implements [stores.Keeper].
-func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, error) {
-	return c.self.keeping.Holdings(ctx, thorough)
-}
-
-// Discard implements [stores.Keeper].
-func (c Common) Discard(ctx context.Context, h stores.Holding) (int64, error) {
-	return c.self.keeping.Discard(ctx, h)
 }
 
 // Follows reports whether the server is a replica of another one: all that it holds comes

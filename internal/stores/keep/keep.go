@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
@@ -54,50 +53,42 @@ type Board interface {
 	Count(ctx context.Context, entered []stores.Scope) (map[stores.Scope]int64, error)
 }
 
-// Keeping is what this process keeps on a board. Its zero value keeps nothing; New makes
-// one that does.
-type Keeping struct {
-	board Board
+// Share keeps leases on the board, which outlives this process, from now on.
+func (s *Self) Share(on Board) { s.board, s.held = on, map[stores.Scope]bool{} }
 
-	mu   sync.Mutex // from a change of the entries until it is noted
-	held map[stores.Scope]bool
-	stop context.CancelFunc // ends the renewals; nil if there are none
-	done chan struct{}
-}
+// Shared reports whether leases are kept: not for a server of this process alone.
+func (s *Self) Shared() bool { return s.board != nil }
 
-// New keeps leases on a board, which outlives this process.
-func New(b Board) *Keeping { return &Keeping{board: b, held: map[stores.Scope]bool{}} }
-
-// Lease is [stores.Keeper]'s. What may be there although no answer came is owed from then
-// on. It does nothing on nil, which stands for a server of this process alone, as the
-// other methods do.
-func (k *Keeping) Lease(ctx context.Context, scope stores.Scope, owed *server.Owed) error {
-	if k == nil {
+// Lease implements [stores.Keeper]. What may be there although no answer came is owed from
+// then on.
+func (c Common) Lease(ctx context.Context, scope stores.Scope) error {
+	s := c.self
+	if !s.Shared() {
 		return nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	err := k.enter(ctx, scope)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.enter(ctx, scope)
 	if errors.Is(err, errInUse) {
-		return fmt.Errorf("take a lease on %s: %w", k.board.Name(scope), err)
+		return fmt.Errorf("take a lease on %s: %w", s.board.Name(scope), err)
 	}
-	k.held[scope] = true
+	s.held[scope] = true
 	if err != nil {
-		return owed.Note(string(scope), fmt.Errorf("take a lease on %s: %w", k.board.Name(scope), err))
+		return s.owed.Note(string(scope), fmt.Errorf("take a lease on %s: %w", s.board.Name(scope), err))
 	}
-	k.start()
+	s.start()
 	return nil
 }
 
-func (k *Keeping) enter(ctx context.Context, scope stores.Scope) error {
-	if err := k.board.Renew(ctx, nil); err != nil {
+func (s *Self) enter(ctx context.Context, scope stores.Scope) error {
+	if err := s.board.Renew(ctx, nil); err != nil {
 		return err
 	}
 	us := server.Us().Encode()
-	if done, err := k.board.Enter(ctx, Entry{Scope: scope}, us); err != nil || done {
+	if done, err := s.board.Enter(ctx, Entry{Scope: scope}, us); err != nil || done {
 		return err
 	}
-	all, err := k.board.Entries(ctx)
+	all, err := s.board.Entries(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,91 +99,92 @@ func (k *Keeping) enter(ctx context.Context, scope stores.Scope) error {
 	switch o, _ := server.ParseOwner(all[i].Text); {
 	case o.Ours():
 		return nil
-	case k.judge(all[i]).State == stores.HeldLive:
+	case s.judge(all[i]).State == stores.HeldLive:
 		return fmt.Errorf("%w (%s)", errInUse, o)
 	}
-	done, err := k.board.Enter(ctx, all[i], us)
+	done, err := s.board.Enter(ctx, all[i], us)
 	if err == nil && !done {
 		err = errInUse
 	}
 	if err == nil {
-		_, err = k.board.Clear(ctx, scope)
+		_, err = s.board.Clear(ctx, scope)
 	}
 	return err
 }
 
 // start has the leases renewed from time to time. The caller holds mu.
-func (k *Keeping) start() {
-	if k.stop != nil {
+func (s *Self) start() {
+	if s.stop != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k.stop, k.done = cancel, done
+	s.stop, s.done = cancel, done
 	go func() {
 		defer close(done)
 		for (clock.Wall{}).Sleep(ctx, server.LeaseRenewal) == nil {
-			k.Renew(ctx)
+			s.Renew(ctx)
 		}
 	}()
 }
 
 // Renew renews the leases now. If that fails it is tried again later.
-func (k *Keeping) Renew(ctx context.Context) {
-	if k == nil {
+func (s *Self) Renew(ctx context.Context) {
+	if !s.Shared() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	k.mu.Lock() // until the end: what is released meanwhile must not come back
-	defer k.mu.Unlock()
-	if len(k.held) > 0 {
-		_ = k.board.Renew(ctx, slices.Sorted(maps.Keys(k.held)))
+	s.mu.Lock() // until the end: what is released meanwhile must not come back
+	defer s.mu.Unlock()
+	if len(s.held) > 0 {
+		_ = s.board.Renew(ctx, slices.Sorted(maps.Keys(s.held)))
 	}
 }
 
-// Release ends the lease on a scope that nothing is left of.
-func (k *Keeping) Release(ctx context.Context, scope stores.Scope) error {
-	if k == nil {
+// release ends the lease on a scope that nothing is left of.
+func (s *Self) release(ctx context.Context, scope stores.Scope) error {
+	if !s.Shared() {
 		return nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.held[scope] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.held[scope] {
 		return nil
 	}
-	last := len(k.held) == 1
-	if err := k.board.Leave(ctx, scope, last); err != nil {
-		return fmt.Errorf("give up the lease on %s: %w", k.board.Name(scope), err)
+	last := len(s.held) == 1
+	if err := s.board.Leave(ctx, scope, last); err != nil {
+		return fmt.Errorf("give up the lease on %s: %w", s.board.Name(scope), err)
 	}
-	delete(k.held, scope)
-	if last && k.stop != nil {
-		k.stop()
-		k.stop = nil
+	delete(s.held, scope)
+	if last && s.stop != nil {
+		s.stop()
+		s.stop = nil
 	}
 	return nil
 }
 
 // stopRenewals ends them, and waits until none is under way.
-func (k *Keeping) stopRenewals() {
-	k.mu.Lock()
-	if k.stop != nil {
-		k.stop()
-		k.stop = nil
+func (s *Self) stopRenewals() {
+	s.mu.Lock()
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
 	}
-	done := k.done
-	k.mu.Unlock()
+	done := s.done
+	s.mu.Unlock()
 	if done != nil {
 		<-done
 	}
 }
 
-// Holdings is [stores.Keeper]'s.
-func (k *Keeping) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, error) {
-	if k == nil {
+// Holdings implements [stores.Keeper].
+func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, error) {
+	s := c.self
+	if !s.Shared() {
 		return nil, nil
 	}
-	all, err := k.board.Entries(ctx)
+	all, err := s.board.Entries(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for what runs left: %w", err)
 	}
@@ -200,12 +192,12 @@ func (k *Keeping) Holdings(ctx context.Context, thorough bool) ([]stores.Holding
 	var out []stores.Holding
 	var entered []stores.Scope
 	for _, e := range all {
-		out, entered = append(out, k.judge(e)), append(entered, e.Scope)
+		out, entered = append(out, s.judge(e)), append(entered, e.Scope)
 	}
 	if !thorough {
 		return out, nil
 	}
-	counts, err := k.board.Count(ctx, entered)
+	counts, err := s.board.Count(ctx, entered)
 	if err != nil {
 		return nil, fmt.Errorf("look for what has no lease: %w", err)
 	}
@@ -213,15 +205,15 @@ func (k *Keeping) Holdings(ctx context.Context, thorough bool) ([]stores.Holding
 		out[i].Keys = counts[out[i].Scope]
 		delete(counts, out[i].Scope)
 	}
-	for _, s := range slices.Sorted(maps.Keys(counts)) {
-		out = append(out, stores.Holding{Scope: s, Name: k.board.Name(s), State: stores.HeldUnknown, Keys: counts[s]})
+	for _, scope := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, stores.Holding{Scope: scope, Name: s.board.Name(scope), State: stores.HeldUnknown, Keys: counts[scope]})
 	}
 	return out, nil
 }
 
 // judge says whose an entry is, and whether that process lives.
-func (k *Keeping) judge(e Entry) stores.Holding {
-	h := stores.Holding{Scope: e.Scope, Name: k.board.Name(e.Scope), State: stores.HeldUnknown, Entry: e.Text}
+func (s *Self) judge(e Entry) stores.Holding {
+	h := stores.Holding{Scope: e.Scope, Name: s.board.Name(e.Scope), State: stores.HeldUnknown, Entry: e.Text}
 	if o, ok := server.ParseOwner(e.Text); ok {
 		h.Owner, h.State = o.String(), stores.HeldDead
 		if o.Lives(e.Renewed) {
@@ -231,9 +223,10 @@ func (k *Keeping) judge(e Entry) stores.Holding {
 	return h
 }
 
-// Discard is [stores.Keeper]'s.
-func (k *Keeping) Discard(ctx context.Context, h stores.Holding) (removed int64, err error) {
-	if k == nil || h.State == stores.HeldLive {
+// Discard implements [stores.Keeper].
+func (c Common) Discard(ctx context.Context, h stores.Holding) (removed int64, err error) {
+	s := c.self
+	if !s.Shared() || h.State == stores.HeldLive {
 		return 0, nil
 	}
 	defer func() {
@@ -242,20 +235,20 @@ func (k *Keeping) Discard(ctx context.Context, h stores.Holding) (removed int64,
 		}
 	}()
 	if h.Entry != "" {
-		all, err := k.board.Entries(ctx)
+		all, err := s.board.Entries(ctx)
 		if err != nil {
 			return 0, err
 		}
 		i := slices.IndexFunc(all, func(e Entry) bool { return e.Scope == h.Scope && e.Text == h.Entry })
-		if i < 0 || k.judge(all[i]).State == stores.HeldLive {
+		if i < 0 || s.judge(all[i]).State == stores.HeldLive {
 			return 0, nil
 		}
-		if done, err := k.board.Enter(ctx, all[i], server.Us().Encode()); err != nil || !done {
+		if done, err := s.board.Enter(ctx, all[i], server.Us().Encode()); err != nil || !done {
 			return 0, err
 		}
 	}
-	if removed, err = k.board.Clear(ctx, h.Scope); err == nil && h.Entry != "" {
-		err = k.board.Leave(ctx, h.Scope, false)
+	if removed, err = s.board.Clear(ctx, h.Scope); err == nil && h.Entry != "" {
+		err = s.board.Leave(ctx, h.Scope, false)
 	}
 	return removed, err
 }

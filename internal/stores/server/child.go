@@ -36,15 +36,7 @@ type running struct {
 	done <-chan struct{}
 }
 
-// startProcess starts cmd in a process group of its own, so that the terminal's
-// Ctrl-C reaches us alone and we end our children in order. On Linux the kernel
-// sends it the signal death when this process dies, however it does.
-func startProcess(cmd *exec.Cmd, death os.Signal, user *Account) (done <-chan struct{}, result *error, err error) {
-	setSysProcAttr(cmd, death, user)
-	return launch(cmd, false)
-}
-
-// launch is startProcess of a command that has its attributes. whole has the end of the process be that of its group, on Linux.
+// launch starts a command that has its attributes. whole has the end of the process be that of its group, on Linux.
 func launch(cmd *exec.Cmd, whole bool) (done <-chan struct{}, result *error, err error) {
 	ended := make(chan struct{})
 	started := make(chan error)
@@ -78,7 +70,8 @@ func launch(cmd *exec.Cmd, whole bool) (done <-chan struct{}, result *error, err
 func Run(ctx context.Context, cmd *exec.Cmd, user *Account) (string, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	done, result, err := startProcess(cmd, os.Kill, user)
+	setSysProcAttr(cmd, os.Kill, user)
+	done, result, err := launch(cmd, false)
 	if err != nil {
 		return "", err
 	}

@@ -104,13 +104,12 @@ func removeDir(path string, remove func(path string) error) error {
 	case err != nil:
 		return err
 	}
-	var errs []error
 	for _, e := range entries {
 		if e.Name() != lockFile {
-			errs = append(errs, remove(filepath.Join(path, e.Name())))
+			err = errors.Join(err, remove(filepath.Join(path, e.Name())))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return err
 	}
 	return errors.Join(remove(filepath.Join(path, lockFile)), remove(path))

@@ -43,15 +43,14 @@ func (o *Owed) Any() bool {
 }
 
 // Pay calls remove with each name that is owed.
-func (o *Owed) Pay(ctx context.Context, remove func(ctx context.Context, name string) error) error {
+func (o *Owed) Pay(ctx context.Context, remove func(ctx context.Context, name string) error) (err error) {
 	o.mu.Lock()
 	names := slices.Collect(maps.Keys(o.names))
 	o.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, payTimeout)
 	defer cancel()
-	var errs []error
 	for _, name := range names {
-		errs = append(errs, o.Note(name, remove(ctx, name)))
+		err = errors.Join(err, o.Note(name, remove(ctx, name)))
 	}
-	return errors.Join(errs...)
+	return err
 }

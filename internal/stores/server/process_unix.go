@@ -59,6 +59,9 @@ func (a *Account) Chown(path string) error {
 	return os.Chown(path, int(a.uid), int(a.gid))
 }
 
+// setSysProcAttr has cmd start in a process group of its own, so that the terminal's
+// Ctrl-C reaches us alone and we end our children in order. On Linux the kernel
+// sends it the signal death when this process dies, however it does.
 func setSysProcAttr(cmd *exec.Cmd, death os.Signal, a *Account) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // NewPassword is the password of one server that is started here. Loopback
@@ -23,19 +25,15 @@ const secretPrefix = "own-"
 func (d *Dir) WriteSecret(name, text string, user *Account) (path string, err error) {
 	folder, file := filepath.Split(name)
 	path = filepath.Join(d.Path, folder, secretPrefix+file)
-	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), user.Chown(path)); err != nil {
-		return "", fmt.Errorf("write %s: %w", name, err)
-	}
-	return path, nil
+	err = errors.Join(os.WriteFile(path, []byte(text), 0o600), user.Chown(path))
+	return path, format.Wrapf(err, "write %s", name)
 }
 
 // Mkdir makes a folder in the directory that the user, or we if it is nil, own.
 func (d *Dir) Mkdir(name string, user *Account) (path string, err error) {
 	path = filepath.Join(d.Path, name)
-	if err := errors.Join(os.Mkdir(path, 0o700), user.Chown(path)); err != nil {
-		return "", fmt.Errorf("make a data directory: %w", err)
-	}
-	return path, nil
+	err = errors.Join(os.Mkdir(path, 0o700), user.Chown(path))
+	return path, format.Wrapf(err, "make a data directory")
 }
 
 // Enterable tells why another user's program could not work in the directory: the

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -30,10 +32,7 @@ func (w *Engine) checkCounter() {
 		return
 	}
 	held, err := w.Holdings()
-	names := make([]string, len(held))
-	for i, h := range held {
-		names[i] = h.Name
-	}
+	names := format.List(held, ", ", func(h engine.Holding) string { return h.Name })
 	w.Err = cmp.Or(err, unfit("no key is %s after requests that come one after the other: the keys are %s", w.plain(w.counter()),
-		strings.Join(names, ", ")))
+		names))
 }
