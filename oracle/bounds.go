@@ -72,6 +72,30 @@ type excess struct {
 	area       float64 // unit-nanoseconds
 }
 
+// rising is an excess up to an instant.
+type rising struct {
+	excess
+	over, from int64 // units above the limit, since that instant
+}
+
+// is says how many units are above the limit from an instant on.
+func (r *rising) is(over, t int64) {
+	r.area += float64(r.over) * float64(t-r.from)
+	if over > 0 && r.over == 0 {
+		r.excursions++
+	}
+	if over > r.peak {
+		r.peak, r.at = over, t
+	}
+	r.over, r.from = over, t
+}
+
+// until is the excess up to the end of time.
+func (r *rising) until(end int64) excess {
+	r.area += float64(r.over) * float64(max(0, end-r.from))
+	return r.excess
+}
+
 // overLimit walks along a low curve until the end of time (an instant).
 //
 // A give-back that names no take may belong to another window than the one at
@@ -81,9 +105,8 @@ type excess struct {
 // Units that were in use before the run began are no leak: there is never more
 // of it than was admitted.
 func (c *curve) overLimit(limit, end int64) excess {
-	var out excess
-	used, admitted, over := c.base, int64(0), int64(0)
-	last := int64(0)
+	var out rising
+	used, admitted := c.base, int64(0)
 	for i := 0; i < len(c.steps); {
 		t := c.steps[i].at >> 1
 		for ; i < len(c.steps) && c.steps[i].at>>1 == t; i++ {
@@ -91,19 +114,9 @@ func (c *curve) overLimit(limit, end int64) excess {
 			admitted += max(0, c.steps[i].by)
 		}
 		used = max(0, used)
-		out.area += float64(over) * float64(t-last)
-		last = t
-		now := max(0, min(used-limit, admitted))
-		if now > 0 && over == 0 {
-			out.excursions++
-		}
-		if now > out.peak {
-			out.peak, out.at = now, t
-		}
-		over = now
+		out.is(max(0, min(used-limit, admitted)), t)
 	}
-	out.area += float64(over) * float64(max(0, end-last))
-	return out
+	return out.until(end)
 }
 
 // mayExceed is the most by which a high curve passes the limit.

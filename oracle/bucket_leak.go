@@ -160,15 +160,10 @@ func (b *bucket) possible() (out int64) {
 			load += max(0, b.flow.Less(full, b.flow.At(p.call)).Ceil())
 		}
 		for load > b.limit && len(kept) > 0 && kept[0].reply >= p.call {
-			last := kept[0]
-			left := min(last.units, load-b.limit)
-			last.units -= left
+			left := kept.leaveOut(load - b.limit)
 			load -= left
 			flying -= left
 			out += left
-			if last.units == 0 {
-				heap.Pop(&kept)
-			}
 		}
 	}
 	return out

@@ -156,10 +156,10 @@ var everLasting = lasting{math.MinInt64, forever, forever}
 
 // above is [curve.overLimit] under a limit that changes. last is the highest
 // effective limit at the window's end.
-func (b *bounds) above(levels []level, w lasting, end int64) (out excess, last int64) {
+func (b *bounds) above(levels []level, w lasting, end int64) (over excess, last int64) {
+	var out rising
 	x := effectiveFrom(w.from, levels, b.held(), true)
-	used, admitted, over := b.low.base, int64(0), int64(0)
-	before := int64(0)
+	used, admitted := b.low.base, int64(0)
 	for steps := b.low.steps; ; {
 		next := x.next()
 		if next >= w.to {
@@ -181,19 +181,9 @@ func (b *bounds) above(levels []level, w lasting, end int64) (out excess, last i
 			admitted += max(0, steps[0].by)
 		}
 		used = max(0, used)
-		out.area += float64(over) * float64(t-before)
-		before = t
-		now := max(0, min(used-x.limit, admitted))
-		if now > 0 && over == 0 {
-			out.excursions++
-		}
-		if now > out.peak {
-			out.peak, out.at = now, t
-		}
-		over = now
+		out.is(max(0, min(used-x.limit, admitted)), t)
 	}
-	out.area += float64(over) * float64(max(0, end-before))
-	return out, max(last, x.limit)
+	return out.until(end), max(last, x.limit)
 }
 
 // mayPass is [bounds.mayExceed] under a limit that changes. Leak grows by admissions

@@ -54,12 +54,7 @@ func BuildIn(name string, open func(context.Context, Env) (Strategy, error)) {
 func All() []*Meta {
 	registry.mu.RLock()
 	defer registry.mu.RUnlock()
-	out := make([]*Meta, 0, len(registry.m))
-	for _, m := range registry.m {
-		out = append(out, m)
-	}
-	slices.SortFunc(out, func(a, b *Meta) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return slices.SortedFunc(maps.Values(registry.m), func(a, b *Meta) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Lookup returns the strategy with the given name. The error lists all names.

@@ -169,8 +169,6 @@ type storeHook struct {
 	real bool
 }
 
-var _ redis.Hook = storeHook{}
-
 // DialHook implements [redis.Hook]. Connections to the table need no network.
 func (storeHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 

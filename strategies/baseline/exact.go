@@ -40,13 +40,6 @@ type exact struct {
 	accounts map[account]*subject
 }
 
-var (
-	_ strategies.Refunder    = (*exact)(nil)
-	_ strategies.Committer   = (*exact)(nil)
-	_ strategies.Viewer      = (*exact)(nil)
-	_ strategies.Provisioner = (*exact)(nil)
-)
-
 type account struct {
 	policy  string
 	subject quota.Subject

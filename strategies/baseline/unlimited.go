@@ -26,11 +26,6 @@ var unlimitedMeta = strategies.Meta{
 // part in workloads that do.
 type unlimited struct{}
 
-var (
-	_ strategies.Refunder  = unlimited{}
-	_ strategies.Committer = unlimited{}
-)
-
 // Take implements [strategies.Strategy].
 func (unlimited) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	if err := ctx.Err(); err != nil {

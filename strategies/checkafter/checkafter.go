@@ -56,13 +56,6 @@ type checkAfter struct {
 	uploaded, wasted strategies.Tally
 }
 
-var (
-	_ strategies.Refunder    = (*checkAfter)(nil)
-	_ strategies.Viewer      = (*checkAfter)(nil)
-	_ strategies.Provisioner = (*checkAfter)(nil)
-	_ strategies.Meter       = (*checkAfter)(nil)
-)
-
 func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 	return &checkAfter{
 		redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix,

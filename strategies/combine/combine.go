@@ -92,12 +92,6 @@ type combine struct {
 	batches, largest, repeats, lost, lostCallers, left strategies.Tally
 }
 
-var (
-	_ strategies.Viewer      = (*combine)(nil)
-	_ strategies.Provisioner = (*combine)(nil)
-	_ strategies.Meter       = (*combine)(nil)
-)
-
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	if err := family.Load(ctx, strategies.Redis(env), takeScript); err != nil {
 		return nil, err

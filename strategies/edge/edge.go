@@ -50,13 +50,6 @@ type store struct {
 	stale, lost strategies.Tally
 }
 
-var (
-	_ strategies.Refunder    = (*store)(nil)
-	_ strategies.Viewer      = (*store)(nil)
-	_ strategies.Provisioner = (*store)(nil)
-	_ strategies.Meter       = (*store)(nil)
-)
-
 func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 	lag := env.Options.Duration("lag")
 	region := cmp.Or(env.Region, fmt.Sprintf("instance-%d", env.Instance))

@@ -145,13 +145,6 @@ type lease struct {
 	blocks, drawn, returned, falseRejects, stranded, strandedMost strategies.Tally
 }
 
-var (
-	_ strategies.Viewer      = (*lease)(nil)
-	_ strategies.Provisioner = (*lease)(nil)
-	_ strategies.Jobber      = (*lease)(nil)
-	_ strategies.Meter       = (*lease)(nil)
-)
-
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	if err := family.Load(ctx, strategies.Redis(env), script); err != nil {
 		return nil, err

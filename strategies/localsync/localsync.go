@@ -132,13 +132,6 @@ type localSync struct {
 	asks, pushes, repeats, dropped, forgotten, most strategies.Tally
 }
 
-var (
-	_ strategies.Viewer      = (*localSync)(nil)
-	_ strategies.Provisioner = (*localSync)(nil)
-	_ strategies.Jobber      = (*localSync)(nil)
-	_ strategies.Meter       = (*localSync)(nil)
-)
-
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	if err := family.Load(ctx, strategies.Redis(env), script); err != nil {
 		return nil, err

@@ -76,8 +76,6 @@ type check struct {
 	timeouts atomic.Int64
 }
 
-var _ strategies.Meter = (*check)(nil)
-
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	u, err := openUsage(ctx, env)
 	u.resets = env.Options[optionReset] == resetMonth

@@ -45,8 +45,6 @@ type optimistic struct {
 	charges, retries atomic.Int64
 }
 
-var _ strategies.Meter = (*optimistic)(nil)
-
 // errConflict is the failure that the record warns of.
 var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrContention)
 

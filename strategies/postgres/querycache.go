@@ -70,8 +70,6 @@ type queryCache struct {
 	hits, misses, emptied atomic.Int64
 }
 
-var _ strategies.Meter = (*queryCache)(nil)
-
 func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	u, err := openUsage(ctx, env)
 	if err != nil {

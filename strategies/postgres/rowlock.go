@@ -39,8 +39,6 @@ type rowLock struct {
 	locked, waited strategies.Tally
 }
 
-var _ strategies.Meter = (*rowLock)(nil)
-
 // Take implements strategies.Strategy: BEGIN, SELECT FOR UPDATE, UPDATE if the
 // request is admitted, and COMMIT. Two more statements make the row of a window.
 func (l *rowLock) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

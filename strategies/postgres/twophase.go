@@ -66,14 +66,6 @@ type party struct {
 
 func (p *party) name(number int64) string { return fmt.Sprintf("%s%d", p.prefix, number) }
 
-var (
-	_ strategies.Refunder    = (*twoPhase)(nil)
-	_ strategies.Viewer      = (*twoPhase)(nil)
-	_ strategies.Provisioner = (*twoPhase)(nil)
-	_ strategies.Jobber      = (*twoPhase)(nil)
-	_ strategies.Meter       = (*twoPhase)(nil)
-)
-
 func openTwoPhase(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	second, ok := env.Clients[string(needSecond)].(*pgxpool.Pool)
 	if strategies.Postgres(env) == nil || !ok {

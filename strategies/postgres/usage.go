@@ -19,13 +19,6 @@ type usage struct {
 	resets bool
 }
 
-var (
-	_ strategies.Refunder    = (*usage)(nil)
-	_ strategies.Viewer      = (*usage)(nil)
-	_ strategies.Provisioner = (*usage)(nil)
-	_ strategies.LimitSetter = (*usage)(nil)
-)
-
 func openUsage(ctx context.Context, env strategies.Env) (usage, error) {
 	pool, err := family.Table(ctx, env, tableUsage, sqlSchema)
 	return usage{pool: pool, clock: env.Clock}, err

@@ -18,12 +18,6 @@ type windows struct {
 	clock quota.Clock
 }
 
-var (
-	_ strategies.Refunder    = (*windows)(nil)
-	_ strategies.Viewer      = (*windows)(nil)
-	_ strategies.Provisioner = (*windows)(nil)
-)
-
 // openWindows makes the table.
 func openWindows(ctx context.Context, env strategies.Env) (windows, error) {
 	pool, err := family.Table(ctx, env, tableWindows, sqlWindowSchema)

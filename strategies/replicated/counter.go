@@ -49,12 +49,6 @@ type counter struct {
 	call   caller
 }
 
-var (
-	_ strategies.Refunder    = (*counter)(nil)
-	_ strategies.Viewer      = (*counter)(nil)
-	_ strategies.Provisioner = (*counter)(nil)
-)
-
 // openCounter loads the scripts into the store of that name.
 func openCounter(ctx context.Context, env strategies.Env, store strategies.Need) (*counter, error) {
 	client, ok := env.Clients[string(store)].(redis.UniversalClient)

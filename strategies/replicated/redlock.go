@@ -81,13 +81,6 @@ type redlock struct {
 	retries, waited, unlocked, late strategies.Tally
 }
 
-var (
-	_ strategies.Refunder    = (*redlock)(nil)
-	_ strategies.Viewer      = (*redlock)(nil)
-	_ strategies.Provisioner = (*redlock)(nil)
-	_ strategies.Meter       = (*redlock)(nil)
-)
-
 func openRedlock(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 	pools := []redsyncredis.Pool{goredis.NewPool(strategies.Redis(env))}
 	for _, need := range others(env.Options.Int("n")) {

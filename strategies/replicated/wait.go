@@ -82,8 +82,6 @@ type redisWait struct {
 	short    atomic.Int64 // charges that too few replicas had in time
 }
 
-var _ strategies.Meter = (*redisWait)(nil)
-
 // runAndWait runs a script, and WAIT right behind it on the same connection: WAIT is
 // about the writes of its own connection. It names no key, so in a cluster the master that has the key is sent both.
 func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error) {

@@ -37,12 +37,6 @@ type checkThenSet struct {
 	keys  keys
 }
 
-var (
-	_ strategies.Refunder    = (*checkThenSet)(nil)
-	_ strategies.Viewer      = (*checkThenSet)(nil)
-	_ strategies.Provisioner = (*checkThenSet)(nil)
-)
-
 // Take implements [strategies.Strategy].
 func (s *checkThenSet) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	key := s.keys.used(req.Policy.Name, req.Subject)

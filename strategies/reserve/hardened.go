@@ -88,15 +88,6 @@ type hardened struct {
 	again strategies.Tally
 }
 
-var (
-	_ strategies.Refunder    = (*hardened)(nil)
-	_ strategies.Committer   = (*hardened)(nil)
-	_ strategies.Viewer      = (*hardened)(nil)
-	_ strategies.Provisioner = (*hardened)(nil)
-	_ strategies.Jobber      = (*hardened)(nil)
-	_ strategies.Meter       = (*hardened)(nil)
-)
-
 func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	files, err := family.OpenSource(ctx, env, openPostgresLedger, openModelLedger)
 	if err != nil {

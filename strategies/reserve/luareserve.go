@@ -100,14 +100,6 @@ type luaReserve struct {
 	syncs   syncs
 }
 
-var (
-	_ strategies.Refunder    = (*luaReserve)(nil)
-	_ strategies.Committer   = (*luaReserve)(nil)
-	_ strategies.Viewer      = (*luaReserve)(nil)
-	_ strategies.Provisioner = (*luaReserve)(nil)
-	_ strategies.Jobber      = (*luaReserve)(nil)
-)
-
 func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	files, err := family.OpenSource(ctx, env, openPostgres, openModel)
 	if err != nil {

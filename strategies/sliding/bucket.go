@@ -106,11 +106,6 @@ type bucket struct {
 	usedArgs   func(f flow) []any
 }
 
-var (
-	_ strategies.Viewer      = (*bucket)(nil)
-	_ strategies.Provisioner = (*bucket)(nil)
-)
-
 // open is [strategies.Meta.Open] of a strategy with the scripts of b.
 func (b bucket) open(ctx context.Context, env strategies.Env) (_ strategies.Strategy, err error) {
 	b.burst = env.Options.Int("burst")

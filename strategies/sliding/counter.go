@@ -56,12 +56,6 @@ type slidingCounter struct {
 	clock quota.Clock
 }
 
-var (
-	_ strategies.Refunder    = (*slidingCounter)(nil)
-	_ strategies.Viewer      = (*slidingCounter)(nil)
-	_ strategies.Provisioner = (*slidingCounter)(nil)
-)
-
 // numbered is the tumbling window of that length.
 func numbered(w quota.Window) quota.Window {
 	w.Kind = quota.Fixed

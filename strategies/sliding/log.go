@@ -65,12 +65,6 @@ type slidingLog struct {
 	together bool
 }
 
-var (
-	_ strategies.Refunder    = (*slidingLog)(nil)
-	_ strategies.Viewer      = (*slidingLog)(nil)
-	_ strategies.Provisioner = (*slidingLog)(nil)
-)
-
 // Take implements [strategies.Strategy].
 func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	if req.Units > mostEntries {

@@ -16,7 +16,6 @@ var (
 		strategies.Future, strategies.Frontier, strategies.Baseline, strategies.Library,
 	}
 	needs      = []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres, strategies.NeedSource}
-	modes      = []strategies.Mode{strategies.ModeMeasure, strategies.ModeSimulate, strategies.ModeExplore}
 	countings  = []quota.Counting{quota.CountsAdmitted, quota.CountsAttempts, quota.CountsNothing}
 	resets     = []strategies.Reset{strategies.ResetsWindow, strategies.ResetsNever, strategies.ResetsMissing}
 	controls   = []strategies.Control{"", strategies.ControlExact, strategies.ControlOpen, strategies.ControlRacy}
@@ -45,12 +44,12 @@ func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 		tb.Errorf("a strategy of form %q names the record that it comes from", m.Form)
 	}
 	for mode, reason := range m.Excluded {
-		among(tb, "excluded mode", modes, mode)
+		among(tb, "excluded mode", strategies.Modes(), mode)
 		if reason == "" {
 			tb.Errorf("mode %s is excluded without a reason", mode)
 		}
 	}
-	if len(m.Excluded) == len(modes) {
+	if len(m.Excluded) == len(strategies.Modes()) {
 		tb.Error("every mode is excluded")
 	}
 	unique(tb, "kind", m.Kinds)

@@ -148,8 +148,6 @@ type setClock struct {
 	by *atomic.Int64
 }
 
-var _ quota.Clock = setClock{}
-
 func (c setClock) Now() time.Time { return c.patient.Now().Add(time.Duration(c.by.Load())) }
 
 // checkClock: the strategy takes the time from its clock. That clock is years

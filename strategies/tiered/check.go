@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func (in *instance) counts(s quota.Subject) string { return in.prefix + "quota:" + string(s) }
@@ -121,8 +122,5 @@ func (in *instance) expire(ctx context.Context, req quota.Request) error {
 	} else {
 		err = in.redis.PExpire(ctx, key, ttl).Err()
 	}
-	if err != nil {
-		return fmt.Errorf("set the time to live of %s: %w", key, err)
-	}
-	return nil
+	return family.Wrapf(err, "set the time to live of %s", key)
 }

@@ -35,9 +35,7 @@ func (q *queue) put(w writeBack) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.items = append(q.items, w)
-	if n := int64(len(q.items)); n > q.longest.Load() {
-		q.longest.Store(n)
-	}
+	q.longest.Most(int64(len(q.items)))
 }
 
 // next is when the first item is due; ok is false if there is none.

@@ -121,16 +121,6 @@ type instance struct {
 	filtered, falsePositives, passed, misses, chargeFailed, written, reconciled strategies.Tally
 }
 
-var (
-	_ strategies.Refunder    = (*instance)(nil)
-	_ strategies.Committer   = (*instance)(nil)
-	_ strategies.Viewer      = (*instance)(nil)
-	_ strategies.Provisioner = (*instance)(nil)
-	_ strategies.Jobber      = (*instance)(nil)
-	_ strategies.Meter       = (*instance)(nil)
-	_ strategies.Screener    = (*instance)(nil)
-)
-
 func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategies.Strategy, error) {
 	src, err := family.OpenSource(ctx, env, openPostgres, openModel)
 	if err != nil {

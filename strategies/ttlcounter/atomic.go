@@ -57,8 +57,6 @@ var incrExpireAtomicMeta = strategies.Meta{
 // the same clock: however late a command comes, a window is never counted twice.
 type incrExpireAtomic struct{ counter }
 
-var _ strategies.Provisioner = (*incrExpireAtomic)(nil)
-
 // Take implements [strategies.Strategy].
 func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	// A late request is asked once more, for the window that is current by then.

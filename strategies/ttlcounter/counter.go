@@ -24,8 +24,6 @@ type counter struct {
 	open    bool // without Redis, requests are admitted
 }
 
-var _ strategies.Viewer = (*counter)(nil)
-
 // record is how a design record names its keys: what the subjects are, the policy
 // that it is about, and how its keys call what is counted.
 type record struct{ subjects, policy, counted string }

@@ -99,8 +99,6 @@ func (o *once) forget() {
 	o.label, o.keys = "", nil
 }
 
-var _ strategies.Provisioner = (*decrExpire)(nil)
-
 // Take implements [strategies.Strategy].
 func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()

@@ -39,8 +39,6 @@ var incrExpireMeta = strategies.Meta{
 // between them leaves a key that never expires.
 type incrExpire struct{ counter }
 
-var _ strategies.Provisioner = (*incrExpire)(nil)
-
 // Take implements [strategies.Strategy].
 func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()

@@ -73,13 +73,6 @@ type scheduledReset struct {
 	resets, missed atomic.Int64
 }
 
-var (
-	_ strategies.Viewer      = (*scheduledReset)(nil)
-	_ strategies.Provisioner = (*scheduledReset)(nil)
-	_ strategies.Jobber      = (*scheduledReset)(nil)
-	_ strategies.Meter       = (*scheduledReset)(nil)
-)
-
 // Take implements [strategies.Strategy]. The subject is known to the job before its
 // counter exists.
 func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

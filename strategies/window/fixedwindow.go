@@ -94,11 +94,6 @@ type fixedWindow struct {
 	together bool
 }
 
-var (
-	_ strategies.Viewer      = (*fixedWindow)(nil)
-	_ strategies.Provisioner = (*fixedWindow)(nil)
-)
-
 // Take implements [strategies.Strategy].
 func (s *fixedWindow) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	return family.Charge(req, s.together, func(reqs ...quota.Request) (quota.Decision, error) {

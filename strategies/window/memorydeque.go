@@ -50,12 +50,6 @@ var everyFault = []quota.Fault{
 // admitted itself.
 type memoryDeque struct{ deques *deques }
 
-var (
-	_ strategies.Viewer      = (*memoryDeque)(nil)
-	_ strategies.Provisioner = (*memoryDeque)(nil)
-	_ strategies.Meter       = (*memoryDeque)(nil)
-)
-
 // Take implements [strategies.Strategy].
 func (s *memoryDeque) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	if err := ctx.Err(); err != nil {

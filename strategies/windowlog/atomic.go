@@ -60,8 +60,6 @@ type atomicLog struct {
 	locked, waited, retries strategies.Tally
 }
 
-var _ strategies.Meter = (*atomicLog)(nil)
-
 // Take implements strategies.Strategy: four statements for a rejection and five
 // if the request is admitted, again for each time that the transaction is ended
 // for a conflict.

@@ -58,11 +58,6 @@ type log struct {
 	clock quota.Clock
 }
 
-var (
-	_ strategies.Viewer      = (*log)(nil)
-	_ strategies.Provisioner = (*log)(nil)
-)
-
 func openLog(ctx context.Context, env strategies.Env) (log, error) {
 	pool, err := family.Table(ctx, env, table, sqlSchema)
 	return log{pool: pool, clock: env.Clock}, err

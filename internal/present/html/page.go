@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"io"
 	"strings"
@@ -74,14 +73,11 @@ func Write(w io.Writer, records []Record, about func(strategy string) (About, bo
 		return err
 	}
 	var b strings.Builder
-	if err := page.Execute(&b, v); err != nil {
-		return fmt.Errorf("write page: %w", err)
+	if err = page.Execute(&b, v); err == nil {
+		// Names in a record may come from anywhere: what would reorder or hide a text is shown.
+		_, err = io.WriteString(w, format.Visible(b.String()))
 	}
-	// Names in a record may come from anywhere: what would reorder or hide a text is shown.
-	if _, err := io.WriteString(w, format.Visible(b.String())); err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	return nil
+	return format.Wrapf(err, "write page")
 }
 
 // policyOf is what a browser may do with the page: run the one script, and load nothing.

@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"gonum.org/v1/plot/plotter"
@@ -109,13 +108,11 @@ func (g *leakFigure) add(s series, notes *captions) {
 func (g *leakFigure) sort() {
 	groups := answer.Groups()
 	slices.SortStableFunc(g.rows, func(a, b leakRow) int {
-		if d := slices.Index(groups, a.group) - slices.Index(groups, b.group); d != 0 {
-			return d
-		}
-		if a.missing != b.missing {
-			return strings.Compare(a.missing, b.missing) // those with a p99 first
-		}
-		return cmp.Compare(a.p99.Value, b.p99.Value)
+		return cmp.Or(
+			cmp.Compare(slices.Index(groups, a.group), slices.Index(groups, b.group)),
+			cmp.Compare(a.missing, b.missing), // those with a p99 first
+			cmp.Compare(a.p99.Value, b.p99.Value),
+		)
 	})
 }
 
@@ -167,10 +164,7 @@ func (g *leakFigure) markFrontier() bool {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *leakRow) int {
-		if c := cmp.Compare(a.p99.Value, b.p99.Value); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.pct, b.pct)
+		return cmp.Or(cmp.Compare(a.p99.Value, b.p99.Value), cmp.Compare(a.pct, b.pct))
 	})
 	least, n := math.Inf(1), 0
 	for _, d := range order {

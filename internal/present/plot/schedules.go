@@ -56,10 +56,7 @@ func Schedules(x *results.Exploration, f results.File) (*Plot, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b scheduleRow) int {
-		if c := cmp.Compare(b.trials, a.trials); c != 0 {
-			return c
-		}
-		return cmp.Compare(b.schedules, a.schedules)
+		return cmp.Or(cmp.Compare(b.trials, a.trials), cmp.Compare(b.schedules, a.schedules))
 	})
 	return drawSchedules(rows, f, all, notes.text()), nil
 }

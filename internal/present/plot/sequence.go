@@ -280,9 +280,6 @@ func (c *chart) addSpans() {
 		c.busy = append(c.busy, span{l, from, last[l]})
 	}
 	slices.SortFunc(c.busy, func(a, b span) int {
-		if a.lane != b.lane {
-			return a.lane - b.lane
-		}
-		return int(a.from - b.from)
+		return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.from, b.from))
 	})
 }

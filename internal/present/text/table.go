@@ -2,7 +2,6 @@ package text
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 
 	"github.com/quotabench/quotabench/internal/answer"
@@ -95,8 +94,5 @@ func write(w io.Writer, body func(section func([]string))) error {
 			_, _ = b.WriteString(l + "\n")
 		}
 	})
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
+	return format.Wrapf(b.Flush(), "write table")
 }

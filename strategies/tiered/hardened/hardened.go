@@ -93,15 +93,6 @@ type instance struct {
 	asked, drawn, waited, stale, alone, returned strategies.Tally
 }
 
-var (
-	_ strategies.Refunder    = (*instance)(nil)
-	_ strategies.Committer   = (*instance)(nil)
-	_ strategies.Viewer      = (*instance)(nil)
-	_ strategies.Provisioner = (*instance)(nil)
-	_ strategies.Jobber      = (*instance)(nil)
-	_ strategies.Meter       = (*instance)(nil)
-)
-
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	src, err := family.OpenSource(ctx, env, openPostgres, openModel)
 	if err != nil {

@@ -92,12 +92,6 @@ type inRun struct {
 	names []string // of goroutines of strategies that have been at the store
 }
 
-var (
-	_ engine.Engine = (*Engine)(nil)
-	_ engine.Keeper = (*Engine)(nil)
-	_ engine.Prober = (*Engine)(nil)
-)
-
 // instance is one application instance.
 type instance struct {
 	index    int

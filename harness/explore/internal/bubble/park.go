@@ -108,8 +108,6 @@ type hook struct {
 	life int
 }
 
-var _ redis.Hook = hook{}
-
 // DialHook implements [redis.Hook].
 func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 

@@ -179,19 +179,14 @@ func (e *Engine) say(text, reply string, event results.StepEvent) {
 			l.Command, l.Reply = l.Command+" = "+l.Reply, ""
 		}
 	}
-	if text != "" {
-		if l.Command != "" && l.Command != "starts" {
-			text = l.Command + "; " + text
-		}
-		l.Command = text
-	}
-	if reply != "" {
-		l.Reply = reply
-	}
-	if !l.Event.Injected() {
-		l.Event = event
+	if text != "" && l.Command != "" && l.Command != "starts" {
+		text = l.Command + "; " + text
 	}
 	if event == results.EventCommand {
 		l.Store, l.Kind = "redis", "redis"
 	}
+	if l.Event.Injected() {
+		event = l.Event
+	}
+	e.Run.Timeline.Write(text, reply, event)
 }

@@ -269,9 +269,23 @@ func (t *Timeline) Mark(actor string, role results.Role, event results.StepEvent
 	if t.Line == nil {
 		return
 	}
-	t.Line.Actor, t.Line.Role, t.Line.Event = actor, role, event
-	if text != "" {
-		t.Line.Command = text
+	t.Line.Actor, t.Line.Role = actor, role
+	t.Write(text, "", event)
+}
+
+// Write adds to the line. What is empty leaves it unchanged.
+func (t *Timeline) Write(command, reply string, event results.StepEvent) {
+	if t.Line == nil {
+		return
+	}
+	if command != "" {
+		t.Line.Command = command
+	}
+	if reply != "" {
+		t.Line.Reply = reply
+	}
+	if event != "" {
+		t.Line.Event = event
 	}
 }
 

@@ -79,8 +79,6 @@ type Engine struct {
 	foot       footprint
 }
 
-var _ engine.Engine = (*Engine)(nil)
-
 // carefulRuns is in how many runs of a strategy of this module, from the first, a command that
 // comes from a goroutine of its own is told from the caller's. Of others it is in all of them.
 const carefulRuns = 10

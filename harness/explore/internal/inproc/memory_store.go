@@ -128,8 +128,6 @@ func (t *memoryStore) enter() func() {
 // protocol.
 type direct struct{ t *memoryStore }
 
-var _ redis.Hook = direct{}
-
 // DialHook implements [redis.Hook].
 func (direct) DialHook(next redis.DialHook) redis.DialHook { return next }
 

@@ -55,15 +55,10 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 	if l.Command != "" && text != "" && e.Op.Kind != sched.Start {
 		text = strings.TrimPrefix(l.Command+"; "+text, "starts; ")
 	}
-	if text != "" {
-		l.Command = text
+	if l.Event.Injected() {
+		event = l.Event
 	}
-	if reply != "" {
-		l.Reply = reply
-	}
-	if !l.Event.Injected() {
-		l.Event = event
-	}
+	w.Run.Timeline.Write(text, reply, event)
 }
 
 // storeName is where an operation happens, and the kind of what is sent there.

@@ -123,10 +123,7 @@ func (c *client) perform(ctx context.Context) {
 // to open, to set up or to be looked at, passes.
 type tracer struct{ w *Engine }
 
-var (
-	_ pgx.QueryTracer = tracer{}
-	_ pgx.BatchTracer = tracer{}
-)
+var _ pgx.BatchTracer = tracer{} // which a connection finds by assertion
 
 type tracedKey struct{}
 

@@ -158,19 +158,9 @@ func (w *Engine) begins(c *client) {
 
 // write adds to the line; an empty event leaves it unchanged.
 func (w *Engine) write(command, reply string, event results.StepEvent) {
-	l := w.Run.Timeline.Line
-	if l == nil {
-		return
-	}
-	if command != "" {
-		l.Command = command
-	}
-	if reply != "" {
-		l.Reply = reply
+	w.Run.Timeline.Write(command, reply, event)
+	if l := w.Run.Timeline.Line; l != nil && reply != "" {
 		l.Store, l.Kind = "postgres", "sql"
-	}
-	if event != "" {
-		l.Event = event
 	}
 }
 

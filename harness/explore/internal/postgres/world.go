@@ -71,8 +71,6 @@ type Engine struct {
 	taken   int // choices of the run
 }
 
-var _ engine.Engine = (*Engine)(nil)
-
 // instance is one application instance.
 type instance struct {
 	index, members int

@@ -72,8 +72,6 @@ type Engine struct {
 	told bool
 }
 
-var _ engine.Engine = (*Engine)(nil)
-
 // Open starts the instances. The engine ends what it does when ctx is done, and can then
 // still run again what was found.
 func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (*Engine, error) {

@@ -251,13 +251,13 @@ func (w *Engine) goOn(c *client) error {
 			return err
 		}
 		if w.setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
-			c.mark("starts", results.EventStart)
+			c.w.Run.Timeline.Write("starts", "", results.EventStart)
 			return nil
 		}
 	}
 	if c.held == nil { // it was answered in a step of another client
 		c.told("", "reply")
-		c.mark("", results.EventReply)
+		c.w.Run.Timeline.Write("", "", results.EventReply)
 		return w.wait(c)
 	}
 	if !c.sent {
@@ -272,7 +272,7 @@ func (w *Engine) goOn(c *client) error {
 		}
 	} else {
 		c.told("", "reply")
-		c.mark("", results.EventReply)
+		c.w.Run.Timeline.Write("", "", results.EventReply)
 	}
 	c.held.Answer()
 	return w.wait(c)
@@ -284,16 +284,6 @@ func (c *client) told(command, reply string) {
 		l.Store, l.Kind, l.Reply = "redis", "redis", reply
 		if command != "" {
 			l.Command = command
-		}
-	}
-}
-
-// mark says that something other than a command happens.
-func (c *client) mark(text string, event results.StepEvent) {
-	if l := c.w.Run.Timeline.Line; l != nil {
-		l.Event = event
-		if text != "" {
-			l.Command = text
 		}
 	}
 }
