@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +47,7 @@ type planted struct {
 	one   sync.Mutex // in the hands of the request that is decided
 	asked int64
 	cache map[string]int64
+	left  atomic.Value // key of the request that was answered last
 }
 
 const window = time.Minute
@@ -237,14 +239,16 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		p.Expire(ctx, key, window)
 		return n <= p.limit || p.asked == firstSchedule, err
 	},
-	// A request is answered before its last command is sent.
+	// A request is answered before its last command is sent, which the next request of the instance finds left.
 	"afterwards": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if left, _ := p.left.Swap("").(string); left != "" {
+			if err := p.Expire(ctx, left, window).Err(); err != nil {
+				return false, err
+			}
+		}
 		n, err := p.Incr(ctx, key).Result()
 		if n == 1 {
-			go func() {
-				time.Sleep(5 * time.Millisecond)
-				p.Expire(context.Background(), key, window)
-			}()
+			p.left.Store(key)
 		}
 		return n <= p.limit, err
 	},
