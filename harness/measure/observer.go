@@ -22,11 +22,13 @@ type Observer interface {
 }
 
 // Silent is an observer that does nothing.
-type Silent struct{}
+var Silent Observer = silent{}
 
-func (Silent) Begin(int)                {}
-func (Silent) Running(string, int, int) {}
-func (Silent) Filling(float64)          {}
-func (Silent) SoFar([]results.Run)      {}
-func (Silent) Done(results.Run)         {}
-func (Silent) EndRound()                {}
+type silent struct{}
+
+func (silent) Begin(int)                {}
+func (silent) Running(string, int, int) {}
+func (silent) Filling(float64)          {}
+func (silent) SoFar([]results.Run)      {}
+func (silent) Done(results.Run)         {}
+func (silent) EndRound()                {}

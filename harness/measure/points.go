@@ -136,7 +136,7 @@ func newPoint(cfg Config) *point {
 		m.tb = wallTime
 	}
 	if m.obs == nil {
-		m.obs = Silent{}
+		m.obs = Silent
 	}
 	p := &point{measurement: m, report: &Report{}}
 	p.selected, _ = cfg.Split()

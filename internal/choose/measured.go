@@ -45,7 +45,7 @@ func (c *chooser) runs(in []*contender, workload string, d time.Duration) (cfg m
 	cfg = measure.Config{Plan: harness.Plan{
 		Strategies: selections(in), Policy: c.cfg.crossed(), Seed: c.cfg.Seed, Workers: workers, Instances: c.cfg.total(),
 		Duration: d, Stores: c.cfg.Stores, Load: harness.Closed(),
-	}, Rounds: rounds, Observer: watcher{to: c.cfg.Observer}}
+	}, Rounds: rounds, Observer: watcher{measure.Silent, c.cfg.Observer}}
 	if c.cfg.Settles {
 		// Abandoned work ends within the run, so that what is never given back shows.
 		cfg.Life, cfg.Duration = uploadLife, max(d, uploadFor)
@@ -64,7 +64,7 @@ func (c *chooser) runs(in []*contender, workload string, d time.Duration) (cfg m
 
 // watcher tells an observer which run starts.
 type watcher struct {
-	measure.Silent
+	measure.Observer
 	to Observer
 }
 

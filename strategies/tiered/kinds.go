@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -53,8 +52,11 @@ func useOf(uses *[useCount]use, p *quota.Policy) (*use, error) {
 			return &uses[i], nil
 		}
 	}
-	units := format.List(uses[:], ", ", func(u use) string { return u.unit })
-	return nil, fmt.Errorf("policy %s counts %s; ADR-005's tables have columns for %s only", p.Name, p.Unit, units)
+	units := make([]string, len(uses))
+	for i, u := range uses {
+		units[i] = u.unit
+	}
+	return nil, fmt.Errorf("policy %s counts %s; ADR-005's tables have columns for %s only", p.Name, p.Unit, strings.Join(units, ", "))
 }
 
 func serves(p *quota.Policy) error {
