@@ -29,7 +29,7 @@ func soonGone(t *testing.T) {
 
 // onRun is told of each run that begins.
 type onRun struct {
-	Silent
+	silent
 	running func(strategy string, round int)
 }
 
