@@ -81,6 +81,11 @@ func TestExploreServiceCommand(t *testing.T) {
 	if !strings.Contains(clean, "leak, false-reject, ttl, stuck: no violation in 2 schedules of 2 clients (take)") {
 		t.Errorf("claims %s", clean)
 	}
+	for _, further := range []string{"\nttl: no violation in 18 schedules of 2 clients", "\nskipped http: the clock of the service cannot be stopped: "} {
+		if !strings.Contains(clean, further) {
+			t.Errorf("no further search says %q: %s", further, clean)
+		}
+	}
 	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=exit"); strings.Count(broken, "\n") != 1 {
 		t.Errorf("a service that ends: %q", broken)
 	}
