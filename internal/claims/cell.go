@@ -63,7 +63,7 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 	j.Verdict = Undecided
 	row := r.row(c.Label)
 	if m, ok := row.(missing); ok {
-		if j.Why = m.why; r.File != nil {
+		if j.Why = m.why; !r.short() {
 			j.Verdict = NotHere
 		}
 		return

@@ -182,6 +182,18 @@ func TestRecordWithoutFigures(t *testing.T) {
 	}
 }
 
+// TestStrategyNotReached: what a run that has ended early did not measure is undecided, and not left out.
+func TestStrategyNotReached(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		r := faulty(results.Run{})
+		r.File.Interrupted = interrupted
+		j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "another"}}, map[string]*Record{"r": r})
+		if want := map[bool]Verdict{false: NotHere, true: Undecided}[interrupted]; err != nil || j.Verdict != want {
+			t.Errorf("%v, %+v, want %s", err, j, want)
+		}
+	}
+}
+
 // TestFiguresOfCells: a cell has the figures of its record, and none where timings do not count.
 func TestFiguresOfCells(t *testing.T) {
 	r := results.Run{Errors: 60, RecoveredNS: 5e6, Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}

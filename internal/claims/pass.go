@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,8 +167,8 @@ func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
 		p.done[jobs[i].dir] = r
 	}
 	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
-		if p.Parallel > 1 && p.Run != nil && p.done[j.dir].Why != "" && ctx.Err() == nil {
-			p.Failed(p.done[j.dir].Why)
+		if r := p.done[j.dir]; p.Parallel > 1 && p.Run != nil && r.short() && ctx.Err() == nil {
+			p.Failed(cmp.Or(r.Why, r.ended, CommandLine(j.args)))
 			dir := filepath.Join(p.Dir, j.dir)
 			_ = os.Rename(dir, dir+"-failed") // what it has measured is kept
 			p.done[j.dir] = record(i)
@@ -288,12 +289,11 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		}
 	}
 	r := p.Read(dir)
-	interrupted := ctx.Err() != nil || p.Earlier != nil && p.Earlier.Interrupted
-	if r.File != nil && r.File.Interrupted && !interrupted {
-		r = &Record{Why: CommandLine(j.args) + ": it has ended before all was measured"}
-	}
-	if i := strings.LastIndex(messages, "quotabench: "); r.Why != "" && i >= 0 {
-		r.Why = CommandLine(j.args) + ": " + format.OneLine(messages[i:])
+	if i := strings.LastIndex(messages, "quotabench: "); r.short() && i >= 0 {
+		r.ended = CommandLine(j.args) + ": " + format.OneLine(messages[i:])
+		if r.Why != "" {
+			r.Why = r.ended
+		}
 	}
 	if r.File != nil {
 		r.File.Summaries = results.Summarise(r.File.Runs) // which know their rounds

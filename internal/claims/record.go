@@ -19,11 +19,16 @@ type Record struct {
 	Exploration *results.Exploration
 	// Why there is no record; empty if there is one.
 	Why string
+	// ended is why the run ended before all was measured, if it said so.
+	ended string
 	// point is the value of the swept parameter at which expressions are looked at; empty for all.
 	point string
 	// few is set if fewer rounds have timings than tell how much these vary.
 	few bool
 }
+
+// short reports whether the run ended before all was measured. What it has measured is judged.
+func (r *Record) short() bool { return r.Why != "" || r.File != nil && r.File.Interrupted }
 
 // object is a part of a record.
 type object struct {
