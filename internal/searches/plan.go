@@ -16,6 +16,11 @@ type asking struct {
 	cfg explore.Config
 }
 
+// repeatsStopped reports whether err says that schedules of a service do not repeat, which those of a stopped clock may.
+func (a *asking) repeatsStopped(err error) bool {
+	return a.cfg.Service != "" && a.cfg.ServiceClock == "" && errors.Is(err, explore.ErrNotDeterministic)
+}
+
 // plan lists the searches of the chosen strategies: those of [explore.Config.Placed] if anything
 // except a policy is said about what is to happen in them, and those of [explore.Searches] otherwise.
 //

@@ -71,6 +71,7 @@ type exploration struct {
 	broken         string          // the first declared guarantee that broke, or panic
 	violated       string          // the first violation of any property
 	differs        string          // the first schedule that did not repeat
+	moving         error           // why schedules of a service do not repeat unless its clock is stopped
 	invalid        string          // the first search that failed, or of which nothing may be claimed
 }
 
@@ -181,18 +182,19 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		if err == nil || x.ctx.Err() != nil {
 			continue
 		}
-		// A stopped clock may have schedules of a service repeat.
-		stops := i == 0 && len(plan) > 1 && cfg.Service != "" && cfg.ServiceClock == "" && errors.Is(err, explore.ErrNotDeterministic)
 		switch {
-		case !errors.As(err, new(*explore.UnfitError)) && !stops:
+		case len(plan) > i+1 && plan[i].repeatsStopped(err):
+			x.moving = err
+		case !errors.As(err, new(*explore.UnfitError)):
 			x.failed(plan[i].sel, err)
-		case len(chosen) == 1 && i == 0 && !stops:
+		case len(chosen) == 1 && i == 0:
 			return x.end(exit.With(exit.Usage, err))
 		default:
 			x.skip(plan[i].sel.String(), err.Error())
 			fmt.Fprintf(x.stderr, "skipped %s: %v\n", plan[i].sel, err)
 		}
 	}
+	x.unrepeated(chosen[0])
 	if part.Of == 0 && len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
 		return x.end(exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
 	}
@@ -244,6 +246,16 @@ func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress
 
 func (x *exploration) skip(strategy, why string) {
 	x.record.Skipped = append(x.record.Skipped, results.Skipped{Strategy: strategy, Reason: why})
+}
+
+// unrepeated records why schedules of a service do not repeat: as a failure, unless a stopped clock has shown a violation.
+func (x *exploration) unrepeated(sel strategies.Selection) {
+	switch {
+	case x.moving != nil && x.violated != "":
+		x.skip(sel.String(), x.moving.Error())
+	case x.moving != nil:
+		x.failed(sel, x.moving)
+	}
 }
 
 // skipRest records the strategies after the one whose violation was enough.
