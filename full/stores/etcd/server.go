@@ -81,6 +81,9 @@ func (e *Store) ready(ctx context.Context, own server.Group, name string) error 
 			return err
 		}
 	}
+	if err := server.Await(ctx, own, taken, func(context.Context) error { return nil }); err != nil { // all are still there
+		return err
+	}
 	return e.connect(ctx)
 }
 

@@ -57,9 +57,9 @@ func Await(ctx context.Context, s Server, taken func(words string) bool, try fun
 		from := clock.Nano()
 		err := attempt(ctx, limit, try)
 		switch {
-		case err == nil:
+		case err == nil && !s.Ended():
 			return nil
-		case s.Ended():
+		case s.Ended(): // another program may have answered
 			words := s.LastWords()
 			if taken(words) {
 				return ErrPortTaken

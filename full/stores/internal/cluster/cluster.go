@@ -68,14 +68,18 @@ func (m *Members) URLs() []string {
 	return out
 }
 
-// Start starts so many servers by start, the first of them on the port and others on free ones. What it started is
+// Start starts so many servers by start, the first of them on the port and others on free ones, each on its own. What it started is
 // closed again if it fails.
 func Start(members, port int, start func(number, port int) (*server.Child, error)) (g server.Group, err error) {
+	used := map[int]bool{}
 	for len(g) < members && err == nil {
 		var c *server.Child
 		if c, err = start(len(g), port); err == nil {
 			g = append(g, c)
-			port, err = server.FreePort(0)
+			used[port] = true
+			for used[port] && err == nil { // a server that does not listen yet leaves its port free
+				port, err = server.FreePort(0)
+			}
 		}
 	}
 	if err != nil {

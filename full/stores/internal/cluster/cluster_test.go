@@ -3,7 +3,25 @@ package cluster
 import (
 	"slices"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
+
+// TestPortsDiffer: servers that do not listen yet are given ports of their own.
+func TestPortsDiffer(t *testing.T) {
+	const members = 1000 // of which some would get the same one by chance
+	first, err := server.FreePort(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := map[int]bool{}
+	if _, err := Start(members, first, func(_, port int) (*server.Child, error) {
+		ports[port] = true
+		return nil, nil
+	}); err != nil || len(ports) != members {
+		t.Errorf("%d ports for %d servers (%v)", len(ports), members, err)
+	}
+}
 
 func TestParse(t *testing.T) {
 	const env = "QUOTABENCH_TEST_PASSWORD"
