@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/harness/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
@@ -87,11 +86,6 @@ func TestExploreServiceCommand(t *testing.T) {
 			t.Errorf("no further search says %q: %s", further, clean)
 		}
 	}
-	reset := service.SetControl(5)
-	if moves := call(cli.ExitFailed, "http", "--service", program, "--env", plantedVariable+"=weary", "--quiet"); !strings.Contains(moves, "not deterministic") {
-		t.Errorf("a service whose schedules do not repeat: %s", moves)
-	}
-	reset()
 	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=exit"); strings.Count(broken, "\n") != 1 {
 		t.Errorf("a service that ends: %q", broken)
 	}
