@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,14 +55,41 @@ func containersOf(t *testing.T, pid int) (n int) {
 	return n
 }
 
-// volumes counts the volumes of the container engine.
-func volumes(t *testing.T) int {
+// volumesOf are the volumes of the containers of a process.
+func volumesOf(t *testing.T, pid int) (names []string) {
 	t.Helper()
-	all, err := containerEngine(t).VolumeList(context.Background(), client.VolumeListOptions{})
+	all, err := containerEngine(t).ContainerList(context.Background(), client.ContainerListOptions{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(all.Items)
+	for _, c := range all.Items {
+		if owner, _, ok := server.ParseRecord(c.Labels["quotabench.owner"]); !ok || owner != pid {
+			continue
+		}
+		for _, m := range c.Mounts {
+			if m.Name != "" {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names
+}
+
+// left counts those of some volumes that the container engine still has.
+func left(names []string) func(t *testing.T) int {
+	return func(t *testing.T) (n int) {
+		t.Helper()
+		all, err := containerEngine(t).VolumeList(context.Background(), client.VolumeListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range all.Items {
+			if slices.Contains(names, v.Name) {
+				n++
+			}
+		}
+		return n
+	}
 }
 
 // hideServers puts programs in front of the installed servers that end at once, so
@@ -119,7 +147,7 @@ func TestCloseRemovesContainers(t *testing.T) {
 				defer func() { server.PublishPorts = false }()
 			}
 			before := containersOf(t, os.Getpid())
-			volumesBefore := volumes(t)
+			volumesBefore := volumesOf(t, os.Getpid())
 			or, op := containerOptions(t, storetest.RedisImageEnv), containerOptions(t, storetest.PostgresImageEnv)
 			r, err := redis.Open(ctx, kind.spec, or)
 			if err != nil {
@@ -142,6 +170,10 @@ func TestCloseRemovesContainers(t *testing.T) {
 			if n := containersOf(t, os.Getpid()); n != before+2 {
 				t.Errorf("%d containers, want 2 more than %d", n, before)
 			}
+			ours := slices.DeleteFunc(volumesOf(t, os.Getpid()), func(name string) bool { return slices.Contains(volumesBefore, name) })
+			if left(ours)(t) == 0 {
+				t.Error("no container has a volume")
+			}
 			for range 2 { // the second time it does nothing
 				if err := r.Close(); err != nil {
 					t.Error(err)
@@ -153,7 +185,7 @@ func TestCloseRemovesContainers(t *testing.T) {
 			if n := containersOf(t, os.Getpid()); n != before {
 				t.Errorf("%d containers, want %d as before", n, before)
 			}
-			requireNoMore(t, "volumes", volumes, volumesBefore)
+			requireNone(t, "volumes", left(ours))
 			if left := append(privateDirs(t, or.Dir), privateDirs(t, op.Dir)...); len(left) != 0 {
 				t.Errorf("left: %v", left)
 			}
@@ -161,18 +193,16 @@ func TestCloseRemovesContainers(t *testing.T) {
 	}
 }
 
-// requireNoMore waits until the engine has no more of what count counts than before.
-// Tests of other packages use the same engine at the same time, and give theirs
-// back within seconds; one of ours that was forgotten stays.
-func requireNoMore(t *testing.T, what string, count func(*testing.T) int, before int) {
+// requireNone waits until the engine has none of what count counts.
+func requireNone(t *testing.T, what string, count func(*testing.T) int) {
 	t.Helper()
 	for i := 0; ; i++ {
 		n := count(t)
-		if n <= before {
+		if n == 0 {
 			return
 		}
 		if i == 450 {
-			t.Fatalf("%d %s after 45 s, want %d as before", n, what, before)
+			t.Fatalf("%d %s are left after 45 s", n, what)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -202,11 +232,14 @@ func TestContainersOfTheKilled(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			volumesBefore := volumes(t)
 			parent := t.TempDir()
 			cmd, rep := startVictim(t, "container", parent)
 			if n := containersOf(t, rep.PID); n != 2 {
 				t.Fatalf("%d containers, want 2", n)
+			}
+			ours := volumesOf(t, rep.PID)
+			if left(ours)(t) == 0 {
+				t.Error("no container has a volume")
 			}
 			next(t, parent)
 			if n := containersOf(t, rep.PID); n != 2 {
@@ -219,8 +252,8 @@ func TestContainersOfTheKilled(t *testing.T) {
 			next(t, parent)
 			// An Open of another package's test may be about to remove one, which the
 			// engine then refuses to this one.
-			requireNoMore(t, "containers", func(t *testing.T) int { return containersOf(t, rep.PID) }, 0)
-			requireNoMore(t, "volumes", volumes, volumesBefore)
+			requireNone(t, "containers", func(t *testing.T) int { return containersOf(t, rep.PID) })
+			requireNone(t, "volumes", left(ours))
 		})
 	}
 }
