@@ -225,9 +225,9 @@ func probes(runs []*results.Run) (out []value) {
 
 func costs(of string, c *results.ProbeCost) (out []value) {
 	for _, figure := range figures.Table("compared cost") {
-		f := figures.Of(figure)
-		v, _ := f.Part(c)
-		out = append(out, value{figure: figure, of: of, unit: f.Noun, v: v})
+		v := valueOf(figure, &results.Run{Cost: results.Cost{ProbeCost: *c}})
+		v.of = of
+		out = append(out, v)
 	}
 	return out
 }
