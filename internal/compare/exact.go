@@ -225,9 +225,10 @@ func probes(runs []*results.Run) (out []value) {
 
 func costs(of string, c *results.ProbeCost) (out []value) {
 	for _, figure := range figures.Table("compared cost") {
-		v := valueOf(figure, &results.Run{Cost: results.Cost{ProbeCost: *c}})
-		v.of = of
-		out = append(out, v)
+		f := figures.Of(figure)
+		if v, ok := f.Round(&results.Run{Cost: results.Cost{ProbeCost: *c}}); ok {
+			out = append(out, value{figure: figure, of: of, unit: f.Noun, v: v})
+		}
 	}
 	return out
 }
