@@ -22,17 +22,14 @@ var notes string
 func init() {
 	family.Register(notes, strategies.Meta{
 		Name:      "check-after",
-		Source:    "ADR-RM-3",
-		Doc:       "uploads first, checks afterwards, and deletes again what is over the limit",
-		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedRedis},
 		Kinds:     family.Windowed,
 		Reset:     strategies.ResetsNever,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
-			{Name: "size", Type: "int", Default: "1000000", Min: "1", Doc: "`bytes` of one unit; ADR-RM-3 counts in MB"},
-			{Name: "bandwidth", Type: "int", Default: "0", Min: "0", Doc: "`bytes` per second of one upload; 0: uploads take no time"},
+			{Name: "size", Type: "int", Default: "1000000", Min: "1"},
+			{Name: "bandwidth", Type: "int", Default: "0", Min: "0"},
 		},
 		Guarantee: []quota.Clause{
 			// What is admitted was part of the sum that was checked. A DECRBY that is

@@ -43,16 +43,10 @@ const (
 
 var meta = strategies.Meta{
 	Name:   "combine",
-	Doc:    "concurrent callers of one subject share one script call, which decides on each request",
-	Form:   strategies.Frontier,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
-	Options: []quota.Option{{
-		Name: "lost", Default: lostError, Values: []string{lostError, lostAgain},
-		Doc: "if a batch gets no reply: an error for all of its callers (error), or it is sent again with the same number, by " +
-			"which Redis charges it once (again)",
-	}},
+	Options: []quota.Option{{Name: "lost", Default: lostError, Values: []string{lostError, lostAgain}}},
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),

@@ -24,18 +24,12 @@ func init() {
 	admits := func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit }
 	family.Register(notes, strategies.Meta{
 		Name:      Queue,
-		Source:    "ADR-RM-3",
-		Doc:       "requests go through a JetStream stream, and one consumer decides them in order",
-		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedNATS},
 		Excluded:  notParked("NATS' client"),
 		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit},
-			Doc: "wait: callers wait for their decision; admit: they continue until the instance has heard that nothing is left",
-		}},
+		Options:   []quota.Option{{Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit}}},
 		Guarantee: []quota.Clause{
 			{
 				// A refund that a caller repeats gives units of others back.

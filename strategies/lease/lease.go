@@ -51,27 +51,16 @@ const (
 
 var meta = strategies.Meta{
 	Name:   "lease",
-	Doc:    "an instance draws a block of units from Redis, and spends it in its own memory until a deadline",
-	Form:   strategies.Frontier,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
-		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000", Doc: "most `units` of a block; 1: every request asks Redis"},
-		{
-			Name: "share", Type: "float", Default: "1", Min: "0", Max: "1",
-			Doc: "most of a block, as a `share` of the units left divided by the instances",
-		},
-		{Name: "ttl", Type: "duration", Default: "10s", Min: "10ms", Doc: "`time` from a draw to the deadline of its block"},
-		{Name: "margin", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` before the deadline at which spending ends; less than ttl"},
-		{
-			Name: "prefetch", Type: "float", Default: "0", Min: "0", Max: "1",
-			Doc: "`share` of a block below which a job draws the next one; 0: never",
-		},
-		{
-			Name: "expired", Default: "spent", Values: []string{"spent", expiredFree},
-			Doc: "a block that nobody has settled by its deadline stays counted (spent), or all of its units are free (free)",
-		},
+		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000"},
+		{Name: "share", Type: "float", Default: "1", Min: "0", Max: "1"},
+		{Name: "ttl", Type: "duration", Default: "10s", Min: "10ms"},
+		{Name: "margin", Type: "duration", Default: "1s", Min: "0s"},
+		{Name: "prefetch", Type: "float", Default: "0", Min: "0", Max: "1"},
+		{Name: "expired", Default: "spent", Values: []string{"spent", expiredFree}},
 		family.Down,
 	},
 	Check: func(o quota.Options) error {

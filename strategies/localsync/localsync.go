@@ -51,25 +51,14 @@ const (
 
 var meta = strategies.Meta{
 	Name:   "local-sync",
-	Doc:    "an instance decides by its own count and what Redis said last, and adds to Redis' count every period",
-	Form:   strategies.Frontier,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
-		{Name: "period", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` from one push to the next; 0s: every request asks Redis"},
-		{
-			Name: "lost", Default: "again", Values: []string{"again", lostDrop},
-			Doc: "a push without a reply is sent again, and Redis adds it once (again), or it is forgotten (drop)",
-		},
-		{
-			Name: "flush", Default: "keep", Values: []string{"keep", flushKong},
-			Doc: "what is admitted during a push goes with the next one (keep), or is forgotten (kong)",
-		},
-		{
-			Name: "cold", Default: coldFetch, Values: []string{coldFetch, coldZero},
-			Doc: "the first request for a subject asks Redis for the count (fetch), or begins at zero (zero)",
-		},
+		{Name: "period", Type: "duration", Default: "1s", Min: "0s"},
+		{Name: "lost", Default: "again", Values: []string{"again", lostDrop}},
+		{Name: "flush", Default: "keep", Values: []string{"keep", flushKong}},
+		{Name: "cold", Default: coldFetch, Values: []string{coldFetch, coldZero}},
 	},
 	Guarantee: []quota.Clause{
 		{

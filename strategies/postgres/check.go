@@ -25,9 +25,6 @@ func init() {
 	family.Register(notes, strategies.Meta{
 		Name:      "pg-check",
 		Core:      true,
-		Source:    "ADR-005, ADR-008",
-		Doc:       "PostgreSQL only: read what remains, then add to what is used",
-		Form:      strategies.Documented,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  family.NotSimulated,
 		Kinds:     family.Windowed,
@@ -35,14 +32,10 @@ func init() {
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
-			{Name: optionPool, Type: "int", Min: "1", Max: "10000", Default: "100",
-				Doc: "connections of an instance, unless the run sets a pool"},
-			{Name: optionTimeout, Type: "duration", Min: "0s", Default: "100ms",
-				Doc: "timeout of a check; 0s: none"},
-			{Name: optionCheck, Values: []string{"amount", checkLiteral}, Default: "amount",
-				Doc: "admit if the request fits (amount) or if anything remains (literal)"},
-			{Name: optionReset, Values: []string{"none", resetMonth}, Default: "none",
-				Doc: "none: one row counts for ever; month: each window has a row"},
+			{Name: optionPool, Type: "int", Min: "1", Max: "10000", Default: "100"},
+			{Name: optionTimeout, Type: "duration", Min: "0s", Default: "100ms"},
+			{Name: optionCheck, Values: []string{"amount", checkLiteral}, Default: "amount"},
+			{Name: optionReset, Values: []string{"none", resetMonth}, Default: "none"},
 		},
 		Connections: func(_ string, o quota.Options) strategies.Connections {
 			return strategies.Connections{Pool: int(o.Int(optionPool))}

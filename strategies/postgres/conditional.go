@@ -13,8 +13,6 @@ func init() {
 	family.Register(notes, strategies.Meta{
 		Name:      "pg-conditional",
 		Core:      true,
-		Doc:       "PostgreSQL only: one UPDATE adds the units if they fit",
-		Form:      strategies.Reference,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  family.NotSimulated,
 		Kinds:     family.Windowed,

@@ -25,19 +25,13 @@ const tierCache quota.Tier = "query-cache"
 func init() {
 	family.Register(notes, strategies.Meta{
 		Name:      "pg-query-cache",
-		Source:    "ADR-005",
-		Doc:       "pg-check behind a cache of query results, which any write to the table empties",
-		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  family.NotSimulated,
 		Kinds:     family.Windowed,
 		Reset:     strategies.ResetsMissing,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: optionCache, Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared,
-			Doc: "one cache for all instances, one in Redis, or one per instance that knows only its own writes",
-		}},
+		Options:   []quota.Option{{Name: optionCache, Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared}},
 		NeedsToo: func(o quota.Options) []strategies.Need {
 			if o[optionCache] == cacheRedis {
 				return []strategies.Need{strategies.NeedRedis}

@@ -16,9 +16,6 @@ import (
 func init() {
 	family.Register(notes, strategies.Meta{
 		Name:      "pg-row-lock",
-		Source:    "ADR-RM-3",
-		Doc:       "PostgreSQL only: SELECT FOR UPDATE, compare, UPDATE, in one transaction",
-		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  family.NotSimulated,
 		Kinds:     family.Windowed,

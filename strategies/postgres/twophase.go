@@ -20,11 +20,8 @@ const needSecond strategies.Need = "postgres.2"
 
 func init() {
 	family.Register(notes, strategies.Meta{
-		Name:   "pg-two-phase",
-		Source: "ADR-005",
-		Doc:    "two PostgreSQL databases that charge together, by PREPARE TRANSACTION and COMMIT PREPARED",
-		Form:   strategies.Rejected,
-		Needs:  []strategies.Need{strategies.NeedPostgres, needSecond},
+		Name:  "pg-two-phase",
+		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
 			strategies.ModeSimulate: family.NotSimulated[strategies.ModeSimulate],
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +

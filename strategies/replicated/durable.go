@@ -12,9 +12,6 @@ import (
 // what makes it durable: nothing here does.
 var redisDurableMeta = strategies.Meta{
 	Name:      "redis-durable",
-	Source:    "ADR-005",
-	Doc:       "one script on a Redis that writes each command to its log on disk before it answers",
-	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{needDurable},
 	Kinds:     kinds,
 	GivesBack: true,

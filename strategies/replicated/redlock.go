@@ -28,11 +28,8 @@ const (
 )
 
 var redlockMeta = strategies.Meta{
-	Name:   "redlock",
-	Source: "ADR-RM-3",
-	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
-	Form:   strategies.Rejected,
-	Needs:  []strategies.Need{strategies.NeedRedis},
+	Name:  "redlock",
+	Needs: []strategies.Need{strategies.NeedRedis},
 	NeedsToo: func(o quota.Options) (more []strategies.Need) {
 		return others(o.Int("n"))
 	},
@@ -42,11 +39,10 @@ var redlockMeta = strategies.Meta{
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Options: []quota.Option{
-		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}, Doc: "independent Redis that grant the lock: redis, redis.2 and so on"},
-		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h", Doc: "time until an unreleased lock ends"},
-		{Name: "tries", Default: "32", Type: "int", Min: "1", Max: "10000", Doc: "attempts to lock before the request fails"},
-		{Name: "delay", Default: "0s", Type: "duration", Min: "0s", Max: "10s", Doc: "pause between attempts; 0s: 50 to 250 " +
-			"ms at random, as in the library"},
+		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}},
+		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h"},
+		{Name: "tries", Default: "32", Type: "int", Min: "1", Max: "10000"},
+		{Name: "delay", Default: "0s", Type: "duration", Min: "0s", Max: "10s"},
 	},
 	Guarantee: []quota.Clause{{
 		// Nothing fences a write off: one that comes after the lock's expiry, or after its

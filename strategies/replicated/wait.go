@@ -23,21 +23,14 @@ const (
 
 var redisWaitMeta = strategies.Meta{
 	Name:      "redis-wait",
-	Source:    "ADR-005",
-	Doc:       "one script on a Redis, which answers once replicas have the charge",
-	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedReplicated},
 	Kinds:     kinds,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Options: []quota.Option{
-		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5", Doc: "replicas that must have a charge"},
-		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s", Doc: "time to wait for replicas"},
-		{
-			Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit},
-			Doc: "if too few replicas have a charge in time: an error, and the units stay taken (error) or are given back " +
-				"(undo), or it is admitted (admit)",
-		},
+		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5"},
+		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s"},
+		{Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit}},
 	},
 	Guarantee: []quota.Clause{
 		// As for redis-durable. WAIT adds nothing to it while the master lives.

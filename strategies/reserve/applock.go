@@ -12,9 +12,6 @@ import (
 
 var appLockMeta = strategies.Meta{
 	Name:      "app-lock",
-	Source:    "ADR-RM-3",
-	Doc:       "GET, compare, SET under a mutex in each process: right with one instance, not with two",
-	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,

@@ -14,9 +14,6 @@ import (
 var checkThenSetMeta = strategies.Meta{
 	Name:      "check-then-set",
 	Core:      true,
-	Source:    "ADR-RM-3",
-	Doc:       "GET, compare, SET: the race that ADR-RM-3 starts from",
-	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,

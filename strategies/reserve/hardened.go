@@ -53,9 +53,6 @@ var hardenedTolerates = []quota.Fault{
 
 var hardenedMeta = strategies.Meta{
 	Name:      "lua-reserve-hardened",
-	Source:    "ADR-RM-3",
-	Doc:       "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
-	Form:      strategies.Hardened,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,

@@ -36,22 +36,16 @@ var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: re
 var luaReserveMeta = strategies.Meta{
 	Name:      "lua-reserve",
 	Core:      true,
-	Source:    "ADR-RM-3",
-	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
-	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
-	Options: append([]quota.Option{{
-		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
-		Doc: "any: a failed upload and a deleted file give units back; " +
-			"literal (the listing): only a failure to make the upload's URL does",
-	}, urlOption, {
-		Name: "call", Default: callEval, Values: []string{callEval, callDigest},
-		Doc: "eval: every call sends its script, as in the listing; evalsha: scripts are loaded once",
-	}}, syncOptions...),
+	Options: append([]quota.Option{
+		{Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral}},
+		urlOption,
+		{Name: "call", Default: callEval, Values: []string{callEval, callDigest}},
+	}, syncOptions...),
 	Record: ofRecord, Audit: audit,
 	Guarantee: []quota.Clause{{
 		// The sync job counts stored files only. It forgets every reservation whose
@@ -221,13 +215,10 @@ func (s *luaReserve) SetLimit(ctx context.Context, p *quota.Policy, subjects []q
 func (s *luaReserve) Close(context.Context) error { return nil }
 
 // syncOptions say when the sync runs.
-var syncOptions = []quota.Option{{
-	Name: "sync", Type: "duration", Default: "24h", Min: "0s",
-	Doc: "`period` of the sync job; 0s: never",
-}, {
-	Name: "demand", Default: demandNever, Values: []string{demandNever, demandRejected},
-	Doc: "rejected: a rejection starts a sync",
-}}
+var syncOptions = []quota.Option{
+	{Name: "sync", Type: "duration", Default: "24h", Min: "0s"},
+	{Name: "demand", Default: demandNever, Values: []string{demandNever, demandRejected}},
+}
 
 // The values of the option demand.
 const (

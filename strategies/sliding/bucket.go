@@ -15,10 +15,7 @@ import (
 // of time, which it keeps by letting the limit flow in over that length.
 var bucketKinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
 
-var burstOption = quota.Option{
-	Name: "burst", Type: "int", Default: "0", Min: "0",
-	Doc: "bucket size in units; 0: the policy's limit",
-}
+var burstOption = quota.Option{Name: "burst", Type: "int", Default: "0", Min: "0"}
 
 // exactly is up to where every whole number is one of Lua's.
 const exactly = 1 << 53

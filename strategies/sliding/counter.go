@@ -27,9 +27,6 @@ var (
 
 var counterMeta = strategies.Meta{
 	Name:      "sliding-counter",
-	Source:    "ProjectEPU",
-	Doc:       "two numbered windows; the previous one is weighted by its share of the last window's length",
-	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     []quota.Kind{quota.Rolling, quota.Fixed},
 	GivesBack: true,

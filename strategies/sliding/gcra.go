@@ -21,8 +21,6 @@ var (
 
 var gcraMeta = strategies.Meta{
 	Name:      "gcra",
-	Doc:       "generic cell rate algorithm: one key holds the time when the subject's bucket is full again",
-	Form:      strategies.Reference,
 	Core:      true,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     bucketKinds,

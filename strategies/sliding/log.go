@@ -31,13 +31,10 @@ var (
 const mostEntries = 64
 
 var logMeta = strategies.Meta{
-	Name:   "sliding-log",
-	Source: "ProjectEPU",
-	Doc:    "a sorted set of the times of all units in the last window's length, kept by one script",
-	Form:   strategies.Future,
-	Core:   true,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.Rolling},
+	Name:  "sliding-log",
+	Core:  true,
+	Needs: []strategies.Need{strategies.NeedRedis},
+	Kinds: []quota.Kind{quota.Rolling},
 	Serves: func(p *quota.Policy) error {
 		return family.CostsAtMost(mostEntries, p, fmt.Sprintf("; at most %d are logged", mostEntries))
 	},

@@ -21,9 +21,6 @@ var (
 
 var tokenBucketMeta = strategies.Meta{
 	Name:      "token-bucket",
-	Source:    "ProjectEPU",
-	Doc:       "a hash of tokens and the time of that count, refilled by a script at the server's clock",
-	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     bucketKinds,
 	Serves:    servesFlow,

@@ -36,7 +36,6 @@ const (
 func init() {
 	family.Register(notes, meta(strategies.Meta{
 		Name:    "redis-hash",
-		Doc:     "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
 		Options: options,
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, nil)
@@ -45,7 +44,6 @@ func init() {
 	family.Register(notes, meta(strategies.Meta{
 		Name:    "three-tier",
 		Core:    true,
-		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
 		Options: append([]quota.Option{optionFilter, optionSync, optionRebuild}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
@@ -56,8 +54,7 @@ func init() {
 // meta completes what the strategies of the record have in common. None declares
 // a bound: a check that missed can erase any number of charges.
 func meta(m strategies.Meta) strategies.Meta {
-	m.Source = "ADR-005"
-	m.Form, m.SharesMemory = strategies.Documented, true
+	m.SharesMemory = true
 	m.Needs = []strategies.Need{strategies.NeedRedis, strategies.NeedSource}
 	m.NeedsToo = func(o quota.Options) []strategies.Need {
 		if o["source"] == fromReplica {

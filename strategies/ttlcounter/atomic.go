@@ -31,9 +31,6 @@ const grace = 5 * time.Second
 var incrExpireAtomicMeta = strategies.Meta{
 	Name:   "incr-expire-atomic",
 	Core:   true,
-	Source: "ADR-008",
-	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
-	Form:   strategies.Hardened,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAdmitted,

@@ -20,19 +20,12 @@ const (
 )
 
 var decrExpireMeta = strategies.Meta{
-	Name:   "decr-expire",
-	Source: "ADR-009",
-	Doc:    "SET NX to the limit with an expiry, DECR, reject below zero; rejected attempts count",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  tumbling,
-	Counts: quota.CountsAttempts,
-	Options: []quota.Option{{
-		Name: "init", Default: initProse, Values: []string{initProse, initListing},
-		Doc: "prose: every call tries to create the count, with its expiry; " +
-			"listing: each process does so once without expiry, which the caller of the first DECR sets",
-	}, family.Down},
-	Record: ofRecord("ADR-009"),
+	Name:    "decr-expire",
+	Needs:   []strategies.Need{strategies.NeedRedis},
+	Kinds:   tumbling,
+	Counts:  quota.CountsAttempts,
+	Options: []quota.Option{{Name: "init", Default: initProse, Values: []string{initProse, initListing}}, family.Down},
+	Record:  ofRecord("ADR-009"),
 	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between

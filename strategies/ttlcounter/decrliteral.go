@@ -10,9 +10,6 @@ import (
 
 var decrLiteralMeta = strategies.Meta{
 	Name:   "decr-literal",
-	Source: "ADR-009",
-	Doc:    "DECR a count of remaining units that nothing ever sets to the maximum, reject below zero",
-	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,

@@ -14,9 +14,6 @@ import (
 var incrExpireMeta = strategies.Meta{
 	Name:    "incr-expire",
 	Core:    true,
-	Source:  "ADR-008",
-	Doc:     "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
-	Form:    strategies.Documented,
 	Needs:   []strategies.Need{strategies.NeedRedis},
 	Kinds:   tumbling,
 	Counts:  quota.CountsAttempts,

@@ -34,16 +34,13 @@ const (
 func init() {
 	family.Register(notes, strategies.Meta{
 		Name:   "scheduled-reset",
-		Source: "ADR-008, ADR-009",
-		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
-		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},
 		Kinds:  tumbling,
 		Reset:  strategies.ResetsMissing,
 		Counts: quota.CountsAttempts,
 		Options: []quota.Option{
-			{Name: optionLate, Type: "duration", Min: "0s", Default: "0s", Doc: "delay of a reset after the window begins"},
-			{Name: optionMissed, Type: "int", Min: "0", Default: "0", Doc: "every nth reset does not take place; 0: none is missed"},
+			{Name: optionLate, Type: "duration", Min: "0s", Default: "0s"},
+			{Name: optionMissed, Type: "int", Min: "0", Default: "0"},
 		},
 		Guarantee: []quota.Clause{
 			// Between two resets no more than the limit is admitted.

@@ -25,17 +25,11 @@ var (
 )
 
 var fixedMeta = strategies.Meta{
-	Name:   "fixed-window",
-	Source: "ProjectEPU",
-	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  kinds,
-	Counts: quota.CountsAttempts,
-	Options: []quota.Option{{
-		Name: "multi", Type: "bool", Default: "true",
-		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
-	}, family.Both},
+	Name:      "fixed-window",
+	Needs:     []strategies.Need{strategies.NeedRedis},
+	Kinds:     kinds,
+	Counts:    quota.CountsAttempts,
+	Options:   []quota.Option{{Name: "multi", Type: "bool", Default: "true"}, family.Both},
 	TwoQuotas: true,
 	Record: []quota.Clause{
 		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),

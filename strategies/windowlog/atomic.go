@@ -23,19 +23,13 @@ const (
 func init() {
 	family.Register(notes, strategies.Meta{
 		Name:     "sql-window-log-atomic",
-		Source:   "ProjectEPU, ADR-009",
-		Doc:      "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
-		Form:     strategies.Hardened,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
 		Excluded: family.NotSimulated,
 		Kinds:    kinds,
 		Serves:   unitsOnly,
 		Counts:   quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock,
-			Doc: "how transactions exclude each other: an advisory lock, or serializable isolation with retries",
-		}},
-		Record: ofRecord,
+		Options:  []quota.Option{{Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock}},
+		Record:   ofRecord,
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),

@@ -15,9 +15,6 @@ var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at mo
 func init() {
 	family.Register(notes, strategies.Meta{
 		Name:     "sql-window-log",
-		Source:   "ProjectEPU, ADR-009",
-		Doc:      "PostgreSQL only: count the rows of the window, then insert one",
-		Form:     strategies.Documented,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
 		Excluded: family.NotSimulated,
 		Kinds:    kinds,

@@ -6,19 +6,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Register registers strategies, each with its notes of the Markdown. It panics if one
-// has none.
+// Register registers strategies, each with what the Markdown says of it: its notes, its line for people, its form, its
+// source, and the docs of its own options. It panics if there is nothing, or something about an option that it has not.
 func Register(markdown string, metas ...strategies.Meta) {
-	notes := readNotes(markdown)
+	all := readNotes(markdown)
 	for _, m := range metas {
-		var ok bool
-		if m.Notes, ok = notes[m.Name]; !ok {
+		about := all[m.Name]
+		if about == nil {
 			panic("there are no notes of the strategy " + m.Name)
+		}
+		m.Notes, m.Doc, m.Form, m.Source = about.Notes, about.Doc, about.Form, about.Source
+		m.Options = slices.Clone(m.Options)
+		for _, o := range about.Options {
+			i := slices.IndexFunc(m.Options, func(own quota.Option) bool { return own.Name == o.Name })
+			if i < 0 {
+				panic("strategy " + m.Name + " has no option " + o.Name)
+			}
+			m.Options[i].Doc = o.Doc
 		}
 		strategies.Register(m)
 	}

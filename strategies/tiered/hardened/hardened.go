@@ -40,26 +40,14 @@ const (
 func init() {
 	family.Register(notes, strategies.Meta{
 		Name:      "three-tier-hardened",
-		Source:    "ADR-005",
-		Doc:       "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
-		Form:      strategies.Hardened,
 		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted, SharesMemory: true,
 		Options: []quota.Option{
-			{
-				Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000",
-				Doc: "draws from PostgreSQL per limit: fewer are faster, and lose more credit with an evicted hash",
-			},
-			{
-				Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
-				Doc: "if each region has a Redis: how often an instance returns credit that others lack; `time` 0s: never",
-			},
-			{
-				Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
-				Doc: "how long an instance may repeat a rejection of Redis; `time` 0s: never",
-			},
+			{Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000"},
+			{Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
+			{Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
 		},
 		Record: tiered.Promises(),
 		Guarantee: []quota.Clause{
