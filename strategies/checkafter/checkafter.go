@@ -5,7 +5,7 @@ package checkafter
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
@@ -17,16 +17,13 @@ import (
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "check-after",
-		Needs:     []strategies.Need{strategies.NeedRedis},
-		Kinds:     family.Windowed,
-		Reset:     strategies.ResetsNever,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
+	family.Register(files, family.GivingBack(strategies.Meta{
+		Name:  "check-after",
+		Needs: []strategies.Need{strategies.NeedRedis},
+		Reset: strategies.ResetsNever,
 		Options: []quota.Option{
 			{Name: "size", Type: "int", Default: "1000000", Min: "1"},
 			{Name: "bandwidth", Type: "int", Default: "0", Min: "0"},
@@ -39,7 +36,7 @@ func init() {
 			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage),
 		},
 		Open: open,
-	})
+	}))
 }
 
 // checkAfter is one instance of check-after.

@@ -2,7 +2,6 @@ package combine
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,10 +15,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed take.lua
-var takeSource string
-
-var takeScript = redis.NewScript(takeSource)
+var takeScript = family.Script(files, "take.lua")
 
 // late is what take.lua answers if the window's counter is gone.
 const late = "late"

@@ -21,30 +21,15 @@ const (
 )
 
 func init() {
-	admits := func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit }
-	family.Register(notes, strategies.Meta{
-		Name:      Queue,
-		Needs:     []strategies.Need{NeedNATS},
-		Excluded:  notParked("NATS' client"),
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
-		Options:   []quota.Option{{Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit}}},
+	family.Register(files, meta("NATS' client", strategies.Meta{
+		Name:    Queue,
+		Needs:   []strategies.Need{NeedNATS},
+		Options: []quota.Option{{Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit}}},
 		Guarantee: []quota.Clause{
-			{
-				// A refund that a caller repeats gives units of others back.
-				Property:  quota.PropertyLeak,
-				Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit},
-				Formula:   "L where callers wait",
-				Bound: func(p quota.Params) int64 {
-					if admits(p) {
-						return p.Offered
-					}
-					return 0
-				},
-			},
+			// A refund that a caller repeats gives units of others back.
+			family.ExactlyUnless("L where callers wait", func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit },
+				quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			family.NoFalseReject(),
 		},
-		Elsewhere: strategies.WithFull,
-	})
+	}))
 }

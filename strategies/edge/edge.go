@@ -8,7 +8,7 @@ package edge
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
@@ -18,14 +18,11 @@ import (
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "edge-kv",
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
+	family.Register(files, family.GivingBack(strategies.Meta{
+		Name: "edge-kv",
 		Options: []quota.Option{
 			{Name: "lag", Type: "duration", Default: "60s", Min: "0s"},
 			{Name: "read", Type: "duration", Default: "1ms", Min: "0s"},
@@ -35,7 +32,7 @@ func init() {
 		// region or in others. What was given back elsewhere is not known either.
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultCrash, quota.FaultClock)},
 		Open:      open,
-	})
+	}))
 }
 
 // store is one instance of edge-kv.

@@ -8,7 +8,7 @@ package lease
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,13 +23,10 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
-//go:embed lease.lua
-var source string
-
-var script = redis.NewScript(source)
+var script = family.Script(files, "lease.lua")
 
 // What lease.lua answers first, if it is not a plain rejection.
 const (
@@ -70,32 +67,14 @@ var meta = strategies.Meta{
 		return nil
 	},
 	Guarantee: []quota.Clause{
-		{
-			Property: quota.PropertyLeak,
-			Tolerates: []quota.Fault{
-				quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit,
-			},
-			Formula: "L; expired=free or down=open: any",
-			Bound: func(p quota.Params) int64 {
-				if p.Options["expired"] == expiredFree || family.FailsOpen(p.Options) {
-					return p.Offered
-				}
-				return 0
-			},
-		},
-		{
-			// What was spent is told to Redis within the margin, unless the process ends or Redis is gone.
-			Property:  quota.PropertyLeak,
-			Tolerates: []quota.Fault{quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
-			Formula:   "L while pause + skew < margin; down=open: any",
-			Bound: func(p quota.Params) int64 {
-				late := p.Options["expired"] == expiredFree && p.Pause+p.Skew >= p.Options.Duration("margin")
-				if late || family.FailsOpen(p.Options) {
-					return p.Offered
-				}
-				return 0
-			},
-		},
+		family.ExactlyUnless("L; expired=free or down=open: any", func(p quota.Params) bool {
+			return p.Options["expired"] == expiredFree || family.FailsOpen(p.Options)
+		}, quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
+		// What was spent is told to Redis within the margin, unless the process ends or Redis is gone.
+		family.ExactlyUnless("L while pause + skew < margin; down=open: any", func(p quota.Params) bool {
+			late := p.Options["expired"] == expiredFree && p.Pause+p.Skew >= p.Options.Duration("margin")
+			return late || family.FailsOpen(p.Options)
+		}, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit),
 		// What other instances hold is not there for a request, for as long as they hold it.
 		quota.MayReject(quota.Faults()...),
 	},
@@ -103,7 +82,7 @@ var meta = strategies.Meta{
 	Open: open,
 }
 
-func init() { family.Register(notes, meta) }
+func init() { family.Register(files, meta) }
 
 // lease is one instance.
 type lease struct {
@@ -113,7 +92,7 @@ type lease struct {
 	prefix           string
 	name             string // tells its blocks from those of others, and of its earlier lives
 	self             int
-	peers            *peers
+	peers            *family.Peers[holds]
 	instances, block int64
 	share            float64
 	prefetch         float64
@@ -142,7 +121,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	s := &lease{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
 		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
-		peers: strategies.SharedValue(env.Shared, "lease.peers", newPeers),
+		peers: strategies.SharedValue(env.Shared, "lease.peers", family.NewPeers[holds]),
 		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
 		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, open: family.FailsOpen(o),
 		prefetch: o.Float("prefetch"), wake: env.Wake,
@@ -151,7 +130,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if s.free { // a block is settled within the margin
 		s.every = min(s.every, max(o.Duration("margin")/2, time.Millisecond))
 	}
-	s.peers.put(s.self, s.holds)
+	s.peers.Put(s.self, s.holds)
 	return s, nil
 }
 
@@ -190,12 +169,10 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 			asked++
 			continue
 		}
-		d := quota.Decision{Admitted: r.verdict == admitted, Tier: quota.TierRedis, Remaining: max(0, r.left+r.units)}
-		if !d.Admitted {
-			d.RetryAfter = w.End.Sub(now)
+		if r.verdict != admitted {
 			s.rejected(req, w.Index, r.left)
 		}
-		return d, nil
+		return family.Decided(r.verdict == admitted, r.left+r.units, w.End, now), nil
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
 	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
@@ -204,7 +181,7 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 // rejected counts what others hold if a request would have been admitted with it. left are
 // the units that Redis had left.
 func (s *lease) rejected(req quota.Request, window, left int64) {
-	elsewhere := s.peers.held(s.self, account{req.Policy.Name, req.Subject}, window)
+	elsewhere := s.heldBy(s.self, account{req.Policy.Name, req.Subject}, window)
 	if elsewhere == 0 || left+elsewhere < req.Units {
 		return
 	}
@@ -273,7 +250,7 @@ func (s *lease) Used(ctx context.Context, subject quota.Subject, p *quota.Policy
 	}
 	r := quota.Reading{Tier: quota.TierRedis, Known: err == nil}
 	if r.Known {
-		r.Units = n - s.peers.held(-1, account{p.Name, subject}, w.Index)
+		r.Units = n - s.heldBy(-1, account{p.Name, subject}, w.Index)
 	}
 	return []quota.Reading{r}, nil
 }

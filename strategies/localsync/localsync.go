@@ -7,7 +7,7 @@ package localsync
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -20,13 +20,10 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
-//go:embed sync.lua
-var source string
-
-var script = redis.NewScript(source)
+var script = family.Script(files, "sync.lua")
 
 // What sync.lua answers first, if the limit does not forbid it.
 const (
@@ -104,7 +101,7 @@ func bound(p quota.Params, others int64, forgets bool) int64 {
 	return most
 }
 
-func init() { family.Register(notes, meta) }
+func init() { family.Register(files, meta) }
 
 // localSync is one instance.
 type localSync struct {
@@ -116,7 +113,7 @@ type localSync struct {
 	// drops, forgets and fetches are what the options say.
 	drops, forgets, fetches bool
 	*memory
-	ring *ring // nil if every request asks Redis
+	ring *family.Peers[*memory] // nil if every request asks Redis
 
 	asks, pushes, repeats, dropped, forgotten, most strategies.Tally
 }
@@ -133,8 +130,8 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	}
 	if s.period > 0 {
 		s.name = strconv.FormatUint(env.Rand.Uint64(), 36)
-		s.ring = strategies.SharedValue(env.Shared, "localsync.ring", newRing)
-		s.ring.put(env.Instance, s.memory)
+		s.ring = strategies.SharedValue(env.Shared, "localsync.ring", family.NewPeers[*memory])
+		s.ring.Put(env.Instance, s.memory)
 	}
 	return s, nil
 }
@@ -156,11 +153,7 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 			if verdict == over { // it is asked once more, for the window that is current by then
 				continue
 			}
-			d := quota.Decision{Admitted: verdict == added, Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
-			if !d.Admitted {
-				d.RetryAfter = w.End.Sub(now)
-			}
-			return d, nil
+			return family.Decided(verdict == added, req.Policy.Limit-used, w.End, now), nil
 		}
 		a := account{req.Policy.Name, req.Subject, w.Index}
 		d, unknown := s.decide(a, &req, w.Label, w.End, now)
@@ -257,7 +250,8 @@ func (s *localSync) Used(ctx context.Context, subject quota.Subject, p *quota.Po
 		r.Known = true
 	}
 	if s.ring != nil {
-		r.Units += s.ring.unsynced(account{p.Name, subject, w.Index}, hash)
+		a := account{p.Name, subject, w.Index}
+		r.Units += s.ring.Sum(-1, func(m *memory) int64 { return m.unsynced(a, hash) })
 	}
 	r.Known = r.Known || r.Units > 0
 	return []quota.Reading{r}, nil

@@ -22,15 +22,10 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "pg-check",
-		Core:      true,
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		Reset:     strategies.ResetsMissing,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
+	family.Register(files, meta(strategies.Meta{
+		Name:  "pg-check",
+		Core:  true,
+		Reset: strategies.ResetsMissing,
 		Options: []quota.Option{
 			{Name: optionPool, Type: "int", Min: "1", Max: "10000", Default: "100"},
 			{Name: optionTimeout, Type: "duration", Min: "0s", Default: "100ms"},
@@ -58,7 +53,7 @@ func init() {
 			},
 		}},
 		Open: openCheck,
-	})
+	}))
 }
 
 // check is one instance of pg-check.

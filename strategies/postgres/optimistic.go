@@ -14,20 +14,15 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:      "pg-optimistic",
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
 		Options:   []quota.Option{{Name: optionRetries, Type: "int", Min: "0", Max: "1000000", Default: "0"}},
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			w, err := openWindows(ctx, env)
 			return &optimistic{windows: w, most: env.Options.Int(optionRetries)}, err
 		},
-	})
+	}))
 }
 
 const optionRetries = "retries"

@@ -23,15 +23,10 @@ const (
 const tierCache quota.Tier = "query-cache"
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "pg-query-cache",
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		Reset:     strategies.ResetsMissing,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
-		Options:   []quota.Option{{Name: optionCache, Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared}},
+	family.Register(files, meta(strategies.Meta{
+		Name:    "pg-query-cache",
+		Reset:   strategies.ResetsMissing,
+		Options: []quota.Option{{Name: optionCache, Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared}},
 		NeedsToo: func(o quota.Options) []strategies.Need {
 			if o[optionCache] == cacheRedis {
 				return []strategies.Need{strategies.NeedRedis}
@@ -54,7 +49,7 @@ func init() {
 			},
 		}},
 		Open: openQueryCache,
-	})
+	}))
 }
 
 // queryCache is one instance of pg-query-cache.

@@ -14,19 +14,14 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:      "pg-row-lock",
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			w, err := openWindows(ctx, env)
 			return &rowLock{windows: w}, err
 		},
-	})
+	}))
 }
 
 // rowLock is one instance of pg-row-lock.

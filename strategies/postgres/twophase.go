@@ -19,7 +19,7 @@ import (
 const needSecond strategies.Need = "postgres.2"
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, family.GivingBack(strategies.Meta{
 		Name:  "pg-two-phase",
 		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
@@ -27,13 +27,10 @@ func init() {
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
 				"so nothing tells who waits for whom",
 		},
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
 		Record:    []quota.Clause{quota.Exactly().From("ADR-005: strong consistency, 100 % accurate")},
 		Open:      openTwoPhase,
-	})
+	}))
 }
 
 // twoPhase is one instance of pg-two-phase, which is also the coordinator of its

@@ -6,15 +6,15 @@
 package replicated
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
 // needDurable is a Redis of its own that flushes each write to disk.
 const needDurable strategies.Need = "redis.durable"
@@ -25,5 +25,5 @@ var kinds = []quota.Kind{
 }
 
 func init() {
-	family.Register(notes, redisWaitMeta, redisDurableMeta, redlockMeta)
+	family.Register(files, redisWaitMeta, redisDurableMeta, redlockMeta)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // What redis-wait does if too few replicas have a charge in time.
@@ -35,18 +36,10 @@ var redisWaitMeta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		// As for redis-durable. WAIT adds nothing to it while the master lives.
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		{
-			// A charge that its caller heard of is in the replica that takes over.
-			Property:  quota.PropertyLeak,
-			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover},
-			Formula:   "L if every replica is waited for; few=admit: any",
-			Bound: func(p quota.Params) int64 {
-				if p.Options["few"] == fewAdmit {
-					return p.Offered
-				}
-				return 0
-			},
-		},
+		// A charge that its caller heard of is in the replica that takes over.
+		family.ExactlyUnless("L if every replica is waited for; few=admit: any",
+			func(p quota.Params) bool { return p.Options["few"] == fewAdmit },
+			quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		c, err := openCounter(ctx, env, strategies.NeedReplicated)

@@ -15,55 +15,40 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed reserve.lua
-var reserveSource string
-
-//go:embed refund.lua
-var refundSource string
-
 //go:embed audit.yaml
 var audit string
 
 var (
-	reserveScript = redis.NewScript(reserveSource)
-	refundScript  = redis.NewScript(refundSource)
+	reserveScript = family.Script(files, "reserve.lua")
+	refundScript  = family.Script(files, "refund.lua")
 )
 
 // ofRecord is what ADR-RM-3 says: the script decides atomically, and a caller that dies
 // leaves too much reserved and never too little.
 var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: reserved atomically, and always on the safe side")}
 
-var luaReserveMeta = strategies.Meta{
-	Name:      "lua-reserve",
-	Core:      true,
-	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     family.Windowed,
-	Reset:     strategies.ResetsNever,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
+var luaReserveMeta = family.GivingBack(strategies.Meta{
+	Name:  "lua-reserve",
+	Core:  true,
+	Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Reset: strategies.ResetsNever,
 	Options: append([]quota.Option{
 		{Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral}},
 		urlOption,
 		{Name: "call", Default: callEval, Values: []string{callEval, callDigest}},
 	}, syncOptions...),
 	Record: ofRecord, Audit: audit,
-	Guarantee: []quota.Clause{{
+	Guarantee: []quota.Clause{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in
 		// every round: once it has run, nothing is promised. Neither a repeated
 		// refund nor a lost key is noticed.
-		Property:  quota.PropertyLeak,
-		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage, quota.FaultLimit},
-		Formula:   "L while no sync round has run",
-		Bound: func(p quota.Params) int64 {
-			if p.SyncPeriod == 0 && p.Options["demand"] != demandRejected {
-				return 0
-			}
-			return p.Offered
-		},
-	}},
+		family.ExactlyUnless("L while no sync round has run", func(p quota.Params) bool {
+			return p.SyncPeriod != 0 || p.Options["demand"] == demandRejected
+		}, quota.FaultCrash, quota.FaultOutage, quota.FaultLimit),
+	},
 	Open: openLuaReserve,
-}
+})
 
 // The values of the options refund and call.
 const (

@@ -22,7 +22,7 @@ const (
 const asWindows = "windows"
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:      EnvoyRatelimit,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
@@ -34,7 +34,7 @@ func init() {
 		Elsewhere: strategies.WithFull,
 		Guarantee: envoyGuarantee,
 	})
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:      GRPCBare,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,

@@ -89,7 +89,7 @@ func (g *gateway) locate(ctx context.Context, p *quota.Policy) (string, error) {
 func (g *gateway) Close(context.Context) error { return nil }
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:      "http-bare",
 		Outside:   true,
 		Kinds:     quota.Kinds(),

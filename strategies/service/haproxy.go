@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:    "haproxy-req-rate",
 		Needs:   []strategies.Need{NeedHAProxy},
 		Outside: true,

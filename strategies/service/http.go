@@ -24,7 +24,7 @@ type remote interface {
 }
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:    "http",
 		Needs:   []strategies.Need{NeedService},
 		Outside: true,

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:    "nginx-limit-req",
 		Needs:   []strategies.Need{NeedNginx},
 		Outside: true,

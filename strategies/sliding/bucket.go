@@ -11,12 +11,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// bucketKinds are what a bucket serves: its own kind of policy, and limits per length
-// of time, which it keeps by letting the limit flow in over that length.
-var bucketKinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
-
-var burstOption = quota.Option{Name: "burst", Type: "int", Default: "0", Min: "0"}
-
 // exactly is up to where every whole number is one of Lua's.
 const exactly = 1 << 53
 
@@ -101,6 +95,16 @@ type bucket struct {
 	take, used *redis.Script
 	takeArgs   func(f flow, units int64) []any
 	usedArgs   func(f flow) []any
+}
+
+// meta completes the Meta of a strategy with the scripts of b. A bucket serves its own kind of policy, and limits per
+// length of time, which it keeps by letting the limit flow in over that length.
+func (b bucket) meta(m strategies.Meta) strategies.Meta {
+	m.Needs, m.Counts = []strategies.Need{strategies.NeedRedis}, quota.CountsAdmitted
+	m.Kinds, m.Serves = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}, servesFlow
+	m.Options = []quota.Option{{Name: "burst", Type: "int", Default: "0", Min: "0"}}
+	m.Guarantee, m.Open = flowGuarantee, b.open
+	return m
 }
 
 // open is [strategies.Meta.Open] of a strategy with the scripts of b.

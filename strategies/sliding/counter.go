@@ -2,7 +2,6 @@ package sliding
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"math"
 	"strconv"
@@ -16,13 +15,8 @@ import (
 )
 
 var (
-	//go:embed counter.lua
-	counterSource string
-	//go:embed counter_refund.lua
-	counterRefundSource string
-
-	counterScript       = redis.NewScript(counterSource)
-	counterRefundScript = redis.NewScript(counterRefundSource)
+	counterScript       = family.Script(files, "counter.lua")
+	counterRefundScript = family.Script(files, "counter_refund.lua")
 )
 
 var counterMeta = strategies.Meta{

@@ -11,7 +11,7 @@ package sliding
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
@@ -22,8 +22,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
 func init() {
 	quota.RegisterPolicy(quota.Policy{
@@ -31,7 +31,7 @@ func init() {
 		Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 10},
 		Doc:    "calls of a client, 20 at once and 10 a second in the long run",
 	})
-	family.Register(notes, logMeta, counterMeta, tokenBucketMeta, gcraMeta)
+	family.Register(files, logMeta, counterMeta, tokenBucketMeta, gcraMeta)
 }
 
 // The faults that leave Redis' own count as high as it should be or higher. A key

@@ -2,7 +2,6 @@ package sliding
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,16 +14,9 @@ import (
 )
 
 var (
-	//go:embed log.lua
-	logSource string
-	//go:embed log_used.lua
-	logUsedSource string
-	//go:embed log_fill.lua
-	logFillSource string
-
-	logScript     = redis.NewScript(logSource)
-	logUsedScript = redis.NewScript(logUsedSource)
-	logFillScript = redis.NewScript(logFillSource)
+	logScript     = family.Script(files, "log.lua")
+	logUsedScript = family.Script(files, "log_used.lua")
+	logFillScript = family.Script(files, "log_fill.lua")
 )
 
 // mostEntries is the largest cost that is logged: a log has one entry per unit.

@@ -2,7 +2,7 @@ package tiered
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"time"
@@ -15,7 +15,7 @@ import (
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 //go:embed audit.yaml
 var audit string
@@ -34,14 +34,14 @@ const (
 )
 
 func init() {
-	family.Register(notes, meta(strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:    "redis-hash",
 		Options: options,
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, nil)
 		},
 	}))
-	family.Register(notes, meta(strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:    "three-tier",
 		Core:    true,
 		Options: append([]quota.Option{optionFilter, optionSync, optionRebuild}, options...),
@@ -64,13 +64,10 @@ func meta(m strategies.Meta) strategies.Meta {
 	}
 	// The record's queue takes seconds after each round until it is empty.
 	m.BriskOptions = quota.Options{"lag": "0s", "batch": "256"}
-	m.Kinds = family.Windowed
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
-	m.GivesBack = true
-	m.Counts = quota.CountsAdmitted
 	m.Record, m.Audit = Promises(), audit
-	return m
+	return family.GivingBack(m)
 }
 
 // Promises are ADR-005's: nothing beyond the limit, usage as enforced within 5 % of the

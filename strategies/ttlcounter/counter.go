@@ -79,15 +79,6 @@ func (c *counter) unanswered(ctx context.Context, err error) (quota.Decision, er
 	return family.Unanswered(ctx, c.clock, c.open, err)
 }
 
-// decide is the decision that Redis made, with the units that it left.
-func decide(admitted bool, remaining int64, span *quota.Span, now time.Time) quota.Decision {
-	d := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
-	if !admitted {
-		d.RetryAfter = span.End.Sub(now)
-	}
-	return d
-}
-
 // wholeSeconds is the time to live of a window's key: EXPIRE takes whole seconds,
 // and a key must not go before its window does.
 func wholeSeconds(span *quota.Span, now time.Time) time.Duration {

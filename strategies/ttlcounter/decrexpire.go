@@ -19,10 +19,8 @@ const (
 	initListing = "listing"
 )
 
-var decrExpireMeta = strategies.Meta{
+var decrExpireMeta = meta(strategies.Meta{
 	Name:    "decr-expire",
-	Needs:   []strategies.Need{strategies.NeedRedis},
-	Kinds:   tumbling,
 	Counts:  quota.CountsAttempts,
 	Options: []quota.Option{{Name: "init", Default: initProse, Values: []string{initProse, initListing}}, family.Down},
 	Record:  ofRecord("ADR-009"),
@@ -42,7 +40,7 @@ var decrExpireMeta = strategies.Meta{
 		}
 		return s, nil
 	},
-}
+})
 
 // decrExpire is ADR-009 as its prose has it: the first access creates the
 // count at its maximum, and only the caller that creates it sets the expiry. A caller
@@ -110,7 +108,7 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 			return s.unanswered(ctx, err)
 		}
 	}
-	return decide(left >= 0, left, &w.Span, now), nil
+	return family.Decided(left >= 0, left, w.End, now), nil
 }
 
 // initialise creates the count at the limit if it is not there.

@@ -8,10 +8,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-var decrLiteralMeta = strategies.Meta{
+var decrLiteralMeta = meta(strategies.Meta{
 	Name:   "decr-literal",
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,
 	Record: ofRecord("ADR-009"),
 	// Nothing is promised about rejections: the count starts at 0 and not at the
@@ -24,7 +22,7 @@ var decrLiteralMeta = strategies.Meta{
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &decrLiteral{countdown{newCounter(env, linkHits)}}, nil
 	},
-}
+})
 
 // decrLiteral is ADR-009's pseudo-code and nothing else. DECR on a missing key
 // gives -1, so the first request is rejected, the result that would set the
@@ -48,5 +46,5 @@ func (s *decrLiteral) Take(ctx context.Context, req quota.Request) (quota.Decisi
 			return s.unanswered(ctx, err)
 		}
 	}
-	return decide(left >= 0, left, span, now), nil
+	return family.Decided(left >= 0, left, span.End, now), nil
 }

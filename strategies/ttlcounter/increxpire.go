@@ -11,11 +11,9 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-var incrExpireMeta = strategies.Meta{
+var incrExpireMeta = meta(strategies.Meta{
 	Name:    "incr-expire",
 	Core:    true,
-	Needs:   []strategies.Need{strategies.NeedRedis},
-	Kinds:   tumbling,
 	Counts:  quota.CountsAttempts,
 	Record:  ofRecord("ADR-008"),
 	Options: []quota.Option{family.Down},
@@ -30,7 +28,7 @@ var incrExpireMeta = strategies.Meta{
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, userLinks)}, nil
 	},
-}
+})
 
 // incrExpire is ADR-008 as it stands: two commands, so a caller that dies
 // between them leaves a key that never expires.
@@ -50,7 +48,7 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 			return s.unanswered(ctx, err)
 		}
 	}
-	return decide(n <= req.Policy.Limit, req.Policy.Limit-n, span, now), nil
+	return family.Decided(n <= req.Policy.Limit, req.Policy.Limit-n, span.End, now), nil
 }
 
 // increment uses the record's INCR wherever it says the same as INCRBY.

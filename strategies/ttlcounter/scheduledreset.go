@@ -32,10 +32,8 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:   "scheduled-reset",
-		Needs:  []strategies.Need{strategies.NeedRedis},
-		Kinds:  tumbling,
 		Reset:  strategies.ResetsMissing,
 		Counts: quota.CountsAttempts,
 		Options: []quota.Option{
@@ -59,7 +57,7 @@ func init() {
 				schedule: strategies.SharedValue(env.Shared, "reset-schedule", func() *schedule { return newSchedule(late, missed) }),
 			}, nil
 		},
-	})
+	}))
 }
 
 // scheduledReset is one instance of scheduled-reset.
@@ -82,7 +80,7 @@ func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Dec
 	if err != nil {
 		return s.unanswered(ctx, err)
 	}
-	return decide(n <= p.Limit, p.Limit-n, &span, now), nil
+	return family.Decided(n <= p.Limit, p.Limit-n, span.End, now), nil
 }
 
 // counterOf is the key of a subject's one counter.

@@ -2,7 +2,6 @@ package window
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strconv"
 	"time"
@@ -60,10 +59,7 @@ var fixedMeta = strategies.Meta{
 	},
 }
 
-//go:embed both.lua
-var bothSource string
-
-var bothScript = redis.NewScript(bothSource)
+var bothScript = family.Script(files, "both.lua")
 
 var (
 	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
@@ -140,11 +136,7 @@ func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decisio
 		}
 		return s.alone(req), nil
 	}
-	d := quota.Decision{Tier: quota.TierRedis, Admitted: count.Val() <= p.Limit, Remaining: max(0, p.Limit-count.Val())}
-	if !d.Admitted {
-		d.RetryAfter = span.End.Sub(now)
-	}
-	return d, nil
+	return family.Decided(count.Val() <= p.Limit, p.Limit-count.Val(), span.End, now), nil
 }
 
 // alone is the decision of the process by itself.

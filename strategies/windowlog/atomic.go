@@ -21,15 +21,9 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:     "sql-window-log-atomic",
-		Needs:    []strategies.Need{strategies.NeedPostgres},
-		Excluded: family.NotSimulated,
-		Kinds:    kinds,
-		Serves:   unitsOnly,
-		Counts:   quota.CountsAdmitted,
-		Options:  []quota.Option{{Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock}},
-		Record:   ofRecord,
+	family.Register(files, meta(strategies.Meta{
+		Name:    "sql-window-log-atomic",
+		Options: []quota.Option{{Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock}},
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
@@ -43,7 +37,7 @@ func init() {
 			}
 			return a, err
 		},
-	})
+	}))
 }
 
 // atomicLog is one instance of sql-window-log-atomic.

@@ -4,18 +4,29 @@ package family
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Register registers strategies, each with what the Markdown says of it: its notes, its line for people, its form, its
-// source, and the docs of its own options. It panics if there is nothing, or something about an option that it has not.
-func Register(markdown string, metas ...strategies.Meta) {
-	all := readNotes(markdown)
+// text is that of a file of a package. As the file is part of the program, it panics if there is none.
+func text(files embed.FS, name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// Register registers strategies, each with what the notes.md of a package says of it: its notes, its line for people, its form,
+// its source, and the docs of its own options. It panics if there is nothing, or something about an option that it has not.
+func Register(files embed.FS, metas ...strategies.Meta) {
+	all := readNotes(text(files, "notes.md"))
 	for _, m := range metas {
 		about := all[m.Name]
 		if about == nil {
@@ -38,6 +49,12 @@ func Register(markdown string, metas ...strategies.Meta) {
 // always being left behind.
 var Windowed = []quota.Kind{
 	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
+}
+
+// GivingBack completes the Meta of a strategy that counts admitted units for each window, and takes units back.
+func GivingBack(m strategies.Meta) strategies.Meta {
+	m.Kinds, m.GivesBack, m.Counts = Windowed, true, quota.CountsAdmitted
+	return m
 }
 
 // NotSimulated is why strategies that are SQL do not run in virtual time.
@@ -96,6 +113,16 @@ func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
 	d.Admitted = true
 	d.Remaining -= req.Units
 	d.Reservation = quota.Reservation{Request: req, Window: window}
+	return d
+}
+
+// Decided is the decision that Redis made, with the units that it left. A rejected caller waits for the end of the window,
+// if it has one.
+func Decided(admitted bool, remaining int64, end, now time.Time) quota.Decision {
+	d := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
+	if !admitted && !end.IsZero() {
+		d.RetryAfter = end.Sub(now)
+	}
 	return d
 }
 

@@ -2,6 +2,7 @@ package family
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +26,9 @@ func KeySegment(policy, own, word string) string {
 	}
 	return policy
 }
+
+// Script is that of a file of a package.
+func Script(files embed.FS, name string) *redis.Script { return redis.NewScript(text(files, name)) }
 
 // Load loads scripts, so that every instance asks by digest from its first call on.
 func Load(ctx context.Context, c redis.Scripter, scripts ...*redis.Script) error {

@@ -2,7 +2,7 @@ package hardened
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strconv"
 	"sync"
@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/tiered"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md lua/*.lua
+var files embed.FS
 
 const (
 	// drawPatience is how long a draw keeps others from drawing: longer than a statement
@@ -38,12 +38,10 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "three-tier-hardened",
-		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted, SharesMemory: true,
+	family.Register(files, family.GivingBack(strategies.Meta{
+		Name:         "three-tier-hardened",
+		Needs:        []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+		SharesMemory: true,
 		Options: []quota.Option{
 			{Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000"},
 			{Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
@@ -56,7 +54,7 @@ func init() {
 			family.NoFalseReject(),
 		},
 		Open: open,
-	})
+	}))
 }
 
 // instance is one application instance.
