@@ -16,16 +16,14 @@ import (
 func init() {
 	family.Register(files, meta(strategies.Meta{
 		Name:      "pg-optimistic",
-		Options:   []quota.Option{{Name: optionRetries, Type: "int", Min: "0", Max: "1000000", Default: "0"}},
+		Options:   []quota.Option{{Name: "retries", Type: "int", Min: "0", Max: "1000000", Default: "0"}},
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			w, err := openWindows(ctx, env)
-			return &optimistic{windows: w, most: env.Options.Int(optionRetries)}, err
+			return &optimistic{windows: w, most: env.Options.Int("retries")}, err
 		},
 	}))
 }
-
-const optionRetries = "retries"
 
 // optimistic is one instance of pg-optimistic.
 type optimistic struct {

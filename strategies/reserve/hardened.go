@@ -2,7 +2,6 @@ package reserve
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -13,9 +12,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-//go:embed audit_hardened.yaml
-var hardenedAudit string
 
 var (
 	holdScript     = family.Script(files, "lua/hold.lua")
@@ -40,7 +36,7 @@ var hardenedMeta = family.GivingBack(strategies.Meta{
 	Name:    "lua-reserve-hardened",
 	Needs:   []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Reset:   strategies.ResetsNever,
-	Audit:   hardenedAudit,
+	Audit:   family.Text(files, "audit_hardened.yaml"),
 	Options: append([]quota.Option{urlOption}, syncOptions...),
 	Record:  ofRecord,
 	Guarantee: []quota.Clause{

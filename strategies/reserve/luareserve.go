@@ -2,7 +2,6 @@ package reserve
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,9 +13,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-//go:embed audit.yaml
-var audit string
 
 var (
 	reserveScript = family.Script(files, "reserve.lua")
@@ -37,7 +33,7 @@ var luaReserveMeta = family.GivingBack(strategies.Meta{
 		urlOption,
 		{Name: "call", Default: callEval, Values: []string{callEval, callDigest}},
 	}, syncOptions...),
-	Record: ofRecord, Audit: audit,
+	Record: ofRecord, Audit: family.Text(files, "audit.yaml"),
 	Guarantee: []quota.Clause{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in

@@ -14,11 +14,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
+//go:embed notes.md audit.yaml
 var files embed.FS
-
-//go:embed audit.yaml
-var audit string
 
 const (
 	// hashTTL is how long a hash of counts lives after a write, in policy time.
@@ -66,7 +63,7 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.BriskOptions = quota.Options{"lag": "0s", "batch": "256"}
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
-	m.Record, m.Audit = Promises(), audit
+	m.Record, m.Audit = Promises(), family.Text(files, "audit.yaml")
 	return family.GivingBack(m)
 }
 

@@ -34,8 +34,8 @@ var decrExpireMeta = meta(strategies.Meta{
 	},
 	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &decrExpire{countdown: countdown{newCounter(env, linkHits)}}
-		if env.Options["init"] == initListing {
+		s := &decrExpire{countdown: countdown{newCounter(env, linkHits), env.Options["init"] == initListing}}
+		if s.expires {
 			s.once = new(once)
 		}
 		return s, nil
@@ -99,16 +99,7 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if err := s.initialise(ctx, key, w.Label, req.Policy, wholeSeconds(&w.Span, now)); err != nil {
 		return s.unanswered(ctx, err)
 	}
-	left, err := s.decrement(ctx, key, req.Units)
-	if err != nil {
-		return s.unanswered(ctx, err)
-	}
-	if s.once != nil && left == req.Policy.Limit-req.Units {
-		if err := s.redis.Expire(ctx, key, wholeSeconds(&w.Span, now)).Err(); err != nil {
-			return s.unanswered(ctx, err)
-		}
-	}
-	return family.Decided(left >= 0, left, w.End, now), nil
+	return s.count(ctx, req, key, &w.Span, now)
 }
 
 // initialise creates the count at the limit if it is not there.

@@ -20,7 +20,7 @@ var decrLiteralMeta = meta(strategies.Meta{
 	},
 	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &decrLiteral{countdown{newCounter(env, linkHits)}}, nil
+		return &decrLiteral{countdown{newCounter(env, linkHits), true}}, nil
 	},
 })
 
@@ -36,15 +36,5 @@ type decrLiteral struct{ countdown }
 func (s *decrLiteral) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()
 	span, key := s.current(req.Subject, req.Policy, now)
-
-	left, err := s.decrement(ctx, key, req.Units)
-	if err != nil {
-		return s.unanswered(ctx, err)
-	}
-	if left == req.Policy.Limit-req.Units {
-		if err := s.redis.Expire(ctx, key, wholeSeconds(span, now)).Err(); err != nil {
-			return s.unanswered(ctx, err)
-		}
-	}
-	return family.Decided(left >= 0, left, span.End, now), nil
+	return s.count(ctx, req, key, span, now)
 }

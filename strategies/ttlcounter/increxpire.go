@@ -39,7 +39,7 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	now := s.clock.Now()
 	span, key := s.current(req.Subject, req.Policy, now)
 
-	n, err := s.increment(ctx, key, req.Units)
+	n, err := family.Increment(ctx, s.redis, key, req.Units).Result()
 	if err != nil {
 		return s.unanswered(ctx, err)
 	}
@@ -49,14 +49,6 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 		}
 	}
 	return family.Decided(n <= req.Policy.Limit, req.Policy.Limit-n, span.End, now), nil
-}
-
-// increment uses the record's INCR wherever it says the same as INCRBY.
-func (s *incrExpire) increment(ctx context.Context, key string, units int64) (int64, error) {
-	if units == 1 {
-		return s.redis.Incr(ctx, key).Result()
-	}
-	return s.redis.IncrBy(ctx, key, units).Result()
 }
 
 // Provision implements [strategies.Provisioner].

@@ -14,12 +14,6 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// The options of scheduled-reset.
-const (
-	optionLate   = "late"
-	optionMissed = "missed"
-)
-
 const (
 	jobReset = "reset"
 	// resetEvery is how often a scheduler looks for work that is due.
@@ -37,8 +31,8 @@ func init() {
 		Reset:  strategies.ResetsMissing,
 		Counts: quota.CountsAttempts,
 		Options: []quota.Option{
-			{Name: optionLate, Type: "duration", Min: "0s", Default: "0s"},
-			{Name: optionMissed, Type: "int", Min: "0", Default: "0"},
+			{Name: "late", Type: "duration", Min: "0s", Default: "0s"},
+			{Name: "missed", Type: "int", Min: "0", Default: "0"},
 		},
 		Guarantee: []quota.Clause{
 			// Between two resets no more than the limit is admitted.
@@ -50,7 +44,7 @@ func init() {
 			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			late, missed := env.Options.Duration(optionLate), env.Options.Int(optionMissed)
+			late, missed := env.Options.Duration("late"), env.Options.Int("missed")
 			return &scheduledReset{
 				counter:  newCounter(env, userLinks),
 				wake:     env.Wake,

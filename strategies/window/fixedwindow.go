@@ -128,7 +128,7 @@ func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decisio
 	key := s.key(req.Subject, p, span.Index)
 
 	pipe := s.pipeline()
-	count := increment(ctx, pipe, key, req.Units)
+	count := family.Increment(ctx, pipe, key, req.Units)
 	pipe.Expire(ctx, key, timeToLive(p.Window))
 	if _, err := pipe.Exec(ctx); err != nil {
 		if ctx.Err() != nil { // no caller waits for a decision any more
@@ -144,14 +144,6 @@ func (s *fixedWindow) alone(req quota.Request) quota.Decision {
 	d := s.fallback.take(req)
 	d.Degraded = true
 	return d
-}
-
-// increment uses the record's INCR wherever it says the same as INCRBY.
-func increment(ctx context.Context, pipe redis.Pipeliner, key string, units int64) *redis.IntCmd {
-	if units == 1 {
-		return pipe.Incr(ctx, key)
-	}
-	return pipe.IncrBy(ctx, key, units)
 }
 
 // Used implements [strategies.Viewer]. It is Redis' count: what a process has

@@ -13,9 +13,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// The option of the atomic form, and its values.
+// The values of the option by.
 const (
-	optionBy       = "by"
 	byLock         = "lock"
 	bySerializable = "serializable"
 )
@@ -23,7 +22,7 @@ const (
 func init() {
 	family.Register(files, meta(strategies.Meta{
 		Name:    "sql-window-log-atomic",
-		Options: []quota.Option{{Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock}},
+		Options: []quota.Option{{Name: "by", Values: []string{byLock, bySerializable}, Default: byLock}},
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
@@ -32,7 +31,7 @@ func init() {
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			l, err := openLog(ctx, env)
 			a := &atomicLog{log: l}
-			if env.Options[optionBy] == bySerializable {
+			if env.Options["by"] == bySerializable {
 				a.isolation.IsoLevel = pgx.Serializable
 			}
 			return a, err

@@ -14,8 +14,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// text is that of a file of a package. As the file is part of the program, it panics if there is none.
-func text(files embed.FS, name string) string {
+// Text is that of a file of a package. As the file is part of the program, it panics if there is none.
+func Text(files embed.FS, name string) string {
 	b, err := files.ReadFile(name)
 	if err != nil {
 		panic(err)
@@ -26,7 +26,7 @@ func text(files embed.FS, name string) string {
 // Register registers strategies, each with what the notes.md of a package says of it: its notes, its line for people, its form,
 // its source, and the docs of its own options. It panics if there is nothing, or something about an option that it has not.
 func Register(files embed.FS, metas ...strategies.Meta) {
-	all := readNotes(text(files, "notes.md"))
+	all := readNotes(Text(files, "notes.md"))
 	for _, m := range metas {
 		about := all[m.Name]
 		if about == nil {

@@ -28,7 +28,7 @@ func KeySegment(policy, own, word string) string {
 }
 
 // Script is that of a file of a package.
-func Script(files embed.FS, name string) *redis.Script { return redis.NewScript(text(files, name)) }
+func Script(files embed.FS, name string) *redis.Script { return redis.NewScript(Text(files, name)) }
 
 // Load loads scripts, so that every instance asks by digest from its first call on.
 func Load(ctx context.Context, c redis.Scripter, scripts ...*redis.Script) error {
@@ -56,6 +56,14 @@ func Number(ctx context.Context, c redis.Cmdable, key string) (n int64, known bo
 		return 0, false, nil
 	}
 	return n, err == nil, err
+}
+
+// Increment uses a record's INCR wherever it says the same as INCRBY.
+func Increment(ctx context.Context, c redis.Cmdable, key string, units int64) *redis.IntCmd {
+	if units == 1 {
+		return c.Incr(ctx, key)
+	}
+	return c.IncrBy(ctx, key, units)
 }
 
 // Reading is what the number at a key says that a subject has used.
