@@ -114,10 +114,7 @@ func (s *checkAfter) Used(ctx context.Context, subject quota.Subject, p *quota.P
 
 // Provision implements [strategies.Provisioner].
 func (s *checkAfter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := family.OneLimit(p, grants); err != nil {
-		return err
-	}
-	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.key(p.Name, g.Subject), g.Used, 0)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // exactly is up to where every whole number is one of Lua's.
@@ -129,7 +130,7 @@ func (b *bucket) Used(ctx context.Context, subject quota.Subject, p *quota.Polic
 // what was used.
 func (b *bucket) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	f := newFlow(p, b.burst)
-	return b.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, b.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := b.key(g.Subject, p)
 		pipe.Del(ctx, key)
 		if g.Used > 0 {

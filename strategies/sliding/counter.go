@@ -107,7 +107,7 @@ func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, p *quo
 // force, and drops the one before.
 func (s *slidingCounter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	span := numbered(p.Window).At(s.clock.Now())
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		keys := s.counters(g.Subject, p, span.Index)
 		pipe.Del(ctx, keys...)
 		if g.Used > 0 {

@@ -89,17 +89,6 @@ func (b *base) reading(ctx context.Context, s *redis.Script, keys []string, args
 	return []quota.Reading{{Tier: quota.TierRedis, Units: res[1], Known: res[0] == 1}}, nil
 }
 
-// provision sets subjects up; set adds the commands that write the state of one who
-// has used some units.
-func (b *base) provision(
-	ctx context.Context, p *quota.Policy, grants []strategies.Grant, set func(redis.Pipeliner, strategies.Grant),
-) error {
-	if err := family.OneLimit(p, grants); err != nil {
-		return err
-	}
-	return family.Provision(ctx, b.redis, grants, set)
-}
-
 // micros is a length in whole microseconds, rounded up.
 func micros(d time.Duration) int64 {
 	return int64((d + time.Microsecond - 1) / time.Microsecond)

@@ -99,7 +99,7 @@ func (s *slidingLog) Used(ctx context.Context, subject quota.Subject, p *quota.P
 
 // Provision implements [strategies.Provisioner].
 func (s *slidingLog) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := s.key(g.Subject, p)
 		if g.Used == 0 {
 			pipe.Del(ctx, key)

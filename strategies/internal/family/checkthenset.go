@@ -71,10 +71,7 @@ func (c *CheckThenSet) Used(ctx context.Context, s quota.Subject, p *quota.Polic
 
 // Provision implements [strategies.Provisioner].
 func (c *CheckThenSet) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := OneLimit(p, grants); err != nil {
-		return err
-	}
-	return Provision(ctx, c.Redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return ProvisionAlike(ctx, c.Redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, c.Key(p.Name, g.Subject), g.Used, 0)
 	})
 }

@@ -92,14 +92,20 @@ func Provision(ctx context.Context, c redis.UniversalClient, grants []strategies
 	return nil
 }
 
+// ProvisionAlike is [Provision] of subjects that share the limit of the policy.
+func ProvisionAlike(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
+	add func(redis.Pipeliner, strategies.Grant)) error {
+	if err := OneLimit(p, grants); err != nil {
+		return err
+	}
+	return Provision(ctx, c, grants, add)
+}
+
 // ProvisionCounters sets up the counters of subjects, which share the limit of the policy:
 // key names one, and set adds the commands that write it. Who has used nothing has none.
 func ProvisionCounters(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
 	key func(quota.Subject) string, set func(pipe redis.Pipeliner, key string, used int64)) error {
-	if err := OneLimit(p, grants); err != nil {
-		return err
-	}
-	return Provision(ctx, c, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return ProvisionAlike(ctx, c, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		if g.Used == 0 {
 			pipe.Del(ctx, key(g.Subject))
 			return
