@@ -37,10 +37,8 @@ const (
 	mostTries = 3
 )
 
-var meta = strategies.Meta{
+var meta = family.PerWindow(strategies.Meta{
 	Name:   "combine",
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{{Name: "lost", Default: lostError, Values: []string{lostError, lostAgain}}},
 	Guarantee: []quota.Clause{
@@ -62,7 +60,7 @@ var meta = strategies.Meta{
 		},
 	},
 	Open: open,
-}
+})
 
 // combine is a counter for each subject, policy and window, which one script changes for
 // several callers at a time.

@@ -46,10 +46,8 @@ const (
 	turns = 4
 )
 
-var meta = strategies.Meta{
+var meta = family.PerWindow(strategies.Meta{
 	Name:   "lease",
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
 		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000"},
@@ -80,7 +78,7 @@ var meta = strategies.Meta{
 	},
 	Down: family.WhenDown,
 	Open: open,
-}
+})
 
 func init() { family.Register(files, meta) }
 

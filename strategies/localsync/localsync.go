@@ -46,10 +46,8 @@ const (
 	jobSync = "sync"
 )
 
-var meta = strategies.Meta{
+var meta = family.PerWindow(strategies.Meta{
 	Name:   "local-sync",
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
 		{Name: "period", Type: "duration", Default: "1s", Min: "0s"},
@@ -81,7 +79,7 @@ var meta = strategies.Meta{
 		family.NoFalseReject(quota.FaultLimit),
 	},
 	Open: open,
-}
+})
 
 // bound is that of a leak if so many instances know nothing of each other. If all have asked Redis
 // before they decide, they know of all but what was admitted since the round before the last: a

@@ -19,9 +19,11 @@ var files embed.FS
 // needDurable is a Redis of its own that flushes each write to disk.
 const needDurable strategies.Need = "redis.durable"
 
-// kinds of windows that a counter for each window serves.
-var kinds = []quota.Kind{
-	quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Standing,
+// meta completes what the strategies have in common.
+func meta(m strategies.Meta) strategies.Meta {
+	m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Standing}
+	m.GivesBack, m.Counts = true, quota.CountsAdmitted
+	return m
 }
 
 func init() {

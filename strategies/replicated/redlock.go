@@ -27,17 +27,14 @@ const (
 	mostDelay  = 250 * time.Millisecond
 )
 
-var redlockMeta = strategies.Meta{
+var redlockMeta = meta(strategies.Meta{
 	Name:  "redlock",
 	Needs: []strategies.Need{strategies.NeedRedis},
 	NeedsToo: func(o quota.Options) (more []strategies.Need) {
 		return others(o.Int("n"))
 	},
-	Excluded:  map[strategies.Mode]string{strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked},
-	Kinds:     kinds,
-	Reset:     strategies.ResetsNever,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
+	Excluded: map[strategies.Mode]string{strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked},
+	Reset:    strategies.ResetsNever,
 	Options: []quota.Option{
 		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}},
 		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h"},
@@ -53,7 +50,7 @@ var redlockMeta = strategies.Meta{
 		Bound:     family.None,
 	}},
 	Open: openRedlock,
-}
+})
 
 // others are the Redis other than the main one, of n.
 func others(n int64) (more []strategies.Need) {

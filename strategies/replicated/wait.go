@@ -22,12 +22,9 @@ const (
 	fewAdmit = "admit"
 )
 
-var redisWaitMeta = strategies.Meta{
-	Name:      "redis-wait",
-	Needs:     []strategies.Need{strategies.NeedReplicated},
-	Kinds:     kinds,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
+var redisWaitMeta = meta(strategies.Meta{
+	Name:  "redis-wait",
+	Needs: []strategies.Need{strategies.NeedReplicated},
 	Options: []quota.Option{
 		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5"},
 		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s"},
@@ -57,7 +54,7 @@ var redisWaitMeta = strategies.Meta{
 		c.call = s.runAndWait
 		return s, nil
 	},
-}
+})
 
 // redisWait is a counter whose caller hears of a change once replicas have it.
 type redisWait struct {

@@ -24,7 +24,7 @@ const (
 // than that, and the request is told that it is late.
 const grace = 5 * time.Second
 
-var incrExpireAtomicMeta = meta(strategies.Meta{
+var incrExpireAtomicMeta = family.PerWindow(strategies.Meta{
 	Name:   "incr-expire-atomic",
 	Core:   true,
 	Counts: quota.CountsAdmitted,

@@ -19,7 +19,7 @@ const (
 	initListing = "listing"
 )
 
-var decrExpireMeta = meta(strategies.Meta{
+var decrExpireMeta = family.PerWindow(strategies.Meta{
 	Name:    "decr-expire",
 	Counts:  quota.CountsAttempts,
 	Options: []quota.Option{{Name: "init", Default: initProse, Values: []string{initProse, initListing}}, family.Down},

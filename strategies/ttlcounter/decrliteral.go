@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-var decrLiteralMeta = meta(strategies.Meta{
+var decrLiteralMeta = family.PerWindow(strategies.Meta{
 	Name:   "decr-literal",
 	Counts: quota.CountsAttempts,
 	Record: ofRecord("ADR-009"),

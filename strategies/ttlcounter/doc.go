@@ -17,21 +17,11 @@ import (
 	"embed"
 
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed notes.md *.lua
 var files embed.FS
-
-// tumbling are the windows that can be part of a key.
-var tumbling = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
-
-// meta completes what all of them have in common.
-func meta(m strategies.Meta) strategies.Meta {
-	m.Needs, m.Kinds = []strategies.Need{strategies.NeedRedis}, tumbling
-	return m
-}
 
 // ofRecord is what both records say: all requests are served up to the limit, one at most
 // crosses it, since Redis serves them one by one, and none is admitted while Redis is away.

@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-var incrExpireMeta = meta(strategies.Meta{
+var incrExpireMeta = family.PerWindow(strategies.Meta{
 	Name:    "incr-expire",
 	Core:    true,
 	Counts:  quota.CountsAttempts,

@@ -26,7 +26,7 @@ const (
 )
 
 func init() {
-	family.Register(files, meta(strategies.Meta{
+	family.Register(files, family.PerWindow(strategies.Meta{
 		Name:   "scheduled-reset",
 		Reset:  strategies.ResetsMissing,
 		Counts: quota.CountsAttempts,

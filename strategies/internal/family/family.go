@@ -57,6 +57,13 @@ func GivingBack(m strategies.Meta) strategies.Meta {
 	return m
 }
 
+// PerWindow completes the Meta of a strategy with a key in Redis for each window that follows another.
+func PerWindow(m strategies.Meta) strategies.Meta {
+	m.Needs = []strategies.Need{strategies.NeedRedis}
+	m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
+	return m
+}
+
 // NotSimulated is why strategies that are SQL do not run in virtual time.
 var NotSimulated = map[strategies.Mode]string{
 	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
