@@ -209,6 +209,6 @@ func (s *lease) holds(a account, window int64) int64 {
 type holds func(a account, window int64) int64
 
 // heldBy is what all instances but one hold; -1 leaves out none.
-func (s *lease) heldBy(others int, a account, window int64) int64 {
-	return s.peers.Sum(others, func(of holds) int64 { return of(a, window) })
+func (s *lease) heldBy(without int, a account, window int64) int64 {
+	return s.peers.Sum(without, func(of holds) int64 { return of(a, window) })
 }
