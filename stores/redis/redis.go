@@ -234,7 +234,7 @@ const adminPool = 1000
 func (r *Store) connect(ctx context.Context) error {
 	r.quieten()
 	r.self.About.Addr = r.base.Addr
-	r.admin = r.Client(ClientOptions{PoolSize: adminPool})
+	r.admin = r.Client(ClientOptions{Pool: adminPool})
 	if err := r.describe(ctx); err != nil {
 		return errors.Join(err, r.admin.Close())
 	}
