@@ -96,7 +96,7 @@ func exploreCommand() *cobra.Command {
 }
 
 func (s *exploreSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.Subject(), s.Seeded(), s.DecisionTimeout(), s.Stores(string(strategies.NeedPostgres)), s.Conditions(),
+	s.Register(cmd, s.Subject(), s.Seeded(), s.Deadline(), s.Stores(string(strategies.NeedPostgres)), s.Conditions(),
 		s.searched(), s.Divided(), s.Output(), s.ConfigFile())
 }
 
@@ -127,7 +127,7 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	cfg.Service, cfg.Request = s.Service, s.Request
 	cfg.Counter, cfg.ServiceClock, cfg.Environment = s.Counter, s.Clock, s.Environment
 	cfg.Seed = s.Seed
-	cfg.DecisionTimeout = s.Decision
+	cfg.DecisionTimeout = s.DecisionTimeout
 	cfg.First = s.First
 	cfg.MaxMemory = s.memory << 20
 	for _, none := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {

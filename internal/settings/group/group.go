@@ -34,6 +34,9 @@ type Settings struct {
 	*settings.Set
 	command Command
 
+	// Config has the parameters of a measurement, and of the plan of a simulation, as they are given. Those that are read
+	// from texts are below.
+	measure.Config
 	subject
 	stream
 	load
