@@ -27,10 +27,7 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	}
 	opt := r.base // all that is shared is not written to
 	opt.PoolSize, opt.MaxRetries = o.Pool, retries(o)
-	opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, 0, 0
-	if o.Cold {
-		opt.MaxIdleConns = -1 // not even one waits for its next command
-	}
+	opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
 	if o.Timeout > 0 {
 		opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
 	}
@@ -49,6 +46,14 @@ func (r *Store) URL() string {
 		u.User = url.UserPassword("", r.base.Password)
 	}
 	return u.String()
+}
+
+// maxIdle is how many connections may wait for their next command; 0 means any.
+func maxIdle(o ClientOptions) int {
+	if o.Cold {
+		return -1 // not even one
+	}
+	return 0
 }
 
 // retries are those of the options as go-redis takes them: 0 is its default.

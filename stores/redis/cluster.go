@@ -198,8 +198,8 @@ func notAURL(what string, err error, text string) error {
 func (r *Store) useCluster(base *goredis.ClusterOptions) {
 	r.dial = func(o ClientOptions) goredis.UniversalClient {
 		opt := *base // all that is shared is not written to
-		opt.PoolSize, opt.MaxRetries = o.Pool, retries(o)
-		opt.MinIdleConns, opt.MaxActiveConns, opt.PipelinePoolSize = 0, 0, -1
+		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = o.Pool, -1, retries(o)
+		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
 		// A redirection repeats a command, as does what else the client takes for a
 		// passing fault. Slots move in a run only if that is asked for.
 		opt.MaxRedirects = retries(o)
@@ -221,8 +221,8 @@ func (r *Store) useCluster(base *goredis.ClusterOptions) {
 func (r *Store) useSentinel(base *goredis.FailoverOptions) {
 	r.dial = func(o ClientOptions) goredis.UniversalClient {
 		opt := *base
-		opt.PoolSize, opt.MaxRetries = o.Pool, retries(o)
-		opt.MinIdleConns, opt.MaxActiveConns, opt.PipelinePoolSize = 0, 0, -1
+		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = o.Pool, -1, retries(o)
+		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
 		opt.DisableIdentity, opt.ContextTimeoutEnabled = true, true
 		opt.ConnMaxIdleTime, opt.DialerRetries = -1, 1
 		if o.Timeout > 0 {
