@@ -64,7 +64,7 @@ func (s *chooseSettings) asked() []settings.Setting {
 		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&q.Rate, harness.MaxRate)},
 		{Name: "clock-spread", Was: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&q.Skew,
 			harness.MaxClockSkew), Computed: true},
-		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Count(&q.Subjects, 1, choose.MaxSubjects)},
+		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Whole(&q.Subjects, 1, choose.MaxSubjects)},
 		{Name: "leak", Common: true, Title: settings.What, Value: settings.Named(&s.leak, "units such as 5, or a share of the limit such as 1%"),
 			Complete: settings.Words("0", "1%")},
 		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&q.P99, measure.MaxDuration), Computed: true},

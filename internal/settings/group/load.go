@@ -44,7 +44,7 @@ func (s *Settings) Load() []settings.Setting {
 		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
 		{Name: "arrivals", Title: settings.Load, Value: settings.Text(&s.Arrivals, "poisson", "constant")},
-		{Name: "requests", Title: settings.Load, Value: settings.Count(&s.Requests, 0, harness.MaxRequests)},
+		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests)},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --outage %v; no bound with --requests or --trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
