@@ -26,6 +26,7 @@ const (
 	Compare Command = "compare"
 	Claims  Command = "claims"
 	Faults  Command = "faults"
+	Own     Command = "own" // those that look into servers of the user's own
 )
 
 // Settings are the values of all groups. Those of groups that a command does not take keep
