@@ -91,9 +91,8 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	each := &x.Each
-	on := explore.Target{Isolate: each.Isolate, Service: each.Service, Request: each.Request, Counter: each.Counter,
-		ServiceClock: each.ServiceClock, Environment: each.Environment}
+	on := explore.Target{Isolate: x.Isolates, Service: x.Service, Request: x.Request, Counter: x.Counter,
+		ServiceClock: x.Clock, Environment: x.Environment}
 	sel, err := explore.TokenStrategy(token)
 	switch {
 	case errors.Is(err, explore.ErrToken):
