@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -145,11 +146,20 @@ func readBundles(ctx context.Context, args []string) (out []namedBundle, err err
 	if err != nil {
 		return nil, fail(ExitUsage, err)
 	}
-	all := render.Bundle{Exploration: render.Explored(found)}
+	all := render.Bundle{}
 	for _, b := range found {
 		all.Series = append(all.Series, b.Series...)
+		if x := b.Exploration; x != nil {
+			if all.Exploration == nil {
+				empty := results.NewExploration()
+				all.Exploration = &empty
+			}
+			to := all.Exploration
+			to.Searches, to.Censuses = append(to.Searches, x.Searches...), append(to.Censuses, x.Censuses...)
+			to.Replays = append(to.Replays, x.Replays...)
+		}
 		if b.File != nil {
-			out = append(out, namedBundle{&render.Bundle{File: b.File, Exploration: all.Exploration}, prefixOf(b.Name, out)})
+			out = append(out, namedBundle{&render.Bundle{File: b.File}, prefixOf(b.Name, out)})
 		}
 	}
 	if len(out) == 0 {
@@ -157,6 +167,9 @@ func readBundles(ctx context.Context, args []string) (out []namedBundle, err err
 	}
 	if len(out) == 1 {
 		out[0].prefix = ""
+	}
+	for _, b := range out {
+		b.Exploration = all.Exploration
 	}
 	out[0].Series = all.Series
 	return out, nil

@@ -37,12 +37,17 @@ type simSettings struct {
 	preset, start string
 	regions       []string
 	skew, rushes  []string
-	virtual       sim.Config // as far as it is taken over as it is given
+	home          float64
+	shared        bool
+	every         time.Duration
+	tracked       int
+	parallel      int
 	params        []string
 	swept         []results.Swept // what params say
 	mine          workloads.Shard // of --part
 	plan          string          // its fingerprint
-	chose         bool            // the preset, since nothing was said of a load
+	cpu           bool
+	chose         bool // the preset, since nothing was said of a load
 }
 
 // presetOfItsOwn is simulated if nothing is said of a load: it takes seconds, and
@@ -60,8 +65,8 @@ func (s *simSettings) unsaid() bool {
 	})
 }
 
-// timed are the settings that only virtual time has.
-func (s *simSettings) timed() []settings.Setting {
+// virtual are the settings that only virtual time has.
+func (s *simSettings) virtual() []settings.Setting {
 	var presets []string
 	for _, p := range sim.Presets() {
 		presets = append(presets, p.Name)
@@ -72,18 +77,18 @@ func (s *simSettings) timed() []settings.Setting {
 			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
 		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true},
 		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&s.regions)},
-		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&s.virtual.Topology.SharedRedis)},
+		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&s.shared)},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes)},
-		{Name: "home", Title: settings.Time, Value: settings.Decimal(&s.virtual.Topology.Home, 1)},
+		{Name: "home", Title: settings.Time, Value: settings.Decimal(&s.home, 1)},
 		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew)},
 		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters},
-		{Name: "every", Title: settings.Time, Value: settings.Span(&s.virtual.Every, sim.MaxDuration), Computed: true},
-		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.virtual.Tracked, 0, sim.MaxTracked), Computed: true},
-		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.virtual.Parallel, 0, sim.MaxParallel)},
+		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true},
+		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.tracked, 0, sim.MaxTracked), Computed: true},
+		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.parallel, 0, sim.MaxParallel)},
 		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("pairs of rounds of --against, and up to %d times as many while they are inconclusive (default %d)",
 				1<<(simLooks-1), answer.LastLook)},
-		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&s.virtual.CPU)},
+		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&s.cpu)},
 	}
 }
 
@@ -126,7 +131,7 @@ func simCommand() *cobra.Command {
 }
 
 func (s *simSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.timed(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Divided(), s.Trouble(), s.Restarting(),
+	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Divided(), s.Trouble(), s.Restarting(),
 		s.Stores(string(strategies.NeedRedis)),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
@@ -145,10 +150,10 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "life", &s.Life, c.Life)
 	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
 	adopt(s, "region", &s.regions, c.Topology.Regions)
-	adopt(s, "shared-redis", &s.virtual.Topology.SharedRedis, c.Topology.SharedRedis)
-	adopt(s, "home", &s.virtual.Topology.Home, c.Topology.Home)
-	adopt(s, "every", &s.virtual.Every, c.Every)
-	adopt(s, "tracked", &s.virtual.Tracked, c.Tracked)
+	adopt(s, "shared-redis", &s.shared, c.Topology.SharedRedis)
+	adopt(s, "home", &s.home, c.Topology.Home)
+	adopt(s, "every", &s.every, c.Every)
+	adopt(s, "tracked", &s.tracked, c.Tracked)
 	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.regions))))
 	adopt(s, "skew", &s.skew, texts(c.Topology.Skew[:total]))
 	adopt(s, "rush", &s.rushes, texts(c.Rushes))
@@ -181,7 +186,7 @@ func (s *simSettings) fromPreset() error {
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.virtual.Every, Tracked: s.virtual.Tracked}
+	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.every, Tracked: s.tracked}
 	if err := p.Set(&c); err != nil {
 		return fail(ExitUsage, err)
 	}
@@ -207,9 +212,9 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 			s.skew = nil
 		}
 	}
-	c = s.virtual
-	c.Topology.Regions = group.Items(s.regions)
-	c.Pauses, c.Restarts = group.Items(s.Pauses), group.Items(s.Restarts)
+	c = sim.Config{Every: s.every, Tracked: s.tracked, Parallel: s.parallel, CPU: s.cpu, Topology: sim.Topology{
+		Regions: group.Items(s.regions), SharedRedis: s.shared, Home: s.home,
+	}, Pauses: group.Items(s.Pauses), Restarts: group.Items(s.Restarts)}
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}

@@ -187,43 +187,34 @@ func joinedCost(shards []*Run, issued int64) Cost {
 	return c
 }
 
-// joined are what the shards have, of which those that are of the same are joined to the first of them.
-func joined[T any](shards []*Run, of func(*Run) []T, name func(T) string, join func(whole *T, part T)) (out []T) {
+func joinedMeter(shards []*Run) (out []Measure) {
 	for _, r := range shards {
-		for _, x := range of(r) {
-			if i := slices.IndexFunc(out, func(y T) bool { return name(x) == name(y) }); i >= 0 {
-				join(&out[i], x)
-			} else {
-				out = append(out, x)
+		for _, m := range r.Meter {
+			i := slices.IndexFunc(out, func(x Measure) bool { return x.Name == m.Name })
+			switch {
+			case i < 0:
+				out = append(out, m)
+			case m.Kind == "most":
+				out[i].Value = max(out[i].Value, m.Value)
+			default:
+				out[i].Value += m.Value
 			}
 		}
 	}
 	return out
 }
 
-func joinedMeter(shards []*Run) []Measure {
-	of, name := func(r *Run) []Measure { return r.Meter }, func(m Measure) string { return m.Name }
-	return joined(shards, of, name, func(whole *Measure, part Measure) {
-		if part.Kind == "most" {
-			whole.Value = max(whole.Value, part.Value)
-		} else {
-			whole.Value += part.Value
+func joinedStored(shards []*Run) (out []Stored) {
+	for _, r := range shards {
+		for _, k := range r.Stored {
+			i := slices.IndexFunc(out, func(x Stored) bool { return x.Store == k.Store })
+			if i < 0 {
+				k.OverTime = nil // the shards' moments differ
+				out = append(out, k)
+				continue
+			}
+			out[i] = NewStored(k.Store, out[i].Subjects+k.Subjects, out[i].Entries+k.Entries, out[i].Bytes+k.Bytes, nil)
 		}
-	})
-}
-
-func joinedStored(shards []*Run) []Stored {
-	of, name := func(r *Run) []Stored { return r.Stored }, func(k Stored) string { return k.Store }
-	all := joined(shards, of, name, func(whole *Stored, part Stored) {
-		*whole = NewStored(part.Store, whole.Subjects+part.Subjects, whole.Entries+part.Entries, whole.Bytes+part.Bytes, nil)
-	})
-	for i := range all {
-		all[i].OverTime = nil // the shards' moments differ
 	}
-	return all
-}
-
-func joinedPoolWaits(shards []*Run) []PoolWait {
-	of, name := func(r *Run) []PoolWait { return r.PoolWait }, func(p PoolWait) string { return p.Store }
-	return joined(shards, of, name, func(whole *PoolWait, part PoolWait) { add(whole, &part) })
+	return out
 }

@@ -1,5 +1,7 @@
 package results
 
+import "slices"
+
 // PoolWait is how long callers waited for a connection of a store's pools during a
 // pass, over all instances. Those of background jobs are among them.
 type PoolWait struct {
@@ -41,4 +43,18 @@ func (s *Summary) poolWaits(runs []*Run) {
 	if means != nil {
 		s.PoolWait = &PoolWaitSummary{MeanNS: OverRounds(means), WaitedPct: Percent(waited, taken)}
 	}
+}
+
+func joinedPoolWaits(shards []*Run) (out []PoolWait) {
+	for _, r := range shards {
+		for _, p := range r.PoolWait {
+			i := slices.IndexFunc(out, func(x PoolWait) bool { return x.Store == p.Store })
+			if i < 0 {
+				out = append(out, p)
+				continue
+			}
+			add(&out[i], &p)
+		}
+	}
+	return out
 }

@@ -16,7 +16,7 @@ const HTMLName = "report.html"
 func HTML(bundles []*Bundle) ([]byte, error) {
 	var records []html.Record
 	var about func(string) (About, bool)
-	explored := Explored(bundles)
+	explored := joined(bundles)
 	for _, b := range bundles {
 		r := html.Record{Name: b.Name, File: b.File, Exploration: b.Exploration, Provenance: b.Provenance}
 		var err error
@@ -35,8 +35,8 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Explored are the explorations of all bundles; nil if there is none.
-func Explored(bundles []*Bundle) *results.Exploration {
+// joined are the explorations of all bundles; nil if there is none.
+func joined(bundles []*Bundle) *results.Exploration {
 	var out *results.Exploration
 	for _, b := range bundles {
 		x := b.Exploration
