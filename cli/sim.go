@@ -148,7 +148,7 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "instances", &s.Instances, c.Instances)
 	adopt(s, "speed", &s.Speed, c.Stream.Speed)
 	adopt(s, "life", &s.Life, c.Life)
-	adopt(s, "decision-timeout", &s.Decision, c.DecisionTimeout)
+	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
 	adopt(s, "region", &s.regions, c.Topology.Regions)
 	adopt(s, "shared-redis", &s.shared, c.Topology.SharedRedis)
 	adopt(s, "home", &s.home, c.Topology.Home)
@@ -186,7 +186,7 @@ func (s *simSettings) fromPreset() error {
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.Decision}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.every, Tracked: s.tracked}
 	if err := p.Set(&c); err != nil {
 		return fail(ExitUsage, err)
 	}
