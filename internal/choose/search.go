@@ -39,7 +39,7 @@ func (c *chooser) search(ctx context.Context, in []*contender) error {
 		c.res.Exploration.Searches = append(c.res.Exploration.Searches, found.all...)
 		switch {
 		case found.against != nil:
-			x.ruleOut(*found.against)
+			x.ruleOut(*found.against, "")
 		case found.failed != nil:
 			x.leave(found.failed.Error(), c.exploreCommand(x.sel))
 			c.res.Exploration.Failed = append(c.res.Exploration.Failed,
@@ -80,7 +80,7 @@ func (x *contender) searched(s *searched, cut bool) {
 		text = fmt.Sprintf("with %d clients: no order of their statements leaks, in %s on a real PostgreSQL", clients,
 			format.Plural(s.last.Runs, "schedule", "schedules"))
 	}
-	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)})
+	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)}, "")
 	switch {
 	case len(s.skipped) > 0:
 		x.caveats = append(x.caveats, fmt.Sprintf("searched without %s, which a real PostgreSQL cannot be given",
