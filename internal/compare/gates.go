@@ -165,10 +165,9 @@ func (g Gate) run(s *results.Summary, measured bool) Row {
 	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
 	switch {
 	case g.searches:
-		return g.unfit(r, "runs")
+		return refused(r, "it is no condition on runs")
 	case s.Invalid > 0 || s.Paced != nil && s.Paced.Invalid > 0:
-		r.Verdict, r.Detail = Invalid, "a round is invalid"
-		return r
+		return refused(r, "a round is invalid")
 	case !measured && (hasReference(g.field) || hasReference(g.by)):
 		return g.decide(r, 0, errors.New("a simulation has no timings"))
 	}
@@ -196,8 +195,8 @@ func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {
 	return r.Verdict == Worse, g.valueText(*r.Head), nil
 }
 
-func (g Gate) unfit(r Row, of string) Row {
-	r.Verdict, r.Detail = Invalid, "it is no condition on "+of
+func refused(r Row, why string) Row {
+	r.Verdict, r.Detail = Invalid, why
 	return r
 }
 
@@ -264,10 +263,9 @@ func (g Gate) search(s *results.Search) Row {
 	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
 	switch {
 	case !g.searches:
-		return g.unfit(r, "searches")
+		return refused(r, "it is no condition on searches")
 	case len(s.Withheld) > 0:
-		r.Verdict, r.Detail = Invalid, "nothing may be claimed: "+s.Withheld[0].Detail
-		return r
+		return refused(r, "nothing may be claimed: "+s.Withheld[0].Detail)
 	}
 	v, err := searchField(s, g.field)
 	if err == nil && g.by != "" {
