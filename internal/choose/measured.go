@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -131,9 +132,7 @@ func (c *chooser) contention(ctx context.Context, in []*contender) error {
 			references = append(references, r.ReferencePerS)
 		}
 	}
-	if slices.Sort(references); len(references) > 0 {
-		c.referencePerS = references[len(references)/2]
-	}
+	c.referencePerS = stat.Median(references)
 	return err
 }
 

@@ -38,10 +38,10 @@ var operators = []string{">=", "<=", "==", "!=", ">", "<"}
 //
 //	FIELD[/FIELD] [OPERATOR NUMBER]
 //
-// FIELD is one of [RunFields]. The last one may be "reference", for the same figure of
+// FIELD is one of [figures.Keys]. The last one may be "reference", for the same figure of
 // the reference loop. Without an operator it is whether the field is above 0. The number
 // of a latency may have a unit of time.
-func ParseRunGate(text string) (Gate, error) { return parseGate(text, RunFields(), false) }
+func ParseRunGate(text string) (Gate, error) { return parseGate(text, figures.Keys(), false) }
 
 // ParseSearchGate reads a condition on a search. Its fields are those of [SearchFields].
 func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
