@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -189,9 +189,7 @@ func happens(faults []quota.Fault) string {
 	}
 	var out []string
 	for _, f := range faults {
-		if w := words[f]; w != "" && !slices.Contains(out, w) {
-			out = append(out, w)
-		}
+		out = groups.Union(out, words[f])
 	}
-	return strings.Join(out, " and ")
+	return format.Join(" and ", out...)
 }

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -184,17 +183,6 @@ func (g Gate) value(s *results.Summary) (float64, error) {
 	return g.ratio(s, v)
 }
 
-// Holds says whether the condition holds for a summary, and the value that it was checked
-// against as text. An error says why that cannot be told: the figure is missing, or does
-// not count.
-func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {
-	r := g.run(s, true)
-	if r.Head == nil {
-		return false, "", errors.New(cmp.Or(r.Detail, "it has no finite value"))
-	}
-	return r.Verdict == Worse, g.valueText(*r.Head), nil
-}
-
 func refused(r Row, why string) Row {
 	r.Verdict, r.Detail = Invalid, why
 	return r
@@ -252,9 +240,8 @@ func (c *Comparison) gates(p *pair, o *Options) {
 	for i, r := range p.head {
 		runs[i] = *r
 	}
-	s := results.Summarise(runs)[0]
-	for _, g := range o.Gates {
-		c.add(p, g.run(&s, c.Kind == results.Measured))
+	for _, r := range Check(&results.File{Kind: c.Kind, Runs: runs}, o.Gates) {
+		c.add(p, r)
 	}
 }
 
