@@ -250,7 +250,7 @@ func racy(p *pair) (out []*sample) {
 		if exactly(p.base, x.property) || exactly(p.head, x.property) {
 			continue
 		}
-		s := &sample{p: p, middle: stat.Mean, row: Row{Figure: x.figure, Unit: x.unit, Kind: Sample, Advisory: x.advisory}}
+		s := &sample{p: p, middle: Mean, row: Row{Figure: x.figure, Unit: x.unit, Kind: Sample, Advisory: x.advisory}}
 		if s.fill(x.share); *s.row.Base != 0 || *s.row.Head != 0 {
 			out = append(out, s)
 		}
