@@ -289,34 +289,26 @@ func reduce(name string, list []any) (any, error) {
 	if !ok {
 		return nil, quota.Unknown("function", name, functions(), "")
 	}
-	var all []Number
-	for _, x := range list {
-		switch v := x.(type) {
+	var out Number
+	var los, his, values []float64
+	for i, x := range list {
+		switch n := x.(type) {
 		case missing:
-			return v, nil
+			return n, nil
 		case Number:
-			all = append(all, v)
+			los, his, values = append(los, n.Lo), append(his, n.Hi), append(values, n.Value)
+			out.varies, out.few = out.varies || n.varies, out.few || n.few
+			if i == 0 {
+				out.Unit = n.Unit
+			}
 		default:
 			return nil, fmt.Errorf("%s takes numbers, or a list of them", name)
 		}
 	}
-	if len(all) == 0 {
+	if len(values) == 0 {
 		return absent("there is nothing to take %s of", name), nil
 	}
-	column := func(of func(Number) float64) float64 {
-		values := make([]float64, len(all))
-		for i, n := range all {
-			values[i] = of(n)
-		}
-		return f(values)
-	}
-	out := Number{
-		Lo: column(func(n Number) float64 { return n.Lo }), Hi: column(func(n Number) float64 { return n.Hi }),
-		Value: column(func(n Number) float64 { return n.Value }), Unit: all[0].Unit,
-	}
-	for _, n := range all {
-		out.varies, out.few = out.varies || n.varies, out.few || n.few
-	}
+	out.Lo, out.Hi, out.Value = f(los), f(his), f(values)
 	return out, nil
 }
 
