@@ -134,13 +134,10 @@ func (s *Setting) command(x *Strategy) string {
 	add(p.Workers != defaultWorkers, "workers", p.Workers)
 	add(p.Pool != 0, "pool", p.Pool)
 	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
-	for i := range words {
-		words[i] = format.Quoted(words[i])
-	}
 	if p.Cold {
 		words = append(words, "--cold")
 	}
-	return strings.Join(words, " ")
+	return format.List(words, " ", format.Quoted)
 }
 
 // The defaults of the command line, which need not be said; a test of the command line
