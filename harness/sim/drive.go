@@ -66,7 +66,7 @@ type drive struct {
 	// rejectedLast is the subject of the last rejection; "" for none.
 	rejectedLast quota.Subject
 	changes      []oracle.LimitChange // of the limit, as they happened
-	limitErr     error                // why one failed
+	changeErr    error                // why one of the limit, or of a counter in Redis, failed
 	part         *atomic.Uint64       // how far it has come; nil if nobody asks
 	// placement is the random stream that sends requests to instances.
 	placement uint64

@@ -94,7 +94,6 @@ func isolated(ctx context.Context, p *pass) {
 	case len(report.Runs) > 0: // else it was interrupted before it began
 		p.run = report.Runs[0]
 		p.series = report.Series[0]
-		p.trace = report.Traces[0]
 		p.begun = true
 	}
 }

@@ -27,12 +27,12 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		Plan: &p.cfg.Plan, Selection: p.sel, Policy: &p.policy, Epoch: p.cfg.Start,
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
 		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
-		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.Skew, SkewFrom: p.cfg.Topology.since(p.cfg.Duration),
-		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
-		Outages:     append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...),
-		SyncPeriod:  p.st.AchievedPeriod(), Tiers: format.Strings(d.tiers), TiersFolded: d.folded,
+		Instances: p.cfg.Topology.total(), StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
+		Outages:    append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...),
+		SyncPeriod: p.st.AchievedPeriod(), Tiers: format.Strings(d.tiers), TiersFolded: d.folded,
 		LimitChanges: d.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
+	facts.Skews, facts.SkewFrom = p.cfg.Topology.skews()
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
 	if err := p.settled(ctx, facts); err != nil {
 		return err

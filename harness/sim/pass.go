@@ -46,7 +46,6 @@ type pass struct {
 	series results.Series
 	// overwritten counts the values in Redis that were changed as planned.
 	overwritten int64
-	trace       uint64
 
 	st *site
 	d  *drive
@@ -138,9 +137,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.metered(func() error { return p.issue(ctx, w) }); err != nil {
 		return err
 	}
-	p.trace = hash.h
-	p.run.Trace = fmt.Sprintf("%016x", p.trace)
-	if err := cmp.Or(p.d.series.err, p.d.limitErr); err != nil {
+	p.run.Trace = fmt.Sprintf("%016x", hash.h)
+	if err := cmp.Or(p.d.series.err, p.d.changeErr); err != nil {
 		return err
 	}
 	judging, end := harness.Judging(ctx)
@@ -184,10 +182,12 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 		s.Go("sampler", d.series.run)
 	}
 	if len(c.LimitChanges) > 0 {
-		s.Go("operator", d.operate(c.LimitChanges, p.st.through()))
+		s.Go("operator", func(ctx context.Context) {
+			onTime(ctx, d, c.LimitChanges, func(x harness.LimitChange) error { return d.change(ctx, x.Limit, p.st.through()) })
+		})
 	}
 	if len(c.Overwrites) > 0 {
-		s.Go("somebody else", func(ctx context.Context) { p.overwrite(ctx, overwrite.Plan(c.Overwrites)) })
+		s.Go("somebody else", func(ctx context.Context) { onTime(ctx, d, overwrite.Plan(c.Overwrites), p.overwrite) })
 	}
 	horizon := time.Unix(0, math.MaxInt64/2)
 	if c.Duration > 0 {

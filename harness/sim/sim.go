@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
@@ -24,8 +23,6 @@ import (
 type Report struct {
 	Runs   []results.Run
 	Series []results.Series // one per run
-	// Traces are hashes of all that happened, one per run.
-	Traces []uint64
 	// Info describes the workload's stream.
 	Info workloads.Info
 	// Interrupted is set if the context ended before the last strategy.
@@ -59,7 +56,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	report := &Report{Info: info}
 	selected, _ := cfg.Split()
 	cfg.Progress.begin(len(selected))
-	for i, r := range ordered.Do(cfg.parallel(), len(selected), func(i int) *pass {
+	for _, r := range ordered.Do(cfg.parallel(), len(selected), func(i int) *pass {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -79,12 +76,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		}
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)
-		report.Traces = append(report.Traces, r.trace)
 		if cfg.SoFar != nil {
 			cfg.SoFar(report.Runs)
-		}
-		if cfg.Done != nil {
-			cfg.Done(selected[i].String(), time.Duration(r.run.ElapsedNS), r.run.Issued)
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
@@ -106,7 +99,7 @@ const repeats = 4
 // leastOf takes the processor time of another simulation of the same requests if it is less. Both did the same work, to
 // which other programs can only have added.
 func (p *pass) leastOf(again *pass) {
-	if again.trace == p.trace && again.run.Audit.Valid && again.run.Cost.ClientCPU > 0 {
+	if again.run.Trace == p.run.Trace && again.run.Audit.Valid && again.run.Cost.ClientCPU > 0 {
 		p.run.Cost.ClientCPU = min(p.run.Cost.ClientCPU, again.run.Cost.ClientCPU)
 	}
 }
