@@ -74,11 +74,11 @@ func (p *pass) judge(ctx context.Context) error {
 	thirds := thirdsOf(r)
 	over := overTimeOf(r)
 	jobs := p.jobLatencies()
-	visit := []func([]oracle.Event){behind.visit, asked.visit, thirds.visit, over.visit}
+	looks := []func(*oracle.Event){behind.take, asked.take, thirds.take, over.take}
 	for _, j := range jobs {
-		visit = append(visit, j.visit)
+		looks = append(looks, j.take)
 	}
-	switch _, err := harness.Judge(ctx, r, facts, visit...); {
+	switch _, err := harness.Judge(ctx, r, facts, eachTake(looks...)); {
 	case errors.Is(err, harness.ErrNotJudged):
 		d.abandoned = true
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
@@ -102,6 +102,19 @@ func (p *pass) judge(ctx context.Context) error {
 		a.stationary(r, thirds)
 	}
 	return nil
+}
+
+// eachTake shows each take to all that look at takes.
+func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
+	return func(events []oracle.Event) {
+		for i := range events {
+			if e := &events[i]; e.Kind == oracle.Take {
+				for _, look := range looks {
+					look(e)
+				}
+			}
+		}
+	}
 }
 
 // facts are what the pass knows of its requests and of what happened meanwhile.
@@ -315,14 +328,8 @@ type tails struct {
 
 func (p *pass) tails() *tails { return &tails{p, newSlowest(p.run.ElapsedNS)} }
 
-// visit takes the service times from the history.
-func (t *tails) visit(events []oracle.Event) {
-	for i := range events {
-		if e := &events[i]; e.Kind == oracle.Take {
-			t.service.record(e.Call, e.Reply-e.Call)
-		}
-	}
-}
+// take notes the service time.
+func (t *tails) take(e *oracle.Event) { t.service.record(e.Call, e.Reply-e.Call) }
 
 // finish looks at the service times, and in an open loop at the response times,
 // whose moments the recorder kept.
