@@ -165,12 +165,11 @@ func (p *pass) latencies() error {
 		r.Response = &latency
 	}
 	if p.cfg.Workload.GivesBack {
-		l, err := d.settled.Latency()
-		if err != nil {
+		s := d.settlement
+		if s.Service, err = d.settled.Latency(); err != nil {
 			return err
 		}
-		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Service: l,
-			ChargedForNothing: d.chargedForNothing}
+		r.Settlement = &s
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ type pass struct {
 	info   workloads.Info
 	open   func() (memredis.Redis, error)
 	beat   *sched.Beat
-	part   *atomic.Uint64
+	number int       // of the strategy, for [Progress]
 	real   time.Time // by the wall clock, when it began
 	policy quota.Policy
 
@@ -69,7 +69,7 @@ func newPass(cfg *Config, sel strategies.Selection, stream workloads.Stream, inf
 		own.Plan = cfg.For(sel)
 		cfg = &own
 	}
-	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, run: cfg.Blank(sel, 1, stream, info)}
+	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, number: unasked, run: cfg.Blank(sel, 1, stream, info)}
 	params := &p.run.Params
 	params.Instances = cfg.Topology.total()
 	for i, x := range slices.Concat(cfg.Pauses, cfg.Restarts) {
@@ -251,7 +251,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: cmp.Or(c.HistoryDir,
 		os.TempDir()), Memory: historyEvents})
 	d := &drive{
-		cfg: c, s: s, st: p.st, part: p.part, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
+		cfg: c, s: s, st: p.st, number: p.number, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
 		service: results.NewHistogram(), settled: results.NewHistogram(),
 	}

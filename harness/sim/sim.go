@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"sync/atomic"
 
@@ -61,14 +60,12 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			return nil
 		}
 		p := newPass(&cfg, selected[i], stream, info)
-		p.part = cfg.Progress.of(i)
+		p.number = i
 		p = simulated(ctx, p)
 		for n := 1; cfg.CPU && n < repeats; n++ {
 			p.leastOf(simulated(ctx, newPass(&cfg, selected[i], stream, info)))
 		}
-		if p.part != nil {
-			p.part.Store(math.Float64bits(1))
-		}
+		cfg.Progress.set(i, 1)
 		return p
 	}) {
 		if r == nil || !r.begun && ctx.Err() != nil {
@@ -146,7 +143,7 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 		last = newPass(p.cfg, p.sel, p.stream, p.info)
 		last.open = open
 		last.beat = watchdog.Beat
-		last.part = p.part
+		last.number = p.number
 		last.real = clock.Wall{}.Now()
 		if lacked {
 			last.run.Audit.Discard("miniredis", results.DiscardsNothing, "its commands are answered by miniredis in this process, since "+
