@@ -103,6 +103,13 @@ type Counts struct {
 	FirstError error
 }
 
+// Add counts those of o too.
+func (c *Counts) Add(o Counts) {
+	c.Admitted, c.Rejected = c.Admitted+o.Admitted, c.Rejected+o.Rejected
+	c.Degraded, c.DegradedAdmitted = c.Degraded+o.Degraded, c.DegradedAdmitted+o.DegradedAdmitted
+	c.Failures.Add(o.Failures)
+}
+
 // record sets the run's counts.
 func (c *Counts) record(run *results.Run) {
 	run.Admitted = c.Admitted

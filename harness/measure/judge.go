@@ -120,15 +120,10 @@ func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
 // facts are what the pass knows of its requests and of what happened meanwhile.
 func (p *pass) facts() *harness.Facts {
 	d := p.d
-	c := &d.counts
 	facts := &harness.Facts{
 		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
 		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
-		History: d.history, Cells: p.cells(),
-		Counts: harness.Counts{
-			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Failures: d.failures,
-			Degraded: c.degraded.Load(), DegradedAdmitted: c.open.Load(), FirstError: d.firstError,
-		},
+		History: d.history, Cells: p.cells(), Counts: d.counts,
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
 		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),
 	}
