@@ -15,7 +15,7 @@ func (p *pass) costs() {
 	c := &p.run.Cost
 	counts := &p.d.counts
 	if n := float64(counts.Admitted + counts.Rejected + counts.Errors.Total()); n > 0 {
-		c.ProbeCost = p.traffic.cost(p.allocs, n)
+		c.ProbeCost = p.traffic.cost(n)
 		c.ClientCPU = float64(p.own.used) / n
 		c.RunQueue = float64(p.own.waiting) / n
 		for _, st := range p.s.stores {

@@ -271,7 +271,6 @@ type pass struct {
 	cores   coreWaits
 	own     ownCPU
 	machine machine.CPUTime
-	allocs  uint64
 	traffic traffic
 	meter   []results.Measure // as the pass began
 	limits  operator
@@ -323,7 +322,7 @@ func (p *pass) drive(ctx context.Context) error {
 	if err := p.together(ctx, work); err != nil {
 		return err
 	}
-	before, allocs := s.traffic(), heapAllocs()
+	before := s.traffic(heapAllocs())
 	p.meter = s.Meter()
 	counts, pools := map[string]stores.Counts{}, s.poolUse()
 	for name, st := range s.stores {
@@ -354,8 +353,7 @@ func (p *pass) drive(ctx context.Context) error {
 		end()
 	}
 	p.machine, p.own, p.accompanied = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own), others()
-	p.allocs = heapAllocs() - allocs
-	p.traffic = s.traffic().sub(before)
+	p.traffic = s.traffic(heapAllocs()).sub(before)
 	_, lost := p.m.meet(ctx, "rest")
 	if !slices.ContainsFunc(s.outages, (*outage).moves) { // after which a client forgets what it counted of a server that is gone
 		p.run.PoolWait = poolWaits(pools, s.poolUse())
