@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/sweep"
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results"
@@ -262,6 +263,9 @@ func (s *simSettings) moments(c *sim.Config) (err error) {
 		if c.Start, err = time.Parse(time.RFC3339, s.start); err != nil {
 			return s.Wrong("start", fmt.Errorf("give a moment such as 2026-01-31T12:00:00Z, not %q", s.start))
 		}
+	}
+	if _, err := stops.Clocks(c.Topology.Skew, time.Hour, len(c.Topology.Skew)); err != nil { // of whatever duration
+		return s.Wrong("skew", err)
 	}
 	for _, x := range group.Items(s.rushes) {
 		r, err := sim.ParseRush(x)
