@@ -229,8 +229,7 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
 	if f.Explained = v.Explained(); p.Window.Kind.Tumbling() || p.Window.Kind == quota.Rolling {
-		n := v.NeverGiven
-		f.NeverGiven = &n
+		f.NeverGiven = new(v.NeverGiven)
 	}
 	if s := run.Settlement; s != nil {
 		s.OverrunUnits = v.Overrun
