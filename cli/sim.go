@@ -155,7 +155,7 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "every", &s.every, c.Every)
 	adopt(s, "tracked", &s.tracked, c.Tracked)
 	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.regions))))
-	adopt(s, "skew", &s.skew, texts(c.Topology.Skew[:total]))
+	adopt(s, "skew", &s.skew, c.Topology.Skew[:total])
 	adopt(s, "rush", &s.rushes, texts(c.Rushes))
 	if !c.Start.IsZero() {
 		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))
@@ -213,7 +213,7 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 		}
 	}
 	c = sim.Config{Every: s.every, Tracked: s.tracked, Parallel: s.parallel, CPU: s.cpu, Topology: sim.Topology{
-		Regions: group.Items(s.regions), SharedRedis: s.shared, Home: s.home,
+		Regions: group.Items(s.regions), SharedRedis: s.shared, Home: s.home, Skew: group.Items(s.skew),
 	}, Pauses: group.Items(s.Pauses), Restarts: group.Items(s.Restarts)}
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
@@ -264,14 +264,8 @@ func (s *simSettings) moments(c *sim.Config) (err error) {
 			return s.Wrong("start", fmt.Errorf("give a moment such as 2026-01-31T12:00:00Z, not %q", s.start))
 		}
 	}
-	clocks := group.Items(s.skew)
-	all, err := stops.Clocks(clocks, time.Hour, len(clocks)) // of whatever duration: what counts is the share
-	if err != nil {
+	if _, err := stops.Clocks(c.Topology.Skew, time.Hour, len(c.Topology.Skew)); err != nil { // of whatever duration
 		return s.Wrong("skew", err)
-	}
-	for _, x := range all {
-		c.Topology.Skew = append(c.Topology.Skew, x.Ahead)
-		c.Topology.SkewAt = append(c.Topology.SkewAt, x.From.Hours())
 	}
 	for _, x := range group.Items(s.rushes) {
 		r, err := sim.ParseRush(x)
@@ -365,15 +359,15 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies in
 		return terminal.Status{Text: format.Plural(strategies, "strategy", "strategies") + " in virtual time", Share: cfg.Progress.Share()}
 	})()
 	began := clock.Nano()
-	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
-		if s.Verbose {
-			fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n", strategy, requests,
-				elapsed.Round(time.Millisecond), time.Duration(clock.Nano()-began).Round(time.Millisecond))
-		}
-	}
 	partial := session.Simulated(cfg, &sim.Report{}, skipped, x.Infos())
 	keep := &session.Keeper{Dir: x.Dir, File: &partial, Progress: x.Progress}
-	cfg.SoFar = keep.SoFar
+	cfg.SoFar = func(runs []results.Run) {
+		keep.SoFar(runs)
+		if r := &runs[len(runs)-1]; s.Verbose {
+			fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n", r.Params.Label, r.Issued,
+				time.Duration(r.ElapsedNS).Round(time.Millisecond), time.Duration(clock.Nano()-began).Round(time.Millisecond))
+		}
+	}
 	cfg.Isolate = isolates
 	points := []sim.Config{*cfg}
 	if s.swept != nil {

@@ -107,6 +107,13 @@ type Counts struct {
 	FirstError error
 }
 
+// Add counts those of o too.
+func (c *Counts) Add(o Counts) {
+	c.Admitted, c.Rejected = c.Admitted+o.Admitted, c.Rejected+o.Rejected
+	c.Degraded, c.DegradedAdmitted = c.Degraded+o.Degraded, c.DegradedAdmitted+o.DegradedAdmitted
+	c.Failures.Add(o.Failures)
+}
+
 // record sets the run's counts.
 func (c *Counts) record(run *results.Run) {
 	run.Admitted = c.Admitted
@@ -271,8 +278,7 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
 	if f.Explained = v.Explained(); p.Window.Kind.Tumbling() || p.Window.Kind == quota.Rolling {
-		n := v.NeverGiven
-		f.NeverGiven = &n
+		f.NeverGiven = new(v.NeverGiven)
 	}
 	if s := run.Settlement; s != nil {
 		s.OverrunUnits = v.Overrun

@@ -177,8 +177,8 @@ func TestBadLimitChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Workers, p.Duration, p.LimitChanges = 1, time.Second, []harness.LimitChange{half}
-	apart := sim.Topology{Skew: []time.Duration{0, time.Second}}
+	p.Workers, p.Instances, p.Duration, p.LimitChanges = 1, 2, time.Second, []harness.LimitChange{half}
+	apart := sim.Topology{Skew: []string{"0s", "1s"}}
 	if _, err := sim.Run(t.Context(), sim.Config{Plan: p, Topology: apart}); err == nil || !strings.Contains(err.Error(), "one clock") {
 		t.Errorf("with clocks that differ: %v", err)
 	}

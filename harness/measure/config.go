@@ -163,12 +163,13 @@ func (c *Config) Complete() error {
 	if err := c.Cores.check(cores.Allowed()); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.checkNetwork(), c.checkPauses()); err != nil {
-		return err
-	}
+	return cmp.Or(c.checkNetwork(), c.checkPauses(), c.checkOutages())
+}
+
+// checkOutages reports an outage that its store cannot have, or of a store that the run has not.
+func (c *Config) checkOutages() error {
 	for _, o := range c.Outages {
 		store, here := c.Stores.Get(o.Store)
-		_, absent := c.Stores.Absent(o.Store)
 		if o.Empty && here && !volatile(store) {
 			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
 		}
@@ -187,7 +188,7 @@ func (c *Config) Complete() error {
 				return fmt.Errorf("the outage %s: %s cannot be %s: %w", o, o.Store, o.Fault, err)
 			}
 		}
-		if c.Stores != nil && !here && !absent {
+		if c.lacks(o.Store) {
 			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
 		}
 	}
@@ -201,15 +202,21 @@ func (c *Config) checkNetwork() error {
 	}
 	for _, n := range network.Plan(c.Network) {
 		store, here := c.Stores.Get(n.Store)
-		_, absent := c.Stores.Absent(n.Store)
 		switch {
-		case c.Stores != nil && !here && !absent:
+		case c.lacks(n.Store):
 			return fmt.Errorf("the network of %s: this run has no store of that name", n.Store)
 		case here && store.Info().Kind == stores.KindEmbedded:
 			return fmt.Errorf("the network of %s: it is within this process", n.Store)
 		}
 	}
 	return nil
+}
+
+// lacks reports whether the run's stores are known, and have none of that name.
+func (c *Config) lacks(store string) bool {
+	_, here := c.Stores.Get(store)
+	_, absent := c.Stores.Absent(store)
+	return c.Stores != nil && !here && !absent
 }
 
 // checkRates reports open loops of more requests than can be judged.

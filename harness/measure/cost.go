@@ -14,8 +14,8 @@ func (p *pass) costs() {
 	p.run.Meter = harness.MeterSince(p.meter, p.s.Meter()) // before the probe adds to it
 	c := &p.run.Cost
 	counts := &p.d.counts
-	if n := float64(counts.admitted.Load() + counts.rejected.Load() + p.d.failures.Errors.Total()); n > 0 {
-		c.ProbeCost = p.traffic.cost(p.allocs, n)
+	if n := float64(counts.Admitted + counts.Rejected + counts.Errors.Total()); n > 0 {
+		c.ProbeCost = p.traffic.cost(n)
 		c.ClientCPU = float64(p.own.used) / n
 		c.RunQueue = float64(p.own.waiting) / n
 		for _, st := range p.s.stores {

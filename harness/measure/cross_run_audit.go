@@ -54,12 +54,8 @@ func (a *crossRunAudit) sameRequests(r *results.Run, hash uint64) {
 // askedHash is a hash of what was asked, in any order.
 type askedHash struct{ hash uint64 }
 
-func (a *askedHash) visit(events []oracle.Event) {
-	for i := range events {
-		if e := &events[i]; e.Kind == oracle.Take {
-			a.hash += seed.Mix(uint64(e.Subject)<<32 ^ uint64(e.Units))
-		}
-	}
+func (a *askedHash) take(e *oracle.Event) {
+	a.hash += seed.Mix(uint64(e.Subject)<<32 ^ uint64(e.Units))
 }
 
 // freshStream reports a generated stream that another round has had already: its
@@ -84,15 +80,12 @@ type thirds struct {
 
 func thirdsOf(r *results.Run) *thirds { return &thirds{elapsed: r.ElapsedNS} }
 
-func (t *thirds) visit(events []oracle.Event) {
-	for i := range events {
-		switch e := &events[i]; {
-		case e.Kind != oracle.Take:
-		case e.Reply < t.elapsed/3:
-			t.first++
-		case e.Reply >= 2*t.elapsed/3:
-			t.last++
-		}
+func (t *thirds) take(e *oracle.Event) {
+	switch {
+	case e.Reply < t.elapsed/3:
+		t.first++
+	case e.Reply >= 2*t.elapsed/3:
+		t.last++
 	}
 }
 

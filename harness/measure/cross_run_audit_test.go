@@ -19,7 +19,7 @@ import (
 
 func hashOf(events []oracle.Event) uint64 {
 	var a askedHash
-	a.visit(events)
+	eachTake(a.take)(events)
 	return a.hash
 }
 
@@ -83,7 +83,7 @@ func TestAuditNotStationary(t *testing.T) {
 		for i, last := range c.last {
 			runs[i] = results.Run{ElapsedNS: 300, Repetition: i + 1, Audit: results.Audit{Valid: true, TimingsValid: true}}
 			parts := thirdsOf(&runs[i])
-			parts.visit(events(100, last))
+			eachTake(parts.take)(events(100, last))
 			a.stationary(&runs[i], parts)
 		}
 		a.trends(runs)

@@ -66,20 +66,17 @@ type drive struct {
 	lowest int64
 	// next is written by every worker at every request; what they only read must
 	// not share its cache line.
-	_      [64]byte
-	next   atomic.Int64
-	_      [64]byte
-	counts struct{ admitted, rejected, degraded, open atomic.Int64 }
-
-	failing    sync.Mutex
-	failures   harness.Failures // under failing until the pass is over
-	errOnce    sync.Once
-	firstError error
-	crash      atomic.Pointer[guard.PanicError]
-	hung       []*guard.HungError // of workers that were given up
-	settled    settlement
-	lateness   lateness
-	slow       *slowest // of an open loop
+	_        [64]byte
+	next     atomic.Int64
+	_        [64]byte
+	counting sync.Mutex
+	counts   harness.Counts // under counting until the pass is over; errOnce guards the first error
+	errOnce  sync.Once
+	crash    atomic.Pointer[guard.PanicError]
+	hung     []*guard.HungError // of workers that were given up
+	settled  settlement
+	lateness lateness
+	slow     *slowest // of an open loop
 }
 
 // fillCells tells the online counters what subjects had used before the pass.
@@ -117,13 +114,6 @@ func (d *drive) nextShare(ns int64) int64 {
 	return 1
 }
 
-// tally is one worker's counts, written back when it ends.
-type tally struct {
-	admitted, rejected, degraded, last int64
-	open                               int64 // those of degraded that were admitted
-	failures                           harness.Failures
-}
-
 // run drives the stream until it ends, time is up or stop is set. Operations in
 // flight when ctx ends fail with its error.
 func (d *drive) run(ctx context.Context) {
@@ -144,7 +134,7 @@ func (d *drive) run(ctx context.Context) {
 	}
 	d.work(ctx, func(k *worker) {
 		took := int64(0)
-		for k.t.last < deadline && !d.ended() {
+		for k.last < deadline && !d.ended() {
 			k.Beat()
 			end := d.next.Add(k.share)
 			for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {

@@ -67,7 +67,7 @@ type settlement struct{ commits, refunds, abandoned, failed, chargedForNothing a
 // plan notes what the caller will do about a request that was granted so many units. f says how
 // it was answered. Who was granted fewer than it asked for uses no more than those.
 func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
-	f.due = k.t.last + int64(op.Settle)
+	f.due = k.last + int64(op.Settle)
 	f.subject, f.fate, f.hold = op.Subject, op.Fate, int64(op.Hold)
 	f.units, f.actual = granted, actual(op, granted)
 	if op.Fate == workloads.FateAbandon {
@@ -112,7 +112,7 @@ func (k *worker) abandon(f followUp) {
 // settleDue does what is due at the moment of the worker's last clock reading.
 func (k *worker) settleDue() {
 	for {
-		if due, ok := k.agenda.next(); !ok || due > k.t.last || k.d.stop.Load() {
+		if due, ok := k.agenda.next(); !ok || due > k.last || k.d.stop.Load() {
 			return
 		}
 		k.settle(heap.Pop(&k.agenda).(followUp))
@@ -166,7 +166,7 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 	if committing && canCommit {
 		e.Kind, e.Units = oracle.Commit, f.units-f.actual
 	}
-	k.t.last = reply
+	k.last = reply
 	if committing {
 		k.d.settled.commits.Add(1)
 		if canCommit {
@@ -187,7 +187,7 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 	if err != nil {
 		e.Outcome = oracle.Failed
 		k.d.settled.failed.Add(1)
-		k.d.errOnce.Do(func() { k.d.firstError = err })
+		k.d.errOnce.Do(func() { k.d.counts.FirstError = err })
 	}
 	k.d.rec.recordSettle(k.stripe, reply-f.call)
 	if k.d.online && e.Units > 0 {

@@ -79,18 +79,14 @@ func (j *jobLatency) finish() results.JobLatency {
 	return j.out
 }
 
-func (j *jobLatency) visit(events []oracle.Event) {
-	for i := range events {
-		e := &events[i]
-		if e.Kind != oracle.Take || e.Outcome == oracle.Short {
-			continue
-		}
-		// Rounds are apart: if the first that ended after the call began too late, all others did.
-		k, _ := slices.BinarySearchFunc(j.rounds, e.Call, func(t roundTime, call int64) int { return cmp.Compare(t.to, call) })
-		if k < len(j.rounds) && j.rounds[k].from <= e.Reply {
-			j.during.Record(e.Reply - e.Call)
-		} else {
-			j.others.Record(e.Reply - e.Call)
-		}
+func (j *jobLatency) take(e *oracle.Event) {
+	// Rounds are apart: if the first that ended after the call began too late, all others did.
+	k, _ := slices.BinarySearchFunc(j.rounds, e.Call, func(t roundTime, call int64) int { return cmp.Compare(t.to, call) })
+	switch {
+	case e.Outcome == oracle.Short:
+	case k < len(j.rounds) && j.rounds[k].from <= e.Reply:
+		j.during.Record(e.Reply - e.Call)
+	default:
+		j.others.Record(e.Reply - e.Call)
 	}
 }

@@ -26,7 +26,7 @@ func TestPlantedJobLatency(t *testing.T) {
 	}
 	refund := events[0]
 	refund.Kind = oracle.Refund
-	j.visit(append(events, refund))
+	eachTake(j.take)(append(events, refund))
 	got := j.finish()
 	if got.Job != "rebuild" || got.Rounds != 3 || got.LongestNS != 1500 {
 		t.Errorf("%d rounds of %s, the longest of %d ns", got.Rounds, got.Job, got.LongestNS)

@@ -74,11 +74,11 @@ func (p *pass) judge(ctx context.Context) error {
 	thirds := thirdsOf(r)
 	over := overTimeOf(r)
 	jobs := p.jobLatencies()
-	visit := []func([]oracle.Event){behind.visit, asked.visit, thirds.visit, over.visit}
+	looks := []func(*oracle.Event){behind.take, asked.take, thirds.take, over.take}
 	for _, j := range jobs {
-		visit = append(visit, j.visit)
+		looks = append(looks, j.take)
 	}
-	switch _, err := harness.Judge(ctx, r, facts, visit...); {
+	switch _, err := harness.Judge(ctx, r, facts, eachTake(looks...)); {
 	case errors.Is(err, harness.ErrNotJudged):
 		d.abandoned = true
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
@@ -104,18 +104,26 @@ func (p *pass) judge(ctx context.Context) error {
 	return nil
 }
 
+// eachTake shows each take to all that look at takes.
+func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
+	return func(events []oracle.Event) {
+		for i := range events {
+			if e := &events[i]; e.Kind == oracle.Take {
+				for _, look := range looks {
+					look(e)
+				}
+			}
+		}
+	}
+}
+
 // facts are what the pass knows of its requests and of what happened meanwhile.
 func (p *pass) facts() *harness.Facts {
 	d := p.d
-	c := &d.counts
 	facts := &harness.Facts{
 		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
 		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
-		History: d.history, Cells: p.cells(),
-		Counts: harness.Counts{
-			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Failures: d.failures,
-			Degraded: c.degraded.Load(), DegradedAdmitted: c.open.Load(), FirstError: d.firstError,
-		},
+		History: d.history, Cells: p.cells(), Counts: d.counts,
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
 		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),
 	}
@@ -315,14 +323,8 @@ type tails struct {
 
 func (p *pass) tails() *tails { return &tails{p, newSlowest(p.run.ElapsedNS)} }
 
-// visit takes the service times from the history.
-func (t *tails) visit(events []oracle.Event) {
-	for i := range events {
-		if e := &events[i]; e.Kind == oracle.Take {
-			t.service.record(e.Call, e.Reply-e.Call)
-		}
-	}
-}
+// take notes the service time.
+func (t *tails) take(e *oracle.Event) { t.service.record(e.Call, e.Reply-e.Call) }
 
 // finish looks at the service times, and in an open loop at the response times,
 // whose moments the recorder kept.

@@ -57,7 +57,7 @@ func (p *pass) noticed() []harness.Notice {
 			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
 		}
 	}
-	if n := p.d.counts.degraded.Load(); n > 0 && len(p.s.outages) == 0 && !p.s.loses("") {
+	if n := p.d.counts.Degraded; n > 0 && len(p.s.outages) == 0 && !p.s.loses("") {
 		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
 			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
 	}

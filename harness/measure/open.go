@@ -103,7 +103,7 @@ func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 			timer.Stop()
 			return r, ok
 		case <-timer.C:
-			k.t.last = k.d.tb.nano()
+			k.last = k.d.tb.nano()
 			k.Beat()
 		}
 	}

@@ -22,24 +22,18 @@ func overTimeOf(r *results.Run) *overTime {
 	return &overTime{&results.OverTime{SliceNS: length, Admitted: counts(), Rejected: counts(), Errors: counts()}}
 }
 
-func (o *overTime) visit(events []oracle.Event) {
+func (o *overTime) take(e *oracle.Event) {
 	if o.out == nil {
 		return
 	}
-	for i := range events {
-		e := &events[i]
-		if e.Kind != oracle.Take {
-			continue
-		}
-		// An answer may come after the pass is over.
-		k := min(max(e.Reply/o.out.SliceNS, 0), overTimeSlices-1)
-		switch e.Outcome {
-		case oracle.Admitted:
-			o.out.Admitted[k]++
-		case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
-			o.out.Rejected[k]++
-		case oracle.Failed:
-			o.out.Errors[k]++
-		}
+	// An answer may come after the pass is over.
+	k := min(max(e.Reply/o.out.SliceNS, 0), overTimeSlices-1)
+	switch e.Outcome {
+	case oracle.Admitted:
+		o.out.Admitted[k]++
+	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
+		o.out.Rejected[k]++
+	case oracle.Failed:
+		o.out.Errors[k]++
 	}
 }

@@ -27,8 +27,8 @@ func TestOverTime(t *testing.T) {
 	plant(17, 30*slice, oracle.Take, oracle.Short) // no request of its own
 	plant(19, 30*slice, oracle.Commit, oracle.Admitted)
 	plant(23, 99*slice, oracle.Take, oracle.Admitted) // after the end
-	o.visit(events[:10])
-	o.visit(events[10:])
+	eachTake(o.take)(events[:10])
+	eachTake(o.take)(events[10:])
 	want := func(name string, got []int64, planted map[int]int64) {
 		all := make([]int64, overTimeSlices)
 		for k, n := range planted {
@@ -48,7 +48,7 @@ func TestOverTime(t *testing.T) {
 		t.Errorf("%g decisions per second in a slice of a microsecond with 8", got)
 	}
 	short := overTimeOf(&results.Run{ElapsedNS: 5})
-	short.visit(events)
+	eachTake(short.take)(events)
 	if short.out.Sound() {
 		t.Error("a run of 5 ns was cut into slices")
 	}

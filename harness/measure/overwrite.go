@@ -11,9 +11,10 @@ import (
 )
 
 // overwrite plans changes of the strategy's counters in a pass that starts now, each over a connection of its own. The returned function
-// waits for one that is being made, gives up the rest, and leaves what went wrong in err.
-func (p *pass) overwrite(ctx context.Context, plan []overwrite.Change, err *error) (stop func()) {
-	return onTime(p.d.tb, plan, p.m.cfg.Duration, err, func(c overwrite.Change) error { return p.overwriteOnce(ctx, c) })
+// waits for one that is being made, and gives up the rest.
+func (p *pass) overwrite(ctx context.Context) (stop func()) {
+	plan := overwrite.Plan(p.m.cfg.Overwrites)
+	return onTime(p.d.tb, plan, p.m.cfg.Duration, &p.overwriting, func(c overwrite.Change) error { return p.overwriteOnce(ctx, c) })
 }
 
 func (p *pass) overwriteOnce(ctx context.Context, c overwrite.Change) error {

@@ -62,7 +62,7 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 	var taken, rejected probeSum
 	var failures harness.Failures
 	for i := range uint64(4 * probeRequests) {
-		before, allocs := p.s.traffic(), mallocs()
+		before := p.s.traffic(mallocs())
 		d, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
 		if err != nil && !strategies.IsPrescribed(err) {
 			failures.Count(err)
@@ -75,14 +75,14 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 			}
 			continue // no decision, and no cost of one
 		}
-		sent, made := p.s.traffic().sub(before), mallocs()-allocs
+		sent := p.s.traffic(mallocs()).sub(before)
 		switch {
 		case i == 0:
-			out.First, admitted = sent.cost(made, 1), d.Admitted
+			out.First, admitted = sent.cost(1), d.Admitted
 		case d.Admitted && taken.n < probeRequests:
-			taken.add(sent, made)
+			taken.add(sent)
 		case !d.Admitted && rejected.n < probeRequests:
-			rejected.add(sent, made)
+			rejected.add(sent)
 		}
 		if rejected.n == probeRequests {
 			break
@@ -102,15 +102,13 @@ func mallocs() uint64 {
 
 // probeSum adds up requests of one outcome.
 type probeSum struct {
-	n      int
-	sent   traffic
-	allocs uint64
+	n    int
+	sent traffic
 }
 
-func (s *probeSum) add(sent traffic, allocs uint64) {
+func (s *probeSum) add(sent traffic) {
 	s.n++
 	s.sent = s.sent.add(sent)
-	s.allocs += allocs
 }
 
 // mean is nil if there was no request of the outcome.
@@ -118,6 +116,6 @@ func (s *probeSum) mean() *results.ProbeCost {
 	if s.n == 0 {
 		return nil
 	}
-	m := s.sent.cost(s.allocs, float64(s.n))
+	m := s.sent.cost(float64(s.n))
 	return &m
 }

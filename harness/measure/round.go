@@ -15,7 +15,6 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/monitor"
-	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -272,12 +271,12 @@ type pass struct {
 	cores   coreWaits
 	own     ownCPU
 	machine machine.CPUTime
-	allocs  uint64
 	traffic traffic
 	meter   []results.Measure // as the pass began
 	limits  operator
-	// overwritten counts the values in Redis that were changed as planned.
+	// overwritten counts the values in Redis that were changed as planned, and overwriting is why that ended.
 	overwritten int64
+	overwriting error
 	// failed is why the strategy is asked nothing any more; nil if it is.
 	failed   error
 	stores   monitor.Stores
@@ -323,7 +322,7 @@ func (p *pass) drive(ctx context.Context) error {
 	if err := p.together(ctx, work); err != nil {
 		return err
 	}
-	before, allocs := s.traffic(), heapAllocs()
+	before := s.traffic(heapAllocs())
 	p.meter = s.Meter()
 	counts, pools := map[string]stores.Counts{}, s.poolUse()
 	for name, st := range s.stores {
@@ -331,18 +330,9 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	cpu, own := machine.ReadCPU(), readOwnCPU()
 	others := watchOthers()
-	over := s.goWrong()
-	p.limits = operator{d: d, session: s.Session}
-	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
-	var overwriting error
-	if plan := p.m.cfg.Overwrites; len(plan) > 0 {
-		over = append(over, p.overwrite(work, overwrite.Plan(plan), &overwriting))
-	}
+	over := p.plan(work)
 	p.stores.Begin(work, d.tb.nano)
 	p.counters.begin(work, d)
-	if length := p.m.cfg.Duration; length > 0 && !p.m.latencyOnly && d.part.First() {
-		over = append(over, p.keys.Schedule(d.tb.nano, length, func() map[string]results.StoredAt { return p.countKeys(work) }))
-	}
 	p.cores = p.watchCores(work)
 	p.m.cfg.Live.begin(p)
 	if t := p.m.cfg.Timer; t != nil {
@@ -363,8 +353,7 @@ func (p *pass) drive(ctx context.Context) error {
 		end()
 	}
 	p.machine, p.own, p.accompanied = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own), others()
-	p.allocs = heapAllocs() - allocs
-	p.traffic = s.traffic().sub(before)
+	p.traffic = s.traffic(heapAllocs()).sub(before)
 	_, lost := p.m.meet(ctx, "rest")
 	if !slices.ContainsFunc(s.outages, (*outage).moves) { // after which a client forgets what it counted of a server that is gone
 		p.run.PoolWait = poolWaits(pools, s.poolUse())
@@ -381,7 +370,19 @@ func (p *pass) drive(ctx context.Context) error {
 			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)
 		}
 	}
-	return cmp.Or(p.limits.err, overwriting, lost)
+	return cmp.Or(p.limits.err, p.overwriting, lost)
+}
+
+// plan begins what is to happen while requests are measured. What it returns ends that.
+func (p *pass) plan(ctx context.Context) (over []func()) {
+	c, d := p.m.cfg, p.d
+	over = p.s.goWrong()
+	p.limits = operator{d: d, session: p.s.Session}
+	over = append(over, p.limits.schedule(ctx, c.LimitChanges, c.Duration), p.overwrite(ctx))
+	if c.Duration > 0 && !p.m.latencyOnly && d.part.First() {
+		over = append(over, p.keys.Schedule(d.tb.nano, c.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
+	}
+	return over
 }
 
 func heapAllocs() uint64 {

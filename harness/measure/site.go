@@ -275,30 +275,31 @@ func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats)
 	}
 }
 
-// traffic is what all connections carried: statements of SQL, and commands of all others.
-type traffic struct{ commands, sql, model, trips, bytes int64 }
+// traffic is what all connections carried: statements of SQL, and commands of all others. Allocations are the program's.
+type traffic struct{ commands, sql, model, trips, bytes, allocs int64 }
 
 func (t traffic) sub(o traffic) traffic {
-	return traffic{t.commands - o.commands, t.sql - o.sql, t.model - o.model, t.trips - o.trips, t.bytes - o.bytes}
+	return traffic{t.commands - o.commands, t.sql - o.sql, t.model - o.model, t.trips - o.trips, t.bytes - o.bytes, t.allocs - o.allocs}
 }
 
 func (t traffic) add(o traffic) traffic {
-	return traffic{t.commands + o.commands, t.sql + o.sql, t.model + o.model, t.trips + o.trips, t.bytes + o.bytes}
+	return traffic{t.commands + o.commands, t.sql + o.sql, t.model + o.model, t.trips + o.trips, t.bytes + o.bytes, t.allocs + o.allocs}
 }
 
-// cost is what each of n decisions cost that made this traffic, and so many allocations.
-func (t traffic) cost(allocs uint64, n float64) results.ProbeCost {
+// cost is what each of n decisions cost that made this traffic.
+func (t traffic) cost(n float64) results.ProbeCost {
 	return results.ProbeCost{
 		Commands: float64(t.commands) / n, SQL: float64(t.sql) / n, ModelSQL: float64(t.model) / n,
-		RoundTrips: float64(t.trips) / n, Bytes: float64(t.bytes) / n, Allocs: float64(allocs) / n,
+		RoundTrips: float64(t.trips) / n, Bytes: float64(t.bytes) / n, Allocs: float64(t.allocs) / n,
 	}
 }
 
 // asksSQL reports whether clients of a store send statements.
 func asksSQL(s stores.Store) bool { return stores.ClassOf(s.Driver()) == stores.ClassSQL }
 
-func (s *site) traffic() traffic {
-	t := traffic{model: s.modelStatements.Load()}
+// traffic is that up to now, and so many allocations.
+func (s *site) traffic(allocs uint64) traffic {
+	t := traffic{model: s.modelStatements.Load(), allocs: int64(allocs)}
 	for _, st := range s.stores {
 		c := st.meter.Snapshot()
 		if asksSQL(st) {

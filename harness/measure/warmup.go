@@ -34,8 +34,8 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 		return nil, err
 	}
 	// Errors that the strategy's source asks for are its answers.
-	if d.rate() == 0 && d.firstError != nil && d.failures.Prescribed.Total() == 0 {
-		return nil, fmt.Errorf("every warm-up request failed: %w", d.firstError)
+	if d.rate() == 0 && d.counts.FirstError != nil && d.counts.Prescribed.Total() == 0 {
+		return nil, fmt.Errorf("every warm-up request failed: %w", d.counts.FirstError)
 	}
 	return d, nil
 }
@@ -43,7 +43,7 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 // rate is the answers per second that a finished pass reached, prescribed errors
 // among them.
 func (d *drive) rate() float64 {
-	n := d.counts.admitted.Load() + d.counts.rejected.Load() + d.failures.Prescribed.Total()
+	n := d.counts.Admitted + d.counts.Rejected + d.counts.Prescribed.Total()
 	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds()
 }
 

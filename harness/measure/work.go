@@ -43,7 +43,7 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 			k.lost(k.hung)
 		}
 		k.Close()
-		d.end = max(d.end, k.t.last)
+		d.end = max(d.end, k.last)
 	}
 }
 
@@ -89,8 +89,8 @@ func (k *worker) lost(err error) {
 	case k.settling != nil:
 		k.settled(*k.settling, now, err)
 	case k.call != 0:
-		k.t.failures.Count(err)
-		d.errOnce.Do(func() { d.firstError = err })
+		k.counts.Count(err)
+		d.errOnce.Do(func() { d.counts.FirstError = err })
 		k.lostTake(now)
 	}
 	k.finish()
@@ -115,7 +115,7 @@ func (k *worker) lostTake(now int64) {
 		})
 	}
 	d.rec.recordLost(k.stripe, now-k.call, now-k.intended, d.lateness.open)
-	k.t.last = now
+	k.last = now
 }
 
 // recordLost adds a decision that has no answer: it took at least that long.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/monitor"
@@ -29,7 +30,8 @@ type worker struct {
 	instance uint8
 	strategy strategies.Strategy
 	stripe   *stripe
-	t        tally
+	last     int64          // reading of the clock
+	counts   harness.Counts // added to those of the pass in the end
 	agenda   agenda
 	// share is how many requests the worker takes from the stream at once.
 	share int64
@@ -48,7 +50,7 @@ type worker struct {
 func (d *drive) newWorker(ctx context.Context, id int) *worker {
 	i := id % len(d.instances)
 	k := &worker{d: d, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id),
-		share: 1, t: tally{last: d.epoch}}
+		share: 1, last: d.epoch}
 	k.Init(ctx, k.calling)
 	return k
 }
@@ -101,14 +103,9 @@ func (k *worker) finish() {
 	k.leave()
 	k.flush()
 	k.withdraw()
-	c := &k.d.counts
-	c.admitted.Add(k.t.admitted)
-	c.rejected.Add(k.t.rejected)
-	c.degraded.Add(k.t.degraded)
-	c.open.Add(k.t.open)
-	k.d.failing.Lock()
-	k.d.failures.Add(k.t.failures)
-	k.d.failing.Unlock()
+	k.d.counting.Lock()
+	defer k.d.counting.Unlock()
+	k.d.counts.Add(k.counts)
 }
 
 // do issues one operation. The clock is read twice, around the call alone; the
@@ -138,7 +135,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 		granted, err = dec.Units(op.Units)
 	}
 
-	k.t.last = reply
+	k.last = reply
 	out, tier = k.told(&dec, err)
 	own := out // of the first quota
 	if dec.BySecond && !dec.Admitted {
@@ -203,7 +200,7 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 // the reading of the clock that it is called at.
 func (k *worker) enter(s *subject, units int64) (w *window, c *windowCell, mark, call int64) {
 	d := k.d
-	w = d.window(k.t.last)
+	w = d.window(k.last)
 	for {
 		if d.online {
 			c = s.cell(w.index)
@@ -226,17 +223,17 @@ func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier 
 	switch {
 	case err != nil:
 		out = oracle.Failed
-		k.t.failures.Count(err)
-		k.d.errOnce.Do(func() { k.d.firstError = err })
+		k.counts.Count(err)
+		k.d.errOnce.Do(func() { k.d.counts.FirstError = err })
 	case dec.Admitted:
 		out = oracle.Admitted
-		k.t.admitted++
+		k.counts.Admitted++
 	default:
 		out = oracle.Rejected
 		if dec.Degraded {
 			out = oracle.RejectedDegraded
 		}
-		k.t.rejected++
+		k.counts.Rejected++
 	}
 	if err == nil {
 		if dec.Tier != k.tier {
@@ -244,9 +241,9 @@ func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier 
 		}
 		tier = k.tierIndex
 		if dec.Degraded {
-			k.t.degraded++
+			k.counts.Degraded++
 			if dec.Admitted {
-				k.t.open++
+				k.counts.DegradedAdmitted++
 			}
 		}
 	}

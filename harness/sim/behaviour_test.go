@@ -38,7 +38,7 @@ func TestMonthEnds(t *testing.T) {
 			cfg.Start, cfg.Duration, cfg.Load, cfg.Every = end.Add(-15*time.Second), 30*time.Second, harness.OpenAt(100), -1
 			cfg.Stream.Set("subjects", 10)
 			cfg.Stream.Set("over-quota", 0)
-			cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: []time.Duration{0, skew}}
+			cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: []string{"0s", skew.String()}}
 			report := run(t, cfg)
 			for i := range report.Runs {
 				r := &report.Runs[i]
@@ -72,7 +72,7 @@ func TestClockSteps(t *testing.T) {
 		cfg.Policy.Limit = 5
 		cfg.Stream.Set("subjects", 10)
 		cfg.Stream.Set("over-quota", 0)
-		cfg.Instances, cfg.Topology = 1, sim.Topology{Skew: []time.Duration{c.step}, SkewAt: []float64{0.1}}
+		cfg.Instances, cfg.Topology = 1, sim.Topology{Skew: []string{c.step.String() + "@0.1"}}
 		r := &run(t, cfg).Runs[0]
 		valid(t, r)
 		if c.step == 0 {
@@ -93,12 +93,12 @@ func TestClockSteps(t *testing.T) {
 
 // The exact control goes by true time, whatever the clocks of its instances say.
 func TestExactHasOneClock(t *testing.T) {
-	for _, skew := range [][]time.Duration{{0, 2 * time.Second}, {2 * time.Second, 0}} {
+	for _, skew := range [][]string{{"0s", "2s"}, {"2s", "0s"}} {
 		exactHasOneClock(t, skew)
 	}
 }
 
-func exactHasOneClock(t *testing.T, skew []time.Duration) {
+func exactHasOneClock(t *testing.T, skew []string) {
 	t.Helper()
 	cfg := config(t, "exact", "user-links", "steady")
 	cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 2, 28, 23, 59, 45, 0, time.UTC), 30*time.Second, harness.OpenAt(100), -1
@@ -242,19 +242,15 @@ func TestRegionsCountForThemselves(t *testing.T) {
 
 func TestCompleteRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*sim.Config){
-		"no strategy":        func(c *sim.Config) { c.Strategies = nil },
-		"no workload":        func(c *sim.Config) { c.Workload = nil },
-		"negative rate":      func(c *sim.Config) { c.Load = harness.OpenAt(-1) },
-		"a step of no clock": func(c *sim.Config) { c.Topology.SkewAt = []float64{0.5} },
-		"a step after the end": func(c *sim.Config) {
-			c.Topology.Skew, c.Topology.SkewAt = make([]time.Duration, 1), []float64{1}
-		},
-		"a step of no duration": func(c *sim.Config) {
-			c.Duration, c.Requests, c.Topology.Skew, c.Topology.SkewAt = 0, 10, make([]time.Duration, 1), []float64{0.5}
-		},
-		"too many clocks": func(c *sim.Config) { c.Topology.Skew = make([]time.Duration, 2) },
-		"far too long":    func(c *sim.Config) { c.Duration = 1 << 62 },
-		"home":            func(c *sim.Config) { c.Topology.Home = 2 },
+		"no strategy":           func(c *sim.Config) { c.Strategies = nil },
+		"no workload":           func(c *sim.Config) { c.Workload = nil },
+		"negative rate":         func(c *sim.Config) { c.Load = harness.OpenAt(-1) },
+		"a step of no clock":    func(c *sim.Config) { c.Topology.Skew = []string{"@0.5"} },
+		"a step after the end":  func(c *sim.Config) { c.Topology.Skew = []string{"0s@1"} },
+		"a step of no duration": func(c *sim.Config) { c.Duration, c.Requests, c.Topology.Skew = 0, 10, []string{"0s@0.5"} },
+		"too many clocks":       func(c *sim.Config) { c.Topology.Skew = []string{"0s", "0s"} },
+		"far too long":          func(c *sim.Config) { c.Duration = 1 << 62 },
+		"home":                  func(c *sim.Config) { c.Topology.Home = 2 },
 	} {
 		cfg := config(t, "incr-expire", "agent-api", "steady")
 		spoil(&cfg)

@@ -33,11 +33,11 @@ func TestSimulationsAreBounded(t *testing.T) {
 		"10 requests per second for 1m0s and 10,000,000,000 more of": func(c *Config) {
 			c.Load, c.Rushes = harness.OpenAt(10), []Rush{{Rate: 1e9, From: c.Start, For: 10 * time.Second}}
 		},
-		"the rush 1@2126-":                              func(c *Config) { c.Requests, c.Rushes = 5, []Rush{{Rate: 1, From: c.Start.AddDate(100, 0, 0), For: 1}} },
-		"256 regions: give at most 255":                 func(c *Config) { c.Topology.Regions = strings.Split(strings.Repeat("x,", 255)+"x", ",") },
-		"the region us is given twice":                  func(c *Config) { c.Topology.Regions = []string{"us", "us"} },
-		"the name \"a\\x1b[31m\" of a region":           func(c *Config) { c.Topology.Regions = []string{"a\x1b[31m"} },
-		"the clock of instance 0 is ahead by 8785h0m0s": func(c *Config) { c.Topology.Skew = []time.Duration{8785 * time.Hour} },
+		"the rush 1@2126-":                    func(c *Config) { c.Requests, c.Rushes = 5, []Rush{{Rate: 1, From: c.Start.AddDate(100, 0, 0), For: 1}} },
+		"256 regions: give at most 255":       func(c *Config) { c.Topology.Regions = strings.Split(strings.Repeat("x,", 255)+"x", ",") },
+		"the region us is given twice":        func(c *Config) { c.Topology.Regions = []string{"us", "us"} },
+		"the name \"a\\x1b[31m\" of a region": func(c *Config) { c.Topology.Regions = []string{"a\x1b[31m"} },
+		"--skew: \"8785h\" says of no clock":  func(c *Config) { c.Topology.Skew = []string{"8785h"} },
 	} {
 		c := Config{Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: &strategies.Meta{Name: "a"}}}, Workload: steady}}
 		c.Policy.Limit = 1

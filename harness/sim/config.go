@@ -62,9 +62,6 @@ type Config struct {
 	// registered, and the program must call [harness.ServeIsolated].
 	Isolate bool
 
-	// Done, if not nil, is called after each strategy with how long it took in
-	// virtual time and how many requests there were.
-	Done func(strategy string, elapsed time.Duration, requests int64) `json:"-"`
 	// Live, if not nil, can be asked how the simulation goes on.
 	Live *Live `json:"-"`
 	// Progress is told how far the simulation has come; nil for nothing.
@@ -149,17 +146,14 @@ func (c *Config) Complete() error {
 	if err := c.checkOutages(); err != nil {
 		return err
 	}
-	if len(c.LimitChanges) > 0 && slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }) {
-		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
-	}
-	if c.Duration == 0 && c.Topology.since(0) != nil {
-		return errors.New("a clock that steps needs a duration to be a share of: give one")
-	}
 	if err := c.checkSizes(open); err != nil {
 		return err
 	}
-	if err := c.Topology.complete(c.Instances); err != nil {
+	if err := c.Topology.complete(c.Instances, c.Duration); err != nil {
 		return err
+	}
+	if len(c.LimitChanges) > 0 && c.Topology.skewed() {
+		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
 	}
 	if err := c.checkNetwork(); err != nil {
 		return err
@@ -292,12 +286,12 @@ func (c *Config) Notes() []string {
 	}
 	notes := []string{fmt.Sprintf("virtual time from %s; regions %s with %s each, %s; PostgreSQL in the first",
 		c.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), format.Number(c.Instances, "instance"), where)}
-	if len(t.Skew) > 0 {
-		notes = append(notes, fmt.Sprintf("instances' clocks are ahead by %v", t.Skew))
+	if ahead, _ := t.skews(); len(ahead) > 0 {
+		notes = append(notes, fmt.Sprintf("instances' clocks are ahead by %v", ahead))
 	}
-	for i, at := range t.SkewAt {
-		if at > 0 {
-			notes = append(notes, fmt.Sprintf("the clock of instance %d is right for %v, and then steps", i, t.steps(i, c.Duration)))
+	for i, clock := range t.clocks {
+		if clock.From > 0 {
+			notes = append(notes, fmt.Sprintf("the clock of instance %d is right for %v, and then steps", i, clock.From))
 		}
 	}
 	for _, r := range c.Rushes {

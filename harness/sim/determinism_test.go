@@ -30,17 +30,17 @@ func mixed(t testing.TB) sim.Config {
 	cfg.Policy.Limit = 20
 	cfg.Stream.Set("subjects", 30)
 	cfg.Load, cfg.Duration = harness.OpenAt(2_000), 200*time.Millisecond
-	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []time.Duration{0, time.Millisecond}}
+	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []string{"0s", "1ms"}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
 }
 
 func TestOneSeedOneTrace(t *testing.T) {
 	testenv.Sequential(t)
-	want := run(t, mixed(t)).Traces
+	want := traces(run(t, mixed(t)))
 	other := mixed(t)
 	other.Seed++
-	for i, h := range run(t, other).Traces {
+	for i, h := range traces(run(t, other)) {
 		if h == want[i] {
 			t.Errorf("run %d has the same trace under another seed", i)
 		}
@@ -92,7 +92,7 @@ func TestParallelReport(t *testing.T) {
 func TestOneTraceOverARealServer(t *testing.T) {
 	testenv.Sequential(t)
 	server := storetest.Redis(t)
-	want := run(t, mixed(t)).Traces
+	want := traces(run(t, mixed(t)))
 	runs := repeats(1)
 	for range runs {
 		cfg := mixed(t)
@@ -121,7 +121,7 @@ func TestOneTraceOfADay(t *testing.T) {
 		cfg.Requests, cfg.Every = 2_000, -1
 		return cfg
 	}
-	want := run(t, day()).Traces
+	want := traces(run(t, day()))
 	for _, server := range []*redisstore.Store{storetest.Redis(t), storetest.ContainerRedis(t)} {
 		cfg := day()
 		cfg.Stores = setOf(t, server)
@@ -137,19 +137,27 @@ func TestExpiryReachesARealServer(t *testing.T) {
 	cfg.Policy.Limit = 5
 	cfg.Stream.Set("subjects", 20)
 	cfg.Load, cfg.Duration, cfg.Every = harness.OpenAt(0.01), 20*time.Hour, -1
-	want := run(t, cfg).Traces
+	want := traces(run(t, cfg))
 	cfg.Stores = setOf(t, storetest.Redis(t))
 	same(t, "over a real server", run(t, cfg), want)
 }
 
-func same(t testing.TB, how string, r *sim.Report, want []uint64) {
+// traces are the hashes of all that happened, of each run.
+func traces(r *sim.Report) (out []string) {
+	for i := range r.Runs {
+		out = append(out, r.Runs[i].Trace)
+	}
+	return out
+}
+
+func same(t testing.TB, how string, r *sim.Report, want []string) {
 	t.Helper()
-	for i, h := range r.Traces {
+	for i, h := range traces(r) {
 		if !r.Runs[i].Audit.Valid {
 			t.Fatalf("%s: %v", r.Runs[i].Params.Label, r.Runs[i].Audit.Reasons)
 		}
 		if h != want[i] {
-			t.Errorf("%s: trace %x %s, want %x", r.Runs[i].Params.Label, h, how, want[i])
+			t.Errorf("%s: trace %s %s, want %s", r.Runs[i].Params.Label, h, how, want[i])
 		}
 	}
 }

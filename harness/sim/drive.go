@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -32,10 +31,9 @@ type drive struct {
 	history *oracle.History
 	series  *sampler
 
-	issued                                    int64
-	counts                                    harness.Counts
-	commits, refunds, abandoned, settleErrors int64
-	chargedForNothing                         int64
+	issued     int64
+	counts     harness.Counts
+	settlement results.Settlement
 
 	tiers            []quota.Tier
 	hits             []int64 // decisions by tier
@@ -66,8 +64,8 @@ type drive struct {
 	// rejectedLast is the subject of the last rejection; "" for none.
 	rejectedLast quota.Subject
 	changes      []oracle.LimitChange // of the limit, as they happened
-	limitErr     error                // why one failed
-	part         *atomic.Uint64       // how far it has come; nil if nobody asks
+	changeErr    error                // why one of the limit, or of a counter in Redis, failed
+	number       int                  // of the strategy, for [Progress]
 	// placement is the random stream that sends requests to instances.
 	placement uint64
 }

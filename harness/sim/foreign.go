@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -27,7 +26,7 @@ func (c *Config) outOfBubbles(sel strategies.Selection) error {
 	switch {
 	case real && needsRedis(sel):
 		return errors.New("it goes by the clock of package time, which moves in this process alone: simulate it on the embedded store")
-	case slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }):
+	case c.Topology.skewed():
 		return errors.New("it goes by the clock of package time, of which all instances have the same: leave the skew out")
 	case sel.NeedsStore(strategies.NeedPostgres), sel.NeedsStore(strategies.NeedSource):
 		return errors.New("it goes by the clock of package time, and is simulated over Redis alone")

@@ -179,16 +179,16 @@ func (c inStore) ask(key string) (bool, error) {
 func TestForeignStore(t *testing.T) {
 	const days = 3 * 24
 	for keep, how := range map[time.Duration]string{time.Hour: "publish", 30 * time.Minute: ""} {
-		var traces []uint64
+		var traces []string
 		for range 2 {
 			r := simulateForeign(t, days, []strategies.Need{strategies.NeedRedis}, 3, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
 				return inStore{rdb: strategies.Redis(env), how: how, keep: keep}
 			})
 			leaks(t, keep.String(), r, days, keep < time.Hour, false)
-			traces = append(traces, r.Traces[0])
+			traces = append(traces, r.Runs[0].Trace)
 		}
 		if traces[0] != traces[1] {
-			t.Errorf("%v: traces %x", keep, traces)
+			t.Errorf("%v: traces %s", keep, traces)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
@@ -79,9 +78,7 @@ func isolated(ctx context.Context, p *pass) {
 			if n.Live != nil {
 				cfg.Live.told(n.Live)
 			}
-			if p.part != nil {
-				p.part.Store(math.Float64bits(n.Share))
-			}
+			cfg.Progress.set(p.number, n.Share)
 		})
 	}
 	var died *guard.DiedError
@@ -94,7 +91,6 @@ func isolated(ctx context.Context, p *pass) {
 	case len(report.Runs) > 0: // else it was interrupted before it began
 		p.run = report.Runs[0]
 		p.series = report.Series[0]
-		p.trace = report.Traces[0]
 		p.begun = true
 	}
 }

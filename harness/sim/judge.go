@@ -27,12 +27,12 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		Plan: &p.cfg.Plan, Selection: p.sel, Policy: &p.policy, Epoch: p.cfg.Start,
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
 		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
-		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.Skew, SkewFrom: p.cfg.Topology.since(p.cfg.Duration),
-		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
-		Outages:     append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...),
-		SyncPeriod:  p.st.AchievedPeriod(), Tiers: format.Strings(d.tiers), TiersFolded: d.folded,
+		Instances: p.cfg.Topology.total(), StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
+		Outages:    append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...),
+		SyncPeriod: p.st.AchievedPeriod(), Tiers: format.Strings(d.tiers), TiersFolded: d.folded,
 		LimitChanges: d.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
+	facts.Skews, facts.SkewFrom = p.cfg.Topology.skews()
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
 	if err := p.settled(ctx, facts); err != nil {
 		return err
@@ -165,12 +165,11 @@ func (p *pass) latencies() error {
 		r.Response = &latency
 	}
 	if p.cfg.Workload.GivesBack {
-		l, err := d.settled.Latency()
-		if err != nil {
+		s := d.settlement
+		if s.Service, err = d.settled.Latency(); err != nil {
 			return err
 		}
-		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Service: l,
-			ChargedForNothing: d.chargedForNothing}
+		r.Settlement = &s
 	}
 	return nil
 }

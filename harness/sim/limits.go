@@ -4,27 +4,27 @@ import (
 	"context"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
 
-// operate changes the limit in mid-run, as an operator would: for requests from then
-// on, and in the stores, if the strategy keeps it there.
-func (d *drive) operate(plan []harness.LimitChange, through []int) func(context.Context) {
-	return func(ctx context.Context) {
-		for _, c := range plan {
-			wait := d.epoch + int64(c.After(d.cfg.Duration)) - d.now()
-			if wait > 0 && d.clock.Sleep(ctx, time.Duration(wait)) != nil || d.ended() {
-				return
-			}
-			if d.limitErr = d.change(ctx, c.Limit, through); d.limitErr != nil {
-				return
-			}
+// onTime makes each change of a plan when its time has come. An error ends that.
+func onTime[C interface {
+	After(length time.Duration) time.Duration
+}](ctx context.Context, d *drive, plan []C, change func(C) error) {
+	for _, c := range plan {
+		wait := d.epoch + int64(c.After(d.cfg.Duration)) - d.now()
+		if wait > 0 && d.clock.Sleep(ctx, time.Duration(wait)) != nil || d.ended() {
+			return
+		}
+		if d.changeErr = change(c); d.changeErr != nil {
+			return
 		}
 	}
 }
 
+// change changes the limit in mid-run, as an operator would: for requests from then
+// on, and in the stores, if the strategy keeps it there.
 func (d *drive) change(ctx context.Context, limit int64, through []int) error {
 	next := *d.policy
 	next.Limit = limit

@@ -169,45 +169,27 @@ type storeHook struct {
 	real bool
 }
 
-// DialHook implements [redis.Hook]. Connections to the table need no network.
-func (storeHook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (i storeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if i.w.inside.Load() {
-			return next(ctx, cmd)
+// carryOut is a [hooks.Redis]. Code outside of all callers always finds the store.
+func (i storeHook) carryOut(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
+	if i.w.inside.Load() {
+		return next(ctx)
+	}
+	if i.w.down(strategies.NeedRedis) && sched.From(ctx) != nil {
+		return setErrors(cmds, errDown)
+	}
+	i.present()
+	if i.real {
+		for _, c := range cmds {
+			i.table.Shadow(c)
 		}
-		if i.away(ctx) {
-			return errDown
-		}
-		i.present()
-		if i.real {
-			i.table.Shadow(cmd)
-		} else if err, ok := i.table.Process(cmd); ok {
+	} else if len(cmds) == 1 {
+		if err, ok := i.table.Process(cmds[0]); ok {
 			return err
 		}
-		return i.pass(func() error { return next(ctx, cmd) })
 	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (i storeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if i.w.inside.Load() {
-			return next(ctx, cmds)
-		}
-		if i.away(ctx) {
-			return setErrors(cmds, errDown)
-		}
-		i.present()
-		if i.real {
-			for _, c := range cmds {
-				i.table.Shadow(c)
-			}
-		}
-		return i.pass(func() error { return next(ctx, cmds) })
-	}
+	i.w.inside.Store(true)
+	defer i.w.inside.Store(false)
+	return next(ctx)
 }
 
 // answer carries out a command that the table can answer at once.
@@ -227,16 +209,4 @@ func (i storeHook) present() {
 	now := i.w.s.Nano()
 	i.w.befall(i.to, i.table)
 	i.table.SetNow(now)
-}
-
-// away reports whether a caller's command finds no server. Code outside of all
-// callers always finds the store.
-func (i storeHook) away(ctx context.Context) bool {
-	return i.w.down(strategies.NeedRedis) && sched.From(ctx) != nil
-}
-
-func (i storeHook) pass(do func() error) error {
-	i.w.inside.Store(true)
-	defer i.w.inside.Store(false)
-	return do()
 }

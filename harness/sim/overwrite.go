@@ -2,29 +2,21 @@ package sim
 
 import (
 	"context"
-	"time"
 
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/overwrite"
 )
 
-// overwrite changes the strategy's counters in every Redis when their time has come, in no time.
-func (p *pass) overwrite(ctx context.Context, plan []overwrite.Change) {
-	d := p.d
-	for _, c := range plan {
-		wait := d.epoch + int64(c.After(d.cfg.Duration)) - d.now()
-		if wait > 0 && d.clock.Sleep(ctx, time.Duration(wait)) != nil || d.ended() {
-			return
-		}
-		for n := range p.st.tables {
-			changed, err := p.st.overwrite(context.Background(), n, c)
-			p.overwritten += changed
-			if err != nil {
-				d.limitErr = err
-				return
-			}
+// overwrite changes the strategy's counters in every Redis, in no time.
+func (p *pass) overwrite(c overwrite.Change) error {
+	for n := range p.st.tables {
+		changed, err := p.st.overwrite(context.Background(), n, c)
+		p.overwritten += changed
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // overwrite changes the counters in the Redis of that number.

@@ -38,7 +38,7 @@ type pass struct {
 	info   workloads.Info
 	open   func() (memredis.Redis, error)
 	beat   *sched.Beat
-	part   *atomic.Uint64
+	number int       // of the strategy, for [Progress]
 	real   time.Time // by the wall clock, when it began
 	policy quota.Policy
 
@@ -46,7 +46,6 @@ type pass struct {
 	series results.Series
 	// overwritten counts the values in Redis that were changed as planned.
 	overwritten int64
-	trace       uint64
 
 	st *site
 	d  *drive
@@ -70,7 +69,7 @@ func newPass(cfg *Config, sel strategies.Selection, stream workloads.Stream, inf
 		own.Plan = cfg.For(sel)
 		cfg = &own
 	}
-	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, run: cfg.Blank(sel, 1, stream, info)}
+	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, number: unasked, run: cfg.Blank(sel, 1, stream, info)}
 	params := &p.run.Params
 	params.Instances = cfg.Topology.total()
 	for i, x := range slices.Concat(cfg.Pauses, cfg.Restarts) {
@@ -138,9 +137,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.metered(func() error { return p.issue(ctx, w) }); err != nil {
 		return err
 	}
-	p.trace = hash.h
-	p.run.Trace = fmt.Sprintf("%016x", p.trace)
-	if err := cmp.Or(p.d.series.err, p.d.limitErr); err != nil {
+	p.run.Trace = fmt.Sprintf("%016x", hash.h)
+	if err := cmp.Or(p.d.series.err, p.d.changeErr); err != nil {
 		return err
 	}
 	judging, end := harness.Judging(ctx)
@@ -184,10 +182,12 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 		s.Go("sampler", d.series.run)
 	}
 	if len(c.LimitChanges) > 0 {
-		s.Go("operator", d.operate(c.LimitChanges, p.st.through()))
+		s.Go("operator", func(ctx context.Context) {
+			onTime(ctx, d, c.LimitChanges, func(x harness.LimitChange) error { return d.change(ctx, x.Limit, p.st.through()) })
+		})
 	}
 	if len(c.Overwrites) > 0 {
-		s.Go("somebody else", func(ctx context.Context) { p.overwrite(ctx, overwrite.Plan(c.Overwrites)) })
+		s.Go("somebody else", func(ctx context.Context) { onTime(ctx, d, overwrite.Plan(c.Overwrites), p.overwrite) })
 	}
 	horizon := time.Unix(0, math.MaxInt64/2)
 	if c.Duration > 0 {
@@ -251,7 +251,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: cmp.Or(c.HistoryDir,
 		os.TempDir()), Memory: historyEvents})
 	d := &drive{
-		cfg: c, s: s, st: p.st, part: p.part, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
+		cfg: c, s: s, st: p.st, number: p.number, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
 		service: results.NewHistogram(), settled: results.NewHistogram(),
 	}

@@ -72,7 +72,7 @@ func LookupPreset(name string) (Preset, error) {
 // fourClocks are four instances of ADR-008, two of them 2 s apart.
 func (c *Config) fourClocks() error {
 	c.Instances = 4
-	c.Topology.Skew = []time.Duration{time.Second, 0, -time.Second, 0}
+	c.Topology.Skew = []string{"1s", "0s", "-1s", "0s"}
 	return c.named("user-links", "steady")
 }
 

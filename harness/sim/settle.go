@@ -26,7 +26,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	held := op.Units
 	late := int64(op.Settle) >= int64(d.cfg.Life)-(t.reply-t.call) // its life is over by then
 	if op.Fate == workloads.FateAbandon || late {
-		d.abandoned++
+		d.settlement.Abandoned++
 		if d.clock.Sleep(ctx, d.cfg.Life) == nil {
 			d.expire(op.Subject, held, t)
 		}
@@ -36,7 +36,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 		return
 	}
 	if op.Fate == workloads.FateCommit {
-		d.commits++
+		d.settlement.Commits++
 		if committer, ok := d.st.Instances[t.instance].(strategies.Committer); ok {
 			d.event(op.Subject, oracle.Commit, held-op.Actual, t, within(func() error { return committer.Commit(ctx, r, op.Actual) }))
 			held = op.Actual
@@ -50,10 +50,10 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	refunder, canRefund := d.st.Instances[t.instance].(strategies.Refunder)
 	switch {
 	case canRefund:
-		d.refunds++
+		d.settlement.Refunds++
 		d.event(op.Subject, oracle.Refund, held, t, within(func() error { return refunder.Refund(ctx, r) }))
 	case op.Fate == workloads.FateFail:
-		d.chargedForNothing += held
+		d.settlement.ChargedForNothing += held
 	}
 }
 
@@ -83,7 +83,7 @@ func (d *drive) event(subject uint32, kind oracle.Kind, units int64, t took, do 
 		Instance: uint8(t.instance), TakeCall: t.call, TakeReply: t.reply}
 	if err != nil {
 		e.Outcome = oracle.Failed
-		d.settleErrors++
+		d.settlement.Errors++
 		if d.counts.FirstError == nil {
 			d.counts.FirstError = err
 		}

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
@@ -24,8 +22,6 @@ import (
 type Report struct {
 	Runs   []results.Run
 	Series []results.Series // one per run
-	// Traces are hashes of all that happened, one per run.
-	Traces []uint64
 	// Info describes the workload's stream.
 	Info workloads.Info
 	// Interrupted is set if the context ended before the last strategy.
@@ -59,19 +55,17 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	report := &Report{Info: info}
 	selected, _ := cfg.Split()
 	cfg.Progress.begin(len(selected))
-	for i, r := range ordered.Do(cfg.parallel(), len(selected), func(i int) *pass {
+	for _, r := range ordered.Do(cfg.parallel(), len(selected), func(i int) *pass {
 		if ctx.Err() != nil {
 			return nil
 		}
 		p := newPass(&cfg, selected[i], stream, info)
-		p.part = cfg.Progress.of(i)
+		p.number = i
 		p = simulated(ctx, p)
 		for n := 1; cfg.CPU && n < repeats; n++ {
 			p.leastOf(simulated(ctx, newPass(&cfg, selected[i], stream, info)))
 		}
-		if p.part != nil {
-			p.part.Store(math.Float64bits(1))
-		}
+		cfg.Progress.set(i, 1)
 		return p
 	}) {
 		if r == nil || !r.begun && ctx.Err() != nil {
@@ -79,12 +73,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		}
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)
-		report.Traces = append(report.Traces, r.trace)
 		if cfg.SoFar != nil {
 			cfg.SoFar(report.Runs)
-		}
-		if cfg.Done != nil {
-			cfg.Done(selected[i].String(), time.Duration(r.run.ElapsedNS), r.run.Issued)
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
@@ -106,7 +96,7 @@ const repeats = 4
 // leastOf takes the processor time of another simulation of the same requests if it is less. Both did the same work, to
 // which other programs can only have added.
 func (p *pass) leastOf(again *pass) {
-	if again.trace == p.trace && again.run.Audit.Valid && again.run.Cost.ClientCPU > 0 {
+	if again.run.Trace == p.run.Trace && again.run.Audit.Valid && again.run.Cost.ClientCPU > 0 {
 		p.run.Cost.ClientCPU = min(p.run.Cost.ClientCPU, again.run.Cost.ClientCPU)
 	}
 }
@@ -153,7 +143,7 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 		last = newPass(p.cfg, p.sel, p.stream, p.info)
 		last.open = open
 		last.beat = watchdog.Beat
-		last.part = p.part
+		last.number = p.number
 		last.real = clock.Wall{}.Now()
 		if lacked {
 			last.run.Audit.Discard("miniredis", results.DiscardsNothing, "its commands are answered by miniredis in this process, since "+

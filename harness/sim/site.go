@@ -124,7 +124,8 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	toSQL := &route{to: st.postgres, far: t.distance(r) / 2, wrong: st.w.wrong.between(env.Instance, strategies.NeedPostgres)}
 	st.jobs = st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs.Process = st.s.NewProcess()
-	env.Clock = st.s.Steps(t.skew(env.Instance), t.steps(env.Instance, st.cfg.Duration))
+	own := t.clock(env.Instance)
+	env.Clock = st.s.Steps(own.Ahead, own.From)
 	env.TrueClock = st.s.Clock(0)
 	env.Region = t.Regions[r]
 	env.Wake = st.jobs.Wake
@@ -204,7 +205,7 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 		chosen.Answer = nil // a server may take its time
 	}
 	c.AddHook(chosen)
-	c.AddHook(store)
+	c.AddHook(hooks.Redis(store.carryOut))
 	return c, nil
 }
 

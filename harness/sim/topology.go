@@ -10,7 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/stops"
 )
 
 // Topology is where instances and stores are. There is one Redis in each region
@@ -20,16 +22,15 @@ type Topology struct {
 	Regions []string
 	// SharedRedis puts one Redis into the first region instead.
 	SharedRedis bool
-	// Skew is how far instances' clocks are ahead, by instance; missing ones are
-	// right.
-	Skew []time.Duration
-	// SkewAt is after which share of the duration, 0 to 1, each of these clocks steps; missing ones are so from the start.
-	SkewAt []float64
+	// Skew is how far the clocks of instances are ahead, in their order: "2s" always, and "-2s@0.5" from half of the
+	// duration on. Missing ones are right.
+	Skew []string
 	// Home is the share of a subject's requests, 0 to 1, that reach an instance of
 	// its home region; the others reach any.
 	Home float64
 
-	instances int // of the application in each region
+	instances int           // of the application in each region
+	clocks    []stops.Clock // of the first instances
 }
 
 // ADR005Regions are the three regions that ADR-005 has.
@@ -42,7 +43,7 @@ const (
 	farthest = 150 * time.Millisecond
 )
 
-func (t *Topology) complete(instances int) error {
+func (t *Topology) complete(instances int, length time.Duration) (err error) {
 	t.instances = instances
 	if len(t.Regions) == 0 {
 		t.Regions = []string{"local"}
@@ -62,14 +63,11 @@ func (t *Topology) complete(instances int) error {
 	switch {
 	case t.total() > harness.MaxInstances:
 		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.instances, n, harness.MaxInstances)
-	case len(t.Skew) > t.total():
-		return fmt.Errorf("clocks of %d instances are set, and there are %d", len(t.Skew), t.total())
-	case len(t.SkewAt) > len(t.Skew) || slices.ContainsFunc(t.SkewAt, func(x float64) bool { return !(x >= 0 && x < 1) }):
-		return errors.New("a clock steps after no share of the duration, 0 to 1, or is not ahead")
 	case !(t.Home >= 0 && t.Home <= 1):
 		return errors.New("the share of requests at home is not from 0 to 1")
 	}
-	return harness.CheckSkew(t.Skew)
+	t.clocks, err = stops.Clocks(t.Skew, length, t.total())
+	return format.Wrapf(err, "--skew")
 }
 
 // maxRegionName is how long the name of a region may be, in bytes.
@@ -92,31 +90,28 @@ func (t *Topology) distance(region int) time.Duration {
 // region of an instance: instances are numbered region by region.
 func (t *Topology) region(instance int) int { return instance / t.instances }
 
-// skew of an instance's clock.
-func (t *Topology) skew(instance int) time.Duration {
-	if instance < len(t.Skew) {
-		return t.Skew[instance]
+// clock of an instance.
+func (t *Topology) clock(instance int) (c stops.Clock) {
+	if instance < len(t.clocks) {
+		c = t.clocks[instance]
 	}
-	return 0
+	return c
 }
 
-// steps is when the clock of an instance begins to be so, from the start.
-func (t *Topology) steps(instance int, length time.Duration) time.Duration {
-	if instance < len(t.SkewAt) {
-		return time.Duration(t.SkewAt[instance] * float64(length))
-	}
-	return 0
+// skewed reports whether a clock is wrong.
+func (t *Topology) skewed() bool {
+	return slices.ContainsFunc(t.clocks, func(c stops.Clock) bool { return c.Ahead != 0 })
 }
 
-// since is when clocks begin to be so, in nanoseconds from the start; nil if all are from then on.
-func (t *Topology) since(length time.Duration) (from []int64) {
-	if !slices.ContainsFunc(t.SkewAt, func(at float64) bool { return at > 0 }) {
-		return nil
+// skews are how far clocks are ahead, and since when, in nanoseconds from the start; nil if all are from then on.
+func (t *Topology) skews() (ahead []time.Duration, from []int64) {
+	for _, c := range t.clocks {
+		ahead, from = append(ahead, c.Ahead), append(from, int64(c.From))
 	}
-	for i := range t.Skew {
-		from = append(from, int64(t.steps(i, length)))
+	if !slices.ContainsFunc(from, func(n int64) bool { return n > 0 }) {
+		from = nil
 	}
-	return from
+	return ahead, from
 }
 
 // apart reports whether regions have stores of their own.

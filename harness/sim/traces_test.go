@@ -43,7 +43,7 @@ func TestTracesStay(t *testing.T) {
 		report := run(t, cfg)
 		for i := range report.Runs {
 			r := &report.Runs[i]
-			fmt.Fprintf(&b, "%s %s %016x %d %d %d\n", name, r.Params.Label, report.Traces[i], r.Admitted, r.Leak.Units, r.Cost.KeysAtEnd)
+			fmt.Fprintf(&b, "%s %s %s %d %d %d\n", name, r.Params.Label, r.Trace, r.Admitted, r.Leak.Units, r.Cost.KeysAtEnd)
 		}
 	}
 	for _, preset := range sim.Presets() {

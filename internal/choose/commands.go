@@ -81,8 +81,8 @@ func simText(sel strategies.Selection, cfg *sim.Config) string {
 	if cfg.Topology.SharedRedis {
 		text += " --shared-redis"
 	}
-	for i, d := range cfg.Topology.Skew {
-		text += map[bool]string{true: " --skew ", false: ","}[i == 0] + d.String()
+	if len(cfg.Topology.Skew) > 0 {
+		text += " --skew " + strings.Join(cfg.Topology.Skew, ",")
 	}
 	return text
 }

@@ -162,7 +162,7 @@ func (c *chooser) simulation(sharedRedis bool) (cfg sim.Config, err error) {
 	}
 	if c.cfg.Skew > 0 {
 		for i := range c.cfg.total() { // every other clock is ahead
-			cfg.Topology.Skew = append(cfg.Topology.Skew, time.Duration(i%2)*c.cfg.Skew)
+			cfg.Topology.Skew = append(cfg.Topology.Skew, (time.Duration(i%2) * c.cfg.Skew).String())
 		}
 	}
 	return cfg, nil
@@ -187,7 +187,7 @@ func (c *chooser) simulate(ctx context.Context, name string, cfg sim.Config, in 
 		return out, nil
 	}
 	cfg.Strategies = selections(in)
-	cfg.Done = func(strategy string, _ time.Duration, _ int64) { c.cfg.Observer.Doing(strategy) }
+	cfg.SoFar = func(runs []results.Run) { c.cfg.Observer.Doing(runs[len(runs)-1].Params.Label) }
 	report, err := sim.Run(ctx, cfg)
 	if report == nil {
 		return out, err

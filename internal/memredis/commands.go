@@ -12,12 +12,27 @@ type command struct {
 	name string
 	// arity counts the name; a negative one is the least, as Redis has it.
 	arity int
-	run   func(t *Table, args []string) Reply
-	// script commands cannot be called from scripts.
-	script bool
-	// noted commands are those of the list of this name.
-	noted bool
+	traits
+	run func(t *Table, args []string) Reply
 }
+
+// traits of a command.
+type traits uint8
+
+const (
+	// noted commands change nothing, or nothing but by way of functions that note it. All others may have changed what
+	// they have looked at.
+	noted traits = 1 << iota
+	// ifAny commands have changed nothing if they answer 0.
+	ifAny
+	// touches has a command tell those that watch its key by itself.
+	touches
+	// unscripted commands cannot be called from scripts.
+	unscripted
+)
+
+// has reports whether a command has one of the traits.
+func (t traits) has(any traits) bool { return t&any != 0 }
 
 // table of all commands, by name in lower and in upper case, which is how
 // clients and scripts write them.
@@ -25,40 +40,38 @@ var table map[string]*command
 
 func init() {
 	table = map[string]*command{}
-	for _, c := range []struct {
-		name  string
-		arity int
-		run   func(t *Table, args []string) Reply
-	}{
-		{"get", 2, get}, {"set", -3, set}, {"setnx", 3, setnx},
-		{"incr", 2, func(t *Table, a []string) Reply { return t.incr(a[1], 1) }},
-		{"decr", 2, func(t *Table, a []string) Reply { return t.incr(a[1], -1) }},
-		{"incrby", 3, incrBy}, {"decrby", 3, decrBy}, {"mget", -2, mget},
-		{"del", -2, del}, {"unlink", -2, del}, {"exists", -2, exists}, {"type", 2, typeOf},
-		{"expire", -3, expireIn(1000, false)}, {"pexpire", -3, expireIn(1, false)},
-		{"expireat", -3, expireIn(1000, true)}, {"pexpireat", -3, expireIn(1, true)},
-		{"ttl", 2, ttl}, {"pttl", 2, pttl}, {"pexpiretime", 2, pexpireTime}, {"persist", 2, persist},
-		{"hget", 3, of(kindHash, nilReply, hget)}, {"hset", -4, hset}, {"hmget", -3, hmget}, {"hincrby", 4, hincrby},
-		{"hgetall", 2, of(kindHash, emptyArray, hgetall)}, {"hdel", -3, removal(kindHash)}, {"hsetnx", 4, hsetnx},
-		{"hexists", 3, of(kindHash, intReply(0), hexists)}, {"hlen", 2, length(kindHash)},
-		{"sadd", -3, sadd}, {"srem", -3, removal(kindSet)}, {"smembers", 2, of(kindSet, emptyArray, smembers)},
-		{"scard", 2, length(kindSet)}, {"sismember", 3, of(kindSet, intReply(0), sismember)},
-		{"setex", 4, setWithExpiry("EX", "setex")}, {"psetex", 4, setWithExpiry("PX", "psetex")},
-		{"getset", 3, getset}, {"getdel", 2, getdel}, {"getex", -2, getex},
-		{"zadd", -4, zadd}, {"zincrby", 4, zincrby}, {"zrem", -3, removal(kindZset)}, {"zcard", 2, length(kindZset)},
-		{"zscore", 3, of(kindZset, nilReply, zscore)},
-		{"zrank", 3, zrank(false)}, {"zrevrank", 3, zrank(true)}, {"zcount", 4, zcount},
-		{"zremrangebyscore", 4, zremrangebyscore}, {"zremrangebyrank", 4, zremrangebyrank},
-		{"zrange", -4, zrange(rangeOptions{}, false)}, {"zrevrange", -4, zrange(rangeOptions{reverse: true}, true)},
-		{"zrangebyscore", -4, zrange(rangeOptions{byScore: true}, true)},
-		{"zrevrangebyscore", -4, zrange(rangeOptions{byScore: true, reverse: true}, true)},
-		{"time", 1, timeNow}, {"ping", -1, ping}, {"wait", 3, wait},
-		{"dbsize", 1, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
-		{"flushall", -1, flush}, {"flushdb", -1, flush},
-		{"eval", -3, eval}, {"evalsha", -3, evalSHA}, {"script", -2, scriptCommand},
+	for _, c := range []command{
+		{"get", 2, noted, get}, {"set", -3, noted, set}, {"setnx", 3, noted, setnx},
+		{"incr", 2, 0, func(t *Table, a []string) Reply { return t.incr(a[1], 1) }},
+		{"decr", 2, 0, func(t *Table, a []string) Reply { return t.incr(a[1], -1) }},
+		{"incrby", 3, 0, incrBy}, {"decrby", 3, 0, decrBy}, {"mget", -2, noted, mget},
+		{"del", -2, noted, del}, {"unlink", -2, noted, del}, {"exists", -2, noted, exists}, {"type", 2, noted, typeOf},
+		{"expire", -3, noted, expireIn(1000, false)}, {"pexpire", -3, noted, expireIn(1, false)},
+		{"expireat", -3, noted, expireIn(1000, true)}, {"pexpireat", -3, noted, expireIn(1, true)},
+		{"ttl", 2, noted, ttl}, {"pttl", 2, noted, pttl}, {"pexpiretime", 2, noted, pexpireTime}, {"persist", 2, noted, persist},
+		{"hget", 3, noted, of(kindHash, nilReply, hget)}, {"hset", -4, 0, hset}, {"hmget", -3, noted, hmget}, {"hincrby", 4, 0, hincrby},
+		{"hgetall", 2, noted, of(kindHash, emptyArray, hgetall)}, {"hdel", -3, ifAny, removal(kindHash)}, {"hsetnx", 4, ifAny, hsetnx},
+		{"hexists", 3, noted, of(kindHash, intReply(0), hexists)}, {"hlen", 2, noted, length(kindHash)},
+		{"sadd", -3, ifAny, sadd}, {"srem", -3, ifAny, removal(kindSet)}, {"smembers", 2, noted, of(kindSet, emptyArray, smembers)},
+		{"scard", 2, noted, length(kindSet)}, {"sismember", 3, noted, of(kindSet, intReply(0), sismember)},
+		{"setex", 4, noted, setWithExpiry("EX", "setex")}, {"psetex", 4, noted, setWithExpiry("PX", "psetex")},
+		{"getset", 3, noted, getset}, {"getdel", 2, noted, getdel}, {"getex", -2, noted, getex},
+		{"zadd", -4, touches, zadd}, {"zincrby", 4, touches, zincrby}, {"zrem", -3, ifAny, removal(kindZset)},
+		{"zcard", 2, noted, length(kindZset)},
+		{"zscore", 3, noted, of(kindZset, nilReply, zscore)},
+		{"zrank", 3, noted, zrank(false)}, {"zrevrank", 3, noted, zrank(true)},
+		{"zcount", 4, noted, spanned(parseBound, badBound, (*zset).between, false)},
+		{"zremrangebyscore", 4, ifAny, spanned(parseBound, badBound, (*zset).between, true)},
+		{"zremrangebyrank", 4, ifAny, spanned(parseInt, notInteger, (*zset).ranks, true)},
+		{"zrange", -4, noted, zrange(rangeOptions{}, false)}, {"zrevrange", -4, noted, zrange(rangeOptions{reverse: true}, true)},
+		{"zrangebyscore", -4, noted, zrange(rangeOptions{byScore: true}, true)},
+		{"zrevrangebyscore", -4, noted, zrange(rangeOptions{byScore: true, reverse: true}, true)},
+		{"time", 1, noted, timeNow}, {"ping", -1, noted, ping}, {"wait", 3, noted, wait},
+		{"dbsize", 1, noted, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
+		{"flushall", -1, noted, flush}, {"flushdb", -1, noted, flush},
+		{"eval", -3, noted | unscripted, eval}, {"evalsha", -3, noted | unscripted, evalSHA},
+		{"script", -2, noted | unscripted, scriptCommand},
 	} {
-		script := c.name == "eval" || c.name == "evalsha" || c.name == "script"
-		c := command{name: c.name, arity: c.arity, run: c.run, script: script, noted: slices.Contains(noted, c.name)}
 		for _, name := range []string{c.name, strings.ToUpper(c.name)} {
 			table[name] = &c
 		}

@@ -122,11 +122,7 @@ func hset(t *Table, args []string) Reply {
 	}
 	var n int64
 	for i := 2; i < len(args); i += 2 {
-		v := textual(args[i+1])
-		if x, ok := parseInt(args[i+1]); ok {
-			v = numeric(x)
-		}
-		if e.fields.set(args[i], v) {
+		if e.fields.set(args[i], valueOf(args[i+1])) {
 			n++
 		}
 	}

@@ -1,9 +1,6 @@
 package memredis
 
-import (
-	"math"
-	"strings"
-)
+import "math"
 
 // deadlineOf is the moment that an expiry given as EX, PX, EXAT or PXAT stands
 // for, in milliseconds since 1970, or the error of the command.
@@ -56,31 +53,20 @@ func getdel(t *Table, args []string) Reply {
 }
 
 func getex(t *Table, args []string) Reply {
-	unit, expiry := "", ""
-	for i := 2; i < len(args); i++ {
-		w := strings.ToUpper(args[i])
-		switch {
-		case unit != "":
-			return syntaxError
-		case w == "PERSIST":
-			unit = w
-		case (w == "EX" || w == "PX" || w == "EXAT" || w == "PXAT") && i+1 < len(args):
-			i++
-			unit, expiry = w, args[i]
-		default:
-			return syntaxError
-		}
+	o, ok := parseSet(args[2:])
+	if !ok || o != (setOptions{unit: o.unit, expiry: o.expiry}) {
+		return syntaxError
 	}
 	value := get(t, args[:2])
-	if value.Kind != Bulk || unit == "" {
+	if value.Kind != Bulk || o.unit == "" {
 		return value
 	}
 	e := t.get(args[1])
-	if unit == "PERSIST" {
+	if o.unit == unitPersist {
 		t.setDeadline(e, 0)
 		return value
 	}
-	at, bad := t.deadlineOf(unit, expiry, "getex")
+	at, bad := t.deadlineOf(o.unit, o.expiry, "getex")
 	if bad != nil {
 		return *bad
 	}

@@ -19,10 +19,6 @@ func mget(t *Table, args []string) Reply {
 
 // put writes a string over whatever the key was.
 func (t *Table) put(key, text string, at int64) {
-	v := textual(text)
-	if n, ok := parseInt(text); ok {
-		v = numeric(n)
-	}
 	e := t.get(key)
 	if e == nil || e.kind != kindString {
 		if e != nil {
@@ -31,7 +27,7 @@ func (t *Table) put(key, text string, at int64) {
 		e = t.create(key, kindString)
 	}
 	t.wrote(key)
-	e.text = v
+	e.text = valueOf(text)
 	t.setDeadline(e, at)
 }
 
@@ -46,9 +42,12 @@ func setnx(t *Table, args []string) Reply {
 // setOptions are what follows SET key value.
 type setOptions struct {
 	nx, xx, get, keep bool
-	unit              string // of the expiry; empty for none
+	unit              string // of the expiry, or [unitPersist]; empty for none
 	expiry            string
 }
+
+// unitPersist takes an expiry away.
+const unitPersist = "PERSIST"
 
 func parseSet(args []string) (o setOptions, ok bool) {
 	for i := 0; i < len(args); i++ {
@@ -64,6 +63,11 @@ func parseSet(args []string) (o setOptions, ok bool) {
 				return o, false
 			}
 			o.keep = true
+		case unitPersist:
+			if o != (setOptions{}) {
+				return o, false
+			}
+			o.unit = w
 		case "EX", "PX", "EXAT", "PXAT":
 			if o.unit != "" || o.keep || i+1 == len(args) {
 				return o, false
@@ -79,7 +83,7 @@ func parseSet(args []string) (o setOptions, ok bool) {
 
 func set(t *Table, args []string) Reply {
 	o, ok := parseSet(args[3:])
-	if !ok {
+	if !ok || o.unit == unitPersist {
 		return syntaxError
 	}
 	at := int64(0)

@@ -122,45 +122,27 @@ func zrank(reverse bool) func(*Table, []string) Reply {
 	})
 }
 
-func zcount(t *Table, args []string) Reply {
-	low, high, ok := parseTwo(parseBound, args[2], args[3])
-	if !ok {
-		return badBound
+// spanned makes a command about the members in a span that is given by both of its ends: it counts them, and removes them if
+// cut is set.
+func spanned[T any](
+	parse func(string) (T, bool), bad Reply, span func(z *zset, from, to T) (lo, hi int), cut bool,
+) func(*Table, []string) Reply {
+	return func(t *Table, args []string) Reply {
+		from, to, ok := parseTwo(parse, args[2], args[3])
+		if !ok {
+			return bad
+		}
+		e, answer := t.present(args[1], kindZset, intReply(0))
+		if e == nil {
+			return answer
+		}
+		lo, hi := span(e.sorted, from, to)
+		if cut {
+			e.sorted.cut(lo, hi)
+			t.dropEmpty(e)
+		}
+		return intReply(int64(hi - lo))
 	}
-	e, answer := t.present(args[1], kindZset, intReply(0))
-	if e == nil {
-		return answer
-	}
-	lo, hi := e.sorted.between(low, high)
-	return intReply(int64(hi - lo))
-}
-
-func zremrangebyscore(t *Table, args []string) Reply {
-	low, high, ok := parseTwo(parseBound, args[2], args[3])
-	if !ok {
-		return badBound
-	}
-	e, answer := t.present(args[1], kindZset, intReply(0))
-	if e == nil {
-		return answer
-	}
-	n := e.sorted.cut(e.sorted.between(low, high))
-	t.dropEmpty(e)
-	return intReply(n)
-}
-
-func zremrangebyrank(t *Table, args []string) Reply {
-	start, stop, ok := parseTwo(parseInt, args[2], args[3])
-	if !ok {
-		return notInteger
-	}
-	e, answer := t.present(args[1], kindZset, intReply(0))
-	if e == nil {
-		return answer
-	}
-	n := e.sorted.cut(ranks(start, stop, len(e.sorted.order)))
-	t.dropEmpty(e)
-	return intReply(n)
 }
 
 // rangeOptions say what a command of the ZRANGE family returns.
@@ -206,7 +188,7 @@ func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
 		var lo, hi int
 		switch n := len(order); {
 		case !o.byScore:
-			lo, hi = ranks(start, stop, n)
+			lo, hi = e.sorted.ranks(start, stop)
 		case o.reverse:
 			lo, hi = e.sorted.between(low, high)
 			lo, hi = n-hi, n-lo

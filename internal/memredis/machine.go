@@ -266,7 +266,7 @@ func (t *Table) fromScript(args []string) Reply {
 	case c == nil:
 		t.Do(args) // which notes that there is no such command
 		return unknownToScript
-	case c.script:
+	case c.has(unscripted):
 		return forbiddenToScript
 	default:
 		return t.carryOut(c, args)

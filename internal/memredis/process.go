@@ -33,39 +33,35 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 		return nil, true
 	}
 	text, isText := r.text()
+	done := false
 	switch c := cmd.(type) {
 	case *redis.IntCmd:
-		if n, err := strconv.ParseInt(text, 10, 64); isText && err == nil {
-			c.SetVal(n)
-			return nil, true
-		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		done = give(c, n, isText && err == nil)
 	case *redis.StringCmd:
-		if isText {
-			c.SetVal(text)
-			return nil, true
-		}
-	case *redis.BoolCmd:
-		if isText || r.Kind == Nil { // SET NX answers nil, SETNX answers 0
-			c.SetVal(text == "1" || text == "OK" || text == "true")
-			return nil, true
-		}
+		done = give(c, text, isText)
+	case *redis.BoolCmd: // SET NX answers nil, SETNX answers 0
+		done = give(c, text == "1" || text == "OK" || text == "true", isText || r.Kind == Nil)
 	case *redis.StatusCmd:
-		if isText {
-			c.SetVal(text)
-			return nil, true
-		}
+		done = give(c, text, isText)
 	case *redis.StringSliceCmd:
-		if texts, ok := r.texts(); ok {
-			c.SetVal(texts)
-			return nil, true
-		}
+		texts, ok := r.texts()
+		done = give(c, texts, ok)
 	case *redis.Cmd:
-		if r.Kind != Err && r.Kind != Nil {
-			c.SetVal(r.any())
-			return nil, true
-		}
+		done = give(c, r.any(), r.Kind != Err && r.Kind != Nil)
+	}
+	if done {
+		return nil, true
 	}
 	return settle(cmd, r)
+}
+
+// give gives a command its value if it is one, and reports that.
+func give[T any](c interface{ SetVal(T) }, value T, is bool) bool {
+	if is {
+		c.SetVal(value)
+	}
+	return is
 }
 
 // arguments are those of a command as texts, valid until the next command; false leaves

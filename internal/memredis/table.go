@@ -116,8 +116,15 @@ type value struct {
 	numeric bool
 }
 
-func numeric(n int64) value  { return value{number: n, numeric: true} }
-func textual(s string) value { return value{text: s} }
+func numeric(n int64) value { return value{number: n, numeric: true} }
+
+// valueOf is what a text is kept as.
+func valueOf(text string) value {
+	if n, ok := parseInt(text); ok {
+		return numeric(n)
+	}
+	return value{text: text}
+}
 func (v value) String() string {
 	if v.numeric {
 		return strconv.FormatInt(v.number, 10)

@@ -53,23 +53,12 @@ func (r *Trace) looked(key string) {
 
 // carries notes that a command begins.
 func (r *Trace) carries(c *command) {
-	r.inPlace = !c.noted
+	r.inPlace = !c.has(noted)
+	r.Scripts = r.Scripts || c.has(unscripted)
 	switch c.name {
 	case "dbsize":
 		r.Read = allKeys
 	case "flushall", "flushdb":
 		r.Written = allKeys
-	case "eval", "evalsha", "script":
-		r.Scripts = true
 	}
-}
-
-// noted are the commands that change nothing, or nothing but by way of functions that note
-// it. All others may have changed what they have looked at.
-var noted = []string{
-	"get", "set", "setnx", "mget", "setex", "psetex", "getset", "getdel", "getex", "del", "unlink", "exists", "type",
-	"expire", "pexpire", "expireat", "pexpireat", "ttl", "pttl", "pexpiretime", "persist",
-	"hget", "hmget", "hgetall", "hexists", "hlen", "smembers", "scard", "sismember",
-	"zcard", "zscore", "zrank", "zrevrank", "zcount", "zrange", "zrevrange", "zrangebyscore", "zrevrangebyscore",
-	"time", "ping", "wait", "dbsize", "flushall", "flushdb", "eval", "evalsha", "script",
 }

@@ -47,13 +47,7 @@ func (t *Table) touch(key string) {
 	}
 }
 
-// ifAny are commands whose answer of 0 says that they have changed nothing.
-var ifAny = []string{"hdel", "hsetnx", "sadd", "srem", "zrem", "zremrangebyscore", "zremrangebyrank"}
-
 // changes reports whether a command has changed its key without calling touch.
 func changes(c *command, r Reply) bool {
-	if c.noted || c.name == "zadd" || c.name == "zincrby" || r.Kind == Err {
-		return false
-	}
-	return r.Kind != Int || r.Int != 0 || !slices.Contains(ifAny, c.name)
+	return !c.has(noted|touches) && r.Kind != Err && (r.Kind != Int || r.Int != 0 || !c.has(ifAny))
 }

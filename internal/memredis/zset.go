@@ -51,13 +51,12 @@ func (z *zset) remove(member string) bool {
 	return true
 }
 
-// cut removes the members from index lo up to hi and returns how many they were.
-func (z *zset) cut(lo, hi int) int64 {
+// cut removes the members from index lo up to hi.
+func (z *zset) cut(lo, hi int) {
 	for _, s := range z.order[lo:hi] {
 		delete(z.scores, s.member)
 	}
 	z.order = slices.Delete(z.order, lo, hi)
-	return int64(hi - lo)
 }
 
 // bound is one end of a range of scores.
@@ -81,8 +80,8 @@ func (z *zset) between(low, high bound) (lo, hi int) {
 
 // ranks are the indexes that a range of ranks stands for; negative ranks count
 // from the end.
-func ranks(start, stop int64, n int) (lo, hi int) {
-	size := int64(n)
+func (z *zset) ranks(start, stop int64) (lo, hi int) {
+	size := int64(len(z.order))
 	if start < 0 {
 		start = max(0, size+start)
 	}

@@ -73,7 +73,10 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 	if err != nil || plan.Workload == nil {
 		return err
 	}
-	plan.Topology.Skew, plan.Isolate = cfg.Skew, cfg.Isolate
+	for _, ahead := range cfg.Skew {
+		plan.Topology.Skew = append(plan.Topology.Skew, ahead.String())
+	}
+	plan.Isolate = cfg.Isolate
 	if plan.Complete() != nil || plan.CannotRun(sel) != nil {
 		return nil // it is searched, and cannot be simulated
 	}

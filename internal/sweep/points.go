@@ -134,9 +134,8 @@ type simulations map[string]func(c *sim.Config, v string) error
 // the seed, and when virtual time begins.
 var simulated = simulations{
 	"skew": func(c *sim.Config, v string) error {
-		d, err := time.ParseDuration(v)
-		c.Topology.Skew, c.Topology.SkewAt = []time.Duration{d}, nil
-		return err
+		c.Topology.Skew = []string{v}
+		return nil
 	},
 	"seed": func(c *sim.Config, v string) (err error) {
 		c.Seed, err = strconv.ParseUint(v, 10, 64)

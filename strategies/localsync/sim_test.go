@@ -168,7 +168,7 @@ func TestForgetfulIsFound(t *testing.T) {
 // TestBehindRedis: an instance whose window is over by Redis' clock hears nothing more of others, and admits nothing more.
 func TestBehindRedis(t *testing.T) {
 	r := simulated(t, "local-sync:period=200ms", func(c *sim.Config) {
-		c.Instances, c.Topology.Skew = 2, []time.Duration{-40 * time.Second, -40*time.Second + 1}
+		c.Instances, c.Topology.Skew = 2, []string{"-40s", "-39.999999999s"}
 	})
 	kept(t, &r)
 	if r.Degraded < 1000 {
