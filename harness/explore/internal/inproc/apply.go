@@ -148,6 +148,14 @@ func (w *Engine) tick(kind int) error {
 	return nil
 }
 
+// Pass implements [engine.Passer].
+func (w *Engine) Pass(d time.Duration) error {
+	w.s.Advance(d)
+	w.s.Sync()
+	w.Run.Truth.At(w.s.Now())
+	return nil
+}
+
 // ager is a store whose deadlines do not follow virtual time by themselves.
 type ager interface{ age(d time.Duration) error }
 
