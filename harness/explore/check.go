@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -212,35 +211,29 @@ func (s *search) inTurn(n *normal) (answers []string, err error) {
 	t := &s.Run.Timeline
 	t.Recording, s.InTurn = true, true
 	defer func() { t.Recording, s.InTurn = false, false }()
-	if err := s.Begin(); err != nil {
-		return nil, errors.Join(err, s.End())
-	}
-	defer func() { err = errors.Join(err, s.End()) }()
-	for range maxSerialSteps {
-		c, ok := s.Serial()
-		if !ok {
-			if c, ok = s.ask(); !ok {
-				break
-			}
+	steps := 0
+	err = s.drive(func() (c engine.Choice, ok bool) {
+		if steps++; steps > maxSerialSteps {
+			return c, false
 		}
-		if err := s.Step(c); err != nil {
-			return nil, err
+		if c, ok = s.Serial(); !ok {
+			c, ok = s.ask()
 		}
+		return c, ok
+	}, func(engine.Choice) error {
 		held, err := s.Holdings()
-		if err != nil {
-			return nil, err
-		}
-		rest := s.Look().AtRest
+		look := s.Look()
 		for _, h := range held {
-			n.immortal[h.Name] = n.immortal[h.Name] || rest && h.Forever
+			n.immortal[h.Name] = n.immortal[h.Name] || look.AtRest && h.Forever
 			n.negative = n.negative || h.Negative != ""
 		}
-	}
-	n.periodic = s.Look().PeriodicJobs
+		n.periodic = look.PeriodicJobs
+		return err
+	})
 	for _, x := range t.Steps {
 		if x.Outcome != "" {
 			answers = append(answers, x.Actor+" "+x.Outcome)
 		}
 	}
-	return answers, nil
+	return answers, err
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/results"
 )
 
 // overStates searches an engine that has states: first by the number of steps, whatever
@@ -26,20 +24,12 @@ func (s *search) overStates(ctx context.Context, res *Result, so *progress) erro
 		return err
 	}
 	s.until = 0
-	res.States = len(w.graph.nodes)
 	if res.Capped != "" && res.Capped != firstFound && bounds > 0 && ctx.Err() == nil && len(s.wanted) > 0 && s.Run.Spent == "" {
 		if err := w.withFewPreemptions(ctx, bounds); err != nil {
 			return err
 		}
 	}
-	slices.SortStableFunc(w.broken, byProperty)
-	for i := range w.broken {
-		if err := s.repeat(&w.broken[i]); err != nil {
-			return err
-		}
-		res.Findings = append(res.Findings, w.broken[i].Finding)
-	}
-	return nil
+	return s.show(res, w.broken)
 }
 
 // stateSearch is a search over states.
@@ -58,14 +48,9 @@ type stateSearch struct {
 	// milder are properties that a schedule of the depth at hand has broken in which time
 	// passes within a call, and what stands in broken for each: another schedule of that
 	// depth may do with less.
-	milder map[Property]int
-
-	runs, pruned int64
-	// left is how many steps were not tried, since it was known what they lead to.
-	left        int64
-	depth       int
-	capped      string
+	milder      map[Property]int
 	preemptions int
+	tally
 }
 
 // begin takes in the start.
@@ -81,11 +66,7 @@ func (w *stateSearch) begin() error {
 		root.Num(0)
 	}
 	w.graph = newGraph(root)
-	w.runs = 0
-	w.pruned = 0
-	w.left = 0
-	w.depth = 0
-	w.capped = ""
+	w.tally = tally{}
 	w.milder = map[Property]int{}
 	w.sleep = w.newSleepSets()
 	w.graph.add(0, 0, open{actor: -1, trail: w.trail()}, w.Enabled(nil, w.symmetric))
@@ -295,19 +276,19 @@ func (w *stateSearch) breakage(b *breach, path []engine.Choice) breakage {
 
 // told says how far the walk has come.
 func (w *stateSearch) told(waiting bool) {
-	sofar := Sofar{Runs: w.res.Runs, States: int64(w.res.States), Depth: int64(w.res.Depth)}
-	if !w.counts {
-		w.res.Runs, w.res.Pruned, w.res.LeftOut = w.runs, w.pruned, w.left
-		w.res.Depth, w.res.States, w.res.Capped = w.depth, len(w.graph.nodes), w.capped
-		sofar = Sofar{Runs: w.runs, States: int64(len(w.graph.nodes)), Depth: int64(w.depth)}
+	w.states = len(w.graph.nodes)
+	sofar := Sofar{Runs: w.runs, States: int64(w.states), Depth: int64(w.depth), Counting: w.counts}
+	if w.counts {
+		sofar.Runs += w.res.Runs
+		sofar.States += int64(w.res.States)
+		sofar.Preemptions = int64(w.preemptions)
 	} else {
-		sofar.Runs, sofar.States, sofar.Depth = sofar.Runs+w.runs, sofar.States+int64(len(w.graph.nodes)), int64(w.depth)
-		sofar.Counting, sofar.Preemptions = true, int64(w.preemptions)
+		w.into(w.res)
 	}
 	if waiting {
 		sofar.Waiting = w.graph.waiting
 	}
-	w.so.searched(w.res, w.broken)
+	w.so.note(w.res, nil, w.broken)
 	w.cfg.Progress.set(sofar)
 }
 
@@ -348,11 +329,8 @@ func (w *stateSearch) withFewPreemptions(ctx context.Context, most int) error {
 	if err := w.walk(ctx, most); err != nil {
 		return err
 	}
-	b := &results.Bounded{States: len(w.graph.nodes), Runs: w.runs, Depth: w.depth, Capped: w.capped, Whole: w.fused && w.res.Split}
-	if whole := w.preemptions - 1; whole >= 0 {
-		b.Preemptions = &whole
-	}
-	w.res.Bounded = b
+	w.res.Bounded = w.bounded(w.preemptions - 1)
+	w.res.Bounded.Whole = w.fused && w.res.Split
 	return nil
 }
 
