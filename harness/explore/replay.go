@@ -175,12 +175,12 @@ func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
 		r.Leak = s.Run.Truth.Leak()
 		found, err := s.check(map[Property]bool{p: true})
 		for kind := range s.Run.Aborts {
-			found = append(found, breach{property: kind, detail: abortDetail})
+			found = append(found, Finding{Property: kind, Detail: abortDetail})
 		}
 		for _, x := range found {
-			if x.property == p && !r.Broken {
+			if x.Property == p && !r.Broken {
 				r.Broken = true
-				r.Finding.Detail, r.Finding.Units = x.detail, x.units
+				r.Finding.Detail, r.Finding.Units = x.Detail, x.Units
 			}
 		}
 		return errors.Join(err, s.finish())

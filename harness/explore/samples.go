@@ -85,8 +85,8 @@ func (s *search) wander(r *rand.Rand, wanted map[Property]bool) (map[Property]bo
 	}, func(engine.Choice) error {
 		found, err := s.check(wanted)
 		for _, b := range found {
-			if wanted[b.property] {
-				broken[b.property] = true
+			if wanted[b.Property] {
+				broken[b.Property] = true
 			}
 		}
 		return err

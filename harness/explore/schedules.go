@@ -23,7 +23,7 @@ type attempt struct {
 	// more are other choices than those of the path.
 	more     []branch
 	found    []breakage
-	declared []breach // that a clause allows
+	declared []Finding // that a clause allows
 	leak     int64
 	waited   bool
 	aborts   map[Property]int
@@ -134,10 +134,10 @@ func (w *statelessSearch) schedule(s *search, a *attempt) error {
 func (a *attempt) check(s *search) error {
 	breaches, err := s.check(s.wanted)
 	for _, b := range breaches {
-		if b.property == declared {
+		if b.Property == declared {
 			a.declared = append(a.declared, b)
-		} else if !slices.ContainsFunc(a.found, func(f breakage) bool { return f.Property == b.property }) {
-			a.found = append(a.found, breakage{b.finding(), a.path})
+		} else if !slices.ContainsFunc(a.found, func(f breakage) bool { return f.Property == b.Property }) {
+			a.found = append(a.found, breakage{b, a.path})
 		}
 	}
 	return err
@@ -147,7 +147,7 @@ func (a *attempt) check(s *search) error {
 func (a *attempt) again(s *search) error {
 	var out []breakage
 	for _, b := range a.found {
-		var breaches []breach
+		var breaches []Finding
 		err := s.at(b.path, func() (err error) {
 			breaches, err = s.check(map[Property]bool{b.Property: true})
 			return errors.Join(err, s.finish())
@@ -155,7 +155,7 @@ func (a *attempt) again(s *search) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(breaches, func(x breach) bool { return x.property == b.Property }) {
+		if slices.ContainsFunc(breaches, func(x Finding) bool { return x.Property == b.Property }) {
 			out = append(out, b)
 		}
 	}

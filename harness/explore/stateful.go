@@ -147,7 +147,7 @@ type edge struct {
 
 // outcome is what a step leads to.
 type outcome struct {
-	found []breach
+	found []Finding
 	hash  engine.Digest
 	// known is set if the state had been met when the step was tried.
 	known bool
@@ -223,22 +223,25 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	w.applied[g.choices[choice].Fault()] = true
 	w.depth = max(w.depth, depth+1)
 	for _, b := range e.found {
-		at, again := w.milder[b.property]
+		at, again := w.milder[b.Property]
 		switch {
-		case b.property == declared:
+		case b.Property == declared:
 			w.allow(&b, w.res)
 			continue
-		case w.wanted[b.property]:
-			delete(w.wanted, b.property)
+		case w.wanted[b.Property]:
+			delete(w.wanted, b.Property)
 			at = len(w.broken)
 			w.broken = append(w.broken, breakage{})
 		case !again || e.paused >= w.broken[at].Paused:
 			continue
 		}
-		w.broken[at] = w.breakage(&b, append(g.pathTo(e.of.node, nil), g.choices[choice]))
-		w.broken[at].Paused = e.paused
-		if delete(w.milder, b.property); e.paused > 0 {
-			w.milder[b.property] = at
+		b.Paused = e.paused
+		if n := w.preemptions; w.counts {
+			b.Preemptions = &n
+		}
+		w.broken[at] = breakage{b, append(g.pathTo(e.of.node, nil), g.choices[choice])}
+		if delete(w.milder, b.Property); e.paused > 0 {
+			w.milder[b.Property] = at
 		}
 	}
 	_, old := g.seen[e.hash]
@@ -263,15 +266,6 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	}
 	w.told(true)
 	return nil
-}
-
-func (w *stateSearch) breakage(b *breach, path []engine.Choice) breakage {
-	f := b.finding()
-	if w.counts {
-		n := w.preemptions
-		f.Preemptions = &n
-	}
-	return breakage{f, path}
 }
 
 // told says how far the walk has come.

@@ -248,8 +248,7 @@ func (w *statelessSearch) count(a *attempt) {
 		}
 		old.schedules++
 		if old.shortest == nil || before(a.path[:taken], old.shortest.path) {
-			b := breach{property: kind, detail: abortDetail}
-			old.shortest = &breakage{b.finding(), slices.Clone(a.path[:taken])}
+			old.shortest = &breakage{Finding{Property: kind, Detail: abortDetail}, slices.Clone(a.path[:taken])}
 		}
 	}
 }
