@@ -143,9 +143,8 @@ type search struct {
 	// symmetric is set if clients are left out that could as well be another one. Strategies of this module do not decide by
 	// the number of an instance or of a request; what others do is not known.
 	symmetric bool
-	// until is the moment at which the part of the search that is under way has to end,
-	// in nanoseconds; 0 for none.
-	until int64
+	// halves is set if the part of the search that is under way has half of the time.
+	halves bool
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {

@@ -16,16 +16,13 @@ import (
 // number of preemptions, which reaches deep bugs that need few.
 func (s *search) overStates(ctx context.Context, res *Result, so *progress) error {
 	w := &stateSearch{search: s, so: so, res: res}
-	bounds := s.bounds()
-	if s.cfg.Timeout > 0 && bounds > 0 {
-		s.until = s.cfg.began + int64(s.cfg.Timeout)/2
-	}
+	s.halves = s.bounds() > 0
 	if err := w.walk(ctx, 0); err != nil {
 		return err
 	}
-	s.until = 0
-	if res.Capped != "" && res.Capped != firstFound && bounds > 0 && ctx.Err() == nil && len(s.wanted) > 0 && s.Run.Spent == "" {
-		if err := w.withFewPreemptions(ctx, bounds); err != nil {
+	s.halves = false
+	if res.Capped != "" && s.goesOn(ctx, res.Capped) {
+		if err := w.withFewPreemptions(ctx, s.bounds()); err != nil {
 			return err
 		}
 	}
@@ -330,13 +327,14 @@ func (w *stateSearch) withFewPreemptions(ctx context.Context, most int) error {
 
 // timeUp says that a part of the search has used up its time.
 func (s *search) timeUp() string {
-	now := clock.Nano()
+	passed := time.Duration(clock.Nano() - s.cfg.began)
 	switch {
-	case s.until > 0 && now >= s.until:
-		return fmt.Sprintf("half of its time of %v was up", s.cfg.Timeout)
-	case s.cfg.Timeout > 0 && now-s.cfg.began >= int64(s.cfg.Timeout):
-		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
-	default:
+	case s.cfg.Timeout == 0:
 		return ""
+	case s.halves && passed >= s.cfg.Timeout/2:
+		return fmt.Sprintf("half of its time of %v was up", s.cfg.Timeout)
+	case passed >= s.cfg.Timeout:
+		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
 	}
+	return ""
 }

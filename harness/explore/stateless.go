@@ -26,8 +26,8 @@ type statelessSearch struct {
 	// res is nil in an enumeration, which goes on when everything wanted has been found, and census in a search.
 	res    *Result
 	census *Census
-	// queue holds beginnings by preemptions, which the second part of a search counts, and by length.
-	queue       [][][][]engine.Choice
+	// queue holds beginnings. Preemptions are counted in the second part of a search.
+	queue       levels[[]engine.Choice]
 	preemptions int
 	// ahead are attempts at the beginnings that come next.
 	ahead []attempt
@@ -53,9 +53,7 @@ func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
 	w.res = res
-	if s.cfg.Timeout > 0 && s.bounds() > 0 {
-		s.until = s.cfg.began + int64(s.cfg.Timeout)/2
-	}
+	s.halves = s.bounds() > 0
 	maxPoints, maxRuns := s.cfg.MaxStates, int64(math.MaxInt64)
 	if s.Traits.Wall {
 		maxPoints, maxRuns = math.MaxInt, int64(s.cfg.MaxStates)
@@ -63,12 +61,12 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 	if err := w.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
 		return err
 	}
-	s.until = 0
+	s.halves = false
 	found := w.found
 	for p := range found {
 		delete(w.wanted, p)
 	}
-	if w.queued > 0 && w.capped != firstFound && len(w.wanted) > 0 && s.bounds() > 0 && ctx.Err() == nil {
+	if w.queued > 0 && s.goesOn(ctx, w.capped) {
 		var err error
 		if found, err = w.withFewPreemptions(ctx, maxRuns); err != nil {
 			return err
@@ -133,7 +131,7 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) (err error) {
 	w.crew = w.newWorkers(ctx)
 	defer func() { err = cmp.Or(err, w.crew.end()) }()
-	w.queue, w.queued, w.ahead = [][][][]engine.Choice{{{nil}}}, 1, nil
+	w.queue, w.queued, w.ahead = levels[[]engine.Choice]{{{nil}}}, 1, nil
 	for w.preemptions = 0; w.preemptions < len(w.queue); w.preemptions++ {
 		for length := 0; length < len(w.queue[w.preemptions]); length++ { //nolint:intrange // it grows
 			level := w.queue[w.preemptions][length]
@@ -212,18 +210,10 @@ func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([
 // add queues the branches of a path.
 func (w *statelessSearch) add(path []engine.Choice, more []branch) {
 	for _, m := range more {
-		if m.preemptions > w.bounds() {
-			continue
+		if m.preemptions <= w.bounds() {
+			w.queue.add(m.preemptions, m.at+1, append(slices.Clone(path[:m.at]), m.to))
+			w.queued++
 		}
-		for len(w.queue) <= m.preemptions {
-			w.queue = append(w.queue, nil)
-		}
-		by := &w.queue[m.preemptions]
-		for len(*by) <= m.at+1 {
-			*by = append(*by, nil)
-		}
-		(*by)[m.at+1] = append((*by)[m.at+1], append(slices.Clone(path[:m.at]), m.to))
-		w.queued++
 	}
 }
 
