@@ -71,6 +71,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if err := c.fitLimits(); err != nil {
 		return c, err
 	}
+	if c.Part.Of > 0 && (!c.enumerates || c.Service != "" || OnPostgres(sel)) {
+		return c, errors.New("it has no parts: only an enumeration that needs no server has")
+	}
 	for _, f := range c.Faults {
 		if !slices.Contains(engine.Faults[:], f) {
 			return c, fmt.Errorf("fault %q cannot be injected", f)
@@ -85,14 +88,6 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take it (%w)", c.Limit, err)
 	}
 	return c, nil
-}
-
-// partless refuses a part of what cannot be parted.
-func (c *Config) partless() error {
-	if c.Part.Of == 0 {
-		return nil
-	}
-	return &UnfitError{Err: errors.New("it has no parts: only an enumeration that needs no server has")}
 }
 
 // fitKind reports why the strategy cannot be explored so, whatever the bounds.

@@ -16,19 +16,15 @@ type Census = results.Census
 // Enumerate runs every schedule, without leaving out any that are alike, and
 // counts those that leak. Errors are as those of [Run].
 func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Census, error) {
+	cfg.enumerates = true
 	cfg, err := cfg.complete(sel)
 	if err != nil {
 		return nil, err
 	}
-	if OnPostgres(sel) || cfg.Service != "" {
-		if err := cfg.partless(); err != nil {
-			return nil, err
-		}
-	}
 	if cfg.isolates(sel) {
 		return enumerateInChild(ctx, sel, &cfg)
 	}
-	cfg.enumerates, cfg.First, cfg.began = true, false, clock.Nano()
+	cfg.First, cfg.began = false, clock.Nano()
 	so := cmp.Or(cfg.sofar, new(progress))
 	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
 	if err != nil {

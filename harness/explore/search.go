@@ -53,7 +53,7 @@ type Finding = results.Finding
 // that it could not search.
 func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
 	cfg, err := cfg.complete(sel)
-	if err = cmp.Or(err, cfg.partless()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if cfg.isolates(sel) {
