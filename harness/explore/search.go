@@ -340,10 +340,5 @@ func (s *search) finish() error {
 	if s.Traits.State {
 		return nil
 	}
-	for c, ok := s.Serial(); ok; c, ok = s.Serial() {
-		if err := s.Step(c); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.settle()
 }

@@ -138,14 +138,11 @@ func (w *Engine) tick(kind int) error {
 			return err
 		}
 	}
-	w.s.Advance(d)
-	w.s.Sync()
 	if busy {
 		w.Run.Paused += d
 	}
-	w.Run.Truth.At(w.s.Now())
 	w.Ticked(d, engine.TickTexts[kind])
-	return nil
+	return w.Pass(d)
 }
 
 // Pass implements [engine.Passer].
