@@ -23,6 +23,7 @@ import (
 // exploreSettings are what a search is told.
 type exploreSettings struct {
 	searches.Options
+	search             explore.Config // what is taken over as it is given
 	memory             int64
 	skew               []string
 	faults, properties []string
@@ -40,7 +41,7 @@ const mostMemory = 1 << 20
 
 func newExploreSettings() *exploreSettings {
 	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded, OddsRate: odds.DefaultRate}}
-	s.Base = explore.Config{
+	s.search = explore.Config{
 		Clients: 2, Times: 1, JobRounds: 1, Preemptions: explore.DefaultPreemptions, Asks: explore.DefaultAsks, Samples: explore.DefaultSamples,
 	}
 	return s
@@ -48,7 +49,7 @@ func newExploreSettings() *exploreSettings {
 
 // searched are the settings that a measurement does not have.
 func (s *exploreSettings) searched() []settings.Setting {
-	c := &s.Base
+	c := &s.search
 	faults, properties := format.Strings(explore.Faults()), format.Strings(explore.Properties())
 	return []settings.Setting{
 		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&c.Limit, 1, explore.MaxUnits), Computed: true},
@@ -71,18 +72,18 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
 		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, odds.MinRate, odds.MaxRate)},
-		{Name: "first", Title: settings.Search, Value: settings.Bool(&c.First)},
+		{Name: "first", Title: settings.Search, Value: settings.Bool(&s.First)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
 		{Name: "max-schedules", Title: settings.Search, Value: settings.Count(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true},
 		{Name: "redis", Was: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container")},
-		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&c.Service), Complete: cobra.NoFileCompletions},
-		{Name: "request", Title: settings.Stores, Value: settings.Text(&c.Request), Computed: true, Complete: cobra.NoFileCompletions},
-		{Name: "counter", Title: settings.Stores, Value: settings.Text(&c.Counter), Complete: cobra.NoFileCompletions},
-		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&c.ServiceClock), Complete: cobra.NoFileCompletions},
-		{Name: "env", Title: settings.Stores, Value: settings.List(&c.Environment), Complete: cobra.NoFileCompletions},
+		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&s.Service), Complete: cobra.NoFileCompletions},
+		{Name: "request", Title: settings.Stores, Value: settings.Text(&s.Request), Computed: true, Complete: cobra.NoFileCompletions},
+		{Name: "counter", Title: settings.Stores, Value: settings.Text(&s.Counter), Complete: cobra.NoFileCompletions},
+		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&s.Clock), Complete: cobra.NoFileCompletions},
+		{Name: "env", Title: settings.Stores, Value: settings.List(&s.Environment), Complete: cobra.NoFileCompletions},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions},
 	}
 }
@@ -101,7 +102,7 @@ func (s *exploreSettings) register(cmd *cobra.Command) {
 
 func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 	defer session.OutlivePipes()()
-	s.Base.Isolate = isolates
+	s.Isolates = isolates
 	if err := s.Read(args); err != nil {
 		return err
 	}
@@ -121,10 +122,13 @@ func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 
 // configure turns the settings into what to search, and how.
 func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explore.Config, err error) {
-	cfg = s.Base
+	cfg = s.search
 	cfg.Instances = s.Instances
+	cfg.Service, cfg.Request = s.Service, s.Request
+	cfg.Counter, cfg.ServiceClock, cfg.Environment = s.Counter, s.Clock, s.Environment
 	cfg.Seed = s.Seed
 	cfg.DecisionTimeout = s.Decision
+	cfg.First = s.First
 	cfg.MaxMemory = s.memory << 20
 	for _, none := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {
 		if *none == 0 {
@@ -134,6 +138,7 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	if !s.Given("clients") {
 		cfg.Clients = 0 // as many as suit the search
 	}
+	cfg.Isolate = isolates
 	if !s.Full && !s.Given("timeout") {
 		cfg.Timeout = searchTime
 	}

@@ -91,9 +91,8 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	c := &x.Base
-	on := explore.Target{Isolate: c.Isolate, Service: c.Service, Request: c.Request, Counter: c.Counter,
-		ServiceClock: c.ServiceClock, Environment: c.Environment}
+	on := explore.Target{Isolate: x.Isolates, Service: x.Service, Request: x.Request, Counter: x.Counter,
+		ServiceClock: x.Clock, Environment: x.Environment}
 	sel, err := explore.TokenStrategy(token)
 	switch {
 	case errors.Is(err, explore.ErrToken):

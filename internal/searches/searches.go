@@ -37,13 +37,16 @@ import (
 // Options are what the command is told, in addition to what each search is.
 type Options struct {
 	*group.Settings
-	Base           explore.Config // what is taken over as it is given; of a replay it says what the service is
-	Full, ExitZero bool
-	Parallel       int
-	OddsRate       float64
-	Timeout        time.Duration
-	On             string // the store that findings are repeated on
-	Replay         string // a token
+	Full, First, ExitZero bool
+	Isolates              bool // foreign code runs in processes of its own
+	Parallel              int
+	OddsRate              float64
+	Timeout               time.Duration
+	On                    string // the store that findings are repeated on
+	Replay                string // a token
+	// Service, Request, Counter, Clock and Environment are those of [explore.Config].
+	Service, Request, Counter, Clock string
+	Environment                      []string
 }
 
 // Embedded is the store that searches run on, by the name that --redis has for it.
@@ -171,7 +174,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 			continue
 		}
 		err := x.take(plan[i].sel, found)
-		if x.Base.First && found.search != nil && len(found.search.Findings) > 0 {
+		if x.First && found.search != nil && len(found.search.Findings) > 0 {
 			enough()
 			x.skipRest(plan, i)
 			break
