@@ -230,8 +230,8 @@ func allSchedules(t *testing.T, sel strategies.Selection, cfg Config, x *ends) (
 				return err
 			}
 			for _, b := range found {
-				if n, ok := x.broken[b.property]; !ok || len(path) < n {
-					x.broken[b.property] = len(path)
+				if n, ok := x.broken[b.Property]; !ok || len(path) < n {
+					x.broken[b.Property] = len(path)
 				}
 			}
 			next := s.Enabled(nil, false)

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,27 +13,15 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// breach is a property that does not hold where a schedule has got to.
-type breach struct {
-	property Property
-	detail   string
-	// units by which it is broken, if it has any.
-	units int64
-}
-
 // declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's formula. It
 // has no units if the clause allows any: then no further ones are looked for.
 const declared Property = ""
 
-// allow notes a breach that a clause allows.
-func (s *search) allow(b *breach, r *Result) {
-	if r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, b.units), b.detail; b.units == 0 {
+// allow notes a false reject that a clause allows.
+func (s *search) allow(f *Finding, r *Result) {
+	if r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, f.Units), f.Detail; f.Units == 0 {
 		delete(s.wanted, FalseReject)
 	}
-}
-
-func (b *breach) finding() Finding {
-	return Finding{Property: b.property, Detail: b.detail, Units: b.units}
 }
 
 // normal is what the strategy leaves behind when the clients come one after the
@@ -56,27 +43,27 @@ type leftKey struct {
 }
 
 // check finds what is broken at this moment.
-func (s *search) check(wanted map[Property]bool) ([]breach, error) {
-	var out []breach
+func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
+	var out []Finding
 	t := &s.Run.Truth
 	look := s.Look()
 	leak := t.Leak()
 	unit, limit := t.Policy.Unit, t.Policy.Limit
 	if wanted[Leak] && leak > 0 {
-		out = append(out, breach{Leak, fmt.Sprintf("%s in use, the limit is %d", format.Units(t.Peak, unit), limit), leak})
+		detail := fmt.Sprintf("%s in use, the limit is %d", format.Units(t.Peak, unit), limit)
 		if t.Crossed {
-			out[len(out)-1].detail = fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
+			detail = fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
 		} else if t.Changed() {
-			out[len(out)-1].detail = fmt.Sprintf("%s in use, %d more than any limit of that time allowed",
-				format.Units(t.InUse, unit), leak)
+			detail = fmt.Sprintf("%s in use, %d more than any limit of that time allowed", format.Units(t.InUse, unit), leak)
 		}
+		out = append(out, Finding{Property: Leak, Detail: detail, Units: leak})
 	}
 	if wanted[Stuck] && len(look.Stuck) > 0 {
-		out = append(out, breach{Stuck, strings.Join(look.Stuck, "; "), 0})
+		out = append(out, Finding{Property: Stuck, Detail: strings.Join(look.Stuck, "; ")})
 	}
 	if wanted[Forgotten] && !t.Crossed && t.InUse >= limit && len(look.Forgot) > 0 {
-		out = append(out, breach{Forgotten, fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
-			look.Forgot[0], t.InUse, format.Units(limit, unit)), 0})
+		out = append(out, Finding{Property: Forgotten, Detail: fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
+			look.Forgot[0], t.InUse, format.Units(limit, unit))})
 	}
 	if wanted[Guarantee] {
 		out = s.checkGuarantee(out, leak > 0, &look)
@@ -92,13 +79,14 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	}
 	if wanted[FalseReject] && t.Rejections > 0 {
 		if v := t.Judge(); v.FalseRejects > 0 {
-			b := breach{FalseReject, format.Number(v.FalseRejects, "request") + " rejected although quota was free throughout", v.FalseRejectUnits}
+			f := Finding{Property: FalseReject, Units: v.FalseRejectUnits}
+			f.Detail = format.Number(v.FalseRejects, "request") + " rejected although quota was free throughout"
 			if c := s.allows(quota.PropertyFalseReject, leak > 0, &look); c != nil {
-				if b.property, b.detail = declared, c.Formula; c.Bound == quota.Unbounded {
-					b.units = 0
+				if f.Property, f.Detail = declared, c.Formula; c.Bound == quota.Unbounded {
+					f.Units = 0
 				}
 			}
-			out = append(out, b)
+			out = append(out, f)
 		}
 	}
 	if wanted[Drift] || wanted[Stranded] {
@@ -107,7 +95,7 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	return out, nil
 }
 
-func (s *search) checkStore(out []breach, wanted map[Property]bool, look *engine.Look) ([]breach, error) {
+func (s *search) checkStore(out []Finding, wanted map[Property]bool, look *engine.Look) ([]Finding, error) {
 	held, err := s.Holdings()
 	if err != nil {
 		return nil, err
@@ -116,23 +104,23 @@ func (s *search) checkStore(out []breach, wanted map[Property]bool, look *engine
 	short := wanted[TTL] && s.comparable(look)
 	for _, h := range held {
 		if wanted[TTL] && atRest && h.Forever && !s.normal.immortal[h.Name] {
-			out = append(out, breach{TTL, h.Name + " never expires", 0})
+			out = append(out, Finding{Property: TTL, Detail: h.Name + " never expires"})
 		}
 		if short && h.Left > 0 {
 			if least, ok := s.normal.left[leftKey{h.Name, s.Run.Truth.InUse}]; ok && h.Left < least {
-				out = append(out, breach{TTL, fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or "+
-					"later", h.Name, h.Left, least), 0})
+				out = append(out, Finding{Property: TTL, Detail: fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or "+
+					"later", h.Name, h.Left, least)})
 			}
 		}
 		if wanted[Negative] && !s.normal.negative && h.Negative != "" {
-			out = append(out, breach{Negative, fmt.Sprintf("%s holds %s", h.Name, h.Negative), 0})
+			out = append(out, Finding{Property: Negative, Detail: fmt.Sprintf("%s holds %s", h.Name, h.Negative)})
 		}
 	}
 	return out, nil
 }
 
 // checkCounts checks what the tiers say against what the oracle expects.
-func (s *search) checkCounts(out []breach, t *engine.Truth, wanted map[Property]bool) ([]breach, error) {
+func (s *search) checkCounts(out []Finding, t *engine.Truth, wanted map[Property]bool) ([]Finding, error) {
 	counts := s.sel.Counts
 	if s.cfg.Counter != "" {
 		counts = quota.CountsAdmitted
@@ -155,10 +143,12 @@ func (s *search) checkCounts(out []breach, t *engine.Truth, wanted map[Property]
 			continue
 		}
 		if d := want.Units.Distance(r.Units); wanted[Drift] && d != 0 {
-			out = append(out, breach{Drift, fmt.Sprintf("%s says %d, it must be %s", r.Tier, r.Units, intervalText(want.Units)), d})
+			detail := fmt.Sprintf("%s says %d, it must be %s", r.Tier, r.Units, intervalText(want.Units))
+			out = append(out, Finding{Property: Drift, Detail: detail, Units: d})
 		}
 		if over := r.Units - r.Lapsing - want.Held.Hi; wanted[Stranded] && over > 0 {
-			out = append(out, breach{Stranded, fmt.Sprintf("%s says %d, callers hold %s", r.Tier, r.Units, intervalText(want.Held)), over})
+			detail := fmt.Sprintf("%s says %d, callers hold %s", r.Tier, r.Units, intervalText(want.Held))
+			out = append(out, Finding{Property: Stranded, Detail: detail, Units: over})
 		}
 	}
 	return out, nil
@@ -212,35 +202,29 @@ func (s *search) inTurn(n *normal) (answers []string, err error) {
 	t := &s.Run.Timeline
 	t.Recording, s.InTurn = true, true
 	defer func() { t.Recording, s.InTurn = false, false }()
-	if err := s.Begin(); err != nil {
-		return nil, errors.Join(err, s.End())
-	}
-	defer func() { err = errors.Join(err, s.End()) }()
-	for range maxSerialSteps {
-		c, ok := s.Serial()
-		if !ok {
-			if c, ok = s.ask(); !ok {
-				break
-			}
+	steps := 0
+	err = s.drive(func() (c engine.Choice, ok bool) {
+		if steps++; steps > maxSerialSteps {
+			return c, false
 		}
-		if err := s.Step(c); err != nil {
-			return nil, err
+		if c, ok = s.Serial(); !ok {
+			c, ok = s.ask()
 		}
+		return c, ok
+	}, func(engine.Choice) error {
 		held, err := s.Holdings()
-		if err != nil {
-			return nil, err
-		}
-		rest := s.Look().AtRest
+		look := s.Look()
 		for _, h := range held {
-			n.immortal[h.Name] = n.immortal[h.Name] || rest && h.Forever
+			n.immortal[h.Name] = n.immortal[h.Name] || look.AtRest && h.Forever
 			n.negative = n.negative || h.Negative != ""
 		}
-	}
-	n.periodic = s.Look().PeriodicJobs
+		n.periodic = look.PeriodicJobs
+		return err
+	})
 	for _, x := range t.Steps {
 		if x.Outcome != "" {
 			answers = append(answers, x.Actor+" "+x.Outcome)
 		}
 	}
-	return answers, nil
+	return answers, err
 }

@@ -205,32 +205,3 @@ func (s *search) fewText(r *Result) string {
 // hasEnd reports whether what is counted under the policy is forgotten one day:
 // then a key without a deadline is one that stays forever.
 func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
-
-// probe notes a limiter that never admits again: its time then does not come from
-// its clock. It says nothing of limiters that declare no reset, and of those that
-// leave a key behind that never expires, as they do even if clients come one after
-// the other: that explains it. If the clock is declared to be out of reach, no time
-// has passed in any schedule.
-func (s *search) probe() error {
-	if s.sel.Reset != strategies.ResetsWindow || s.sel.ClockFixed {
-		return nil
-	}
-	for _, forever := range s.normal.immortal {
-		if forever {
-			return nil
-		}
-	}
-	p, ok := s.Engine.(engine.Prober)
-	if !ok {
-		return nil
-	}
-	admitted, conclusive, err := p.Probe()
-	if err != nil {
-		return err
-	}
-	if conclusive && !admitted {
-		s.Witness.Note(witness.NeverAgain, "three windows after a rejection, at rest, it still rejects one unit: its time "+
-			"comes from elsewhere than its clock, or it has no reset")
-	}
-	return nil
-}

@@ -11,7 +11,6 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -72,6 +71,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if err := c.fitLimits(); err != nil {
 		return c, err
 	}
+	if c.Part.Of > 0 && (!c.enumerates || c.Service != "" || OnPostgres(sel)) {
+		return c, errors.New("it has no parts: only an enumeration that needs no server has")
+	}
 	for _, f := range c.Faults {
 		if !slices.Contains(engine.Faults[:], f) {
 			return c, fmt.Errorf("fault %q cannot be injected", f)
@@ -86,14 +88,6 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take it (%w)", c.Limit, err)
 	}
 	return c, nil
-}
-
-// partless refuses a part of what cannot be parted.
-func (c *Config) partless() error {
-	if c.Part.Of == 0 {
-		return nil
-	}
-	return &UnfitError{Err: errors.New("it has no parts: only an enumeration that needs no server has")}
 }
 
 // fitKind reports why the strategy cannot be explored so, whatever the bounds.
@@ -229,7 +223,7 @@ func (c *Config) fitPostgres(sel strategies.Selection) error {
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)
 	case c.Passes || c.From != 0:
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, whose clock cannot be moved", sel.Name)
-	case !available(c.Postgres):
+	case c.Postgres == nil:
 		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install "+
 			"postgresql), or give a URL by --postgres", sel.Name)
 	}
@@ -248,14 +242,4 @@ func (c *Config) fitForeign(sel strategies.Selection) error {
 		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the skew out", sel.Name)
 	}
 	return nil
-}
-
-// available reports whether there is a server behind a store. One that stands for
-// the lack of a server says so.
-func available(s stores.Store) bool {
-	if s == nil {
-		return false
-	}
-	a, ok := s.(interface{ Available() bool })
-	return !ok || a.Available()
 }

@@ -16,19 +16,15 @@ type Census = results.Census
 // Enumerate runs every schedule, without leaving out any that are alike, and
 // counts those that leak. Errors are as those of [Run].
 func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Census, error) {
+	cfg.enumerates = true
 	cfg, err := cfg.complete(sel)
 	if err != nil {
 		return nil, err
 	}
-	if OnPostgres(sel) || cfg.Service != "" {
-		if err := cfg.partless(); err != nil {
-			return nil, err
-		}
-	}
 	if cfg.isolates(sel) {
 		return enumerateInChild(ctx, sel, &cfg)
 	}
-	cfg.enumerates, cfg.First, cfg.began = true, false, clock.Nano()
+	cfg.First, cfg.began = false, clock.Nano()
 	so := cmp.Or(cfg.sofar, new(progress))
 	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
 	if err != nil {
@@ -40,7 +36,7 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
 	c.Store, c.Service, c.Part = s.Traits.Store, s.cfg.Service, s.cfg.Part.String()
-	so.counted(c, nil)
+	so.note(nil, c, nil)
 	var shortest *breakage
 	var err error
 	if s.Traits.State {
@@ -62,21 +58,19 @@ func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 }
 
 // everyEnd counts over an engine that has no state.
-func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (*breakage, error) {
+func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (shortest *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
 	w := s.newStatelessSearch(so)
-	w.wanted[Leak], w.all = true, true
+	w.wanted[Leak], w.census = true, c
 	if err := w.walkAndControl(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
 		return nil, err
 	}
-	c.Schedules = w.runs
-	c.Leaking = w.leaking
-	c.Worst = w.worstLeak
 	c.Complete = w.capped == ""
-	c.Waited = w.waiting
-	var err error
 	c.Aborts, err = w.repeatAborts()
-	return w.found[Leak], err
+	if b, ok := w.found[Leak]; ok {
+		shortest = &b
+	}
+	return shortest, err
 }

@@ -56,7 +56,7 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (_ 
 			p.into(c, &k.shortest)
 		}
 	}
-	return k.shortest.breakage(), nil
+	return k.shortest, nil
 }
 
 // perPart is how many beginnings of schedules there are for each part of an enumeration, at least.
@@ -94,7 +94,7 @@ type counting struct {
 	// is in census and shortest.
 	parts    []*part
 	census   *Census
-	shortest *leakage
+	shortest *breakage
 	deepest  int
 }
 
@@ -122,22 +122,9 @@ type part struct {
 
 	schedules, leaking, worst int64
 	deepest                   int
-	shortest                  *leakage
+	shortest                  *breakage // up to where it leaks
 	// path and next are used again by each schedule.
 	path, next []engine.Choice
-}
-
-// leakage is a schedule that leaks, up to where it does.
-type leakage struct {
-	path   []engine.Choice
-	detail breach
-}
-
-func (l *leakage) breakage() *breakage {
-	if l == nil {
-		return nil
-	}
-	return &breakage{l.detail.finding(), l.path}
 }
 
 // left is how many schedules may still be counted.
@@ -175,7 +162,11 @@ func (b *counts) count(s *search, p *part) {
 func (k *counting) told(p *part, share float64) {
 	c, l := *k.census, k.shortest
 	p.into(&c, &l)
-	k.so.counted(&c, l.breakage())
+	var broken []breakage
+	if l != nil {
+		broken = []breakage{*l}
+	}
+	k.so.note(nil, &c, broken)
 	k.s.cfg.Progress.set(Sofar{Runs: c.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: share})
 }
 
@@ -242,7 +233,7 @@ func (k *counting) beginning(p *part) (*part, error) {
 }
 
 // into adds what was counted to what came before it.
-func (p *part) into(c *Census, shortest **leakage) {
+func (p *part) into(c *Census, shortest **breakage) {
 	c.Schedules += p.schedules
 	c.Leaking += p.leaking
 	c.Worst = max(c.Worst, p.worst)
@@ -253,33 +244,28 @@ func (p *part) into(c *Census, shortest **leakage) {
 
 // count runs the schedule that the tree of a part is at.
 func (s *search) count(p *part) error {
-	if err := s.Begin(); err != nil {
-		return errors.Join(err, s.End())
-	}
-	path := p.path[:0]
+	p.path = p.path[:0]
 	var leak int64
-	for {
+	err := s.drive(func() (c engine.Choice, ok bool) {
 		if p.next = s.Enabled(p.next[:0], false); len(p.next) == 0 {
-			break
+			return c, false
 		}
-		step := p.next[p.tree.Choose(len(p.next))]
-		if err := s.Step(step); err != nil {
-			return errors.Join(err, s.End())
-		}
-		path = append(path, step)
+		return p.next[p.tree.Choose(len(p.next))], true
+	}, func(c engine.Choice) error {
+		p.path = append(p.path, c)
 		now := s.Run.Truth.Leak()
-		if now > 0 && leak == 0 && (p.shortest == nil || len(path) < len(p.shortest.path)) {
+		if now > 0 && leak == 0 && (p.shortest == nil || len(p.path) < len(p.shortest.path)) {
 			detail := fmt.Sprintf("%s over the limit of %d", format.Units(now, "units"), s.cfg.Policy.Limit)
-			p.shortest = &leakage{append([]engine.Choice(nil), path...), breach{Leak, detail, now}}
+			p.shortest = &breakage{Finding{Property: Leak, Detail: detail, Units: now}, slices.Clone(p.path)}
 		}
 		leak = max(leak, now)
-	}
-	if err := s.End(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	p.path = path
 	p.schedules++
-	p.deepest = max(p.deepest, len(path))
+	p.deepest = max(p.deepest, len(p.path))
 	if leak > 0 {
 		p.leaking++
 		p.worst = max(p.worst, leak)

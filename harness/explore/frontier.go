@@ -8,6 +8,20 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 )
 
+// levels hold what is to be tried by the preemptions that it needs and by its depth.
+type levels[T any] [][][]T
+
+func (l *levels[T]) add(preemptions, depth int, x T) {
+	for len(*l) <= preemptions {
+		*l = append(*l, nil)
+	}
+	level := &(*l)[preemptions]
+	for len(*level) <= depth {
+		*level = append(*level, nil)
+	}
+	(*level)[depth] = append((*level)[depth], x)
+}
+
 // node is a state that was reached, by the step that led to it.
 type node struct {
 	parent int32
@@ -36,9 +50,7 @@ type graph struct {
 	// choices that schedules are made of, and their numbers.
 	choices []engine.Choice
 	numbers map[engine.Choice]uint32
-	// levels hold open states by the preemptions that their next steps need and by their
-	// depth.
-	levels [][][]open
+	levels  levels[open]
 	// waiting is how many states are open, and held the bytes that they take.
 	waiting, held int64
 }
@@ -80,14 +92,7 @@ func (g *graph) add(preemptions, depth int, o open, next []engine.Choice) {
 	for i, c := range next {
 		o.next[i] = g.number(c)
 	}
-	for len(g.levels) <= preemptions {
-		g.levels = append(g.levels, nil)
-	}
-	level := &g.levels[preemptions]
-	for len(*level) <= depth {
-		*level = append(*level, nil)
-	}
-	(*level)[depth] = append((*level)[depth], o)
+	g.levels.add(preemptions, depth, o)
 	g.waiting++
 	g.held += o.bytes()
 }

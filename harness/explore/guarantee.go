@@ -13,11 +13,11 @@ import (
 )
 
 // checkGuarantee finds the clauses that are broken.
-func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []breach {
+func (s *search) checkGuarantee(out []Finding, leaks bool, look *engine.Look) []Finding {
 	for _, c := range s.clauses(leaks, look) {
 		if c.Verdict == results.Broken {
-			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %s, and the guarantee allows %d (%s)", c.Property,
-				format.Units(c.Certain, "units"), c.Bound, c.Formula), c.Certain - c.Bound})
+			out = append(out, Finding{Property: Guarantee, Units: c.Certain - c.Bound, Detail: fmt.Sprintf(
+				"%s of %s, and the guarantee allows %d (%s)", c.Property, format.Units(c.Certain, "units"), c.Bound, c.Formula)})
 		}
 	}
 	return out

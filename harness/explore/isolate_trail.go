@@ -1,6 +1,9 @@
 package explore
 
 import (
+	"bytes"
+	"time"
+
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/isolate"
 )
@@ -24,7 +27,7 @@ type trailed struct {
 type foreignEngine interface {
 	engine.Engine
 	engine.Keeper
-	engine.Prober
+	engine.Passer
 }
 
 // Begin implements [engine.Engine].
@@ -45,18 +48,18 @@ func (e *trailed) Step(c engine.Choice) error {
 	return e.foreignEngine.Step(c)
 }
 
-// Probe implements [engine.Engine].
-func (e *trailed) Probe() (admitted, conclusive bool, err error) {
+// Pass implements [engine.Passer]. No token holds what follows.
+func (e *trailed) Pass(d time.Duration) error {
 	e.text = append(e.text[:0], doingProbe...)
 	if err := e.trail.Set(e.text); err != nil {
-		return false, false, err
+		return err
 	}
-	return e.foreignEngine.Probe()
+	return e.foreignEngine.Pass(d)
 }
 
 // End implements [engine.Engine].
 func (e *trailed) End() error {
-	if len(e.text) > 0 {
+	if bytes.HasPrefix(e.text, []byte(doingSteps)) {
 		copy(e.text, doingClose)
 		if err := e.trail.Set(e.text); err != nil {
 			return err

@@ -68,15 +68,9 @@ func lastStep(doing string, path []engine.Choice, clients int) results.Step {
 	}
 	switch c := path[len(path)-1]; {
 	case c.Kind == engine.TickClock:
-		s.Actor = "clock"
-		s.Role = results.RoleClock
-		s.Event = results.EventTick
-		s.Command = "time passes"
+		return results.Step{Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick, Command: "time passes"}
 	case c.Kind == engine.EvictKey:
-		s.Actor = "store"
-		s.Role = results.RoleStore
-		s.Event = results.EventEviction
-		s.Command = "evicts " + c.Key
+		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction, Command: "evicts " + c.Key}
 	case c.Kind == engine.CrashHost:
 		s.Event, s.Command = results.EventCrash, "ends and starts anew"
 	case c.ID < clients:

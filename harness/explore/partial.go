@@ -22,14 +22,6 @@ type progress struct {
 	changed func()
 }
 
-// notify ends a change.
-func (p *progress) notify(changed bool) {
-	p.mu.Unlock()
-	if changed && p.changed != nil {
-		p.changed()
-	}
-}
-
 // read is what there is now.
 func (p *progress) read() (*Result, *Census, []breakage) {
 	p.mu.Lock()
@@ -40,57 +32,33 @@ func (p *progress) read() (*Result, *Census, []breakage) {
 
 // told takes in what a child has read.
 func (p *progress) told(n *news) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.res, p.census, p.broken = *n.Search, *n.Census, nil
+	var broken []breakage
 	for _, f := range n.Found {
 		_, path, _ := parseToken(f.Token) // which the child has made
-		p.broken = append(p.broken, breakage{f, path})
+		broken = append(broken, breakage{f, path})
 	}
+	p.note(n.Search, n.Census, broken)
 }
 
-// searched notes how far a search has come.
-func (p *progress) searched(res *Result, broken []breakage) {
+// note notes how far a search or an enumeration has come, nil for none, and what is broken.
+func (p *progress) note(res *Result, c *Census, broken []breakage) {
 	p.mu.Lock()
-	p.res = *res
+	if res != nil {
+		p.res = *res
+	}
+	if c != nil {
+		p.census = *c
+	}
 	changed := !slices.EqualFunc(broken, p.broken, func(a, b breakage) bool { // another path replaces one
 		return len(a.path) == len(b.path) && (len(a.path) == 0 || &a.path[0] == &b.path[0])
 	})
 	if changed {
 		p.broken = slices.Clone(broken) // the search sorts its own
 	}
-	p.notify(changed)
-}
-
-// walked notes how far a walk has come.
-func (p *progress) walked(w *statelessSearch) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.res.Waited = w.waiting
-	p.res.States = w.points + 1
-	p.res.Runs = w.runs
-	p.res.Depth = w.depth
-	p.census.Schedules = w.runs
-	p.census.Leaking = w.leaking
-	p.census.Worst = w.worstLeak
-	p.census.Waited = w.waiting
-	p.broken = p.broken[:0]
-	for _, property := range properties {
-		if b := w.found[property]; b != nil {
-			p.broken = append(p.broken, *b)
-		}
+	p.mu.Unlock()
+	if changed && p.changed != nil {
+		p.changed()
 	}
-}
-
-// counted notes how far an enumeration has come.
-func (p *progress) counted(c *Census, shortest *breakage) {
-	p.mu.Lock()
-	p.census = *c
-	changed := shortest != nil && (len(p.broken) == 0 || !slices.Equal(shortest.path, p.broken[0].path))
-	if changed {
-		p.broken = []breakage{{shortest.Finding, slices.Clone(shortest.path)}}
-	}
-	p.notify(changed)
 }
 
 // endedByStrategy is why such a search is not complete.

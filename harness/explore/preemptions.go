@@ -1,6 +1,10 @@
 package explore
 
-import "github.com/quotabench/quotabench/harness/explore/internal/engine"
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+)
 
 // bounds is the number of preemptions up to which a search goes on that a bound has
 // ended, 0 if it does not.
@@ -9,6 +13,11 @@ func (s *search) bounds() int {
 		return 0
 	}
 	return max(0, s.cfg.Preemptions)
+}
+
+// goesOn reports whether a second part follows the first, which has ended for that reason.
+func (s *search) goesOn(ctx context.Context, capped string) bool {
+	return capped != firstFound && s.bounds() > 0 && len(s.wanted) > 0 && ctx.Err() == nil && s.Run.Spent == ""
 }
 
 // inFlight is the actor that a further step would preempt if it is not its own, after a

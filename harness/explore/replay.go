@@ -171,27 +171,20 @@ func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
 		return nil, err
 	}
 	r := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: p, Finding: &b.Finding, Store: s.Traits.Store}
-	if err := s.goTo(path); err != nil {
-		return nil, errors.Join(err, s.End())
-	}
-	r.Leak = s.Run.Truth.Leak()
-	found, err := s.check(map[Property]bool{p: true})
-	if err != nil {
-		return nil, errors.Join(err, s.End())
-	}
-	for kind := range s.Run.Aborts {
-		found = append(found, breach{property: kind, detail: abortDetail})
-	}
-	for _, x := range found {
-		if x.property == p && !r.Broken {
-			r.Broken = true
-			r.Finding.Detail, r.Finding.Units = x.detail, x.units
+	return r, s.at(path, func() error {
+		r.Leak = s.Run.Truth.Leak()
+		found, err := s.check(map[Property]bool{p: true})
+		for kind := range s.Run.Aborts {
+			found = append(found, Finding{Property: kind, Detail: abortDetail})
 		}
-	}
-	if !s.Traits.State {
-		err = s.finish()
-	}
-	return r, errors.Join(err, s.End())
+		for _, x := range found {
+			if x.Property == p && !r.Broken {
+				r.Broken = true
+				r.Finding.Detail, r.Finding.Units = x.Detail, x.Units
+			}
+		}
+		return errors.Join(err, s.finish())
+	})
 }
 
 // TokenStrategy is the registered strategy that a token was issued for.

@@ -2,8 +2,8 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
@@ -27,23 +27,17 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 		wanted[res.Findings[i].Property] = true
 	}
 	r := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
-	met := map[Property]int{}
+	met, rare := map[Property]int{}, maps.Clone(wanted)
 	run := 0
-	enough := func() bool {
-		for p := range wanted {
-			if met[p] < metEnough {
-				return false
-			}
-		}
-		return true
-	}
-	for ; run < s.cfg.Samples && !enough() && s.over(ctx) == ""; run++ {
+	for ; run < s.cfg.Samples && len(rare) > 0 && s.over(ctx) == ""; run++ {
 		broken, err := s.wander(r, wanted)
 		if err != nil {
 			return err
 		}
 		for p := range broken {
-			met[p]++
+			if met[p]++; met[p] >= metEnough {
+				delete(rare, p)
+			}
 		}
 	}
 	for i := range res.Findings {
@@ -82,26 +76,19 @@ func (s *search) doubt(ctx context.Context, res *Result) error {
 // wander runs one schedule at random, and returns what it breaks.
 func (s *search) wander(r *rand.Rand, wanted map[Property]bool) (map[Property]bool, error) {
 	broken := map[Property]bool{}
-	if err := s.Begin(); err != nil {
-		return nil, err
-	}
 	var next []engine.Choice
-	for len(broken) < len(wanted) {
-		if next = s.Enabled(next[:0], false); len(next) == 0 {
-			break
+	return broken, s.drive(func() (c engine.Choice, ok bool) {
+		if next = s.Enabled(next[:0], false); len(next) == 0 || len(broken) == len(wanted) {
+			return c, false
 		}
-		if err := s.Step(next[r.IntN(len(next))]); err != nil {
-			return nil, errors.Join(err, s.End())
-		}
+		return next[r.IntN(len(next))], true
+	}, func(engine.Choice) error {
 		found, err := s.check(wanted)
-		if err != nil {
-			return nil, errors.Join(err, s.End())
-		}
 		for _, b := range found {
-			if wanted[b.property] {
-				broken[b.property] = true
+			if wanted[b.Property] {
+				broken[b.Property] = true
 			}
 		}
-	}
-	return broken, s.End()
+		return err
+	})
 }

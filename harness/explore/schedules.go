@@ -23,7 +23,7 @@ type attempt struct {
 	// more are other choices than those of the path.
 	more     []branch
 	found    []breakage
-	declared []breach // that a clause allows
+	declared []Finding // that a clause allows
 	leak     int64
 	waited   bool
 	aborts   map[Property]int
@@ -91,15 +91,12 @@ func (b *schedules) run(s *search) {
 // schedule runs one schedule to its end, over the engine of s.
 func (w *statelessSearch) schedule(s *search, a *attempt) error {
 	*a = attempt{beginning: a.beginning}
-	if err := s.Begin(); err != nil {
-		return errors.Join(err, s.End())
-	}
 	path := slices.Clone(a.beginning)
 	actor, preemptions := int32(-1), 0
-	for at := 0; ; at++ {
-		next := s.Enabled(nil, s.symmetric)
+	err := s.drive(func() (c engine.Choice, ok bool) {
+		next, at := s.Enabled(nil, s.symmetric), len(a.path)
 		if len(next) == 0 {
-			break
+			return c, false
 		}
 		by := priced{next}
 		if w.before != nil {
@@ -109,39 +106,38 @@ func (w *statelessSearch) schedule(s *search, a *attempt) error {
 			path, a.more = by.choose(path, a.more, preemptions)
 		}
 		preemptions += max(0, slices.IndexFunc(by[:], func(x []engine.Choice) bool { return slices.Contains(x, path[at]) }))
-		if err := s.Step(path[at]); err != nil {
-			return errors.Join(err, s.End())
-		}
+		return path[at], true
+	}, func(c engine.Choice) error {
 		if w.before != nil {
-			actor = inFlight(s.World, path[at], actor)
+			actor = inFlight(s.World, c, actor)
 		}
-		a.path = path[:at+1]
+		a.path = path[:len(a.path)+1]
 		a.leak = max(a.leak, s.Run.Truth.Leak())
-		if at+1 < len(a.beginning) {
-			continue // has been judged in the run that this one began in
+		if len(a.path) < len(a.beginning) {
+			return nil // has been judged in the run that this one began in
 		}
-		if err := a.check(s); err != nil {
-			return errors.Join(err, s.End())
-		}
-	}
-	if len(a.path) < len(a.beginning) {
-		return errors.Join(engine.ErrMisfit, s.End())
-	}
+		return a.check(s)
+	})
 	a.waited, a.aborts = s.Run.Waited, maps.Clone(s.Run.Aborts)
-	if err := s.End(); err != nil || !s.Traits.Wall {
+	switch {
+	case err != nil:
 		return err
+	case len(a.path) < len(a.beginning):
+		return engine.ErrMisfit
+	case s.Traits.Wall:
+		return a.again(s)
 	}
-	return a.again(s)
+	return nil
 }
 
 // check adds what is broken at this moment, and was not before.
 func (a *attempt) check(s *search) error {
 	breaches, err := s.check(s.wanted)
 	for _, b := range breaches {
-		if b.property == declared {
+		if b.Property == declared {
 			a.declared = append(a.declared, b)
-		} else if !slices.ContainsFunc(a.found, func(f breakage) bool { return f.Property == b.property }) {
-			a.found = append(a.found, breakage{b.finding(), a.path})
+		} else if !slices.ContainsFunc(a.found, func(f breakage) bool { return f.Property == b.Property }) {
+			a.found = append(a.found, breakage{b, a.path})
 		}
 	}
 	return err
@@ -151,14 +147,15 @@ func (a *attempt) check(s *search) error {
 func (a *attempt) again(s *search) error {
 	var out []breakage
 	for _, b := range a.found {
-		if err := s.goTo(b.path); err != nil {
-			return errors.Join(err, s.End())
-		}
-		breaches, err := s.check(map[Property]bool{b.Property: true})
-		if err = errors.Join(err, s.finish(), s.End()); err != nil {
+		var breaches []Finding
+		err := s.at(b.path, func() (err error) {
+			breaches, err = s.check(map[Property]bool{b.Property: true})
+			return errors.Join(err, s.finish())
+		})
+		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(breaches, func(x breach) bool { return x.property == b.Property }) {
+		if slices.ContainsFunc(breaches, func(x Finding) bool { return x.Property == b.Property }) {
 			out = append(out, b)
 		}
 	}
@@ -186,13 +183,27 @@ func (w *statelessSearch) take(ctx context.Context, a *attempt) error {
 	case errors.Is(a.err, engine.ErrMisfit):
 		w.unrepeated++
 	default:
-		w.so.walked(w)
+		w.told()
 		return a.err
 	}
-	w.so.walked(w)
-	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth),
-		Counting: w.before != nil, Preemptions: int64(w.preemptions)})
+	w.told()
 	return nil
+}
+
+// told says how far the walk has come.
+func (w *statelessSearch) told() {
+	res, c := w.res, w.census
+	if c != nil {
+		c.Schedules, c.Waited = w.runs, w.waiting
+		c.Leaking, c.Worst = w.leaking, w.worst
+	} else {
+		now := *res
+		w.into(&now)
+		res = &now
+	}
+	w.so.note(res, c, slices.SortedFunc(maps.Values(w.found), byProperty))
+	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.states), Waiting: int64(w.queued), Depth: int64(w.depth),
+		Counting: w.before != nil, Preemptions: int64(w.preemptions)})
 }
 
 // fit has no more workers than sets of instances can be had after so many schedules, and returns how many.

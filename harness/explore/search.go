@@ -53,7 +53,7 @@ type Finding = results.Finding
 // that it could not search.
 func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
 	cfg, err := cfg.complete(sel)
-	if err = cmp.Or(err, cfg.partless()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if cfg.isolates(sel) {
@@ -143,9 +143,8 @@ type search struct {
 	// symmetric is set if clients are left out that could as well be another one. Strategies of this module do not decide by
 	// the number of an instance or of a request; what others do is not known.
 	symmetric bool
-	// until is the moment at which the part of the search that is under way has to end,
-	// in nanoseconds; 0 for none.
-	until int64
+	// halves is set if the part of the search that is under way has half of the time.
+	halves bool
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
@@ -157,6 +156,46 @@ func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
 type breakage struct {
 	results.Finding
 	path []engine.Choice
+}
+
+// tally is what a part of a search has counted.
+type tally struct {
+	runs, pruned int64
+	// left is how many steps were not tried, since it was known what they lead to.
+	left int64
+	// waiting counts schedules in which a client waited for a lock.
+	waiting        int64
+	leaking, worst int64 // schedules that leak, and by how many units
+	states, depth  int
+	capped         string // why it was ended
+}
+
+// into puts what the first part has counted into the result.
+func (t *tally) into(res *Result) {
+	res.Runs, res.Pruned, res.LeftOut = t.runs, t.pruned, t.left
+	res.States, res.Depth, res.Capped = t.states, t.depth, t.capped
+	res.Waited = t.waiting
+}
+
+// bounded is what the second part has counted, which has tried all schedules of so many preemptions; none if that is negative.
+func (t *tally) bounded(preemptions int) *results.Bounded {
+	b := &results.Bounded{States: t.states, Runs: t.runs, Depth: t.depth, Capped: t.capped}
+	if preemptions >= 0 {
+		b.Preemptions = &preemptions
+	}
+	return b
+}
+
+// show repeats what is broken, the weightiest first, and puts it into the result.
+func (s *search) show(res *Result, broken []breakage) error {
+	slices.SortStableFunc(broken, byProperty)
+	for i := range broken {
+		if err := s.repeat(&broken[i]); err != nil {
+			return err
+		}
+		res.Findings = append(res.Findings, broken[i].Finding)
+	}
+	return nil
 }
 
 // byProperty orders findings.
@@ -176,7 +215,7 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 		s.wanted[p] = p != TTL || hasEnd(&s.cfg.Policy)
 	}
 	var err error
-	so.searched(res, nil)
+	so.note(res, nil, nil)
 	if s.Traits.State {
 		err = s.overStates(ctx, res, so)
 	} else {
@@ -207,6 +246,30 @@ func (s *search) goTo(path []engine.Choice) error {
 		}
 	}
 	return nil
+}
+
+// at runs a schedule, calls f where it has led to, and ends the run.
+func (s *search) at(path []engine.Choice, f func() error) error {
+	err := s.goTo(path)
+	if err == nil {
+		err = f()
+	}
+	return errors.Join(err, s.End())
+}
+
+// drive runs the schedule that next chooses step by step, calls look after each step, and ends the run.
+func (s *search) drive(next func() (engine.Choice, bool), look func(engine.Choice) error) error {
+	err := s.Begin()
+	for err == nil {
+		c, ok := next()
+		if !ok {
+			break
+		}
+		if err = s.Step(c); err == nil {
+			err = look(c)
+		}
+	}
+	return errors.Join(err, s.End())
 }
 
 // retrace runs a schedule whose last step alone is looked at. trail is what the actors
@@ -260,24 +323,22 @@ func (s *search) alike(a, b results.Step) bool {
 func (s *search) record(b *breakage) (steps []results.Step, err error) {
 	t := &s.Run.Timeline
 	t.Recording = true
-	err = s.goTo(b.path)
-	t.Recording = false
-	if err != nil {
-		return nil, errors.Join(err, s.End())
-	}
-	steps, b.Columns, b.Faults = t.Steps, t.Columns, s.Look().Faults
-	if !s.Traits.State && !s.short {
-		err = s.finish()
-	}
-	return steps, errors.Join(err, s.End())
+	defer func() { t.Recording = false }()
+	err = s.at(b.path, func() error {
+		t.Recording = false
+		steps, b.Columns, b.Faults = t.Steps, t.Columns, s.Look().Faults
+		if s.short {
+			return nil
+		}
+		return s.finish()
+	})
+	return steps, err
 }
 
 // finish takes what steps are left, so that a server is left as it was found.
 func (s *search) finish() error {
-	for c, ok := s.Serial(); ok; c, ok = s.Serial() {
-		if err := s.Step(c); err != nil {
-			return err
-		}
+	if s.Traits.State {
+		return nil
 	}
-	return nil
+	return s.settle()
 }

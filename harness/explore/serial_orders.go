@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/sched"
 )
 
-// mostOrders bounds the sequential orders that are tried.
+// mostOrders bounds the beginnings of sequential orders that are tried.
 const mostOrders = 100
 
 // comparable reports whether times to live may be checked against those of sequential orders:
@@ -25,61 +26,51 @@ func (s *search) orders() error {
 		return nil
 	}
 	left := map[leftKey]time.Duration{}
-	open := [][]engine.Choice{nil}
-	for n := 0; len(open) > 0; n++ {
-		if n == mostOrders {
-			return nil
-		}
-		path := open[len(open)-1]
-		open = open[:len(open)-1]
-		next, err := s.alone(path, left)
+	var tree sched.Tree
+	var before []engine.Choice
+	for n, more := 1, true; more; more = tree.Next() {
+		order, err := s.alone(&tree, left)
 		if err != nil {
 			return err
 		}
-		open = append(open, next...)
+		same := 0
+		for same < min(len(before), len(order)) && before[same] == order[same] {
+			same++
+		}
+		if n += len(order) - same; n > mostOrders {
+			return nil
+		}
+		before = order
 	}
-	s.normal.left = left
+	if tree.Err() == nil {
+		s.normal.left = left
+	}
 	return nil
 }
 
-// alone runs a path and returns those that are longer by an action of one client, which
-// nobody interrupts.
-func (s *search) alone(path []engine.Choice, left map[leftKey]time.Duration) (longer [][]engine.Choice, err error) {
-	if err := s.goTo(path); err != nil {
-		return nil, errors.Join(err, s.End())
-	}
-	var first []engine.Choice
-	for _, c := range s.Enabled(nil, s.symmetric) {
-		if c.Kind == engine.StepActor {
-			first = append(first, c)
-		}
-	}
-	if len(first) == 0 {
-		err := s.noteLeft(left)
-		return nil, errors.Join(err, s.End())
-	}
-	if err := s.End(); err != nil {
+// alone runs the order that a tree is at, in which nobody interrupts an action of a client, and notes the times to live at its end.
+func (s *search) alone(tree *sched.Tree, left map[leftKey]time.Duration) (order []engine.Choice, err error) {
+	defer func() { err = errors.Join(err, s.End()) }()
+	if err := s.Begin(); err != nil {
 		return nil, err
 	}
-	for _, c := range first {
-		if err := s.goTo(path); err != nil {
-			return nil, errors.Join(err, s.End())
+	for len(order) < mostOrders {
+		first := slices.DeleteFunc(s.Enabled(nil, s.symmetric), func(c engine.Choice) bool { return c.Kind != engine.StepActor })
+		if len(first) == 0 {
+			return order, s.noteLeft(left)
 		}
-		one := append([]engine.Choice(nil), path...)
+		c := first[tree.Choose(len(first))]
+		order = append(order, c)
 		for range maxSerialSteps {
 			if err := s.Step(c); err != nil {
-				return nil, errors.Join(err, s.End())
+				return nil, err
 			}
-			if one = append(one, c); !s.Flight(c.ID).InFlight() {
+			if !s.Flight(c.ID).InFlight() {
 				break
 			}
 		}
-		if err := s.End(); err != nil {
-			return nil, err
-		}
-		longer = append(longer, one)
 	}
-	return longer, nil
+	return order, nil
 }
 
 func (s *search) noteLeft(left map[leftKey]time.Duration) error {

@@ -323,8 +323,8 @@ func (w *stateSearch) audit(e *edge) error {
 		return fmt.Errorf("step %v after %v is asleep and has footprint %+v, not %+v", step, path, e.foot, known)
 	}
 	for _, b := range e.found {
-		if at, again := w.milder[b.property]; w.wanted[b.property] || again && e.paused < w.broken[at].Paused {
-			return fmt.Errorf("step %v after %v is asleep and breaks %s", step, path, b.property)
+		if at, again := w.milder[b.Property]; w.wanted[b.Property] || again && e.paused < w.broken[at].Paused {
+			return fmt.Errorf("step %v after %v is asleep and breaks %s", step, path, b.Property)
 		}
 	}
 	return nil

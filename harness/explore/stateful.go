@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/results"
 )
 
 // overStates searches an engine that has states: first by the number of steps, whatever
@@ -18,28 +16,17 @@ import (
 // number of preemptions, which reaches deep bugs that need few.
 func (s *search) overStates(ctx context.Context, res *Result, so *progress) error {
 	w := &stateSearch{search: s, so: so, res: res}
-	bounds := s.bounds()
-	if s.cfg.Timeout > 0 && bounds > 0 {
-		s.until = s.cfg.began + int64(s.cfg.Timeout)/2
-	}
+	s.halves = s.bounds() > 0
 	if err := w.walk(ctx, 0); err != nil {
 		return err
 	}
-	s.until = 0
-	res.States = len(w.graph.nodes)
-	if res.Capped != "" && res.Capped != firstFound && bounds > 0 && ctx.Err() == nil && len(s.wanted) > 0 && s.Run.Spent == "" {
-		if err := w.withFewPreemptions(ctx, bounds); err != nil {
+	s.halves = false
+	if res.Capped != "" && s.goesOn(ctx, res.Capped) {
+		if err := w.withFewPreemptions(ctx, s.bounds()); err != nil {
 			return err
 		}
 	}
-	slices.SortStableFunc(w.broken, byProperty)
-	for i := range w.broken {
-		if err := s.repeat(&w.broken[i]); err != nil {
-			return err
-		}
-		res.Findings = append(res.Findings, w.broken[i].Finding)
-	}
-	return nil
+	return s.show(res, w.broken)
 }
 
 // stateSearch is a search over states.
@@ -58,14 +45,9 @@ type stateSearch struct {
 	// milder are properties that a schedule of the depth at hand has broken in which time
 	// passes within a call, and what stands in broken for each: another schedule of that
 	// depth may do with less.
-	milder map[Property]int
-
-	runs, pruned int64
-	// left is how many steps were not tried, since it was known what they lead to.
-	left        int64
-	depth       int
-	capped      string
+	milder      map[Property]int
 	preemptions int
+	tally
 }
 
 // begin takes in the start.
@@ -81,11 +63,7 @@ func (w *stateSearch) begin() error {
 		root.Num(0)
 	}
 	w.graph = newGraph(root)
-	w.runs = 0
-	w.pruned = 0
-	w.left = 0
-	w.depth = 0
-	w.capped = ""
+	w.tally = tally{}
 	w.milder = map[Property]int{}
 	w.sleep = w.newSleepSets()
 	w.graph.add(0, 0, open{actor: -1, trail: w.trail()}, w.Enabled(nil, w.symmetric))
@@ -166,7 +144,7 @@ type edge struct {
 
 // outcome is what a step leads to.
 type outcome struct {
-	found []breach
+	found []Finding
 	hash  engine.Digest
 	// known is set if the state had been met when the step was tried.
 	known bool
@@ -242,22 +220,25 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	w.applied[g.choices[choice].Fault()] = true
 	w.depth = max(w.depth, depth+1)
 	for _, b := range e.found {
-		at, again := w.milder[b.property]
+		at, again := w.milder[b.Property]
 		switch {
-		case b.property == declared:
+		case b.Property == declared:
 			w.allow(&b, w.res)
 			continue
-		case w.wanted[b.property]:
-			delete(w.wanted, b.property)
+		case w.wanted[b.Property]:
+			delete(w.wanted, b.Property)
 			at = len(w.broken)
 			w.broken = append(w.broken, breakage{})
 		case !again || e.paused >= w.broken[at].Paused:
 			continue
 		}
-		w.broken[at] = w.breakage(&b, append(g.pathTo(e.of.node, nil), g.choices[choice]))
-		w.broken[at].Paused = e.paused
-		if delete(w.milder, b.property); e.paused > 0 {
-			w.milder[b.property] = at
+		b.Paused = e.paused
+		if n := w.preemptions; w.counts {
+			b.Preemptions = &n
+		}
+		w.broken[at] = breakage{b, append(g.pathTo(e.of.node, nil), g.choices[choice])}
+		if delete(w.milder, b.Property); e.paused > 0 {
+			w.milder[b.Property] = at
 		}
 	}
 	_, old := g.seen[e.hash]
@@ -284,30 +265,21 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	return nil
 }
 
-func (w *stateSearch) breakage(b *breach, path []engine.Choice) breakage {
-	f := b.finding()
-	if w.counts {
-		n := w.preemptions
-		f.Preemptions = &n
-	}
-	return breakage{f, path}
-}
-
 // told says how far the walk has come.
 func (w *stateSearch) told(waiting bool) {
-	sofar := Sofar{Runs: w.res.Runs, States: int64(w.res.States), Depth: int64(w.res.Depth)}
-	if !w.counts {
-		w.res.Runs, w.res.Pruned, w.res.LeftOut = w.runs, w.pruned, w.left
-		w.res.Depth, w.res.States, w.res.Capped = w.depth, len(w.graph.nodes), w.capped
-		sofar = Sofar{Runs: w.runs, States: int64(len(w.graph.nodes)), Depth: int64(w.depth)}
+	w.states = len(w.graph.nodes)
+	sofar := Sofar{Runs: w.runs, States: int64(w.states), Depth: int64(w.depth), Counting: w.counts}
+	if w.counts {
+		sofar.Runs += w.res.Runs
+		sofar.States += int64(w.res.States)
+		sofar.Preemptions = int64(w.preemptions)
 	} else {
-		sofar.Runs, sofar.States, sofar.Depth = sofar.Runs+w.runs, sofar.States+int64(len(w.graph.nodes)), int64(w.depth)
-		sofar.Counting, sofar.Preemptions = true, int64(w.preemptions)
+		w.into(w.res)
 	}
 	if waiting {
 		sofar.Waiting = w.graph.waiting
 	}
-	w.so.searched(w.res, w.broken)
+	w.so.note(w.res, nil, w.broken)
 	w.cfg.Progress.set(sofar)
 }
 
@@ -348,23 +320,21 @@ func (w *stateSearch) withFewPreemptions(ctx context.Context, most int) error {
 	if err := w.walk(ctx, most); err != nil {
 		return err
 	}
-	b := &results.Bounded{States: len(w.graph.nodes), Runs: w.runs, Depth: w.depth, Capped: w.capped, Whole: w.fused && w.res.Split}
-	if whole := w.preemptions - 1; whole >= 0 {
-		b.Preemptions = &whole
-	}
-	w.res.Bounded = b
+	w.res.Bounded = w.bounded(w.preemptions - 1)
+	w.res.Bounded.Whole = w.fused && w.res.Split
 	return nil
 }
 
 // timeUp says that a part of the search has used up its time.
 func (s *search) timeUp() string {
-	now := clock.Nano()
+	passed := time.Duration(clock.Nano() - s.cfg.began)
 	switch {
-	case s.until > 0 && now >= s.until:
-		return fmt.Sprintf("half of its time of %v was up", s.cfg.Timeout)
-	case s.cfg.Timeout > 0 && now-s.cfg.began >= int64(s.cfg.Timeout):
-		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
-	default:
+	case s.cfg.Timeout == 0:
 		return ""
+	case s.halves && passed >= s.cfg.Timeout/2:
+		return fmt.Sprintf("half of its time of %v was up", s.cfg.Timeout)
+	case passed >= s.cfg.Timeout:
+		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
 	}
+	return ""
 }

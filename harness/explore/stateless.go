@@ -23,25 +23,20 @@ type statelessSearch struct {
 	*search
 	so   *progress
 	crew *workers
-	res  *Result // nil in an enumeration
-	// all has the walk go on when everything wanted has been found.
-	all bool
-	// queue holds beginnings by preemptions, which the second part of a search counts, and by length.
-	queue       [][][][]engine.Choice
+	// res is nil in an enumeration, which goes on when everything wanted has been found, and census in a search.
+	res    *Result
+	census *Census
+	// queue holds beginnings. Preemptions are counted in the second part of a search.
+	queue       levels[[]engine.Choice]
 	preemptions int
 	// ahead are attempts at the beginnings that come next.
 	ahead []attempt
 	// found is the shortest schedule for each property, and before has those of the first part; nil in the first part.
-	found, before map[Property]*breakage
+	found, before map[Property]breakage
 	aborts        map[Property]*abort
-	// waiting counts schedules in which a client waited for a lock, and unrepeated
-	// beginnings that did not fit.
-	runs, waiting      int64
-	points, depth      int
-	unrepeated         int
-	queued             int // beginnings that have not been tried
-	capped             string
-	leaking, worstLeak int64
+	unrepeated    int // beginnings that did not fit
+	queued        int // beginnings that have not been tried
+	tally
 }
 
 // abort is an entry of [results.ServerFacts.Aborts] in the making.
@@ -51,16 +46,14 @@ type abort struct {
 }
 
 func (s *search) newStatelessSearch(so *progress) *statelessSearch {
-	return &statelessSearch{search: s, so: so, found: map[Property]*breakage{}, aborts: map[Property]*abort{}}
+	return &statelessSearch{search: s, so: so, found: map[Property]breakage{}, aborts: map[Property]*abort{}, tally: tally{states: 1}}
 }
 
 // allToTheirEnds searches an engine that has no state.
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
 	w.res = res
-	if s.cfg.Timeout > 0 && s.bounds() > 0 {
-		s.until = s.cfg.began + int64(s.cfg.Timeout)/2
-	}
+	s.halves = s.bounds() > 0
 	maxPoints, maxRuns := s.cfg.MaxStates, int64(math.MaxInt64)
 	if s.Traits.Wall {
 		maxPoints, maxRuns = math.MaxInt, int64(s.cfg.MaxStates)
@@ -68,26 +61,20 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 	if err := w.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
 		return err
 	}
-	s.until = 0
+	s.halves = false
 	found := w.found
 	for p := range found {
 		delete(w.wanted, p)
 	}
-	if w.queued > 0 && w.capped != firstFound && len(w.wanted) > 0 && s.bounds() > 0 && ctx.Err() == nil {
+	if w.queued > 0 && s.goesOn(ctx, w.capped) {
 		var err error
 		if found, err = w.withFewPreemptions(ctx, maxRuns); err != nil {
 			return err
 		}
 	}
-	res.Waited, res.States = w.waiting, w.points+1
-	res.Runs, res.Depth, res.Capped = w.runs, w.depth, w.capped
-	for _, p := range properties {
-		if b := found[p]; b != nil {
-			if err := s.repeat(b); err != nil {
-				return err
-			}
-			res.Findings = append(res.Findings, b.Finding)
-		}
+	w.into(res)
+	if err := s.show(res, slices.Collect(maps.Values(found))); err != nil {
+		return err
 	}
 	var err error
 	res.Aborts, err = w.repeatAborts()
@@ -95,21 +82,17 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 }
 
 // withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
-func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]*breakage, error) {
+func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]breakage, error) {
 	x := w.newStatelessSearch(w.so)
 	x.res, x.before, x.found = w.res, w.found, maps.Clone(w.found)
 	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
 		return nil, err
 	}
-	b := &results.Bounded{States: x.points + 1, Runs: x.runs, Depth: x.depth, Capped: x.capped}
 	whole := w.bounds()
 	if x.capped != "" {
 		whole = x.preemptions - 1
 	}
-	if whole >= 0 {
-		b.Preemptions = &whole
-	}
-	w.res.Bounded = b
+	w.res.Bounded = x.bounded(whole)
 	return x.found, nil
 }
 
@@ -138,7 +121,7 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 			return err
 		}
 		fresh := w.newStatelessSearch(w.so)
-		fresh.res, fresh.all, fresh.before = w.res, w.all, w.before
+		fresh.res, fresh.census, fresh.before = w.res, w.census, w.before
 		maps.Copy(fresh.found, w.before)
 		*w = *fresh
 	}
@@ -148,7 +131,7 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) (err error) {
 	w.crew = w.newWorkers(ctx)
 	defer func() { err = cmp.Or(err, w.crew.end()) }()
-	w.queue, w.queued, w.ahead = [][][][]engine.Choice{{{nil}}}, 1, nil
+	w.queue, w.queued, w.ahead = levels[[]engine.Choice]{{{nil}}}, 1, nil
 	for w.preemptions = 0; w.preemptions < len(w.queue); w.preemptions++ {
 		for length := 0; length < len(w.queue[w.preemptions]); length++ { //nolint:intrange // it grows
 			level := w.queue[w.preemptions][length]
@@ -185,8 +168,8 @@ func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int6
 		return over
 	case w.cfg.First && len(w.found) > 0:
 		return firstFound
-	case w.points >= maxPoints:
-		return "ended after " + format.Number(w.points, "state")
+	case w.states > maxPoints:
+		return "ended after " + format.Number(w.states-1, "state")
 	case w.runs >= maxRuns:
 		return "ended after " + format.Number(w.runs, "schedule")
 	}
@@ -196,11 +179,11 @@ func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int6
 // complete reports whether no schedule that is longer can be a shorter find.
 func (w *statelessSearch) complete(length int) bool {
 	for p := range w.wanted {
-		if b := w.found[p]; b == nil || len(b.path) > length && w.before == nil {
+		if b, ok := w.found[p]; !ok || len(b.path) > length && w.before == nil {
 			return false
 		}
 	}
-	return !w.all
+	return w.census == nil
 }
 
 // branch is another choice than that of a schedule at a position, with the preemptions up to it.
@@ -227,18 +210,10 @@ func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([
 // add queues the branches of a path.
 func (w *statelessSearch) add(path []engine.Choice, more []branch) {
 	for _, m := range more {
-		if m.preemptions > w.bounds() {
-			continue
+		if m.preemptions <= w.bounds() {
+			w.queue.add(m.preemptions, m.at+1, append(slices.Clone(path[:m.at]), m.to))
+			w.queued++
 		}
-		for len(w.queue) <= m.preemptions {
-			w.queue = append(w.queue, nil)
-		}
-		by := &w.queue[m.preemptions]
-		for len(*by) <= m.at+1 {
-			*by = append(*by, nil)
-		}
-		(*by)[m.at+1] = append((*by)[m.at+1], append(slices.Clone(path[:m.at]), m.to))
-		w.queued++
 	}
 }
 
@@ -246,14 +221,14 @@ func (w *statelessSearch) add(path []engine.Choice, more []branch) {
 func (w *statelessSearch) count(a *attempt) {
 	w.runs++
 	w.unrepeated += a.unrepeated
-	w.points += len(a.path) - max(len(a.beginning)-1, 0)
+	w.states += len(a.path) - max(len(a.beginning)-1, 0)
 	w.depth = max(w.depth, len(a.path))
 	if a.waited {
 		w.waiting++
 	}
 	if a.leak > 0 {
 		w.leaking++
-		w.worstLeak = max(w.worstLeak, a.leak)
+		w.worst = max(w.worst, a.leak)
 	}
 	for kind, taken := range a.aborts {
 		old := w.aborts[kind]
@@ -263,8 +238,7 @@ func (w *statelessSearch) count(a *attempt) {
 		}
 		old.schedules++
 		if old.shortest == nil || before(a.path[:taken], old.shortest.path) {
-			b := breach{property: kind, detail: abortDetail}
-			old.shortest = &breakage{b.finding(), slices.Clone(a.path[:taken])}
+			old.shortest = &breakage{Finding{Property: kind, Detail: abortDetail}, slices.Clone(a.path[:taken])}
 		}
 	}
 }
@@ -273,8 +247,8 @@ func (w *statelessSearch) count(a *attempt) {
 func (w *statelessSearch) keep(found []breakage) {
 	for _, b := range found {
 		b.path = slices.Clone(b.path)
-		if old := w.found[b.Property]; w.wanted[b.Property] && (old == nil || before(b.path, old.path)) {
-			w.found[b.Property] = &b
+		if old, ok := w.found[b.Property]; w.wanted[b.Property] && (!ok || before(b.path, old.path)) {
+			w.found[b.Property] = b
 		}
 	}
 }

@@ -27,19 +27,18 @@ type workers struct {
 	size int
 	// gaveUp is closed when nobody waits for the search any more.
 	gaveUp <-chan struct{}
-	work   []chan batch
-	tried  chan struct{}
-	left   chan departure
-	gone   int
-	// last is the batch that was tried last; nil if it was one step.
-	last *job
+	// work is where each of the others gets its batches. It replies once it has been opened, to each batch, and when it ends. If
+	// it is given up, that is its reply to the batch, too.
+	work    []chan batch
+	replies chan reply
+	gone    int  // how many have ended
+	last    *job // the batch of steps that was tried last
 }
 
-// departure is the end of a worker.
-type departure struct {
-	err error
-	// busy is set if it had a batch, of which it will tell nothing any more.
-	busy bool
+// reply is that of a worker. ended is set for its last one.
+type reply struct {
+	err   error
+	ended bool
 }
 
 // errEnded is the error of a worker whose goroutine the strategy has ended, e.g. by the
@@ -97,16 +96,6 @@ func (c *workers) batch(states int) int {
 
 // visit tries steps. If a worker has ended with an error, some of them are not [visited].
 func (c *workers) visit(w *stateSearch, edges []edge) error {
-	if len(edges) == 1 {
-		e := &edges[0]
-		path := append(w.graph.pathTo(e.of.node, nil), w.graph.choices[e.of.next[e.number]])
-		e.outcome = c.s.look(w, path, e, c.s.retrace(path, e.of.trail))
-		if e.err == nil {
-			e.err = c.s.End()
-		}
-		c.last = nil
-		return nil
-	}
 	j := &job{pass: w, edges: edges, finished: make([]atomic.Bool, len(edges))}
 	for i := range edges {
 		if i == 0 || edges[i].of != edges[i-1].of {
@@ -116,61 +105,64 @@ func (c *workers) visit(w *stateSearch, edges []edge) error {
 	j.groups = append(j.groups, len(edges))
 	j.of = len(j.groups) - 1
 	c.last = j
+	if len(edges) == 1 {
+		j.run(c.s)
+		return nil
+	}
 	return c.share(j)
 }
 
 // share has all workers do a batch. If one has ended with an error, some of it is not done.
 func (c *workers) share(j batch) error {
-	for len(c.work) < c.size-1 {
-		if c.tried == nil {
-			c.tried, c.left = make(chan struct{}, c.size), make(chan departure, c.size)
+	if len(c.work) == 0 {
+		c.replies = make(chan reply, 2*c.size)
+		for range c.size - 1 {
+			ch := make(chan batch, 1)
+			c.work = append(c.work, ch)
+			go c.worker(ch)
 		}
-		ch := make(chan batch)
-		c.work = append(c.work, ch)
-		go c.worker(ch)
-	}
-	var first error
-	busy := 0
-	gone := func(d departure) {
-		c.gone++
-		if d.busy {
-			busy--
-		}
-		first = cmp.Or(first, d.err, errEnded)
-	}
-	for i := 0; i < len(c.work) && first == nil; i++ {
-		select {
-		case c.work[i] <- j:
-			busy++
-		case d := <-c.left:
-			gone(d)
+		if err := c.replied(); err != nil {
+			return err
 		}
 	}
-	if first == nil {
-		j.run(c.s)
-	} else {
-		j.drop()
+	for _, ch := range c.work {
+		ch <- j
 	}
-	// They read what the search writes once it goes on.
-	for busy > 0 {
-		select {
-		case <-c.tried:
-			busy--
-		case d := <-c.left:
-			gone(d)
+	j.run(c.s)
+	return c.replied() // they read what the search writes once it goes on
+}
+
+// replied waits for a reply of each worker, and returns the first error.
+func (c *workers) replied() (first error) {
+	for range c.work {
+		if r := <-c.replies; r.ended {
+			c.gone++
+			first = cmp.Or(first, r.err, errEnded)
 		}
 	}
 	return first
 }
 
 // visited reports whether the outcome of a step of the last batch is there.
-func (c *workers) visited(i int) bool { return c.last == nil || c.last.finished[i].Load() }
+func (c *workers) visited(i int) bool { return c.last.finished[i].Load() }
 
 // worker tries steps on an engine of its own until there is no more work.
 func (c *workers) worker(work <-chan batch) {
 	var busy atomic.Bool
-	c.s.beside(c.ctx, func(err error) { c.left <- departure{err, busy.Swap(false)} }, func(own *search) error {
-		for {
+	busy.Store(true)
+	done := func() bool {
+		ok := busy.Swap(false) // else it was given up meanwhile
+		if ok {
+			c.replies <- reply{}
+		}
+		return ok
+	}
+	ended := func(err error) {
+		busy.Store(false)
+		c.replies <- reply{err, true}
+	}
+	c.s.beside(c.ctx, ended, func(own *search) error {
+		for done() {
 			select {
 			case j, more := <-work:
 				if !more {
@@ -178,13 +170,11 @@ func (c *workers) worker(work <-chan batch) {
 				}
 				busy.Store(true)
 				j.run(own)
-				if busy.Swap(false) { // else it was given up meanwhile
-					c.tried <- struct{}{}
-				}
 			case <-c.gaveUp:
 				return nil
 			}
 		}
+		return nil
 	})
 }
 
@@ -290,9 +280,7 @@ func (c *workers) end() (first error) {
 		close(ch)
 	}
 	for range len(c.work) - c.gone {
-		if d := <-c.left; d.err != nil && first == nil {
-			first = d.err
-		}
+		first = cmp.Or(first, (<-c.replies).err)
 	}
 	return first
 }

@@ -6,46 +6,31 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 )
 
-// firsts have the first search of each strategy end before the others of it begin: it finds out
-// whether runs of it are independent of each other.
-type firsts struct {
-	plan  []asking
-	first map[string]*firstSearch
-}
-
+// firstSearch is the first search of a strategy, which ends before the others of it begin: it finds out whether runs of the
+// strategy are independent of each other.
 type firstSearch struct {
 	number int
 	ended  chan struct{}
 	err    error
 }
 
-func newFirsts(plan []asking) *firsts {
-	f := &firsts{plan, map[string]*firstSearch{}}
+// firsts are those of a plan by the names of their strategies.
+func firsts(plan []asking) map[string]*firstSearch {
+	out := map[string]*firstSearch{}
 	for i := range plan {
-		if name := plan[i].sel.String(); f.first[name] == nil {
-			f.first[name] = &firstSearch{number: i, ended: make(chan struct{})}
+		if name := plan[i].sel.String(); out[name] == nil {
+			out[name] = &firstSearch{number: i, ended: make(chan struct{})}
 		}
 	}
-	return f
+	return out
 }
 
-// begin waits for the first search of the same strategy. It returns its error if that speaks
-// of all of them: of none whose clock is stopped, if the clock went on in the first one.
-func (f *firsts) begin(i int) error {
-	first := f.first[f.plan[i].sel.String()]
-	if first.number == i {
-		return nil
+// speaksOf waits for the end of the first search, and reports whether its error speaks of the search of that number, too: it
+// does of none whose clock is stopped, if the clock went on in the first one.
+func (f *firstSearch) speaksOf(i int, plan []asking) bool {
+	if f.number == i {
+		return false
 	}
-	stopped := f.plan[i].cfg.ServiceClock != f.plan[first.number].cfg.ServiceClock
-	if <-first.ended; errors.Is(first.err, explore.ErrNotDeterministic) && !stopped {
-		return first.err
-	}
-	return nil
-}
-
-func (f *firsts) end(i int, err error) {
-	if first := f.first[f.plan[i].sel.String()]; first.number == i {
-		first.err = err
-		close(first.ended)
-	}
+	<-f.ended
+	return errors.Is(f.err, explore.ErrNotDeterministic) && plan[i].cfg.ServiceClock == plan[f.number].cfg.ServiceClock
 }

@@ -222,19 +222,23 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 // searcher makes one search of the plan.
 func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress, withOdds bool) func(i int) found {
 	var onServer sync.Mutex // searches on PostgreSQL come one after the other
-	firsts := newFirsts(plan)
+	firsts := firsts(plan)
 	return func(i int) found {
 		defer all.end(i)
-		if firsts.begin(i) != nil {
+		sel := plan[i].sel
+		first := firsts[sel.String()]
+		if first.speaksOf(i, plan) {
 			return found{again: true}
 		}
-		sel := plan[i].sel
 		if explore.OnPostgres(sel) {
 			onServer.Lock()
 			defer onServer.Unlock()
 		}
 		f := x.look(ctx, sel, all.begin(i))
-		firsts.end(i, f.err)
+		if first.number == i {
+			first.err = f.err
+			close(first.ended)
+		}
 		if f.err == nil && f.search != nil && withOdds {
 			if err := odds.Simulate(ctx, sel, plan[i].cfg, x.OddsRate, f.search); err != nil {
 				fmt.Fprintf(x.stderr, "%s could not be simulated: %s\n", sel, format.OneLine(err.Error()))

@@ -117,7 +117,7 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if h.e.within() {
 			return next(ctx, cmd)
 		}
-		effect := func() error { return h.e.process(ctx, cmd, next) }
+		effect := func() error { return h.e.carriesOut(func() error { return next(ctx, cmd) }) }
 		if h.e.passing() {
 			return effect()
 		}
@@ -137,13 +137,13 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		if h.e.within() {
 			return next(ctx, cmds)
 		}
+		each := func(part []redis.Cmder) error { return h.e.carriesOut(func() error { return next(ctx, part) }) }
 		if h.e.passing() || len(cmds) == 0 {
-			return h.e.pipelined(ctx, cmds, next)
+			return each(cmds)
 		}
 		for _, c := range cmds {
 			h.e.seen(ctx, c)
 		}
-		each := func(part []redis.Cmder) error { return h.e.pipelined(ctx, part, next) }
 		return sched.Pipelined(cmds, each, func(op sched.Op, effect, repeat func() error) (error, bool) {
 			return h.e.park(ctx, &parked{op: op, in: h.in, life: h.life, effect: effect, repeat: repeat})
 		})

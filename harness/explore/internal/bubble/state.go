@@ -78,60 +78,14 @@ func (e *Engine) Used() (readings []quota.Reading, ok bool) {
 	return readings, err == nil && hung == nil
 }
 
-// Probe implements [engine.Engine].
-func (e *Engine) Probe() (admitted, conclusive bool, err error) {
-	if err := e.Begin(); err != nil {
-		return false, false, err
-	}
-	defer func() { _ = e.End() }()
-	if err := e.serially(func() bool { return false }); err != nil {
-		return false, false, err
-	}
-	if e.Run.Truth.Rejections == 0 || e.setup.Policy.Window.Kind == quota.Standing || !e.Look().AtRest {
-		return false, false, nil
-	}
-	for range engine.ProbedWindows {
-		err := e.in(func() {
-			e.pass(e.setup.Renewed(e.now).Sub(e.now) + time.Second)
-			e.now = e.clock.Now()
-			e.settle()
-		})
-		if err == nil {
-			err = e.serially(func() bool { return false })
-		}
-		if err != nil {
-			return false, false, err
-		}
-	}
-	req := quota.Request{ID: 1 << 32, Subject: engine.Subject, Policy: e.Run.Truth.Policy, Units: 1}
-	in := e.instances[(e.setup.Clients-1)%len(e.instances)]
-	done, answered := false, false
-	err = e.in(func() {
-		go func() {
-			d, err := in.strategy.Take(context.Background(), req)
-			admitted, answered, done = d.Admitted, err == nil, true
-			e.tell()
-		}()
+// Pass implements [engine.Passer].
+func (e *Engine) Pass(d time.Duration) error {
+	return e.in(func() {
+		e.pass(d)
+		e.now = e.clock.Now()
+		e.Run.Truth.At(e.now)
 		e.settle()
 	})
-	if err == nil {
-		err = e.serially(func() bool { return done })
-	}
-	return admitted, answered && done, err
-}
-
-// serially takes serial steps until there are none, or until something is so.
-func (e *Engine) serially(so func() bool) error {
-	for range engine.MaxProbeSteps {
-		c, ok := e.Serial()
-		if !ok || so() {
-			return nil
-		}
-		if err := e.Step(c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // name of the actor that an operation belongs to.

@@ -290,15 +290,12 @@ func (e *Engine) crashInstance(in *instance) {
 		}
 	}
 	e.mu.Lock()
-	rest := e.helpers[:0]
-	for _, p := range e.helpers {
+	e.helpers = slices.DeleteFunc(e.helpers, func(p *parked) bool {
 		if p.in == in {
 			e.frozen = append(e.frozen, p)
-		} else {
-			rest = append(rest, p)
 		}
-	}
-	e.helpers = rest
+		return p.in == in
+	})
 	in.lives++
 	e.mu.Unlock()
 	in.earlier = append(in.earlier, in.strategy)

@@ -2,8 +2,10 @@ package bubble
 
 import (
 	"context"
+
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/stacks"
 )
@@ -22,6 +24,7 @@ func (e *Engine) client(in *instance) redis.UniversalClient {
 			return nil
 		})
 		c.AddHook(hook{e, in, len(in.clients)})
+		c.AddHook(engine.Direct{Redis: e.redis, Enter: e.enter})
 		in.clients = append(in.clients, c)
 	}
 	return in.clients[in.lives]
@@ -40,8 +43,8 @@ func (e *Engine) within() bool {
 // enter has what the client does on this goroutine be part of an effect, until what it
 // returns is called.
 func (e *Engine) enter() func() {
-	e.inside.Store(stacks.Current())
-	return func() { e.inside.Store(0) }
+	before := e.inside.Swap(stacks.Current()) // a connection is greeted within a command
+	return func() { e.inside.Store(before) }
 }
 
 // seen shows a command to the witness.
@@ -53,27 +56,12 @@ func (e *Engine) seen(ctx context.Context, cmd redis.Cmder) {
 	}
 }
 
-// process carries one command out.
-func (e *Engine) process(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+// carriesOut carries an effect out, one at a time.
+func (e *Engine) carriesOut(effect func() error) error {
 	e.effects.Lock()
 	defer e.effects.Unlock()
-	err, ok := e.redis.Process(cmd)
-	if !ok {
-		defer e.enter()()
-		err = next(ctx, cmd)
-	}
-	e.lacking()
-	return err
-}
-
-// pipelined carries the commands of a pipeline out, one after the other, or those of a
-// transaction at once.
-func (e *Engine) pipelined(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
-	e.effects.Lock()
-	defer e.effects.Unlock()
-	defer e.enter()()
 	defer e.lacking()
-	return memredis.Pipeline(ctx, e.redis, cmds, next)
+	return effect()
 }
 
 func (e *Engine) lacking() {

@@ -39,7 +39,7 @@ var (
 )
 
 // Engine runs schedules of one strategy. It is used from one goroutine. What it can do
-// beyond that it says by further interfaces: [Retracer], [Prober], [Forker], [Brancher],
+// beyond that it says by further interfaces: [Retracer], [Passer], [Forker], [Brancher],
 // [Keeper] and [Tracer].
 type Engine interface {
 	// Common is what the engine shares with others. It is the same in all runs.
@@ -77,17 +77,10 @@ type Retracer interface {
 	Retrace(path []Choice, trail []Digest) error
 }
 
-// ProbedWindows are passed at rest before a limiter is asked again.
-const ProbedWindows = 3
-
-// MaxProbeSteps bounds the steps of one part of a probe.
-const MaxProbeSteps = 10_000
-
-// Prober is an [Engine] whose clock can be moved.
-type Prober interface {
-	// Probe runs the clients one after the other, lets several windows pass at rest,
-	// and asks once more. conclusive is false if no request was rejected before that.
-	Probe() (admitted, conclusive bool, err error)
+// Passer is an [Engine] whose clock can be moved to any moment.
+type Passer interface {
+	// Pass lets time pass at rest. Jobs that are due then have not run.
+	Pass(d time.Duration) error
 }
 
 // Traits are what an engine can do.

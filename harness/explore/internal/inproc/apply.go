@@ -138,13 +138,18 @@ func (w *Engine) tick(kind int) error {
 			return err
 		}
 	}
-	w.s.Advance(d)
-	w.s.Sync()
 	if busy {
 		w.Run.Paused += d
 	}
-	w.Run.Truth.At(w.s.Now())
 	w.Ticked(d, engine.TickTexts[kind])
+	return w.Pass(d)
+}
+
+// Pass implements [engine.Passer].
+func (w *Engine) Pass(d time.Duration) error {
+	w.s.Advance(d)
+	w.s.Sync()
+	w.Run.Truth.At(w.s.Now())
 	return nil
 }
 

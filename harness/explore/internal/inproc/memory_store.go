@@ -1,12 +1,12 @@
 package inproc
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 )
@@ -47,7 +47,7 @@ func (t *memoryStore) watched(w *Engine) *redis.Client {
 		return nil
 	})
 	rdb.AddHook(sched.Hook{Pass: w.pass, Checked: !w.known})
-	rdb.AddHook(direct{t})
+	rdb.AddHook(engine.Direct{Redis: t.redis, Enter: t.enter})
 	return rdb
 }
 
@@ -122,32 +122,4 @@ func (t *memoryStore) lacking() error { return memredis.Lacking(t.redis) }
 func (t *memoryStore) enter() func() {
 	before := t.inside.Swap(true) // a connection is greeted within a command
 	return func() { t.inside.Store(before) }
-}
-
-// direct is the innermost hook: it has the store answer what it can without the
-// protocol.
-type direct struct{ t *memoryStore }
-
-// DialHook implements [redis.Hook].
-func (direct) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (d direct) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err, ok := d.t.redis.Process(cmd)
-		if !ok {
-			defer d.t.enter()()
-			err = next(ctx, cmd)
-		}
-		return err
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook]. Transactions are left to the
-// connection, which knows MULTI.
-func (d direct) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		defer d.t.enter()()
-		return memredis.Pipeline(ctx, d.t.redis, cmds, next)
-	}
 }

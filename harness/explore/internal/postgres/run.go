@@ -159,7 +159,7 @@ func (w *Engine) begins(c *client) {
 // write adds to the line; an empty event leaves it unchanged.
 func (w *Engine) write(command, reply string, event results.StepEvent) {
 	w.Run.Timeline.Write(command, reply, event)
-	if l := w.Run.Timeline.Line; l != nil && reply != "" {
+	if l := w.Run.Timeline.Line; l != nil && (reply != "" || event == results.EventCommand) {
 		l.Store, l.Kind = "postgres", "sql"
 	}
 }
@@ -171,9 +171,6 @@ func (w *Engine) writeOp(c *client) {
 		event = results.EventCommand
 	}
 	w.write(c.op.text, "", event)
-	if l := w.Run.Timeline.Line; l != nil && c.op.kind == opStatement {
-		l.Store, l.Kind = "postgres", "sql"
-	}
 }
 
 func (w *Engine) writeLine() { w.Run.Timeline.End(w.now.Sub(engine.Start), &w.Run.Truth) }

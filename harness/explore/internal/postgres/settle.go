@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -182,31 +183,15 @@ func (w *Engine) look() (bool, error) {
 	return true, nil
 }
 
-// circular reports whether a client waits for itself in the end.
+// circular reports whether a client waits for itself in the end: whoever waits for none that waits is taken out until there is none.
 func circular(blockers map[*client][]*client) bool {
-	const seen, clear = 1, 2
-	mark := map[*client]int{}
-	var visit func(c *client) bool
-	visit = func(c *client) bool {
-		switch mark[c] {
-		case seen:
-			return true
-		case clear:
-			return false
-		}
-		mark[c] = seen
-		if slices.ContainsFunc(blockers[c], visit) {
-			return true
-		}
-		mark[c] = clear
-		return false
+	left := maps.Clone(blockers)
+	waits := func(c *client) bool { return left[c] != nil }
+	for n := len(left) + 1; len(left) < n; {
+		n = len(left)
+		maps.DeleteFunc(left, func(_ *client, on []*client) bool { return !slices.ContainsFunc(on, waits) })
 	}
-	for c := range blockers {
-		if visit(c) {
-			return true
-		}
-	}
-	return false
+	return len(left) > 0
 }
 
 // errorText is an error of the server without what differs between two runs,

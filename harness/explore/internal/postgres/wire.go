@@ -1,8 +1,10 @@
 package postgres
 
 import (
-	"encoding/binary"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -14,11 +16,14 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// What is kept of a reply: more rows, and longer ones, are only told of.
+// What is kept of a reply: more rows are only told of, and of longer messages their number.
 const (
 	wireRows  = 3
 	wireBytes = 16 << 10
 )
+
+// mostSent bounds a message of the client's that is read along.
+const mostSent = 1 << 20
 
 // wire reads along what client and server say, since a tracer is not told the
 // values of rows. If the connection is encrypted there is nothing to read, and
@@ -28,9 +33,10 @@ type wire struct {
 	types *pgtype.Map
 
 	mu    sync.Mutex
-	awake bool // from when the connection stands: messages begin where they should
-	in    stream
-	out   stream
+	in    heard
+	out   heard
+	front *pgproto3.Frontend // which reads in; nil until the connection stands
+	back  *pgproto3.Backend  // which reads out
 	// described are the columns of prepared statements, by name; asked are the
 	// statements whose descriptions are on their way.
 	described map[string][]pgproto3.FieldDescription
@@ -59,8 +65,8 @@ func (s *wire) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.awake {
-		s.in.see(p[:n], s.received)
+	if s.front != nil {
+		s.in.hear(p[:n], s.received)
 	}
 	return n, err
 }
@@ -68,25 +74,43 @@ func (s *wire) Read(p []byte) (int, error) {
 // Write implements net.Conn.
 func (s *wire) Write(p []byte) (int, error) {
 	s.mu.Lock()
-	if s.awake {
-		s.out.see(p, s.sent)
+	if s.front != nil {
+		s.out.hear(p, s.sent)
 	}
 	s.mu.Unlock()
 	return s.Conn.Write(p)
 }
 
-// wake begins to read. The connection must stand, and nothing may be on its way.
-func (s *wire) wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.awake = true
+// heard are the bytes of one direction, from a moment at which nothing was on its way. lost is set once they are no messages, or
+// one that is too long.
+type heard struct {
+	bytes bytes.Buffer
+	lost  bool
 }
 
-// forget begins a statement. Nothing may be on its way.
+// hear takes the next bytes, and takes in the messages that are complete.
+func (h *heard) hear(p []byte, next func() error) {
+	if h.lost {
+		return
+	}
+	h.bytes.Write(p)
+	err := next()
+	for err == nil {
+		err = next()
+	}
+	h.lost = !errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// forget begins a statement. The connection must stand, and nothing may be on its way.
 func (s *wire) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.in, s.out = stream{}, stream{}
+	if s.front == nil || s.in.lost || s.out.lost {
+		s.in, s.out = heard{}, heard{}
+		s.front, s.back = pgproto3.NewFrontend(&s.in.bytes, nil), pgproto3.NewBackend(&s.out.bytes, nil)
+		s.front.SetMaxBodyLen(wireBytes)
+		s.back.SetMaxBodyLen(mostSent)
+	}
 	s.asked = s.asked[:0]
 	s.bound = s.bound[:0]
 	s.rows = s.rows[:0]
@@ -97,40 +121,32 @@ func (s *wire) forget() {
 func (s *wire) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.more > 0 {
+	switch {
+	case s.in.lost:
+		return ""
+	case s.more > 0:
 		return fmt.Sprintf("%s; %d more rows", strings.Join(s.rows, "; "), s.more)
 	}
 	return strings.Join(s.rows, "; ")
 }
 
-// sent sees a message of the client's.
-func (s *wire) sent(kind byte, body []byte, whole bool) {
-	if !whole {
-		return
-	}
-	switch kind {
-	case 'D':
-		var m pgproto3.Describe
-		if m.Decode(body) == nil {
-			s.asked = append(s.asked, string(m.ObjectType)+m.Name)
-		}
-	case 'B':
-		var m pgproto3.Bind
-		if m.Decode(body) != nil {
-			return
-		}
+// sent takes in a message of the client's.
+func (s *wire) sent() error {
+	m, err := s.back.Receive()
+	switch m := m.(type) {
+	case *pgproto3.Describe:
+		s.asked = append(s.asked, string(m.ObjectType)+m.Name)
+	case *pgproto3.Bind:
 		s.bound = append(s.bound, binding{statement: "S" + m.PreparedStatement, formats: slices.Clone(m.ResultFormatCodes)})
 	}
+	return err
 }
 
-// received sees a message of the server's.
-func (s *wire) received(kind byte, body []byte, whole bool) {
-	switch kind {
-	case 'T': // the description of a statement that was asked about, or of a simple query
-		var m pgproto3.RowDescription
-		if !whole || m.Decode(body) != nil {
-			return
-		}
+// received takes in a message of the server's.
+func (s *wire) received() error {
+	m, err := s.front.Receive()
+	switch m := m.(type) {
+	case *pgproto3.RowDescription: // of a statement that was asked about, or of a simple query
 		if len(s.asked) > 0 && s.asked[0][0] == 'S' {
 			s.described[s.asked[0]] = slices.Clone(m.Fields)
 		} else if len(s.bound) > 0 {
@@ -139,19 +155,20 @@ func (s *wire) received(kind byte, body []byte, whole bool) {
 			s.bound = append(s.bound, binding{fields: slices.Clone(m.Fields)})
 		}
 		s.answered()
-	case 'n':
+	case *pgproto3.NoData:
 		s.answered()
-	case 'D':
+	case *pgproto3.DataRow:
 		if len(s.rows) == wireRows {
 			s.more++
-			return
+		} else {
+			s.rows = append(s.rows, s.row(m))
 		}
-		s.rows = append(s.rows, s.row(body, whole))
-	case 'C', 'I':
+	case *pgproto3.CommandComplete, *pgproto3.EmptyQueryResponse:
 		if len(s.bound) > 0 {
 			s.bound = s.bound[1:]
 		}
 	}
+	return err
 }
 
 func (s *wire) answered() {
@@ -161,11 +178,7 @@ func (s *wire) answered() {
 }
 
 // row shows the values of a row.
-func (s *wire) row(body []byte, whole bool) string {
-	var m pgproto3.DataRow
-	if !whole || m.Decode(body) != nil {
-		return "a row"
-	}
+func (s *wire) row(m *pgproto3.DataRow) string {
 	out := make([]string, len(m.Values))
 	for i, v := range m.Values {
 		f := s.field(i)
@@ -223,40 +236,4 @@ func oneLine(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
-}
-
-// stream cuts bytes into messages: a letter, a length that counts itself, a body.
-type stream struct {
-	head   []byte
-	body   []byte
-	left   int // bytes of the message that have not come yet
-	inside bool
-	cut    bool // the body is longer than what is kept
-}
-
-// see takes the next bytes and passes every message that is complete to each.
-// whole is false if only the beginning of the body was kept.
-func (s *stream) see(p []byte, each func(kind byte, body []byte, whole bool)) {
-	const headLength = 5
-	for len(p) > 0 {
-		if !s.inside {
-			n := min(headLength-len(s.head), len(p))
-			s.head, p = append(s.head, p[:n]...), p[n:]
-			if len(s.head) < headLength {
-				return
-			}
-			s.left, s.inside, s.cut = max(0, int(int32(binary.BigEndian.Uint32(s.head[1:])))-4), true, false
-			s.body = s.body[:0]
-		}
-		n := min(s.left, len(p))
-		keep := min(n, wireBytes-len(s.body))
-		s.body = append(s.body, p[:keep]...)
-		s.cut = s.cut || keep < n
-		s.left, p = s.left-n, p[n:]
-		if s.left > 0 {
-			return
-		}
-		each(s.head[0], s.body, !s.cut)
-		s.head, s.inside = s.head[:0], false
-	}
 }

@@ -37,7 +37,6 @@ func encoded(t testing.TB, list ...encoder) (out []byte) {
 // readThrough sends and then reads through a wire, at most step bytes at a time.
 func readThrough(sent, answer []byte, step int) string {
 	w := wrapWire(source{Reader: bytes.NewReader(answer)}).(*wire)
-	w.wake()
 	w.forget()
 	for len(sent) > 0 {
 		n := min(step, len(sent))
@@ -113,7 +112,7 @@ func TestWire(t *testing.T) {
 		{nil, []uint32{pgtype.Int8OID}, ""},
 		{[][][]byte{seven, seven, seven, seven, seven}, []uint32{pgtype.Int8OID}, "7; 7; 7; 2 more rows"},
 		{[][][]byte{{[]byte("hi"), nil}}, []uint32{pgtype.TextOID, pgtype.TextOID}, "hi null"},
-		{[][][]byte{{bytes.Repeat([]byte("x"), 2*wireBytes)}}, []uint32{pgtype.TextOID}, "a row"},
+		{[][][]byte{{bytes.Repeat([]byte("x"), 2*wireBytes)}}, []uint32{pgtype.TextOID}, ""},
 		{[][][]byte{seven}, []uint32{1 << 30}, "8 bytes"},
 	} {
 		sent, answer := statement(t, c.oids, c.rows...)

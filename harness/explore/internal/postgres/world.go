@@ -143,7 +143,7 @@ func (w *Engine) connect() error {
 		}
 		cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 			if wire, ok := c.PgConn().Conn().(*wire); ok {
-				wire.wake()
+				wire.forget()
 			}
 			return nil
 		}
