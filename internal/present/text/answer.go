@@ -38,6 +38,11 @@ type Row struct {
 	Cells []string
 }
 
+// Why is the reason for the verdict, with the conditions of the promise and what was broken.
+func (r Row) Why() string {
+	return format.Join("; ", slices.Concat([]string{r.Reason}, r.Conditions, []string{r.Broken})...)
+}
+
 // Decide says of settings which strategy to use, with a row for each strategy, and a heading above
 // each setting if there are several.
 func Decide(f *results.File, settings ...answer.Setting) (d Decision) {

@@ -55,6 +55,8 @@ type Finding struct {
 	Detail string
 	// Of names the strategies, and the loop if they ran in two.
 	Of string
+	// Stack is that of the [results.Reason], if the finding is of one strategy.
+	Stack string
 }
 
 // Findings are what the audit found, the gravest first.

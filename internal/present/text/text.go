@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -160,22 +161,40 @@ func versionText(v map[string]string) string {
 // roundsText says how many rounds there are, what figures over them are, and what the
 // brackets of the tables below stand on.
 func roundsText(group []results.Summary) string {
-	lo, hi := group[0].Rounds, group[0].Rounds
-	for i := range group {
-		lo, hi = min(lo, group[i].Rounds), max(hi, group[i].Rounds)
+	run := spread(group, func(s *results.Summary) int { return s.Rounds })
+	text, brackets := run+" of each strategy; ", bracketsText(group)
+	if group[0].Params.Point != nil {
+		text = run + " of each point, the points in random order within a round; "
+		brackets = intervalsText(group) + "; rounds kept: " + spread(group, func(s *results.Summary) int { return s.AtRate().Timed }) + " of " + run
 	}
-	text := fmt.Sprintf("%d of each strategy; ", hi)
-	if lo != hi {
-		text = fmt.Sprintf("%d to %d of each strategy; ", lo, hi)
-	}
-	if hi == 1 {
+	if run == "1" {
 		return text + "one round says nothing about how much figures vary"
 	}
 	percentiles := "percentiles are those of all kept rounds together"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Latency().P99.Status == results.PerRound }) {
 		percentiles = "percentiles are medians, since histograms were not stored"
 	}
-	return text + percentiles + ", decisions per second their mean, other figures medians; " + bracketsText(group)
+	return text + percentiles + ", decisions per second their mean, other figures medians; " + brackets
+}
+
+// spread is the range of a number of rounds: an interrupted sweep and a search have more of some points than of others.
+func spread(group []results.Summary, of func(*results.Summary) int) string {
+	lo, hi := of(&group[0]), of(&group[0])
+	for i := range group {
+		lo, hi = min(lo, of(&group[i])), max(hi, of(&group[i]))
+	}
+	if lo == hi {
+		return strconv.Itoa(hi)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+// intervalsText says what the intervals of a sweep's decisions per second are.
+func intervalsText(group []results.Summary) string {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Throughput.Rounds > 1 && s.Throughput.Coverage == 0 }) {
+		return "intervals are the range of the rounds"
+	}
+	return "intervals have about 95 % confidence"
 }
 
 // bracketsText says what the intervals of p99 are.
