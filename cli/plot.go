@@ -17,7 +17,6 @@ import (
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 )
@@ -162,15 +161,7 @@ func readBundles(args []string) ([]namedBundle, error) {
 			return nil, fail(ExitUsage, err)
 		}
 		all.Series = append(all.Series, rec.Series...)
-		if x := rec.Exploration; x != nil {
-			if all.Exploration == nil {
-				empty := results.NewExploration()
-				all.Exploration = &empty
-			}
-			to := all.Exploration
-			to.Searches, to.Censuses = append(to.Searches, x.Searches...), append(to.Censuses, x.Censuses...)
-			to.Replays = append(to.Replays, x.Replays...)
-		}
+		all.Exploration = all.Exploration.With(rec.Exploration)
 		if rec.File != nil {
 			out = append(out, namedBundle{&render.Bundle{File: rec.File}, prefixOf(path, out)})
 		}

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (v *recordView) explored(x *results.Exploration, p *panels) {
 	for _, s := range x.Searches {
 		p.search(s)
 		t.Links = append(t.Links, p.of(s.Strategy, "").ID)
-		t.Add(s.Strategy, searchedWith(s), strings.Join(foundIn(s), "; "), completeness(s))
+		t.Add(s.Strategy, searchedWith(s), cmp.Or(text.Found(s, "; "), "nothing"), completeness(s))
 	}
 	for _, c := range x.Censuses {
 		p.census(c)
@@ -71,17 +72,6 @@ func faultsText(s *results.Search) string {
 		return "no fault"
 	}
 	return "faults " + strings.Join(format.Strings(s.Faults), ", ")
-}
-
-func foundIn(s *results.Search) (out []string) {
-	for i := range s.Findings {
-		f := &s.Findings[i]
-		out = append(out, fmt.Sprintf("%s in %s", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps")))
-	}
-	if len(out) == 0 {
-		return []string{"nothing"}
-	}
-	return out
 }
 
 // completeness says what may be concluded from a search.

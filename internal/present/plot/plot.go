@@ -8,7 +8,6 @@ import (
 	"image/png"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -160,11 +160,11 @@ func caption(f results.File, all []series) string {
 // captionOf begins with the workload and the policy, and ends with the stores.
 func captionOf(f results.File, s *results.Summary, parts ...string) string {
 	policy := fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(s.Params.Limit, format.Plain(s.Params.Unit)))
-	text := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), storesCaption(f))
+	caption := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), text.Stores(&f))
 	if f.Kind == results.Simulated {
-		text = "SIMULATED in virtual time, latencies are modelled · " + text
+		caption = "SIMULATED in virtual time, latencies are modelled · " + caption
 	}
-	return drawable(text)
+	return drawable(caption)
 }
 
 // closedCaption is about the loop that throughput is taken from, which may have an
@@ -188,31 +188,4 @@ func keptText(all []series) string {
 		kept += fmt.Sprintf(" to %d", hi.Timed)
 	}
 	return format.Plural(int64(hi.Rounds), "round", "rounds") + ", timings of " + kept + " kept"
-}
-
-// storesCaption names the stores, servers of one version together.
-func storesCaption(f results.File) string {
-	var names []string
-	servers := map[string]int{}
-	for _, name := range f.StoreNames() {
-		s := f.Stores[name]
-		if s.Kind == "" || s.Kind == "none" {
-			continue
-		}
-		family, _, _ := strings.Cut(name, ".")
-		version, _, _ := strings.Cut(s.Version, " (") // a distribution's name for its build
-		one := format.Join(" ", format.Plain(family), format.Plain(version))
-		if s.Kind != "process" {
-			one += " (" + format.Plain(s.Kind) + ")"
-		}
-		if servers[one]++; servers[one] == 1 {
-			names = append(names, one)
-		}
-	}
-	for i, n := range names {
-		if servers[n] > 1 {
-			names[i] = fmt.Sprintf("%d x %s", servers[n], n)
-		}
-	}
-	return strings.Join(names, ", ")
 }

@@ -54,6 +54,13 @@ func SearchFacts(r *results.Search) []string {
 	return append(out, waits(&r.ServerFacts)...)
 }
 
+// Found lists the properties that broke, each with the length of its schedule.
+func Found(r *results.Search, sep string) string {
+	return format.List(r.Findings, sep, func(f results.Finding) string {
+		return fmt.Sprintf("%s in %s", f.Property, format.Number(len(f.Steps), "step"))
+	})
+}
+
 // searchAnswer is what a search comes to, in one sentence. again is what an earlier one found too.
 func searchAnswer(r *results.Search, again string) string {
 	under, other := "", ""
@@ -65,15 +72,11 @@ func searchAnswer(r *results.Search, again string) string {
 	}
 	switch {
 	case len(r.Findings) > 0:
-		var found []string
-		for i := range r.Findings {
-			found = append(found, fmt.Sprintf("%s in %s", r.Findings[i].Property, format.Number(len(r.Findings[i].Steps), "step")))
-		}
 		violations := "violations"
-		if len(found) == 1 {
+		if len(r.Findings) == 1 {
 			violations = "violation"
 		}
-		return fmt.Sprintf("%s: %s found%s: %s%s.", r.Strategy, violations, under, strings.Join(found, ", "), again)
+		return fmt.Sprintf("%s: %s found%s: %s%s.", r.Strategy, violations, under, Found(r, ", "), again)
 	case r.Claim == "":
 		return fmt.Sprintf("%s: nothing %sfound%s, and nothing is claimed%s.", r.Strategy, other, under, again)
 	}
