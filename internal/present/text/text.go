@@ -172,7 +172,8 @@ func roundsText(group []results.Summary) string {
 	text, brackets := run+" of each strategy; ", bracketsText(group)
 	if group[0].Params.Point != nil {
 		text = run + " of each point, the points in random order within a round; "
-		brackets = intervalsText(group) + "; rounds kept: " + spread(group, func(s *results.Summary) int { return s.AtRate().Timed }) + " of " + run
+		kept := spread(group, func(s *results.Summary) int { return s.AtRate().Timed })
+		brackets = fmt.Sprintf("%s; rounds kept: %s of %s", intervalsText(group), kept, run)
 	}
 	if run == "1" {
 		return text + "one round says nothing about how much figures vary"
