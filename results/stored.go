@@ -1,6 +1,6 @@
 package results
 
-import "slices"
+import "github.com/quotabench/quotabench/internal/groups"
 
 // Stored is what a strategy kept in one store when a round was over.
 type Stored struct {
@@ -52,12 +52,9 @@ func NewStored(store string, subjects, entries, bytes int64, overTime []StoredAt
 // most bytes.
 func (s *Summary) mergeStored(stored []Stored) {
 	for _, k := range stored {
-		i := slices.IndexFunc(s.Stored, func(x Stored) bool { return x.Store == k.Store })
-		switch {
-		case i < 0:
-			s.Stored = append(s.Stored, k)
-		case k.Entries > s.Stored[i].Entries || k.Entries == s.Stored[i].Entries && k.Bytes > s.Stored[i].Bytes:
-			s.Stored[i] = k
+		most, _ := groups.In(&s.Stored, k, func(x Stored) bool { return x.Store == k.Store })
+		if k.Entries > most.Entries || k.Entries == most.Entries && k.Bytes > most.Bytes {
+			*most = k
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/figures"
@@ -48,7 +47,7 @@ func (v *recordView) runs(r *Record, p *panels) error {
 	}
 	for _, m := range f.Merged {
 		v.Facts = append(v.Facts, fact{"merged", []string{fmt.Sprintf("%s: %s, seed %d, %s %s", m.File,
-			format.Number(m.Runs, "run"), m.Seed, m.Provenance.Host.Name, when(m.Provenance.Time))}})
+			format.Number(m.Runs, "run"), m.Seed, m.Provenance.Host.Name, text.When(m.Provenance.Time))}})
 	}
 	v.skipped(f.Skipped)
 	v.Findings = append(v.Findings, text.Findings(f.Summarised())...)
@@ -120,13 +119,6 @@ func settingTitle(s *results.Summary) string {
 		loop += ", " + format.Digits(at.RatePerS) + " requests/s"
 	}
 	return format.Join(" · ", text.Policy(s), s.Workload, loop, format.Number(p.Instances, "instance"))
-}
-
-func when(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 // latencies of all strategies by percentile.

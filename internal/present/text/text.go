@@ -78,17 +78,21 @@ func Head(f results.File) []Entry {
 		host = format.Join(", ", p.Host.OS+"/"+p.Host.Arch, format.Plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
 	}
 	entry("host", format.Join(" · ", p.Host.Name, host))
-	when := ""
-	if !p.Time.IsZero() {
-		when = p.Time.UTC().Format(time.RFC3339)
-	}
 	entry("built from", format.Join(" · ", surrounded("commit ", p.Commit, ""), versionText(p.Versions)))
-	entry("time", when)
+	entry("time", When(p.Time))
 	entry("rounds", f.Ended)
 	if f.Interrupted {
 		entry("NOTE", "interrupted before the last round")
 	}
 	return out
+}
+
+// When is a moment as text, empty for none.
+func When(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // briefHead is what a reader of the answer must know of how it came about.
