@@ -98,7 +98,7 @@ func (p *panels) sorted() []*panelView {
 func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results.Summary, f *results.File) {
 	panel := p.of(row.Label, x.Strategy)
 	panel.Form = cmp.Or(panel.Form, x.Form)
-	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: row.Group, Reason: row.Reason}
+	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: groupOf(row.Group), Reason: row.Reason}
 	for _, t := range []*table{
 		decisionsTable(x),
 		rowsTable("Declared guarantee, in the worst window of any subject and round", text.Clauses(clauses), x),

@@ -126,7 +126,7 @@ func (v *settingView) latencies() *table {
 	t := latencyColumns("Latency of "+v.Title, "strategy")
 	for i := range v.group {
 		x := &v.group[i]
-		t.percentiles(labelOf(x), x.Latency())
+		t.percentiles(x.Label, x.Latency())
 	}
 	return t
 }

@@ -185,6 +185,3 @@ func (v *recordView) figuresOf(name string) (out []*table) {
 	}
 	return out
 }
-
-// label of a strategy, or its public name if it has none.
-func labelOf(s *results.Summary) string { return cmp.Or(s.Label, s.Strategy) }

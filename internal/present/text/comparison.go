@@ -143,7 +143,7 @@ func whyText(r *compare.Row) string {
 }
 
 // ComparisonMarkdown writes the same as a page in Markdown, e.g. for the summary of a job.
-func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
+func ComparisonMarkdown(w io.Writer, _ layout.Page, c *compare.Comparison) error {
 	read := c.Read()
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "**%s**\n\nbase %s, head %s\n", markdown(read.Headline), markdown(c.Base), markdown(c.Head))
@@ -174,7 +174,7 @@ func markdown(s string) string {
 
 // ComparisonAnnotations writes the workflow commands of GitHub Actions: an error for each
 // row that fails, a warning for what the rounds cannot tell, and a notice of the outcome.
-func ComparisonAnnotations(w io.Writer, c *compare.Comparison) error {
+func ComparisonAnnotations(w io.Writer, _ layout.Page, c *compare.Comparison) error {
 	read := c.Read()
 	out := bufio.NewWriter(w)
 	for i := range read.Changed {
