@@ -169,19 +169,12 @@ func (v *recordView) drawings(r *Record, p *panels) {
 			panel := p.of(x.Series.Strategy, "")
 			panel.Series = append(panel.Series, d)
 		default:
-			d.Tables = v.figuresOf(x.Format)
+			if x.Format == "latency" { // the figures of others stand in the answer
+				for _, s := range v.Settings {
+					d.Tables = append(d.Tables, s.latencies())
+				}
+			}
 			v.Drawings = append(v.Drawings, d)
 		}
 	}
-}
-
-// figuresOf are the tables of what a plot of all strategies shows.
-func (v *recordView) figuresOf(name string) (out []*table) {
-	if !strings.HasPrefix(name, "latency") {
-		return nil // they stand in the answer
-	}
-	for _, s := range v.Settings {
-		out = append(out, s.latencies())
-	}
-	return out
 }

@@ -26,7 +26,8 @@ func Wrap(s string, width int) []string { return Fold(s, width, uniseg.StringWid
 func Fold[N ~int | ~float64](s string, width N, of func(character string) N) (out []string) {
 	for {
 		var used N
-		cut, soft, weak, whole := 0, 0, 0, true
+		var cut, soft, weak int
+		whole := true
 		walk(s, func(at, end, _ int, place place) bool {
 			w := of(s[at:end])
 			if used > 0 && used+w > width { // the widest of characters has to fit
