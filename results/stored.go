@@ -1,6 +1,12 @@
 package results
 
-import "github.com/quotabench/quotabench/internal/groups"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
+)
 
 // Stored is what a strategy kept in one store when a round was over.
 type Stored struct {
@@ -57,4 +63,21 @@ func (s *Summary) mergeStored(stored []Stored) {
 			*most = k
 		}
 	}
+}
+
+// StoresText names the stores, their kinds and versions, servers that are alike together.
+func (f *File) StoresText() string {
+	var names groups.By[string, string]
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		family, _, _ := strings.Cut(name, ".")
+		version, _, _ := strings.Cut(s.Version, " ") // after it comes a distribution's name for its build
+		names.Add(format.Plain(format.Join(" ", family, s.Kind, version)), name)
+	}
+	return format.List(names.Keys, ", ", func(text string) string {
+		if n := len(names.Of[text]); n > 1 {
+			return fmt.Sprintf("%d x %s", n, text)
+		}
+		return text
+	})
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -165,7 +164,7 @@ func caption(f results.File, all []series, of loopOf) string {
 // captionOf begins with the workload and the policy, and ends with the stores.
 func captionOf(f results.File, s *results.Summary, parts ...string) string {
 	policy := fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(s.Params.Limit, format.Plain(s.Params.Unit)))
-	caption := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), text.Stores(&f))
+	caption := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), f.StoresText())
 	if f.Kind == results.Simulated {
 		caption = "SIMULATED in virtual time, latencies are modelled · " + caption
 	}

@@ -138,7 +138,7 @@ func loadText(f *results.File, s *answer.Setting) string {
 		load = fixed(p, "rate", format.Digits(r.RatePerS)+" requests/s") + surrounded(" (", r.RateFrom, ")")
 	}
 	return format.Join(" · ", x.Workload, load, fixed(p, "instances", format.Plural(int64(p.Instances), "instance", "instances")),
-		rounds(f), Stores(f))
+		rounds(f), f.StoresText())
 }
 
 // fixed is the text of a parameter, unless a sweep varies it.

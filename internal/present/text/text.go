@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -106,23 +105,6 @@ func briefHead(f results.File) []Entry {
 		entry("NOTE", "interrupted before the last round")
 	}
 	return out
-}
-
-// Stores names the stores, their kinds and versions, servers that are alike together.
-func Stores(f *results.File) string {
-	var names groups.By[string, string]
-	for _, name := range f.StoreNames() {
-		s := f.Stores[name]
-		family, _, _ := strings.Cut(name, ".")
-		version, _, _ := strings.Cut(s.Version, " ") // after it comes a distribution's name for its build
-		names.Add(format.Plain(format.Join(" ", family, s.Kind, version)), name)
-	}
-	return format.List(names.Keys, ", ", func(text string) string {
-		if n := len(names.Of[text]); n > 1 {
-			return fmt.Sprintf("%d x %s", n, text)
-		}
-		return text
-	})
 }
 
 // rounds counts those of the strategy that has most.
