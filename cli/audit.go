@@ -22,7 +22,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	var own ownStores
+	s := group.New(group.Own)
 	var policy string
 	var asJSON bool
 	c := audit.Audit{Clock: clock.Wall{}, Most: 1000, Pause: 10 * time.Second}
@@ -30,7 +30,7 @@ func auditCommand() *cobra.Command {
 		Args:              needs(1, 1, "audit needs one strategy, and got %d"),
 		ValidArgsFunction: group.CompleteStrategies,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := audited(cmd.Context(), c, &own, args[0], policy)
+			r, err := audited(cmd.Context(), c, s, args[0], policy)
 			switch {
 			case err != nil:
 			case asJSON:
@@ -51,7 +51,7 @@ func auditCommand() *cobra.Command {
 			return nil
 		},
 	})
-	settings.New(cmd, own.flags("redis", "postgres"), []settings.Setting{
+	s.Set = settings.New(cmd, s.Stores("redis", "postgres"), []settings.Setting{
 		{Name: "key", Title: settings.Stores, Value: settings.Text(&c.Key)},
 		{Name: "query", Title: settings.Stores, Value: settings.Text(&c.Query)},
 		{Name: "policy", Title: settings.What, Value: settings.Text(&policy), Complete: group.CompletePolicies},
@@ -63,7 +63,7 @@ func auditCommand() *cobra.Command {
 }
 
 // audited opens the stores and reads them.
-func audited(ctx context.Context, a audit.Audit, own *ownStores, name, policy string) (r audit.Report, err error) {
+func audited(ctx context.Context, a audit.Audit, s *group.Settings, name, policy string) (r audit.Report, err error) {
 	all, err := strategies.Parse(name)
 	if err == nil && len(all) > 1 {
 		err = fmt.Errorf("audit needs one strategy, and got %d", len(all))
@@ -78,7 +78,7 @@ func audited(ctx context.Context, a audit.Audit, own *ownStores, name, policy st
 	if err != nil {
 		return r, usagef("%w", err)
 	}
-	specs, err := own.specs()
+	specs, err := ownServers(s)
 	if err != nil {
 		return r, err
 	}

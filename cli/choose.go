@@ -37,11 +37,8 @@ import (
 // chooseSettings are the questions of a choice, and where to try strategies.
 type chooseSettings struct {
 	*group.Settings
-	regions               int
-	rate                  float64
-	subjects              int64
-	leak, outage, settles string
-	p99, budget, skew     time.Duration
+	question      choose.Config // as far as it is taken over as it is given
+	leak, settles string
 }
 
 // What --uploads takes.
@@ -53,26 +50,27 @@ const (
 
 func newChooseSettings() *chooseSettings {
 	return &chooseSettings{
-		Settings: group.New(group.Choose), regions: 1, rate: choose.DefaultRate, subjects: choose.DefaultSubjects,
-		leak: "0", outage: string(choose.OutageAny), settles: settlesAuto, budget: choose.DefaultBudget,
+		Settings: group.New(group.Choose), leak: "0", settles: settlesAuto,
+		question: choose.Config{Regions: 1, Rate: choose.DefaultRate, Subjects: choose.DefaultSubjects, Outage: choose.OutageAny,
+			Budget: choose.DefaultBudget},
 	}
 }
 
 // asked are the settings that no other command has.
 func (s *chooseSettings) asked() []settings.Setting {
-	settles := []string{settlesAuto, settlesYes, settlesNo}
+	q, settles := &s.question, []string{settlesAuto, settlesYes, settlesNo}
 	return []settings.Setting{
-		{Name: "regions", Common: true, Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions)},
-		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate)},
-		{Name: "clock-spread", Was: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&s.skew,
+		{Name: "regions", Common: true, Title: settings.What, Value: settings.Whole(&q.Regions, 1, choose.MaxRegions)},
+		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&q.Rate, harness.MaxRate)},
+		{Name: "clock-spread", Was: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&q.Skew,
 			harness.MaxClockSkew), Computed: true},
-		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects)},
+		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Whole(&q.Subjects, 1, choose.MaxSubjects)},
 		{Name: "leak", Common: true, Title: settings.What, Value: settings.Named(&s.leak, "units such as 5, or a share of the limit such as 1%"),
 			Complete: settings.Words("0", "1%")},
-		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true},
-		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, choose.Outages()...)},
+		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&q.P99, measure.MaxDuration), Computed: true},
+		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text((*string)(&q.Outage), choose.Outages()...)},
 		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...)},
-		{Name: "budget", Common: true, Title: settings.What, Value: settings.SpanFrom(&s.budget, choose.LeastBudget, measure.MaxDuration)},
+		{Name: "budget", Common: true, Title: settings.What, Value: settings.SpanFrom(&q.Budget, choose.LeastBudget, measure.MaxDuration)},
 	}
 }
 
@@ -99,10 +97,8 @@ func (s *chooseSettings) register(cmd *cobra.Command) {
 
 // configure turns the settings into a question.
 func (s *chooseSettings) configure() (choose.Config, error) {
-	c := choose.Config{
-		Instances: s.Instances, Regions: s.regions, Rate: s.rate, Subjects: s.subjects, P99: s.p99, Skew: s.skew,
-		Outage: choose.Outage(s.outage), Budget: s.budget, Seed: s.Seed,
-	}
+	c := s.question
+	c.Instances, c.Seed = s.Instances, s.Seed
 	chosen, err := s.Selections()
 	if err != nil {
 		return c, err
@@ -123,9 +119,9 @@ func (s *chooseSettings) configure() (choose.Config, error) {
 		}
 	}
 	switch { // 0 is no question: the search would take its own default for it
-	case s.rate == 0:
+	case c.Rate == 0:
 		return c, s.Wrong("rate", errors.New("give the requests per second, more than 0"))
-	case s.Seed == 0:
+	case c.Seed == 0:
 		return c, s.Wrong("seed", errors.New("searches have no seed 0: give 1 or more"))
 	}
 	if err := s.CheckStores(); err != nil {

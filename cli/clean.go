@@ -22,28 +22,21 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// ownStores are servers of the user's own.
-type ownStores struct {
-	from  map[string]*string // URLs by driver
-	named []string           // of --store
-}
-
 // cleaning is what one call of clean is told.
 type cleaning struct {
-	ownStores
+	*group.Settings
 	yes, unknown bool
 	asJSON       bool
 }
 
 func cleanCommand() *cobra.Command {
-	c := &cleaning{}
+	c := &cleaning{Settings: group.New(group.Own)}
 	cmd := described("clean", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	})
-	settings.New(cmd, c.flags(), []settings.Setting{
-		{Name: "store", Title: settings.Stores, Value: settings.List(&c.named)},
+	c.Set = settings.New(cmd, c.Stores(), []settings.Setting{
 		jsonFlag(&c.asJSON, "write JSON"),
 		{Name: "yes", Title: settings.What, Value: settings.Bool(&c.yes)},
 		{Name: "unknown", Value: settings.Bool(&c.unknown)},
@@ -51,49 +44,17 @@ func cleanCommand() *cobra.Command {
 	return cmd
 }
 
-// flags are those for the URLs of some kinds of stores, or of all.
-func (c *ownStores) flags(kinds ...string) (flags []settings.Setting) {
-	c.from = map[string]*string{}
-	for _, d := range stores.Drivers() {
-		if kinds != nil && !slices.Contains(kinds, d.Name) {
-			continue
-		}
-		c.from[d.Name] = new(string)
-		flags = append(flags, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(c.from[d.Name]),
-			Doc: "`URL` of a " + d.Title + " of yours (" + d.URLs + "), or as " + group.StoreVariable(d.Name) + " says"})
-	}
-	return flags
-}
-
-// specs are the stores to look into.
-func (c *ownStores) specs() ([]stores.Spec, error) {
-	specs, err := stores.ParseSpecs(c.named)
-	if err != nil {
-		return nil, usagef("--store: %w", err)
-	}
-	for _, d := range slices.Backward(stores.Drivers()) {
-		if c.from[d.Name] == nil {
-			continue
-		}
-		url := *c.from[d.Name]
-		if v := os.Getenv(group.StoreVariable(d.Name)); url == "" && strings.Contains(v, "://") {
-			url = v // words such as process name no server of others
-		}
-		if url != "" {
-			specs = slices.Insert(specs, 0, stores.Spec{Name: d.Name, From: url})
-		}
-	}
+// ownServers are those of the user's own that are named.
+func ownServers(s *group.Settings) ([]stores.Spec, error) {
+	specs, err := s.Specs()
 	for i := range specs {
-		s := &specs[i]
-		if _, err := stores.DriverOf(s.Name); err != nil {
-			return nil, usagef("--store: %w", err)
+		x := &specs[i]
+		if !strings.Contains(x.From, "://") {
+			return nil, usagef("store %s: give the URL of a server of yours: what is started here is removed with it", x.Name)
 		}
-		if !strings.Contains(s.From, "://") {
-			return nil, usagef("store %s: give the URL of a server of yours: what is started here is removed with it", s.Name)
-		}
-		s.Options.KeepLeftovers = true // they are listed first
+		x.Options.KeepLeftovers = true // they are listed first
 	}
-	return specs, nil
+	return specs, err
 }
 
 // held is a thing that runs keep: a holding in a store, or a directory.
@@ -113,7 +74,7 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 	if c.unknown && !c.yes {
 		return usagef("--unknown says what --yes removes: give both, or neither to list")
 	}
-	specs, err := c.specs()
+	specs, err := ownServers(c.Settings)
 	if err != nil {
 		return err
 	}

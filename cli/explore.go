@@ -52,10 +52,10 @@ func (s *exploreSettings) searched() []settings.Setting {
 	c := &s.search
 	faults, properties := format.Strings(explore.Faults()), format.Strings(explore.Properties())
 	return []settings.Setting{
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&c.Limit, 1, explore.MaxUnits), Computed: true},
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&c.Limit, 1, explore.MaxUnits), Computed: true},
 		{Name: "clients", Common: true, Title: settings.Search, Value: settings.Whole(&c.Clients, 1, explore.MaxClients)},
 		{Name: "script", Common: true, Title: settings.Search, Value: settings.Text(&s.scripts), Complete: cobra.NoFileCompletions},
-		{Name: "used", Title: settings.Search, Value: settings.Count(&c.Used, 0, explore.MaxUnits)},
+		{Name: "used", Title: settings.Search, Value: settings.Whole(&c.Used, 0, explore.MaxUnits)},
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew), Complete: cobra.NoFileCompletions},
 		{Name: "faults", Common: true, Title: settings.Search, Value: settings.List(&s.faults),
 			Complete: settings.Words(append(faults, "all")...),
@@ -68,7 +68,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Complete: settings.Words(append(properties, "all")...),
 			Doc:      "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&c.MaxStates, 0, explore.MostStates), Computed: true},
-		{Name: "max-memory", Title: settings.Search, Value: settings.Count(&s.memory, 0, mostMemory), Computed: true},
+		{Name: "max-memory", Title: settings.Search, Value: settings.Whole(&s.memory, 0, mostMemory), Computed: true},
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
 		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, odds.MinRate, odds.MaxRate)},
@@ -76,7 +76,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
-		{Name: "max-schedules", Title: settings.Search, Value: settings.Count(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true},
+		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true},
 		{Name: "redis", Was: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container")},
 		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&s.Service), Complete: cobra.NoFileCompletions},
@@ -96,7 +96,7 @@ func exploreCommand() *cobra.Command {
 }
 
 func (s *exploreSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.Subject(), s.Seeded(), s.DecisionTimeout(), s.Stores(string(strategies.NeedPostgres)), s.Conditions(),
+	s.Register(cmd, s.Subject(), s.Seeded(), s.Deadline(), s.Stores(string(strategies.NeedPostgres)), s.Conditions(),
 		s.searched(), s.Divided(), s.Output(), s.ConfigFile())
 }
 
@@ -127,7 +127,7 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	cfg.Service, cfg.Request = s.Service, s.Request
 	cfg.Counter, cfg.ServiceClock, cfg.Environment = s.Counter, s.Clock, s.Environment
 	cfg.Seed = s.Seed
-	cfg.DecisionTimeout = s.Decision
+	cfg.DecisionTimeout = s.DecisionTimeout
 	cfg.First = s.First
 	cfg.MaxMemory = s.memory << 20
 	for _, none := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/faults"
@@ -16,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -88,7 +90,7 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 // ofRealStores reports whether a strategy needs Redis or PostgreSQL, and nothing else.
 func ofRealStores(x strategies.Selection) bool {
 	return len(x.Needs) > 0 && !slices.ContainsFunc(x.Needs, func(n strategies.Need) bool {
-		kind, _, _ := strings.Cut(string(n), ".")
-		return !slices.Contains([]strategies.Need{strategies.NeedRedis, strategies.NeedPostgres, strategies.NeedSource}, strategies.Need(kind))
+		kind, _, _ := strings.Cut(harness.StoreOf(n), ".")
+		return stores.ClassOf(kind) == stores.ClassOther
 	})
 }

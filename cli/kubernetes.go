@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/kubernetes"
 	"github.com/quotabench/quotabench/internal/settings"
@@ -136,7 +137,7 @@ func planJob(j *kubernetes.Job, args []string) (err error) {
 func kinds(all []strategies.Selection) (out []string, err error) {
 	for _, sel := range all {
 		for _, need := range sel.Needs {
-			d, err := stores.DriverOf(string(need))
+			d, err := stores.DriverOf(harness.StoreOf(need))
 			if err != nil {
 				return nil, fail(ExitUsage, fmt.Errorf("strategy %s: %w", sel, err))
 			}

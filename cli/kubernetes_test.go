@@ -71,7 +71,7 @@ func TestKubernetesKinds(t *testing.T) {
 	needs := func(all ...strategies.Need) strategies.Selection {
 		return strategies.Selection{Meta: &strategies.Meta{Name: "x", Needs: all}}
 	}
-	got, err := kinds([]strategies.Selection{needs(strategies.NeedRedis), needs(strategies.NeedPostgres, strategies.NeedRedis)})
+	got, err := kinds([]strategies.Selection{needs(strategies.NeedRedis), needs(strategies.NeedPostgres, strategies.NeedRedis), needs(strategies.NeedSource)})
 	if err != nil || !slices.Equal(got, []string{"postgres", "redis"}) {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -1,23 +1,19 @@
 package cli
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -82,7 +78,7 @@ type plotting struct {
 // replot draws records again. What they lack is said, and is an error if nothing can
 // be drawn.
 func replot(cmd *cobra.Command, s *settings.Set, p *plotting) error {
-	bundles, err := session.Before(cmd.Context(), func() ([]namedBundle, error) { return readBundles(p.args) })
+	bundles, err := session.Before(cmd.Context(), func() ([]namedBundle, error) { return readBundles(cmd.Context(), p.args) })
 	if err != nil {
 		return err
 	}
@@ -143,27 +139,18 @@ func (b *namedBundle) draw(k render.PlotKind, formats []string) (images []render
 }
 
 // readBundles reads records: one bundle for each run, of which the first also has all
-// series and explorations.
-func readBundles(args []string) ([]namedBundle, error) {
-	var paths []string
-	for _, arg := range args {
-		found, err := recordsIn(arg)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, found...)
+// series and each all explorations.
+func readBundles(ctx context.Context, args []string) (out []namedBundle, err error) {
+	found, err := reportBundles(ctx, args)
+	if err != nil {
+		return nil, fail(ExitUsage, err)
 	}
 	all := render.Bundle{}
-	var out []namedBundle
-	for _, path := range paths {
-		rec, err := codec.ReadRecord(path)
-		if err != nil {
-			return nil, fail(ExitUsage, err)
-		}
-		all.Series = append(all.Series, rec.Series...)
-		all.Exploration = all.Exploration.With(rec.Exploration)
-		if rec.File != nil {
-			out = append(out, namedBundle{&render.Bundle{File: rec.File}, prefixOf(path, out)})
+	for _, b := range found {
+		all.Series = append(all.Series, b.Series...)
+		all.Exploration = all.Exploration.With(b.Exploration)
+		if b.File != nil {
+			out = append(out, namedBundle{&render.Bundle{File: b.File}, prefixOf(b.Name, out)})
 		}
 	}
 	if len(out) == 0 {
@@ -182,36 +169,13 @@ func readBundles(args []string) ([]namedBundle, error) {
 // prefixOf names a run by its directory, or by its file if that has another name
 // than records have.
 func prefixOf(path string, taken []namedBundle) string {
-	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	if abs, err := filepath.Abs(path); err == nil && filepath.Base(path) == render.ResultsName {
-		name = filepath.Base(filepath.Dir(abs))
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
 	}
+	name := strings.TrimSuffix(filepath.Base(path), ".json")
 	prefix := name + "-"
 	for n := 2; slices.ContainsFunc(taken, func(b namedBundle) bool { return b.prefix == prefix }); n++ {
 		prefix = fmt.Sprintf("%s-%d-", name, n)
 	}
 	return prefix
-}
-
-// recordsIn is a file, or the records in a directory.
-func recordsIn(arg string) (out []string, err error) {
-	fi, err := os.Stat(arg)
-	if err != nil {
-		return nil, fail(ExitUsage, format.Unreadable(arg, err))
-	}
-	if !fi.IsDir() {
-		return []string{arg}, nil
-	}
-	for _, name := range render.Records() {
-		path := filepath.Join(arg, name)
-		if _, err := os.Stat(path); err == nil {
-			out = append(out, path)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fail(ExitUsage, format.Unreadable(path, err))
-		}
-	}
-	if len(out) == 0 {
-		return nil, usagef("%s holds no record: none of %s is in it", arg, strings.Join(render.Records(), ", "))
-	}
-	return out, nil
 }

@@ -37,7 +37,7 @@ func TestPlot(t *testing.T) {
 		"two runs":       {[]string{run, other, "--format", "svg", "--only", "leakage"}, ExitOK, []string{"first-leakage.svg", "run-slow-leakage.svg"}, "2 files written"},
 		"one not drawn":  {[]string{early, "--format", "svg", "--only", "throughput,leakage"}, ExitOK, []string{"leakage.svg"}, "not drawn: nothing to plot: the record has no decisions over time"},
 		"nothing":        {[]string{explored, "--only", "latency"}, ExitUsage, nil, "nothing to draw in " + explored},
-		"no record":      {[]string{"../docs"}, ExitUsage, nil, "holds no record: none of results.json, series.json, exploration.json"},
+		"no record":      {[]string{"../docs"}, ExitUsage, nil, "holds no record: give a directory that run, sim or explore wrote to"},
 		"no file":        {[]string{"no-such"}, ExitUsage, nil, "cannot read no-such"},
 		"no argument":    {nil, ExitUsage, nil, "plot needs a record"},
 		"unknown plot":   {[]string{run, "--only", "latencies"}, ExitUsage, nil, `unknown plot "latencies"`},

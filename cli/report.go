@@ -103,6 +103,11 @@ func reportOf(ctx context.Context, args []string, maxBound float64) (m madeRepor
 // provenanceName is the file in which a simulation says where and when it ran.
 const provenanceName = "provenance.json"
 
+// isRecord reports whether a file has the name of a record.
+func isRecord(path string) bool {
+	return slices.Contains(append(render.Records(), provenanceName), filepath.Base(path))
+}
+
 // reportBundles reads records, and those in directories and below them. Records of one
 // directory that belong together become one bundle. Each file is read once.
 func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
@@ -123,8 +128,7 @@ func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error)
 			if err == nil {
 				err = ctx.Err()
 			}
-			if err != nil || entry.IsDir() || !slices.Contains([]string{render.ResultsName, render.ExplorationName, render.SeriesName,
-				provenanceName}, entry.Name()) {
+			if err != nil || entry.IsDir() || !isRecord(path) {
 				return err
 			}
 			found = true
@@ -194,8 +198,7 @@ func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *rende
 		}
 	}
 	name := path
-	switch filepath.Base(path) {
-	case render.ResultsName, render.ExplorationName, render.SeriesName, provenanceName:
+	if isRecord(path) {
 		name = dir
 	}
 	b := &render.Bundle{Name: name, About: session.About}

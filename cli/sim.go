@@ -44,8 +44,8 @@ type simSettings struct {
 	parallel      int
 	params        []string
 	swept         []results.Swept // what params say
-	mine          workloads.Shard // of --part
-	plan          string          // its fingerprint
+	part          workloads.Shard // of --part
+	fingerprint   string          // of the settings that all parts share
 	cpu           bool
 	chose         bool // the preset, since nothing was said of a load
 }
@@ -148,7 +148,7 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "instances", &s.Instances, c.Instances)
 	adopt(s, "speed", &s.Speed, c.Stream.Speed)
 	adopt(s, "life", &s.Life, c.Life)
-	adopt(s, "decision-timeout", &s.Decision, c.DecisionTimeout)
+	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
 	adopt(s, "region", &s.regions, c.Topology.Regions)
 	adopt(s, "shared-redis", &s.shared, c.Topology.SharedRedis)
 	adopt(s, "home", &s.home, c.Topology.Home)
@@ -186,7 +186,7 @@ func (s *simSettings) fromPreset() error {
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.Decision}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.every, Tracked: s.tracked}
 	if err := p.Set(&c); err != nil {
 		return fail(ExitUsage, err)
 	}
@@ -237,7 +237,7 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	if err := c.CheckStream(info); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	if s.mine, s.plan, err = s.Part(); err != nil {
+	if s.part, s.fingerprint, err = s.Part(); err != nil {
 		return c, err
 	}
 	return c, s.sweeps(&c)
@@ -310,7 +310,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	for _, p := range s.swept {
 		points *= len(p.Values)
 	}
-	if s.mine.Of > points {
+	if s.part.Of > points {
 		return s.Wrong("part", fmt.Errorf("there are no more than %s to simulate: give at most as many parts",
 			format.Plural(int64(points), "combination of a strategy and values", "combinations of a strategy and values")))
 	}
@@ -346,7 +346,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 		}
 	}
 	file := session.Simulated(cfg, report, skipped, x.Infos())
-	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.mine.String(), s.plan
+	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.part.String(), s.fingerprint
 	if s.swept != nil {
 		file.Sweep = &results.Sweep{Parameters: s.swept}
 	}
@@ -383,8 +383,8 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies in
 			return nil, err
 		}
 	}
-	if s.mine.Of > 0 {
-		sweep.Deal(points, s.mine)
+	if s.part.Of > 0 {
+		sweep.Deal(points, s.part)
 	}
 	if s.swept == nil {
 		return sim.Run(x.Ctx, points[0])

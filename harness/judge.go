@@ -2,11 +2,15 @@ package harness
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/internal/stat"
@@ -129,6 +133,51 @@ const (
 
 // visitor is shown each subject's events once, ordered by call.
 type visitor = func(events []oracle.Event)
+
+// ErrNotJudged is the error of a judgement that was given up.
+var ErrNotJudged = errors.New("the run was not judged")
+
+// Judge turns a finished run into its correctness figures: leak, false rejects,
+// drift, guarantees, and the audit's findings on all of them. Timings and costs
+// are the runner's. Visitors see the history in the same pass. An error means that
+// the history could not be read.
+//
+// It is given up with [ErrNotJudged] when ctx is done: the run is
+// then partial, has an audit that says so, and is otherwise as it was. The judgement
+// goes on by itself, with what visitors look at, and closes the history in the end.
+func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, error) {
+	type judged struct {
+		verdict oracle.Verdict
+		run     results.Run
+	}
+	own := *run
+	own.Audit.Reasons, own.Guarantee = slices.Clone(run.Audit.Reasons), slices.Clone(run.Guarantee)
+	given := make(chan bool, 1) // whether it was given up
+	j, err := cancel.Call(ctx, func() (judged, error) {
+		v, err := judge(&own, f, ctx.Err, visitors)
+		go func() {
+			if c, ok := f.History.(io.Closer); ok && <-given {
+				_ = c.Close() // its file is of no use to anyone
+			}
+		}()
+		return judged{v, own}, err
+	})
+	up := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	given <- up
+	if up {
+		f.Counts.record(run)
+		run.Partial = true
+		run.Audit.Discard("not-judged", results.DiscardsCorrectness, fmt.Sprintf(
+			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown",
+			format.Count(run.Issued), judgeGrace))
+		return oracle.Verdict{}, ErrNotJudged
+	}
+	if err != nil {
+		return j.verdict, err
+	}
+	*run = j.run
+	return j.verdict, nil
+}
 
 // judge is what [Judge] does. It asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {

@@ -1,6 +1,6 @@
-// Package results is the record of what was measured: its versioned JSON form,
-// and everything that is computed from it alone, such as summaries over rounds,
-// the terminal table and plots. It knows nothing of how figures came about.
+// Package results is the record of what was measured, and the summaries over rounds
+// that follow from it alone. It knows nothing of how figures came about, and nothing
+// of how they are shown. Package codec has its JSON form.
 package results
 
 import (

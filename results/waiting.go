@@ -62,10 +62,10 @@ type Waited struct {
 const maxWaited = 0.5
 
 // WaitedForCore reports whether waiting for a core may explain the percentile of one of
-// [NamedQuantiles].
+// [stat.NamedQuantiles].
 func (l *Latency) WaitedForCore(q float64) bool { return l.Waited.at(q) > maxWaited }
 
-// at is the share for one of [NamedQuantiles]; -1 if it is not known.
+// at is the share for one of [stat.NamedQuantiles]; -1 if it is not known.
 func (w *Waited) at(q float64) float64 {
 	if w == nil {
 		return -1

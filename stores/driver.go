@@ -112,6 +112,9 @@ func (d *Driver) Forms() string {
 	return strings.Join(words, "")
 }
 
+// Refuse is the error of a spec that the registered driver does not know.
+func Refuse(driver, spec string) error { return drivers[driver].Refuse(spec) }
+
 // Refuse is the error of a spec that the driver does not know.
 func (d *Driver) Refuse(spec string) error {
 	forms := d.Forms()

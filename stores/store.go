@@ -27,7 +27,7 @@ type Store interface {
 	// Stats is what the store says about itself. Known is false if it keeps no
 	// statistics, which is the case of an embedded one.
 	Stats(ctx context.Context) (Stats, error)
-	// Usage counts what is kept under scope.
+	// Usage counts what is kept under scope: nothing under one that was never prepared.
 	Usage(ctx context.Context, scope Scope) (Usage, error)
 	// Wipe removes what is kept under scope, and nothing else.
 	Wipe(ctx context.Context, scope Scope) error

@@ -57,7 +57,7 @@ func liveINCR(b *testing.B) float64 {
 	b.StopTimer()
 	defer b.StartTimer()
 	const callers, lasts = 50, 300 * time.Millisecond
-	c := storetest.Redis(b).Client(redisstore.ClientOptions{PoolSize: callers})
+	c := storetest.Redis(b).Client(redisstore.ClientOptions{Pool: callers})
 	defer func() { _ = c.Close() }()
 	key := storetest.Prefix(b) + "n"
 	var total atomic.Int64

@@ -92,6 +92,7 @@ func TestShortTimeToLiveOfAnOrder(t *testing.T) {
 
 // Every worker of a search knows what orders leave.
 func TestShortTimeToLiveOnAllCores(t *testing.T) {
+	testenv.Long(t)
 	testenv.Sequential(t)
 	cfg := explore.Config{Policy: policy(t, "5 requests per calendar hour"), Limit: 5, Clients: 4, Properties: []explore.Property{explore.TTL}}
 	var first string

@@ -156,7 +156,7 @@ func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 	b.Helper()
 	const prefix = "quotabench:bare-loop:"
 	ctx := b.Context()
-	c := redis.Client(redisstore.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
+	c := redis.Client(redisstore.ClientOptions{Pool: instrumentWorkers, Meter: new(stores.Meter)})
 	defer c.Close()                                            //nolint:errcheck // nothing was written that matters
 	defer redis.WipePrefix(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
 	keys := make([]string, 4096)

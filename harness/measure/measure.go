@@ -33,6 +33,21 @@ type Report struct {
 // nil.
 func (r *Report) Err() error { return results.Invalid(r.Runs) }
 
+// Measure runs every strategy of cfg that can take part, round by round. When ctx
+// ends, the run under way is judged as far as it came and marked partial, and
+// what was measured is returned without an error. A run that fails is reported
+// with an audit that says so, and the others go on: see [Report.Err].
+//
+// An error means that nothing could be measured: the configuration or its trace
+// is wrong, or the context ended while the first request stream was made.
+func Measure(ctx context.Context, cfg Config) (*Report, error) {
+	reports, err := Points(ctx, []Config{cfg})
+	if err != nil {
+		return nil, err
+	}
+	return reports[0], nil
+}
+
 // measurement is a measurement under way.
 type measurement struct {
 	cfg *Config

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -154,15 +155,7 @@ func (p *placer) close(ctx context.Context) {
 func storesOf(sel strategies.Selection) []string {
 	var names []string
 	for _, need := range sel.Needs {
-		names = append(names, storeOf(need))
+		names = append(names, harness.StoreOf(need))
 	}
 	return names
-}
-
-// storeOf is the name of the store that serves a need.
-func storeOf(need strategies.Need) string {
-	if need == strategies.NeedSource {
-		need = strategies.NeedPostgres
-	}
-	return string(need)
 }

@@ -19,21 +19,6 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// Measure runs every strategy of cfg that can take part, round by round. When ctx
-// ends, the run under way is judged as far as it came and marked partial, and
-// what was measured is returned without an error. A run that fails is reported
-// with an audit that says so, and the others go on: see [Report.Err].
-//
-// An error means that nothing could be measured: the configuration or its trace
-// is wrong, or the context ended while the first request stream was made.
-func Measure(ctx context.Context, cfg Config) (*Report, error) {
-	reports, err := Points(ctx, []Config{cfg})
-	if err != nil {
-		return nil, err
-	}
-	return reports[0], nil
-}
-
 // Points measures several configurations and returns a report of each, in their order.
 // Every round has each of them once, in random order, so that a drift of the machine
 // does not look like an effect of what they differ in. They have the stores, the cores,

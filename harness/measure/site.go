@@ -92,7 +92,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 // prepare makes room in every store that the strategy needs.
 func (s *site) prepare(ctx context.Context) error {
 	for _, need := range s.sel.Needs {
-		name := storeOf(need)
+		name := harness.StoreOf(need)
 		store, ok := s.cfg.Stores.Get(name)
 		switch {
 		case !ok && need == strategies.NeedSource:
@@ -131,7 +131,7 @@ func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) 
 	return s.strays + strays, nil
 }
 
-// Furnish implements [harness.Host].
+// Furnish serves [harness.OpenSession].
 func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	env.Clock, env.TrueClock = s.tb.clock, s.tb.clock
 	if i := env.Instance; i < len(s.clocks) {
@@ -185,7 +185,7 @@ func (s *site) Provision(ctx context.Context, p *quota.Policy, grants []strategi
 	return nil
 }
 
-// Adopt implements [harness.Host].
+// Adopt serves [harness.OpenSession].
 func (s *site) Adopt(_ int, jobs []*harness.Job) error {
 	s.jobs.add(jobs)
 	return nil

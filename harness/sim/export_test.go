@@ -17,7 +17,7 @@ import (
 // per second.
 func INCRs(b *testing.B, d time.Duration) float64 {
 	server := storetest.Redis(b)
-	c := server.Client(redisstore.ClientOptions{PoolSize: 50})
+	c := server.Client(redisstore.ClientOptions{Pool: 50})
 	defer c.Close() //nolint:errcheck // nothing was written that matters
 	key := storetest.Prefix(b) + "n"
 	var n atomic.Int64

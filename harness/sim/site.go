@@ -112,7 +112,7 @@ func (st *site) connect(ctx context.Context, real stores.Store, pool int) (redis
 	return c, nil
 }
 
-// Furnish implements [harness.Host].
+// Furnish serves [harness.OpenSession].
 func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	t := &st.cfg.Topology
 	r := t.region(env.Instance)
@@ -145,7 +145,7 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 // prefix of the keys in the Redis of that number: regions may share a real server.
 func (st *site) prefix(n int) string { return fmt.Sprintf("%sr%d:", scope.Prefix(), n) }
 
-// Adopt implements [harness.Host].
+// Adopt serves [harness.OpenSession].
 func (st *site) Adopt(instance int, jobs []*harness.Job) error {
 	var own []strategies.Job
 	for _, j := range jobs {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
@@ -50,15 +51,7 @@ func (p *pass) probe(ctx context.Context) error {
 		ctx.Err() != nil {
 		return nil
 	}
-	length := w.RealLength()
-	if w.Kind == quota.Bucket {
-		length = time.Duration(w.Flow().Until(quota.Level{Units: p.policy.Limit}))
-	}
-	if w.Kind.Tumbling() {
-		span := w.At(p.st.s.Now())
-		length = span.End.Sub(span.Start)
-	}
-	wait := probeWindows * length
+	wait := probeWindows * promise.Length(&p.policy, p.st.s.Now())
 	if wait <= 0 || wait > MaxDuration {
 		return nil
 	}

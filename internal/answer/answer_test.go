@@ -365,7 +365,7 @@ func TestUntested(t *testing.T) {
 		"all that is not a default": {nil, func(r *results.Run) {
 			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
 			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1,2"}
-		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady --limit 7 --cost uniform:1,2 --popularity zipf:1.1 --workers 8 --pool 3 --cold --instances 4\n" + faults},
+		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady --limit 7 --cost uniform:1,2 --popularity zipf:1.1 --workers 8 --instances 4 --pool 3 --cold\n" + faults},
 		"pipelines": {nil, func(r *results.Run) {
 			r.Params.Instances, r.Params.Client, r.Params.Label = 1, "autopipeline", "a@autopipeline:b=c"
 		},
@@ -373,6 +373,7 @@ func TestUntested(t *testing.T) {
 		"an option with a mark":      {nil, func(r *results.Run) { r.Params.Instances, r.Params.Label = 4, "a:b=x@c" }, strings.Replace(faults, "a:b=c", "a:b=x@c", 1)},
 		"an old record of a service": {nil, func(r *results.Run) { r.Outside = true }, "crashes, retries and other orders of its steps, which a service does not show: "},
 		"not explored":               {nil, func(r *results.Run) { r.NotExplored = "it keeps to itself" }, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
+		"faults":                     {redis, func(r *results.Run) { r.Params.Network = []string{"redis:latency=2ms"} }, "failover of Redis: \n" + faults},
 		"a policy of a file":         {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
 	} {
 		if got := open(c.stores, c.change); got != c.want {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/likely"
@@ -39,7 +40,7 @@ func (s *Setting) untested() []Untested {
 		return nil
 	}
 	p := first.Summary.Params
-	again := s.command(first)
+	again := s.command(first, p.Instances)
 	with := func(what, add string) Untested {
 		u := Untested{What: what, Add: add}
 		if again != "" {
@@ -49,7 +50,7 @@ func (s *Setting) untested() []Untested {
 	}
 	var out []Untested
 	if p.Instances < 2 {
-		out = append(out, with("more than one instance", "--instances 4"))
+		out = append(out, Untested{"more than one instance", s.command(first, 4), "--instances 4"})
 	}
 	failover := slices.ContainsFunc(p.Outages, func(o string) bool { return strings.Contains(o, ":failover") })
 	if _, ok := s.file.Stores["redis"]; ok && !failover && needsRedis(first.Summary) {
@@ -96,10 +97,14 @@ func withoutClient(x *Strategy) string {
 }
 
 // command is the command line that measures the strategy again under the setting, with
-// what is not a default; empty if the record does not hold it all.
-func (s *Setting) command(x *Strategy) string {
+// what is not a default, on that many instances; empty if the record does not hold it all, or more was planned than a load.
+func (s *Setting) command(x *Strategy, instances int) string {
 	p := x.Summary.Params
 	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || p.Speed != 0 && p.Speed != 1 {
+		return ""
+	}
+	planned := slices.Concat(p.Outages, p.Network, p.Overwrites, p.LimitChanges)
+	if len(planned) > 0 || p.KillCallers+p.Second+p.Generator+p.Shard != "" || p.Generators+p.Shards > 0 {
 		return ""
 	}
 	for _, store := range s.file.Stores {
@@ -132,15 +137,16 @@ func (s *Setting) command(x *Strategy) string {
 		add(true, name, p.Workload[name])
 	}
 	add(p.Workers != defaultWorkers, "workers", p.Workers)
+	add(instances != defaultInstances, "instances", instances)
+	add(p.Retries != 0, "client-retries", p.Retries)
+	add(p.Skew != nil, "skew", strings.Join(p.Skew, ","))
+	add(p.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(p.DecisionTimeoutNS))
 	add(p.Pool != 0, "pool", p.Pool)
 	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
-	for i := range words {
-		words[i] = format.Quoted(words[i])
-	}
 	if p.Cold {
 		words = append(words, "--cold")
 	}
-	return strings.Join(words, " ")
+	return format.List(words, " ", format.Quoted)
 }
 
 // The defaults of the command line, which need not be said; a test of the command line
@@ -149,6 +155,8 @@ const (
 	defaultPolicy   = "agent-api"
 	defaultWorkload = "hot-key"
 	defaultWorkers  = 50
+
+	defaultInstances = 2
 )
 
 // knownFaults has a line for each strategy that a committed search broke: its name, a tab,

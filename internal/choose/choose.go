@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -46,8 +47,17 @@ type contender struct {
 
 func (c *contender) in() bool { return c.ruledOut == nil && c.untested == nil }
 
-// shows adds what speaks for it.
-func (c *contender) shows(e results.Evidence) { c.evidence = append(c.evidence, e) }
+// shows adds what speaks for it. The text of the evidence says where that was seen.
+func (c *contender) shows(e results.Evidence, what string) {
+	e.Text = format.Join(": ", e.Text, what)
+	c.evidence = append(c.evidence, e)
+}
+
+// ruleOut has it leave for a reason.
+func (c *contender) ruleOut(e results.Evidence, what string) {
+	e.Text = format.Join(": ", e.Text, what)
+	c.ruledOut = &e
+}
 
 // chooser is a choice under way.
 type chooser struct {

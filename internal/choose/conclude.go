@@ -17,42 +17,35 @@ const mostCandidates = 3
 
 // timed has a contender go on, or leave, by what it did at the rate.
 func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
-	command := runText(x.sel, cfg)
-	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
 	where := fmt.Sprintf("at %s requests per second", format.Count(int64(cfg.Load.PerSecond)))
+	e := results.Evidence{Kind: results.EvidenceMeasured, Text: where, Command: runText(x.sel, cfg)}
 	if !x.ran(s, where) {
 		return
 	}
-	if against := c.breaks(s); against != "" {
-		e.Text = where + ": " + against
-		x.ruleOut(e)
-		return
-	}
-	p99 := s.Latency().P99
+	p99, against := s.Latency().P99, c.breaks(s)
 	counts := s.TimingsCount && s.ResponseCounts && p99.Shown()
 	bound := float64(c.cfg.P99)
 	switch {
+	case against != "":
 	case s.TimingsCount && s.Saturated > 0 && s.Saturated == s.Timed:
-		e.Text = fmt.Sprintf("%s: does not keep up; it decides %s per second there, and %s under contention", where,
+		against = fmt.Sprintf("does not keep up; it decides %s per second there, and %s under contention",
 			format.Count(int64(s.Throughput.Value)), format.Count(int64(x.crossing.Throughput.Value)))
-		x.ruleOut(e)
-		return
 	case counts && bound > 0 && p99.Value > bound:
-		e.Text = fmt.Sprintf("%s: takes %s at p99", where, format.NS(p99.Value))
-		x.ruleOut(e)
+		against = fmt.Sprintf("takes %s at p99", format.NS(p99.Value))
+	}
+	if against != "" {
+		x.ruleOut(e, against)
 		return
 	}
-	x.paced = s
-	x.p99Counts = counts
+	x.paced, x.p99Counts = s, counts
 	switch {
 	case !counts:
-		e.Text = where + ": its p99 is not measurable here: the machine was too busy, or the run too short"
+		x.shows(e, "its p99 is not measurable here: the machine was too busy, or the run too short")
 	case 2*p99.Waited > p99.Rounds:
-		e.Text = fmt.Sprintf("%s: p99 %s, part of which may be waiting for a core", where, format.NS(p99.Value))
+		x.shows(e, fmt.Sprintf("p99 %s, part of which may be waiting for a core", format.NS(p99.Value)))
 	default:
-		e.Text = fmt.Sprintf("%s: p99 %s", where, format.NS(p99.Value))
+		x.shows(e, "p99 "+format.NS(p99.Value))
 	}
-	x.shows(e)
 }
 
 // conclude puts the answer together.

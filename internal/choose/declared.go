@@ -13,9 +13,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// ruleOut has a contender leave for a reason.
-func (x *contender) ruleOut(e results.Evidence) { x.ruledOut = &e }
-
 // leave has a contender go that could not be tested.
 func (x *contender) leave(reason, command string) {
 	x.untested = &results.Untested{Strategy: x.sel.String(), Reason: format.OneLine(reason), Command: command}
@@ -33,18 +30,18 @@ func (c *chooser) declared(_ context.Context, in []*contender) error {
 		m := x.sel.Meta
 		kind := c.cfg.Policy.Window.Kind
 		if !slices.Contains(m.Kinds, kind) {
-			x.ruleOut(declares("serves no policy whose window is %s", kind))
+			x.ruleOut(declares("serves no policy whose window is %s", kind), "")
 			continue
 		}
 		if err := m.ServesPolicy(&c.cfg.Policy); err != nil {
-			x.ruleOut(declares("%v", err))
+			x.ruleOut(declares("%v", err), "")
 			continue
 		}
 		switch {
 		case c.cfg.Settles && !m.GivesBack:
-			x.ruleOut(declares("cannot take units back, which failed and deleted work asks for"))
+			x.ruleOut(declares("cannot take units back, which failed and deleted work asks for"), "")
 		case m.Reset == strategies.ResetsNever && kind != quota.Standing:
-			x.ruleOut(declares("has no windows: what is used up is not given again when a window ends"))
+			x.ruleOut(declares("has no windows: what is used up is not given again when a window ends"), "")
 		default:
 			c.present(x)
 		}
@@ -80,12 +77,12 @@ func (c *chooser) promises(_ context.Context, in []*contender) error {
 		bound, formula, promised := c.bound(x)
 		switch {
 		case !promised && c.cfg.Outage.holds() && len(x.sel.RedisNeeds()) > 0:
-			x.ruleOut(declares("declares no bound on its leak that holds while Redis is away"))
+			x.ruleOut(declares("declares no bound on its leak that holds while Redis is away"), "")
 		case !promised:
-			x.ruleOut(declares("declares no bound on its leak"))
+			x.ruleOut(declares("declares no bound on its leak"), "")
 		case bound > c.cfg.TolerateLeak:
 			x.ruleOut(declares("declares no better bound than %s, which is up to %s over the limit here", formula,
-				format.Units(bound, c.cfg.Policy.Unit)))
+				format.Units(bound, c.cfg.Policy.Unit)), "")
 		}
 	}
 	return nil

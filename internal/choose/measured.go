@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -131,40 +132,40 @@ func (c *chooser) contention(ctx context.Context, in []*contender) error {
 			references = append(references, r.ReferencePerS)
 		}
 	}
-	if slices.Sort(references); len(references) > 0 {
-		c.referencePerS = references[len(references)/2]
-	}
+	c.referencePerS = stat.Median(references)
 	return err
+}
+
+// unmeasured has a contender leave if a run says nothing of it, and reports whether it does.
+func (x *contender) unmeasured(s *results.Summary, before, run, command string) bool {
+	switch {
+	case s == nil:
+		x.leave("the time for the runs was up before "+before+longer, command)
+	case !s.Counts():
+		x.leave("its run "+run+" does not count: "+s.Audit.Discarded(), command)
+	}
+	return !x.in()
 }
 
 // judge has a contender go on, or leave, by what a run says of it.
 func (c *chooser) judge(x *contender, s *results.Summary, command, where string) {
-	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
-	switch {
-	case s == nil:
-		x.leave("the time for the runs was up before it was measured "+where+longer, command)
-		return
-	case !s.Counts():
-		x.leave("its run "+where+" does not count: "+s.Audit.Discarded(), command)
+	if x.unmeasured(s, "it was measured "+where, where, command) {
 		return
 	}
-	if against := c.breaks(s); against != "" {
-		e.Text = where + ": " + against
-		x.ruleOut(e)
+	e := results.Evidence{Kind: results.EvidenceMeasured, Text: where, Command: command}
+	against, text, left := c.breaks(s), holds(s), stranded(s)
+	if c.cfg.Settles && against == "" && left > c.cfg.largest() {
+		against = fmt.Sprintf("counts %s at rest that no caller holds, after work was abandoned; the limit is %s",
+			format.Units(left, s.Params.Unit), format.Count(s.Params.Limit))
+	}
+	if against != "" {
+		x.ruleOut(e, against)
 		return
 	}
-	e.Text = where + ": " + holds(s)
 	if c.cfg.Settles {
-		left := stranded(s)
-		if left > c.cfg.largest() {
-			e.Text = fmt.Sprintf("%s: counts %s at rest that no caller holds, after work was abandoned; the limit is %s",
-				where, format.Units(left, s.Params.Unit), format.Count(s.Params.Limit))
-			x.ruleOut(e)
-			return
-		}
-		e.Text += fmt.Sprintf(", and %s counted at rest that no caller holds", format.Units(left, s.Params.Unit))
+		text += fmt.Sprintf(", and %s counted at rest that no caller holds", format.Units(left, s.Params.Unit))
 	}
-	x.shows(e)
+	x.shows(e, text)
 	if s.Leak.Trials == 0 {
 		x.caveats = append(x.caveats, "too slow here for a limit to be passed "+where)
 	}
@@ -227,7 +228,7 @@ func (c *chooser) outage(ctx context.Context, in []*contender) error {
 			}
 			continue
 		}
-		x.shows(declares("needs no Redis"))
+		x.shows(declares("needs no Redis"), "")
 	}
 	if len(with) == 0 {
 		return nil
@@ -259,30 +260,21 @@ const mostUnanswered = 1
 
 // afterOutage has a contender go on, or leave, by what it did while Redis was away.
 func (c *chooser) afterOutage(x *contender, s *results.Summary, command string) {
-	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
-	const where = "while Redis is away for a third of the run"
-	switch {
-	case s == nil:
-		x.leave("the time for the runs was up before Redis was taken away from it"+longer, command)
-		return
-	case !s.Counts():
-		x.leave("its run with an outage does not count: "+s.Audit.Discarded(), command)
+	if x.unmeasured(s, "Redis was taken away from it", "with an outage", command) {
 		return
 	}
+	e := results.Evidence{Kind: results.EvidenceMeasured, Text: "while Redis is away for a third of the run", Command: command}
 	failed, rejected := results.Percent(s.Errors, s.Issued), s.FalseRejects.PctOfValid
 	switch o := c.cfg.Outage; {
 	case o.answers() && failed > mostUnanswered:
-		e.Text = fmt.Sprintf("%s: %s of the requests end in an error", where, format.Pct(failed))
+		x.ruleOut(e, format.Pct(failed)+" of the requests end in an error")
 	case o.answers() && rejected > mostUnanswered:
-		e.Text = fmt.Sprintf("%s: rejects %s of valid requests", where, format.Pct(rejected))
+		x.ruleOut(e, fmt.Sprintf("rejects %s of valid requests", format.Pct(rejected)))
 	case o.holds() && s.Leak.WorstUnits > c.cfg.TolerateLeak:
-		e.Text = fmt.Sprintf("%s: over-admits, %s beyond the limit in the worst window", where, format.Units(s.Leak.WorstUnits, s.Params.Unit))
+		x.ruleOut(e, fmt.Sprintf("over-admits, %s beyond the limit in the worst window", format.Units(s.Leak.WorstUnits, s.Params.Unit)))
 	default:
-		e.Text = fmt.Sprintf("%s: %s, %s errors and %s false rejects", where, holds(s), format.Pct(failed), format.Pct(rejected))
-		x.shows(e)
-		return
+		x.shows(e, fmt.Sprintf("%s, %s errors and %s false rejects", holds(s), format.Pct(failed), format.Pct(rejected)))
 	}
-	x.ruleOut(e)
 }
 
 // batch is how many contenders are measured at the rate together, in rounds.

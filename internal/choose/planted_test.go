@@ -209,14 +209,9 @@ func TestBudget(t *testing.T) {
 func TestWrongQuestions(t *testing.T) {
 	good := choose.Config{Strategies: selections(inMemory()), Policy: minutely}
 	for name, change := range map[string]func(*choose.Config){
-		"limit":    func(c *choose.Config) { c.Policy.Limit = 0 },
-		"rate":     func(c *choose.Config) { c.Rate = -1 },
-		"regions":  func(c *choose.Config) { c.Regions = choose.MaxRegions + 1 },
-		"leak":     func(c *choose.Config) { c.TolerateLeak = -1 },
-		"outage":   func(c *choose.Config) { c.Outage = "shut" },
-		"budget":   func(c *choose.Config) { c.Budget = time.Millisecond },
-		"none":     func(c *choose.Config) { c.Strategies = []strategies.Selection{} },
-		"subjects": func(c *choose.Config) { c.Subjects = choose.MaxSubjects + 1 },
+		"limit":     func(c *choose.Config) { c.Policy.Limit = 0 },
+		"instances": func(c *choose.Config) { c.Instances, c.Regions = 200, choose.MaxRegions },
+		"none":      func(c *choose.Config) { c.Strategies = []strategies.Selection{} },
 	} {
 		bad := good
 		change(&bad)

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -60,7 +61,7 @@ func (c *chooser) regions(ctx context.Context, in []*contender) error {
 	}
 	var again []*contender
 	for _, x := range able {
-		if first[x].against != nil && len(x.sel.RedisNeeds()) > 0 {
+		if first[x].against && len(x.sel.RedisNeeds()) > 0 {
 			again = append(again, x)
 			continue
 		}
@@ -71,12 +72,12 @@ func (c *chooser) regions(ctx context.Context, in []*contender) error {
 	}
 	second, err := c.simulate(ctx, stageRegions+"-one-redis", cfg, again)
 	for _, x := range again {
-		if second[x].against != nil || second[x].missing {
+		if second[x].against || second[x].Kind == "" {
 			x.take(first[x], "") // the first reason
 			continue
 		}
 		x.take(second[x], redisInOne)
-		x.caveats = append(x.caveats, "simulated "+first[x].against.Text)
+		x.caveats = append(x.caveats, "simulated "+first[x].Text)
 	}
 	return err
 }
@@ -97,26 +98,25 @@ func (c *chooser) notSimulated(x *contender, why error) {
 	x.leave("over regions: "+why.Error(), "")
 }
 
-// simulated is what a simulation says of a strategy.
+// simulated is what a simulation says of a strategy; the zero value if there was no time for it.
 type simulated struct {
-	against  *results.Evidence
-	supports results.Evidence
+	results.Evidence
+	against  bool
 	modelled int64
-	missing  bool
 	invalid  string
 }
 
 // take has a contender go on, or leave, by what a simulation says of it.
 func (x *contender) take(s simulated, deployment string) {
 	switch {
-	case s.missing:
+	case s.Kind == "":
 		x.leave("the time for the simulation was up"+longer, "")
 	case s.invalid != "":
-		x.leave("its simulation does not count: "+s.invalid, s.supports.Command)
-	case s.against != nil:
-		x.ruleOut(*s.against)
+		x.leave("its simulation does not count: "+s.invalid, s.Command)
+	case s.against:
+		x.ruleOut(s.Evidence, "")
 	default:
-		x.shows(s.supports)
+		x.shows(s.Evidence, "")
 		if x.deployment = deployment; deployment != "" {
 			x.modelled = s.modelled
 		}
@@ -196,12 +196,9 @@ func (c *chooser) simulate(ctx context.Context, name string, cfg sim.Config, in 
 		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
 	found := whole(report.Runs)
 	for _, x := range in {
-		s := found[x.sel.String()]
-		if s == nil {
-			out[x] = simulated{missing: true}
-			continue
+		if s := found[x.sel.String()]; s != nil {
+			out[x] = c.verdict(s, simText(x.sel, &cfg), c.deployed(x, cfg.Topology.SharedRedis))
 		}
-		out[x] = c.verdict(s, simText(x.sel, &cfg), c.deployed(x, cfg.Topology.SharedRedis))
 	}
 	return out, nil
 }
@@ -220,9 +217,9 @@ func (c *chooser) deployed(x *contender, shared bool) string {
 
 // verdict is what a summary of virtual time says.
 func (c *chooser) verdict(s *results.Summary, command, deployment string) (v simulated) {
-	e := results.Evidence{Kind: results.EvidenceSimulated, Command: command}
+	v.Evidence = results.Evidence{Kind: results.EvidenceSimulated, Command: command}
 	if !s.Counts() {
-		v.supports, v.invalid = e, s.Audit.Discarded()
+		v.invalid = s.Audit.Discarded()
 		return v
 	}
 	v.modelled = int64(s.Latency().P99.Value)
@@ -233,16 +230,11 @@ func (c *chooser) verdict(s *results.Summary, command, deployment string) (v sim
 	if deployment != "" {
 		where += " with " + deployment
 	}
-	switch against := c.breaks(s); {
-	case against != "":
-		e.Text = where + ": " + against
-		v.against = &e
-	case c.cfg.P99 > 0 && c.cfg.Regions > 1 && v.modelled > int64(c.cfg.P99):
-		e.Text = fmt.Sprintf("%s: takes %s at p99, with modelled latencies", where, format.NS(float64(v.modelled)))
-		v.against = &e
-	default:
-		e.Text = where + ": " + holds(s)
-		v.supports = e
+	what := c.breaks(s)
+	if what == "" && c.cfg.P99 > 0 && c.cfg.Regions > 1 && v.modelled > int64(c.cfg.P99) {
+		what = fmt.Sprintf("takes %s at p99, with modelled latencies", format.NS(float64(v.modelled)))
 	}
+	v.against = what != ""
+	v.Text = where + ": " + cmp.Or(what, holds(s))
 	return v
 }

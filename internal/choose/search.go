@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -39,7 +39,7 @@ func (c *chooser) search(ctx context.Context, in []*contender) error {
 		c.res.Exploration.Searches = append(c.res.Exploration.Searches, found.all...)
 		switch {
 		case found.against != nil:
-			x.ruleOut(*found.against)
+			x.ruleOut(*found.against, "")
 		case found.failed != nil:
 			x.leave(found.failed.Error(), c.exploreCommand(x.sel))
 			c.res.Exploration.Failed = append(c.res.Exploration.Failed,
@@ -80,7 +80,7 @@ func (x *contender) searched(s *searched, cut bool) {
 		text = fmt.Sprintf("with %d clients: no order of their statements leaks, in %s on a real PostgreSQL", clients,
 			format.Plural(s.last.Runs, "schedule", "schedules"))
 	}
-	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)})
+	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)}, "")
 	switch {
 	case len(s.skipped) > 0:
 		x.caveats = append(x.caveats, fmt.Sprintf("searched without %s, which a real PostgreSQL cannot be given",
@@ -189,9 +189,7 @@ func happens(faults []quota.Fault) string {
 	}
 	var out []string
 	for _, f := range faults {
-		if w := words[f]; w != "" && !slices.Contains(out, w) {
-			out = append(out, w)
-		}
+		out = groups.Union(out, words[f])
 	}
-	return strings.Join(out, " and ")
+	return format.Join(" and ", out...)
 }

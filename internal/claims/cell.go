@@ -70,15 +70,9 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 	}
 	s := row.(object).Interface().(*results.Summary)
 	j.figures(s)
-	if len(s.Guarantee) > 0 || c.Down != "" {
-		var declared []string
-		for i := range s.Guarantee {
-			declared = append(declared, s.Guarantee[i].Property+" "+s.Guarantee[i].Formula)
-		}
-		if c.Down != "" {
-			declared = append(declared, "fail-"+c.Down)
-		}
-		j.Promised = strings.Join(declared, "; ")
+	j.Promised = format.List(s.Guarantee, "; ", func(g results.Clause) string { return g.Property + " " + g.Formula })
+	if c.Down != "" {
+		j.Promised = format.Join("; ", j.Promised, "fail-"+c.Down)
 	}
 	worst, open := -1, ""
 	for i := range r.File.Runs {

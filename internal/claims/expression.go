@@ -229,13 +229,7 @@ func (e *evaluation) binary(n *ast.BinaryExpr) (any, error) {
 	if e.first == nil {
 		e.first = &comparison{a, b, n.X}
 	}
-	t, err := compare(n.Op.String(), a, b)
-	x, isNumber := a.(Number)
-	y, areNumbers := b.(Number)
-	if isNumber && areNumbers {
-		t.Close = near(x, y, e.tolerance)
-	}
-	return t, err
+	return compare(n.Op.String(), a, b, e.tolerance)
 }
 
 // truth of a condition.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -267,35 +268,18 @@ func (c *Claim) runs() (names []string) {
 	return slices.Compact(names)
 }
 
+var (
+	word   = regexp.MustCompile(`('[^']*'|"[^"]*"|[^'" \n\t])+`)
+	quoted = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
+)
+
 // split is a command line as a shell would take it apart, without anything but quotes.
 func split(line string) (args []string, err error) {
-	var word strings.Builder
-	var quote rune
-	in := false
-	for _, c := range line {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(c)
-		case c == '\'' || c == '"':
-			quote, in = c, true
-		case c == ' ' || c == '\n' || c == '\t':
-			if in {
-				args = append(args, word.String())
-			}
-			word.Reset()
-			in = false
-		default:
-			word.WriteRune(c)
-			in = true
-		}
-	}
-	if quote != 0 {
+	if strings.ContainsAny(word.ReplaceAllString(line, ""), `'"`) {
 		return nil, fmt.Errorf("%q: a quote is not closed", line)
 	}
-	if in {
-		args = append(args, word.String())
+	for _, w := range word.FindAllString(line, -1) {
+		args = append(args, quoted.ReplaceAllString(w, "$1$2"))
 	}
 	return args, nil
 }

@@ -1,7 +1,9 @@
 package claims
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,61 +80,61 @@ func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
 		Record: f.Record, ID: c.ID, Says: c.Says, Source: c.Source, Promised: c.Promised, Condition: c.Holds, Gate: c.Gate,
 		Verdict: NotHere, Why: c.Unmeasurable,
 	}
-	if c.Unmeasurable != "" {
+	switch {
+	case c.Unmeasurable != "":
 		return j, nil
-	}
-	if c.Cell != nil {
+	case c.Cell != nil:
 		j.cell(c.Cell, records[c.Cell.Run])
 		return j, nil
 	}
-	if err := j.draw(c, records); err != nil {
-		return j, f.about(c, err)
-	}
-	e := evaluation{records: records, tolerance: c.within()}
-	if c.needs != nil {
-		t, err := e.truth(c.needs.node)
-		j.Close = t.Close
-		if err != nil || !t.Yes {
-			j.Verdict, j.Why = Undecided, "what it is about did not happen ("+c.Needs+")"
-			if t.Why != "" {
-				j.Why = t.Why
-			}
-			return j, f.about(c, err)
-		}
-	}
-	var err error
-	if c.Each != "" {
-		err = j.each(c, records)
-	} else {
-		err = j.once(c, &evaluation{records: records, tolerance: c.within()})
-	}
-	return j, f.about(c, err)
-}
-
-// about is an error of a claim, at its place in the file.
-func (f *File) about(c *Claim, err error) error {
+	err := j.draw(c, records)
 	if err == nil {
-		return nil
+		err = j.decide(c, records)
+	}
+	if err == nil {
+		return j, nil
 	}
 	i := slices.IndexFunc(f.Claims, func(o Claim) bool { return o.ID == c.ID })
-	return f.wrong(fmt.Sprintf("$.claims[%d].holds", i), fmt.Errorf("%s: %w", c.ID, err))
+	return j, f.wrong(fmt.Sprintf("$.claims[%d].holds", i), fmt.Errorf("%s: %w", c.ID, err))
 }
 
-// once decides a condition that is no sweep's.
-func (j *Judgement) once(c *Claim, e *evaluation) error {
-	t, err := e.truth(c.holds.node)
-	if err != nil {
-		return err
+// decide decides the condition of a claim, at each point if it is a sweep's.
+func (j *Judgement) decide(c *Claim, records map[string]*Record) error {
+	if c.needs != nil {
+		t, err := pointOf(c, records, "", "").truth(c.needs.node)
+		if j.Close = t.Close; err != nil || !t.Yes {
+			j.Verdict, j.Why = Undecided, cmp.Or(t.Why, "what it is about did not happen ("+c.Needs+")")
+			return err
+		}
 	}
-	j.Verdict = verdict(t)
-	j.Why, j.Close = t.Why, j.Close || t.Close
-	if j.Measured, err = e.shown(c.shows, c.Named); err != nil {
-		return err
+	p := results.Swept{Values: []string{""}}
+	if sweep := records[c.Each]; c.Each != "" {
+		if sweep.Why != "" || sweep.File == nil || sweep.File.Sweep == nil {
+			j.Verdict, j.Why = Undecided, sweep.Why
+			return nil
+		}
+		p = sweep.File.Sweep.Parameters[0]
 	}
-	if c.form != nil {
-		j.Form, err = e.shown(c.form, "")
+	by := map[Verdict][]string{}
+	var measured, forms []string
+	for _, value := range p.Values {
+		at := pointOf(c, records, c.Each, value)
+		t, err := at.truth(c.holds.node)
+		if err != nil {
+			return err
+		}
+		j.Why, j.Close = cmp.Or(j.Why, t.Why), j.Close || t.Close
+		by[verdict(t)] = append(by[verdict(t)], value)
+		if measured, err = at.add(measured, c.shows, c.Named, value); err == nil && c.form != nil {
+			forms, err = at.add(forms, c.form, "", value)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	j.Measured, j.Form = strings.Join(measured, "; "), strings.Join(forms, "; ")
+	j.overall(p.Name, by)
+	return nil
 }
 
 func verdict(t Truth) Verdict {
@@ -143,15 +145,6 @@ func verdict(t Truth) Verdict {
 		return Refuted
 	}
 	return Undecided
-}
-
-// shown is the name and the text of an expression, or of the left side of the first comparison.
-func (e *evaluation) shown(x *Expression, named string) (string, error) {
-	text, err := e.text(x)
-	if err != nil || text == "" {
-		return "", err
-	}
-	return e.name(x, named) + " = " + text, nil
 }
 
 func (e *evaluation) name(x *Expression, named string) string {
@@ -187,7 +180,8 @@ func (e *evaluation) text(x *Expression) (string, error) {
 	return "", nil
 }
 
-// add appends what an expression shows at a value, with its name before the first.
+// add appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is one. Its name
+// is before the first.
 func (e *evaluation) add(list []string, x *Expression, named, value string) ([]string, error) {
 	text, err := e.text(x)
 	if text == "" {
@@ -196,60 +190,36 @@ func (e *evaluation) add(list []string, x *Expression, named, value string) ([]s
 	if len(list) == 0 {
 		text = e.name(x, named) + " = " + text
 	}
-	return append(list, text+" at "+value), err
+	if value != "" {
+		text += " at " + value
+	}
+	return append(list, text), err
 }
 
-// each decides the condition at each point of a sweep.
-func (j *Judgement) each(c *Claim, records map[string]*Record) error {
-	sweep := records[c.Each]
-	if sweep.Why != "" || sweep.File == nil || sweep.File.Sweep == nil {
-		j.Verdict, j.Why = Undecided, sweep.Why
-		return nil
-	}
-	p := sweep.File.Sweep.Parameters[0]
-	by := map[Verdict][]string{}
-	var measured, forms []string
-	why := ""
-	for _, value := range p.Values {
-		at := pointOf(c, records, c.Each, value)
-		t, err := at.truth(c.holds.node)
-		if err != nil {
-			return err
-		}
-		if why == "" {
-			why = t.Why
-		}
-		j.Close = j.Close || t.Close
-		by[verdict(t)] = append(by[verdict(t)], value)
-		if measured, err = at.add(measured, c.shows, c.Named, value); err == nil && c.form != nil {
-			forms, err = at.add(forms, c.form, "", value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	j.Measured, j.Form = strings.Join(measured, "; "), strings.Join(forms, "; ")
-	j.overall(p.Name, by, why)
-	return nil
-}
-
-// pointOf is the evaluation at a value of a sweep.
+// pointOf is the evaluation at a value of a sweep, or of all records if none is named.
 func pointOf(c *Claim, records map[string]*Record, sweep, value string) *evaluation {
+	at := &evaluation{records: records, tolerance: c.within()}
+	if sweep == "" {
+		return at
+	}
 	here := *records[sweep]
 	here.point = value
-	at := &evaluation{records: with(records, sweep, &here), point: value, tolerance: c.within()}
+	at.records, at.point = maps.Clone(records), value
+	at.records[sweep] = &here
 	if x, ok := results.SweepNumber(value); ok {
 		at.point = exactly(x)
 	}
 	return at
 }
 
-// overall is the verdict over all values of a parameter.
-func (j *Judgement) overall(name string, by map[Verdict][]string, why string) {
+// overall is the verdict over all values of a parameter, which has no name if there is no sweep.
+func (j *Judgement) overall(name string, by map[Verdict][]string) {
 	of := func(v Verdict) string { return name + " = " + strings.Join(by[v], ", ") }
 	switch {
 	case by[Undecided] != nil && by[Holds] == nil:
-		j.Verdict, j.Why = Undecided, of(Undecided)+": "+why
+		if j.Verdict = Undecided; name != "" {
+			j.Why = of(Undecided) + ": " + j.Why
+		}
 	case by[Holds] == nil:
 		j.Verdict = Refuted
 	case by[Refuted] == nil && by[Undecided] == nil:
@@ -263,14 +233,4 @@ func (j *Judgement) overall(name string, by map[Verdict][]string, why string) {
 			j.Why += "; undecided with " + of(Undecided)
 		}
 	}
-}
-
-func with(records map[string]*Record, name string, r *Record) map[string]*Record {
-	out := map[string]*Record{name: r}
-	for n, old := range records {
-		if n != name {
-			out[n] = old
-		}
-	}
-	return out
 }

@@ -38,6 +38,7 @@ type Pass struct {
 	// Failed is told why a run that failed next to others is made again alone.
 	Failed func(why string)
 
+	dirs  map[string]string  // by command line
 	done  map[string]*Record // by directory
 	again map[*Claim]job     // those of cells that are measured for longer
 }
@@ -79,11 +80,11 @@ func Select(files []*File, earlier *Report, ids, records []string) ([]*File, err
 
 // job is one command line, which claims share.
 type job struct {
-	dir  string
-	args []string
+	dir, line string
+	args      []string
 }
 
-// job of a run, or of one strategy of it for longer.
+// job of a run, or of one strategy of it for longer. It has no directory unless one is known.
 func (p *Pass) job(f *File, name, alone string) job {
 	r := f.Runs[name]
 	more := r.Quick
@@ -94,36 +95,34 @@ func (p *Pass) job(f *File, name, alone string) job {
 		r.Command, more = "run "+alone, more+" --duration "+f.Longer
 	}
 	args, _ := split(r.Command + " " + more) // which the file's check has split
-	return job{name, args}
+	line := CommandLine(args)
+	return job{p.dirs[line], line, args}
 }
 
-// plan gives each command line that is needed a directory: the name of its first run.
-func (p *Pass) plan() (jobs []job, dirs map[string]string, asked int) {
-	dirs = map[string]string{}
-	taken := map[string]bool{}
-	made := p.Earlier.directories()
+// plan gives each command line that is needed a directory: the name of its first run, unless an earlier pass made it.
+func (p *Pass) plan() (jobs []job, asked int) {
+	planned, taken := map[string]bool{}, map[string]bool{}
 	for _, f := range p.Files {
 		for i := range f.Claims {
 			names := f.Claims[i].runs()
 			asked += len(names)
 			for _, name := range names {
 				j := p.job(f, name, "")
-				line := strings.Join(j.args, "\x00")
-				if _, planned := dirs[line]; planned {
+				if planned[j.line] {
 					continue
 				}
-				if p.Earlier != nil {
-					j.dir = made[CommandLine(j.args)]
+				if p.Earlier == nil {
+					j.dir = name
+					for n := 2; taken[j.dir]; n++ {
+						j.dir = fmt.Sprintf("%s-%d", name, n)
+					}
 				}
-				for n := 2; p.Earlier == nil && taken[j.dir]; n++ {
-					j.dir = fmt.Sprintf("%s-%d", name, n)
-				}
-				taken[j.dir], dirs[line] = true, j.dir
+				planned[j.line], taken[j.dir], p.dirs[j.line] = true, true, j.dir
 				jobs = append(jobs, j)
 			}
 		}
 	}
-	return jobs, dirs, asked
+	return jobs, asked
 }
 
 // Report is what a pass found.
@@ -148,14 +147,14 @@ const Schema = 1
 // What an interrupted pass has measured is judged. A cell that is undecided is measured once more, for longer, and then judged by
 // both runs. An error is about conditions that cannot be read; the rest is judged.
 func (p *Pass) Judge(ctx context.Context) (*Report, error) {
-	jobs, dirs, asked := p.plan()
-	p.done, p.again = map[string]*Record{}, map[*Claim]job{}
+	p.dirs, p.done, p.again = p.Earlier.directories(), map[string]*Record{}, map[*Claim]job{}
+	jobs, asked := p.plan()
 	p.obtain(ctx, jobs, 0)
-	all, wrong := p.judge(dirs)
+	all, wrong := p.judge()
 	if more := p.longer(ctx, all); len(more) > 0 {
 		p.obtain(ctx, more, len(jobs))
 		jobs, asked = append(jobs, more...), asked+len(more)
-		all, wrong = p.judge(dirs)
+		all, wrong = p.judge()
 	}
 	return &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: all, Interrupted: ctx.Err() != nil}, wrong
 }
@@ -168,7 +167,7 @@ func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
 	}
 	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
 		if r := p.done[j.dir]; p.Parallel > 1 && p.Run != nil && r.short() && ctx.Err() == nil {
-			p.Failed(cmp.Or(r.Why, r.ended, CommandLine(j.args)))
+			p.Failed(cmp.Or(r.Why, r.ended, j.line))
 			dir := filepath.Join(p.Dir, j.dir)
 			_ = os.Rename(dir, dir+"-failed") // what it has measured is kept
 			p.done[j.dir] = record(i)
@@ -178,7 +177,7 @@ func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
 
 // longer are the longer runs of the cells that are undecided, or those that an earlier pass made.
 func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
-	made, n := p.Earlier.directories(), 0
+	n := 0
 	for _, f := range p.Files {
 		for i := range f.Claims {
 			c, first := &f.Claims[i], all[n]
@@ -187,7 +186,7 @@ func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
 				continue
 			}
 			j := p.job(f, c.Cell.Run, c.Cell.Label)
-			switch j.dir = made[CommandLine(j.args)]; {
+			switch {
 			case p.Earlier == nil && first.Verdict == Undecided && !first.Gate: // which has no record
 				j.dir = fmt.Sprintf("%s-longer-%d", first.Directories[0], len(jobs)+1)
 			case j.dir == "":
@@ -201,7 +200,7 @@ func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
 }
 
 // judge decides all claims by the records that there are.
-func (p *Pass) judge(dirs map[string]string) (all []Judgement, wrong error) {
+func (p *Pass) judge() (all []Judgement, wrong error) {
 	all = []Judgement{}
 	for _, f := range p.Files {
 		for i := range f.Claims {
@@ -211,7 +210,6 @@ func (p *Pass) judge(dirs map[string]string) (all []Judgement, wrong error) {
 			schedule := ""
 			for _, name := range c.runs() {
 				j := p.job(f, name, "")
-				j.dir = dirs[strings.Join(j.args, "\x00")]
 				records[name] = p.done[j.dir]
 				if name == c.Schedule {
 					schedule = j.dir
@@ -228,7 +226,7 @@ func (p *Pass) judge(dirs map[string]string) (all []Judgement, wrong error) {
 				wrong = errors.Join(wrong, err)
 			}
 			for _, j := range used {
-				judged.Commands = append(judged.Commands, CommandLine(j.args))
+				judged.Commands = append(judged.Commands, j.line)
 				judged.Directories = append(judged.Directories, j.dir)
 			}
 			all = append(all, judged)
@@ -253,8 +251,8 @@ func (r *Report) has(f *File, c *Claim) bool {
 	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool { return j.Record == f.Record && j.ID == c.ID }) {
 		return true
 	}
-	p, made := Pass{Full: r.Full}, r.directories()
-	runs, missing := c.runs(), func(run string) bool { return made[CommandLine(p.job(f, run, "").args)] == "" }
+	p := Pass{Full: r.Full, dirs: r.directories()}
+	runs, missing := c.runs(), func(run string) bool { return p.job(f, run, "").dir == "" }
 	return len(runs) > 0 && !slices.ContainsFunc(runs, missing)
 }
 
@@ -285,12 +283,12 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		var code int
 		code, messages = p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
 		if code == exit.Usage {
-			return &Record{Why: CommandLine(j.args) + ": " + format.OneLine(messages)}
+			return &Record{Why: j.line + ": " + format.OneLine(messages)}
 		}
 	}
 	r := p.Read(dir)
 	if i := strings.LastIndex(messages, "quotabench: "); r.short() && i >= 0 {
-		r.ended = CommandLine(j.args) + ": " + format.OneLine(messages[i:])
+		r.ended = j.line + ": " + format.OneLine(messages[i:])
 		if r.Why != "" {
 			r.Why = r.ended
 		}

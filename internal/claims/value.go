@@ -110,8 +110,8 @@ func near(x, y Number, tolerance float64) bool {
 	return 2*x.Lo-x.Value-by < 2*y.Hi-y.Value
 }
 
-// compare is a op b.
-func compare(op string, a, b any) (Truth, error) {
+// compare is a op b. Another pass may decide otherwise if two numbers are near each other.
+func compare(op string, a, b any, tolerance float64) (Truth, error) {
 	for _, x := range []any{a, b} {
 		if m, ok := x.(missing); ok {
 			return Truth{Why: m.why, Close: m.here}, nil
@@ -132,25 +132,31 @@ func compare(op string, a, b any) (Truth, error) {
 	if !isNumber || !areNumbers {
 		return Truth{}, errNotComparable
 	}
+	var t Truth
 	switch op {
 	case "<", "<=":
-		return order(x, y, op == "<="), nil
+		t = order(x, y, op == "<=")
 	case ">", ">=":
-		return order(y, x, op == ">="), nil
+		t = order(y, x, op == ">=")
+	case "==":
+		t = equal(x, y)
+	case "!=":
+		t = negate(equal(x, y))
 	}
-	t := truth(true)
-	switch {
-	case x.Hi < y.Lo || y.Hi < x.Lo:
-		t = truth(false)
-	case x.Lo != x.Hi || y.Lo != y.Hi:
-		t = Truth{Why: overlap(x, y)}
-	case x.Lo != y.Lo:
-		t = truth(false)
-	}
-	if op == "!=" {
-		t.Yes, t.No = t.No, t.Yes
-	}
+	t.Close = near(x, y, tolerance)
 	return t, nil
+}
+
+// equal is x == y.
+func equal(x, y Number) Truth {
+	exact := x.Lo == x.Hi && y.Lo == y.Hi
+	switch {
+	case x.Hi < y.Lo || y.Hi < x.Lo, exact && x.Lo != y.Lo:
+		return truth(false)
+	case exact:
+		return truth(true)
+	}
+	return Truth{Why: overlap(x, y)}
 }
 
 // order is x < y, or x <= y.
@@ -283,34 +289,26 @@ func reduce(name string, list []any) (any, error) {
 	if !ok {
 		return nil, quota.Unknown("function", name, functions(), "")
 	}
-	var all []Number
-	for _, x := range list {
-		switch v := x.(type) {
+	var out Number
+	var los, his, values []float64
+	for i, x := range list {
+		switch n := x.(type) {
 		case missing:
-			return v, nil
+			return n, nil
 		case Number:
-			all = append(all, v)
+			los, his, values = append(los, n.Lo), append(his, n.Hi), append(values, n.Value)
+			out.varies, out.few = out.varies || n.varies, out.few || n.few
+			if i == 0 {
+				out.Unit = n.Unit
+			}
 		default:
 			return nil, fmt.Errorf("%s takes numbers, or a list of them", name)
 		}
 	}
-	if len(all) == 0 {
+	if len(values) == 0 {
 		return absent("there is nothing to take %s of", name), nil
 	}
-	column := func(of func(Number) float64) float64 {
-		values := make([]float64, len(all))
-		for i, n := range all {
-			values[i] = of(n)
-		}
-		return f(values)
-	}
-	out := Number{
-		Lo: column(func(n Number) float64 { return n.Lo }), Hi: column(func(n Number) float64 { return n.Hi }),
-		Value: column(func(n Number) float64 { return n.Value }), Unit: all[0].Unit,
-	}
-	for _, n := range all {
-		out.varies, out.few = out.varies || n.varies, out.few || n.few
-	}
+	out.Lo, out.Hi, out.Value = f(los), f(his), f(values)
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -25,11 +26,11 @@ func (g Gate) At(s *results.Summary) Held {
 	if s.AtRate().Params.Loop == results.OpenLoop && s.Overloaded() {
 		return Held{Detail: "it cannot keep up with the rate"}
 	}
-	holds, value, err := g.Holds(s)
-	if err != nil {
-		return Held{Unknown: true, Detail: err.Error()}
+	r := g.run(s, true)
+	if r.Head == nil {
+		return Held{Unknown: true, Detail: cmp.Or(r.Detail, "it has no finite value")}
 	}
-	return Held{Holds: holds, Detail: value}
+	return Held{Holds: r.Verdict == Worse, Detail: g.valueText(*r.Head)}
 }
 
 // Edge says where along a series a condition begins or ceases to hold.

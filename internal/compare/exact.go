@@ -226,8 +226,9 @@ func probes(runs []*results.Run) (out []value) {
 func costs(of string, c *results.ProbeCost) (out []value) {
 	for _, figure := range figures.Table("compared cost") {
 		f := figures.Of(figure)
-		v, _ := f.Part(c)
-		out = append(out, value{figure: figure, of: of, unit: f.Noun, v: v})
+		if v, ok := f.Round(&results.Run{Cost: results.Cost{ProbeCost: *c}}); ok {
+			out = append(out, value{figure: figure, of: of, unit: f.Noun, v: v})
+		}
 	}
 	return out
 }

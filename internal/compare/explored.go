@@ -106,8 +106,8 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 			c.finding(p, b, h, of, o)
 			continue
 		}
-		was, is := once(b != nil), once(h != nil)
-		r := Row{Figure: Counterexamples, Of: of, Unit: "schedules", Kind: Exact, Base: &was, Head: &is, Verdict: Same}
+		r := Row{Figure: Counterexamples, Of: of, Unit: "schedules", Kind: Exact, Verdict: Same,
+			Base: new(once(b != nil)), Head: new(once(h != nil))}
 		switch {
 		case h != nil:
 			r.Verdict = Worse
@@ -131,10 +131,10 @@ func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, o 
 		r.Detail = "a shorter schedule breaks it: " + head.Detail
 	}
 	c.add(p, r)
-	bu, hu := float64(format.Magnitude(base.Units)), float64(format.Magnitude(head.Units))
-	u := Row{Figure: Units, Of: of, Kind: Exact, Base: &bu, Head: &hu}
-	u.Verdict, u.Detail = o.weigh(Units, bu, hu-bu)
-	c.add(p, u)
+	units := func(f *results.Finding) []value {
+		return []value{{figure: Units, of: of, v: float64(format.Magnitude(f.Units))}}
+	}
+	c.values(p, o, both{units(base), units(head)})
 }
 
 // census compares two counts of all schedules.

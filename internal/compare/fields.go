@@ -13,9 +13,6 @@ import (
 // Reference stands in a gate for the same figure of the reference loop.
 const Reference = "reference"
 
-// RunFields are the names that [ParseRunGate] takes.
-func RunFields() []string { return figures.Keys() }
-
 // SearchFields are the names that [ParseSearchGate] takes: the properties, each with the
 // units by which a schedule breaks it, or 1 if it has none; "steps" of the shortest
 // schedule of all; and "counterexamples", how many properties break.

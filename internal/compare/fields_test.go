@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -30,7 +31,7 @@ func TestEveryFieldCanBeGated(t *testing.T) {
 	full := fixture.Full(t)
 	least := results.File{Kind: results.Measured, Runs: []results.Run{{Strategy: "a", Audit: results.Audit{Valid: true, TimingsValid: true}}}}
 	var gates []compare.Gate
-	for _, name := range compare.RunFields() {
+	for _, name := range figures.Keys() {
 		for _, text := range []string{name + ">=0", name + "/leak-possible<0", name + "/reference>=0"} {
 			g, err := compare.ParseRunGate(text)
 			if err != nil {

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -38,10 +37,10 @@ var operators = []string{">=", "<=", "==", "!=", ">", "<"}
 //
 //	FIELD[/FIELD] [OPERATOR NUMBER]
 //
-// FIELD is one of [RunFields]. The last one may be "reference", for the same figure of
+// FIELD is one of [figures.Keys]. The last one may be "reference", for the same figure of
 // the reference loop. Without an operator it is whether the field is above 0. The number
 // of a latency may have a unit of time.
-func ParseRunGate(text string) (Gate, error) { return parseGate(text, RunFields(), false) }
+func ParseRunGate(text string) (Gate, error) { return parseGate(text, figures.Keys(), false) }
 
 // ParseSearchGate reads a condition on a search. Its fields are those of [SearchFields].
 func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
@@ -165,10 +164,9 @@ func (g Gate) run(s *results.Summary, measured bool) Row {
 	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
 	switch {
 	case g.searches:
-		return g.unfit(r, "runs")
+		return refused(r, "it is no condition on runs")
 	case s.Invalid > 0 || s.Paced != nil && s.Paced.Invalid > 0:
-		r.Verdict, r.Detail = Invalid, "a round is invalid"
-		return r
+		return refused(r, "a round is invalid")
 	case !measured && (hasReference(g.field) || hasReference(g.by)):
 		return g.decide(r, 0, errors.New("a simulation has no timings"))
 	}
@@ -185,19 +183,8 @@ func (g Gate) value(s *results.Summary) (float64, error) {
 	return g.ratio(s, v)
 }
 
-// Holds says whether the condition holds for a summary, and the value that it was checked
-// against as text. An error says why that cannot be told: the figure is missing, or does
-// not count.
-func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {
-	r := g.run(s, true)
-	if r.Head == nil {
-		return false, "", errors.New(cmp.Or(r.Detail, "it has no finite value"))
-	}
-	return r.Verdict == Worse, g.valueText(*r.Head), nil
-}
-
-func (g Gate) unfit(r Row, of string) Row {
-	r.Verdict, r.Detail = Invalid, "it is no condition on "+of
+func refused(r Row, why string) Row {
+	r.Verdict, r.Detail = Invalid, why
 	return r
 }
 
@@ -253,9 +240,8 @@ func (c *Comparison) gates(p *pair, o *Options) {
 	for i, r := range p.head {
 		runs[i] = *r
 	}
-	s := results.Summarise(runs)[0]
-	for _, g := range o.Gates {
-		c.add(p, g.run(&s, c.Kind == results.Measured))
+	for _, r := range Check(&results.File{Kind: c.Kind, Runs: runs}, o.Gates) {
+		c.add(p, r)
 	}
 }
 
@@ -264,10 +250,9 @@ func (g Gate) search(s *results.Search) Row {
 	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
 	switch {
 	case !g.searches:
-		return g.unfit(r, "searches")
+		return refused(r, "it is no condition on searches")
 	case len(s.Withheld) > 0:
-		r.Verdict, r.Detail = Invalid, "nothing may be claimed: "+s.Withheld[0].Detail
-		return r
+		return refused(r, "nothing may be claimed: "+s.Withheld[0].Detail)
 	}
 	v, err := searchField(s, g.field)
 	if err == nil && g.by != "" {

@@ -178,7 +178,7 @@ func criticalU(n, m int, alpha float64) float64 {
 	return float64(sort.Search(n*m+1, func(c int) bool { return d.CDF(float64(c)) > alpha }) - 1)
 }
 
-// Mean of values; 0 for none.
+// Mean of values; 0 for none. [stat.Mean] divides the sum, whose last digit may be another one.
 func Mean(values []float64) (mean float64) {
 	for _, x := range values {
 		mean += x / float64(len(values))

@@ -70,12 +70,10 @@ type sample struct {
 // added to the comparison at once.
 func (c *Comparison) samples(p *pair, o *Options) (out []*sample) {
 	if reason := placed(p); reason != "" {
-		c.add(p, Row{Figure: Throughput, Kind: Sample, Verdict: Discarded, Detail: reason})
+		c.discard(p, Row{Figure: Throughput, Kind: Sample}, reason)
 		return nil
 	}
-	doubt := o.doubt(p)
 	if s := c.throughput(p); s != nil {
-		s.doubt = doubt
 		out = append(out, s)
 	}
 	for _, x := range percentiles {
@@ -84,18 +82,21 @@ func (c *Comparison) samples(p *pair, o *Options) (out []*sample) {
 			continue
 		}
 		if s := c.latency(p, x, gated); s != nil {
-			s.row.Advisory, s.doubt = !gated, doubt
 			out = append(out, s)
 		}
 	}
-	for _, s := range racy(p) {
-		s.doubt = doubt
-		out = append(out, s)
-	}
+	out = append(out, racy(p)...)
+	doubt := o.doubt(p)
 	for _, s := range out {
-		s.row.Advisory = s.row.Advisory || p.baseline
+		s.doubt, s.row.Advisory = doubt, s.row.Advisory || p.baseline
 	}
 	return out
+}
+
+// discard adds a row of which nothing can be said.
+func (c *Comparison) discard(p *pair, r Row, why string) {
+	r.Verdict, r.Detail = Discarded, why
+	c.add(p, r)
 }
 
 // placed says why runs were not made in the same way: on other cores.
@@ -155,15 +156,13 @@ func (c *Comparison) throughput(p *pair) *sample {
 	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
 		row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
 	if len(s.base) == 0 || len(s.head) == 0 {
-		s.row.Verdict, s.row.Detail = Discarded, discarded(p)
-		c.add(p, s.row)
+		c.discard(p, s.row, discarded(p))
 		return nil
 	}
 	if p.head[0].ReferencePerS == 0 {
 		s.row.Unit = "per s"
 	}
-	b, h := 1/stat.Median(s.base), 1/stat.Median(s.head)
-	s.row.Base, s.row.Head = &b, &h
+	s.row.Base, s.row.Head = new(1/stat.Median(s.base)), new(1/stat.Median(s.head))
 	return s
 }
 
@@ -188,13 +187,12 @@ func discarded(p *pair) string {
 // callers wait at the common rate, which has to be the same on both sides.
 func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	at := func(r *results.Run) *results.Run { return cmp.Or(r.Paced, r) }
-	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample}
+	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample, Advisory: !gated}
 	b := at(p.base[0]).Params.RatePerS
 	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(r *results.Run) bool { return at(r).Params.RatePerS != b }); i >= 0 {
 		if gated {
 			h := at(slices.Concat(p.base, p.head)[i]).Params.RatePerS
-			row.Verdict, row.Detail = Discarded, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h)
-			c.add(p, row)
+			c.discard(p, row, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h))
 		} else if !slices.Contains(c.Notes, oneRate) {
 			c.Notes = append(c.Notes, oneRate)
 		}
@@ -211,8 +209,7 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64], row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		if gated {
-			s.row.Verdict, s.row.Detail = Discarded, "no round has one that counts"
-			c.add(p, s.row)
+			c.discard(p, row, "no round has one that counts")
 		}
 		return nil
 	}
@@ -282,8 +279,7 @@ func (s *sample) fill(of func(*results.Run) (float64, bool)) {
 		return out
 	}
 	s.base, s.head = values(s.p.base), values(s.p.head)
-	b, h := s.middle(s.base), s.middle(s.head)
-	s.row.Base, s.row.Head = &b, &h
+	s.row.Base, s.row.Head = new(s.middle(s.base)), new(s.middle(s.head))
 }
 
 // judge tests all samples. Those that are gated share the error.

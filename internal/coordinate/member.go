@@ -11,7 +11,6 @@ import (
 	"net/rpc"
 	"net/rpc/jsonrpc"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -183,16 +182,13 @@ func (m *Member) Tell(text string, share float64) {
 // SendFiles sends files and folders of dir, by their names, which a stopped run does, too. What is not
 // there is left out.
 func (m *Member) SendFiles(dir string, names ...string) error {
+	files := os.DirFS(dir)
 	for _, name := range names {
-		err := filepath.WalkDir(filepath.Join(dir, name), func(path string, d os.DirEntry, err error) error {
+		err := fs.WalkDir(files, name, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}
-			name, err := filepath.Rel(dir, path)
-			if err != nil {
-				return err
-			}
-			return m.sendFile(path, filepath.ToSlash(name))
+			return m.sendFile(files, name)
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -201,8 +197,8 @@ func (m *Member) SendFiles(dir string, names ...string) error {
 	return nil
 }
 
-func (m *Member) sendFile(path, name string) error {
-	f, err := os.Open(path)
+func (m *Member) sendFile(files fs.FS, name string) error {
+	f, err := files.Open(name)
 	if err != nil {
 		return err
 	}

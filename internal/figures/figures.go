@@ -180,12 +180,6 @@ func (f *Figure) Round(r *results.Run) (float64, bool) {
 	return x, ok && (x > 0 || !f.Blank)
 }
 
-// Part is the figure of a part of a round that has it under the same name, e.g. commands of
-// a [results.ProbeCost].
-func (f *Figure) Part(of any) (float64, bool) {
-	return read(of, f.From[strings.LastIndex(f.From, ".")+1:])
-}
-
 func read(of any, path string) (float64, bool) {
 	v, ok := At(reflect.ValueOf(of), path)
 	if !ok {

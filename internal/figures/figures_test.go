@@ -42,6 +42,8 @@ func TestFunctionsHaveFigures(t *testing.T) {
 		for _, key := range keys {
 			if Lookup(key) == nil {
 				t.Errorf("%s, which the table %s has, is not in figures.json", key, name)
+			} else if strings.HasPrefix(name, "compared") && Of(key).Better != "lower" {
+				t.Errorf("%s is compared as a figure that is worse if it is more", key)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"time"
@@ -81,7 +82,7 @@ func decide(ctx context.Context, r *results.Run, from []results.Named) (err erro
 		}
 	}()
 	of := 0
-	span := interval{}
+	span := interval{to: math.MaxInt64}
 	for i := range from {
 		x := part(&from[i].File, r)
 		if x == nil {
@@ -95,7 +96,7 @@ func decide(ctx context.Context, r *results.Run, from []results.Named) (err erro
 			return fmt.Errorf("the history of generator %s is missing or damaged: %w", x.Params.Generator, err)
 		}
 		all, others = append(all, generator{x, f}), append(others, f)
-		span.common(f.Header.Epoch.Add(-f.Header.ClockAhead), time.Duration(x.ElapsedNS))
+		span.common(f.Header.Epoch.Add(-f.Header.ClockAhead).UnixNano(), x.ElapsedNS)
 	}
 	if len(all) < of {
 		return fmt.Errorf("%d of %d generators handed nothing back", of-len(all), of)
@@ -111,7 +112,7 @@ func decide(ctx context.Context, r *results.Run, from []results.Named) (err erro
 	if _, err := harness.Judge(ctx, &judged, facts, span.visitor(union.Header.Epoch, wrong)); err != nil {
 		return err
 	}
-	r.ElapsedNS, r.ThroughputPerS = int64(span.last.Sub(union.Header.Epoch)), span.perSecond()
+	r.ElapsedNS, r.ThroughputPerS = span.last-union.Header.Epoch.UnixNano(), span.perSecond()
 	r.Decide(&judged, wrong, why)
 	return nil
 }
@@ -185,30 +186,22 @@ func part(f *results.File, r *results.Run) *results.Run {
 	return nil
 }
 
-// interval is when all generators were at work, and what was decided then.
+// interval is when all generators were at work, in nanoseconds since 1970, and what was decided then.
 type interval struct {
-	from, to, last time.Time // last is when the last of them ended
+	from, to, last int64 // last is when the last of them ended
 	decided        int64
 }
 
-// common takes what another generator had its pass in.
-func (s *interval) common(began time.Time, took time.Duration) {
-	ended := began.Add(took)
-	if s.from.IsZero() || began.After(s.from) {
-		s.from = began
-	}
-	if s.to.IsZero() || ended.Before(s.to) {
-		s.to = ended
-	}
-	if ended.After(s.last) {
-		s.last = ended
-	}
+// common takes when another generator had its pass.
+func (s *interval) common(began, took int64) {
+	s.from, s.to, s.last = max(s.from, began), min(s.to, began+took), max(s.last, began+took)
 }
 
 // visitor counts the decisions in the interval. The replies of events are so much later as
 // clocks may be wrong.
 func (s *interval) visitor(epoch time.Time, wrong time.Duration) func([]oracle.Event) {
-	from, to := int64(s.from.Sub(epoch)+wrong), int64(s.to.Sub(epoch)+wrong)
+	later := int64(wrong) - epoch.UnixNano()
+	from, to := s.from+later, s.to+later
 	return func(events []oracle.Event) {
 		for i := range events {
 			if e := &events[i]; e.Kind == oracle.Take && e.Outcome != oracle.Short && e.Reply >= from && e.Reply <= to {
@@ -219,10 +212,10 @@ func (s *interval) visitor(epoch time.Time, wrong time.Duration) func([]oracle.E
 }
 
 func (s *interval) perSecond() float64 {
-	if !s.to.After(s.from) {
+	if s.to <= s.from {
 		return 0
 	}
-	return float64(s.decided) / s.to.Sub(s.from).Seconds()
+	return float64(s.decided) / time.Duration(s.to-s.from).Seconds()
 }
 
 // Report writes what each run of several generators leaked, or why that is undecided, and

@@ -49,21 +49,21 @@ func newDeath(said []byte) *Death {
 		if !ok {
 			what, ok = strings.CutPrefix(line, "fatal error: ")
 		}
-		if !ok || !slices.ContainsFunc(lines[i:], func(l string) bool { return strings.HasPrefix(l, "goroutine ") }) {
+		if !ok {
+			continue
+		}
+		from := slices.IndexFunc(lines[i:], func(l string) bool { return strings.HasPrefix(l, "goroutine ") })
+		if from < 0 {
 			continue
 		}
 		if strings.Contains(what, "synctest") || strings.Contains(what, "out of memory") {
 			return nil
 		}
-		from := i
-		for from < len(lines) && !strings.HasPrefix(lines[from], "goroutine ") {
-			from++
+		first := lines[i+from : min(len(lines), i+from+mostStack)]
+		if end := slices.Index(first, ""); end > 0 {
+			first = first[:end]
 		}
-		to := from
-		for to < len(lines) && lines[to] != "" && to-from < mostStack {
-			to++
-		}
-		stack := strings.Join(lines[from:to], "\n")
+		stack := strings.Join(first, "\n")
 		return &Death{What: strings.Join(strings.Fields(what), " "), At: innermost(stack), Stack: stack}
 	}
 	return nil

@@ -1,12 +1,12 @@
 package isolate
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 )
@@ -33,12 +33,12 @@ func OpenTrail() (*Trail, error) {
 	return &Trail{f: f}, nil
 }
 
-// Set replaces the text. On a nil trail it does nothing.
+// Set replaces the text, which is one line. On a nil trail it does nothing.
 func (t *Trail) Set(text []byte) error {
 	if t == nil {
 		return nil
 	}
-	t.buf = append(binary.BigEndian.AppendUint64(t.buf[:0], uint64(len(text))), text...)
+	t.buf = append(append(t.buf[:0], text...), '\n')
 	_, err := t.f.WriteAt(t.buf, 0)
 	return format.Wrapf(err, "write the trail")
 }
@@ -54,14 +54,9 @@ func (t *Trail) Close() error {
 // readTrail is empty if nothing was written.
 func readTrail(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, trailName))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) < 8 {
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err == nil && binary.BigEndian.Uint64(b) > uint64(len(b)-8) {
-		err = errors.New("the trail of a child is cut short")
-	}
-	if err != nil {
-		return "", err
-	}
-	return string(b[8:][:binary.BigEndian.Uint64(b)]), nil
+	line, _, _ := strings.Cut(string(b), "\n") // behind it is what is left of longer texts
+	return line, err
 }

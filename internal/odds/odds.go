@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -144,27 +145,16 @@ func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.
 	return plan, subjects, nil
 }
 
+// began is when the simulation begins.
+var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
 // shape is how many subjects ask, and for how long: for some windows if a subject has
 // so many requests, and each for the beginning of one if windows are longer.
 func shape(p *quota.Policy, rate float64) (subjects int64, long time.Duration) {
 	seconds := func(n float64) time.Duration { return time.Duration(n / rate * float64(time.Second)) }
 	long = max(shortest, seconds(asked))
-	if all := windows * length(p); all > long && all <= seconds(requests/fewSubjects) {
+	if all := windows * promise.Length(p, began); all > long && all <= seconds(requests/fewSubjects) {
 		long = all
 	}
 	return max(1, int64(requests/(rate*long.Seconds()))), long
-}
-
-// length of the policy's window, or the time in which its bucket fills; 0 for a standing
-// policy.
-func length(p *quota.Policy) time.Duration {
-	switch {
-	case p.Window.Kind == quota.Bucket:
-		return time.Duration(p.Window.Flow().Until(quota.Level{Units: p.Limit}))
-	case p.Window.Kind.Tumbling():
-		began := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-		s := p.Window.At(began)
-		return s.End.Sub(s.Start)
-	}
-	return p.Window.RealLength()
 }

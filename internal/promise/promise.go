@@ -67,6 +67,18 @@ func RollingWindow(w quota.Window, at time.Time) quota.Window {
 	return quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
 }
 
+// Length is how long the policy's window is that a moment lies in, or the time in which its bucket fills; 0 for a standing policy.
+func Length(p *quota.Policy, at time.Time) time.Duration {
+	switch w := p.Window; {
+	case w.Kind == quota.Bucket:
+		return time.Duration(w.Flow().Until(quota.Level{Units: p.Limit}))
+	case w.Kind.Tumbling():
+		return RollingWindow(w, at).Length
+	default:
+		return w.RealLength()
+	}
+}
+
 // ByOwnClocks shifts events, in place, to the moments that the clocks of their
 // instances showed. skews says how far each instance's clock was ahead; missing
 // ones are 0. from says since when, in nanoseconds since the epoch; nil is always. What

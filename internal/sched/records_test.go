@@ -198,7 +198,7 @@ func TestCheckThenSetAsTheRecordPrintsIt(t *testing.T) {
 // A schedule that was found in process replays on a live server.
 func TestScheduleReplaysOnAServer(t *testing.T) {
 	server := storetest.Redis(t)
-	rdb := server.Client(redisstore.ClientOptions{PoolSize: 2})
+	rdb := server.Client(redisstore.ClientOptions{Pool: 2})
 	defer rdb.Close() //nolint:errcheck // nothing is written any more
 	rdb.AddHook(sched.Hook{})
 	prefix := storetest.Prefix(t)

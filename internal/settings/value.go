@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,16 +89,11 @@ func number[T cmp.Ordered](p *T, low, high T, v Value, as form[T]) *Value {
 }
 
 // Whole is a whole number.
-func Whole(p *int, low, high int) *Value {
-	return number(p, low, high, Value{kind: "int"}, form[int]{strconv.Atoi, strconv.Itoa})
-}
-
-// Count is a whole number that may be large.
-func Count(p *int64, low, high int64) *Value {
-	return number(p, low, high, Value{kind: "int"}, form[int64]{
-		func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
-		func(x int64) string { return strconv.FormatInt(x, 10) },
-	})
+func Whole[T int | int64](p *T, low, high T) *Value {
+	return number(p, low, high, Value{kind: "int"}, form[T]{func(s string) (T, error) {
+		n, err := strconv.ParseInt(s, 10, reflect.TypeFor[T]().Bits())
+		return T(n), err
+	}, func(x T) string { return strconv.FormatInt(int64(x), 10) }})
 }
 
 // Seed is any whole number of 64 bits.

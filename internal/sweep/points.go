@@ -169,9 +169,22 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 	var out []measure.Config
 	runs := 0
 	for _, values := range combinations {
-		c, err := at(base, params, values, apart, fits)
-		if err != nil {
-			return nil, err
+		c := base
+		c.Point = values
+		where := " (at " + format.List(params, ", ", func(p results.Swept) string { return p.Name + " " + values[p.Name] }) + ")"
+		for _, p := range params {
+			if apart[p.Name] != nil {
+				continue
+			}
+			if err := set(&c, p.Name, values[p.Name]); err != nil {
+				return nil, fmt.Errorf("%s %s: %w", p.Name, values[p.Name], err)
+			}
+		}
+		if c.Workers < c.Instances {
+			return nil, fmt.Errorf("%d instances have only %d workers%s: each needs one", c.Instances, c.Workers, where)
+		}
+		if err := fits(&c); err != nil {
+			return nil, fmt.Errorf("%w%s", err, where)
 		}
 		if runs += len(c.Strategies) * c.Rounds; runs > measure.MaxRuns {
 			return nil, fmt.Errorf("the sweep has more than %d runs, and a record holds no more: give fewer values, "+
@@ -180,29 +193,6 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 		out = append(out, c)
 	}
 	return out, nil
-}
-
-// at is base with these values.
-func at(base measure.Config, params []results.Swept, values map[string]string, apart simulations, fits func(*measure.Config) error) (
-	measure.Config, error,
-) {
-	c := base
-	c.Point = values
-	for _, p := range params {
-		if apart[p.Name] != nil {
-			continue
-		}
-		if err := set(&c, p.Name, values[p.Name]); err != nil {
-			return c, fmt.Errorf("%s %s: %w", p.Name, values[p.Name], err)
-		}
-	}
-	if c.Workers < c.Instances {
-		return c, fmt.Errorf("%d instances have only %d workers%s: each needs one", c.Instances, c.Workers, where(params, values))
-	}
-	if err := fits(&c); err != nil {
-		return c, fmt.Errorf("%w%s", err, where(params, values))
-	}
-	return c, nil
 }
 
 // measured completes a point, and reports what a measurement cannot have.
@@ -215,9 +205,4 @@ func measured(c *measure.Config) error {
 		}
 	}
 	return err
-}
-
-// where names a combination of values.
-func where(params []results.Swept, values map[string]string) string {
-	return " (at " + format.List(params, ", ", func(p results.Swept) string { return p.Name + " " + values[p.Name] }) + ")"
 }

@@ -15,12 +15,8 @@ func TestLostRaceForThePort(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	user, err := account()
-	if err != nil {
-		t.Skip(err)
-	}
 	storecheck.LostRace(t, func(port int, o stores.Options) error {
-		_, err := start(t.Context(), bin, port, user, o)
+		_, err := start(t.Context(), bin, port, o)
 		return err
 	})
 }

@@ -25,26 +25,25 @@ const defaultImage = "postgres:17.11-alpine"
 
 const urls = "postgres://"
 
-var driver = stores.Driver{
-	Name: "postgres", Title: "PostgreSQL", Class: stores.ClassSQL, Noun: "schema",
-	Get: "install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres",
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
-		{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; " +
-			"as postgres.replica also process:lag=TIME"},
-		{Word: "process:connections=40", Doc: "one that takes so many connections at most, in place of 300"},
-		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --postgres-image"},
-		{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
-		{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
-	},
-	URLs: urls, Default: "auto", Image: defaultImage, PasswordEnv: "PGPASSWORD",
-	Survey: survey, ErrorKind: errorKind,
-}
+// driverName is what stores of this kind are named after.
+const driverName = "postgres"
 
 func init() {
-	d := driver
-	d.Open, d.Further = stores.Opener(Open), openFurther
-	stores.Register(d)
+	stores.Register(stores.Driver{
+		Name: driverName, Title: "PostgreSQL", Class: stores.ClassSQL, Noun: "schema",
+		Get: "install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres",
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
+			{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; " +
+				"as postgres.replica also process:lag=TIME"},
+			{Word: "process:connections=40", Doc: "one that takes so many connections at most, in place of 300"},
+			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --postgres-image"},
+			{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
+			{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
+		},
+		URLs: urls, Default: "auto", Image: defaultImage, PasswordEnv: "PGPASSWORD",
+		Survey: survey, ErrorKind: errorKind, Open: stores.Opener(Open), Further: openFurther,
+	})
 }
 
 // Store is one open PostgreSQL server.
@@ -65,7 +64,7 @@ type Store struct {
 type common = keep.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
-	p := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	p := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
 	p.common, p.self.Remove = p.self.Common(), p.remove
 	p.self.Answers = func(ctx context.Context) error { return p.admin.Ping(ctx) }
 	return p
@@ -108,7 +107,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case isURL(spec):
 		return openURL(ctx, spec, o)
 	}
-	return nil, driver.Refuse(spec)
+	return nil, stores.Refuse(driverName, spec)
 }
 
 func openAuto(ctx context.Context, o stores.Options) (*Store, error) {

@@ -31,15 +31,9 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 	}
 	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
 	defer cancel()
-	user, err := account()
-	if err != nil {
-		return nil, fmt.Errorf("start a replica: %w", err)
-	}
 	p, err := server.Launch("a PostgreSQL replica", 0, func(port int) (*Store, error) {
-		s := planned{bin, primary.base.ConnConfig.Password, user, o}
-		return s.serve(ctx, port, func(dir *server.Dir, data string) error {
-			return primary.copyTo(ctx, copier, dir, data, lag, user)
-		})
+		s := planned{bin, primary.base.ConnConfig.Password, o}
+		return s.serve(ctx, port, func(home *server.Home) error { return primary.copyTo(ctx, copier, home, lag) })
 	})
 	if err != nil {
 		return nil, err
@@ -54,24 +48,24 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 
 // copyTo makes a copy of the server that will follow it. The password stands in a
 // file of the copy's own directory, for as long as the copy lives.
-func (p *Store) copyTo(ctx context.Context, copier string, dir *server.Dir, data string, lag time.Duration, user *server.Account) error {
+func (p *Store) copyTo(ctx context.Context, copier string, home *server.Home, lag time.Duration) error {
 	c := p.base.ConnConfig
 	line := fmt.Sprintf("%s:%d:*:%s:%s\n", c.Host, c.Port, c.User, c.Password)
-	file, err := dir.WriteSecret("pgpass", line, user)
+	file, err := home.Dir.WriteSecret("pgpass", line, home.User)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(copier, "-D", data, "-h", c.Host, "-p", fmt.Sprint(c.Port), "-U", c.User, "-w",
+	cmd := exec.Command(copier, "-D", home.Data, "-h", c.Host, "-p", fmt.Sprint(c.Port), "-U", c.User, "-w",
 		"-X", "stream", "-R", "--checkpoint=fast", "--no-sync")
-	cmd.Dir, cmd.Env = dir.Path, append(server.Env(), "PGPASSFILE="+file)
-	out, err := server.Run(ctx, cmd, user)
+	cmd.Dir, cmd.Env = home.Dir.Path, append(server.Env(), "PGPASSFILE="+file)
+	out, err := server.Run(ctx, cmd, home.User)
 	if err != nil {
 		return fmt.Errorf("pg_basebackup: %w: %s", err, server.LastLines(out, 3))
 	}
 	if lag == 0 {
 		return nil
 	}
-	conf, err := os.OpenFile(filepath.Join(data, "postgresql.auto.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	conf, err := os.OpenFile(filepath.Join(home.Data, "postgresql.auto.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}

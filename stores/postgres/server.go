@@ -75,68 +75,53 @@ func versionIn(path string) float64 {
 	return 0
 }
 
-// account is the user whom servers run as: another one than root, which PostgreSQL
-// refuses, and nil if we are not root.
-func account() (*server.Account, error) {
-	user, err := server.ServiceAccount("postgres", "nobody")
-	return user, format.Wrapf(err, "PostgreSQL refuses to run as root")
-}
+// accounts are the users whom servers run as if we are root, which PostgreSQL refuses to run as.
+var accounts = []string{"postgres", "nobody"}
+
+func asRoot(err error) error { return format.Wrapf(err, "PostgreSQL refuses to run as root") }
 
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
 	defer cancel()
-	user, err := account()
-	if err != nil {
-		return nil, fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	return server.Launch("PostgreSQL of "+bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, user, o) })
+	return server.Launch("PostgreSQL of "+bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 }
 
-func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {
-	password := server.NewPassword()
-	fill := func(dir *server.Dir, data string) error { return initDatabase(ctx, bin, dir, data, password, user) }
-	return planned{bin, password, user, o}.serve(ctx, port, fill)
+func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+	s := planned{bin, server.NewPassword(), o}
+	return s.serve(ctx, port, func(home *server.Home) error { return initDatabase(ctx, bin, home, s.password) })
 }
 
-// planned is a server that is to be started: with the programs in bin, as user.
+// planned is a server that is to be started with the programs in bin.
 type planned struct {
 	bin, password string
-	user          *server.Account
 	options       stores.Options
 }
 
 // serve starts it on a data directory that fill fills.
-func (s planned) serve(ctx context.Context, port int, fill func(dir *server.Dir, data string) error) (*Store, error) {
-	bin, user, o := s.bin, s.user, s.options
-	dir, err := server.NewDir(o.Dir)
+func (s planned) serve(ctx context.Context, port int, fill func(*server.Home) error) (*Store, error) {
+	home, err := server.NewHome(s.options.Dir, accounts...)
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.Enterable(user); err != nil {
-		return nil, errors.Join(err, dir.Remove())
+	if err = asRoot(home.Root); err == nil {
+		err = fill(home)
 	}
-	data, err := dir.Mkdir("data", user)
 	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
+		return nil, errors.Join(err, home.Dir.Remove())
 	}
-	if err := fill(dir, data); err != nil {
-		return nil, errors.Join(err, dir.Remove())
-	}
-	args := append([]string{"-D", data, "-c", "unix_socket_directories="}, arguments("127.0.0.1", port, o)...)
-	cmd := exec.Command(filepath.Join(bin, "postgres"), args...)
-	cmd.Dir, cmd.Env = dir.Path, server.Env()
-	c, err := server.Start(cmd, dir, server.StopPostgres, server.StopPostgres, user)
+	program := filepath.Join(s.bin, "postgres")
+	args := append([]string{"-D", home.Data, "-c", "unix_socket_directories="}, arguments("127.0.0.1", port, s.options)...)
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = home.Dir.Path, server.Env()
+	c, err := server.Start(cmd, home.Dir, server.StopPostgres, server.StopPostgres, home.User)
 	if err != nil {
 		return nil, err
 	}
-	p := newStore(c, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + filepath.Join(bin, "postgres")})
-	if user != nil {
-		p.self.About.Detail += ", running as " + user.Name
+	p := newStore(c, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + program + home.As})
+	if err = p.aim("127.0.0.1", port, s.password); err == nil {
+		err = p.await(ctx, "data_directory", home.Data)
 	}
-	if err := p.aim("127.0.0.1", port, s.password); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	if err := p.await(ctx, "data_directory", data); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return p, nil
@@ -161,16 +146,16 @@ func arguments(listen string, port int, o stores.Options) (args []string) {
 
 // initDatabase fills the data directory. Nothing is flushed to disk: the data is
 // thrown away with the server.
-func initDatabase(ctx context.Context, bin string, dir *server.Dir, data, password string, user *server.Account) error {
-	pwfile, err := dir.WriteSecret("password", verifier(password)+"\n", user)
+func initDatabase(ctx context.Context, bin string, home *server.Home, password string) error {
+	pwfile, err := home.Dir.WriteSecret("password", verifier(password)+"\n", home.User)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(pwfile) }()
-	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", ownUser, "-A", "scram-sha-256", "--pwfile", pwfile,
+	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", home.Data, "-U", ownUser, "-A", "scram-sha-256", "--pwfile", pwfile,
 		"-E", "UTF8", "--locale=C", "--no-sync")
-	cmd.Dir, cmd.Env = dir.Path, server.Env()
-	out, err := server.Run(ctx, cmd, user)
+	cmd.Dir, cmd.Env = home.Dir.Path, server.Env()
+	out, err := server.Run(ctx, cmd, home.User)
 	if err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, server.LastLines(out, 3))
 	}
@@ -300,9 +285,9 @@ func verifier(password string) string {
 
 func survey(context.Context) []stores.Finding {
 	f := stores.Finding{Name: "postgresql", Advice: "--postgres process"}
-	user, err := account()
+	user, err := server.ServiceAccount(accounts...)
 	if err != nil {
-		f.Detail, f.Advice = err.Error(), "run as a user other than root, or use --postgres with a URL"
+		f.Detail, f.Advice = asRoot(err).Error(), "run as a user other than root, or use --postgres with a URL"
 		return []stores.Finding{f}
 	}
 	bin, err := find()

@@ -198,13 +198,13 @@ func notAURL(what string, err error, text string) error {
 func (r *Store) useCluster(base *goredis.ClusterOptions) {
 	r.dial = func(o ClientOptions) goredis.UniversalClient {
 		opt := *base // all that is shared is not written to
-		opt.PoolSize, opt.MaxRetries = o.PoolSize, o.retries()
-		opt.MinIdleConns, opt.MaxActiveConns, opt.PipelinePoolSize = 0, 0, -1
+		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = o.Pool, -1, retries(o)
+		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
 		// A redirection repeats a command, as does what else the client takes for a
 		// passing fault. Slots move in a run only if that is asked for.
-		opt.MaxRedirects = o.retries()
+		opt.MaxRedirects = retries(o)
 		if o.Redirected {
-			opt.MaxRedirects = max(o.MaxRetries, 3) // as by itself
+			opt.MaxRedirects = max(o.Retries, 3) // as by itself
 		}
 		opt.DisableIdentity, opt.ContextTimeoutEnabled = true, true
 		opt.ConnMaxIdleTime, opt.DialerRetries = -1, 1
@@ -212,7 +212,7 @@ func (r *Store) useCluster(base *goredis.ClusterOptions) {
 		if o.Timeout > 0 {
 			opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
 		}
-		opt.Dialer = o.dialer(base.Dialer, opt.DialTimeout, opt.TLSConfig)
+		opt.Dialer = dialer(o, base.Dialer, opt.DialTimeout, opt.TLSConfig)
 		return goredis.NewClusterClient(&opt)
 	}
 }
@@ -221,14 +221,14 @@ func (r *Store) useCluster(base *goredis.ClusterOptions) {
 func (r *Store) useSentinel(base *goredis.FailoverOptions) {
 	r.dial = func(o ClientOptions) goredis.UniversalClient {
 		opt := *base
-		opt.PoolSize, opt.MaxRetries = o.PoolSize, o.retries()
-		opt.MinIdleConns, opt.MaxActiveConns, opt.PipelinePoolSize = 0, 0, -1
+		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = o.Pool, -1, retries(o)
+		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
 		opt.DisableIdentity, opt.ContextTimeoutEnabled = true, true
 		opt.ConnMaxIdleTime, opt.DialerRetries = -1, 1
 		if o.Timeout > 0 {
 			opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
 		}
-		opt.Dialer = o.dialer(base.Dialer, opt.DialTimeout, opt.TLSConfig)
+		opt.Dialer = dialer(o, base.Dialer, opt.DialTimeout, opt.TLSConfig)
 		return goredis.NewFailoverClient(&opt)
 	}
 }
@@ -236,7 +236,7 @@ func (r *Store) useSentinel(base *goredis.FailoverOptions) {
 // connectAll makes the admin client of what is not a single server, and asks who it
 // is.
 func (r *Store) connectAll(ctx context.Context) error {
-	r.admin = r.dial(ClientOptions{PoolSize: adminPool})
+	r.admin = r.dial(ClientOptions{Pool: adminPool})
 	err := r.describe(ctx)
 	if err == nil {
 		if c, ok := r.admin.(*goredis.ClusterClient); ok {
@@ -253,7 +253,7 @@ func (r *Store) connectAll(ctx context.Context) error {
 // connectSeveral opens a client of what is not a single server, and all connections
 // of its pools: a cluster has one for each server.
 func (r *Store) connectSeveral(ctx context.Context, o stores.ConnOptions) (stores.Conn, error) {
-	c := r.dial(clientOptions(o))
+	c := r.dial(o)
 	var err error
 	switch c := c.(type) {
 	case *goredis.ClusterClient:

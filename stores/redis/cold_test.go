@@ -5,6 +5,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -36,6 +37,33 @@ func TestColdClient(t *testing.T) {
 		}
 		if err := conn.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestColdClientsOfSeveral: so it is with a cluster and with sentinels.
+func TestColdClientsOfSeveral(t *testing.T) {
+	testenv.Long(t)
+	for _, spec := range []string{"process:cluster=3", "process:sentinel=3"} {
+		s, scope := started(t, spec), storetest.Scope(t)
+		for _, cold := range []bool{false, true} {
+			var m stores.Meter
+			conn, err := s.Connect(t.Context(), scope, stores.ConnOptions{Pool: 3, Cold: cold, Meter: &m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := m.Connections.Load()
+			for range 20 {
+				if err := conn.Client().(goredis.UniversalClient).Incr(t.Context(), scope.Prefix()+"n").Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if opened := m.Connections.Load() - before; cold != (opened >= 20) {
+				t.Errorf("%s, cold %v: 20 commands opened %d connections", spec, cold, opened)
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestEmbeddedTellsTheTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	c := s.Client(ClientOptions{PoolSize: 1})
+	c := s.Client(ClientOptions{Pool: 1})
 	t.Cleanup(func() { _ = c.Close() })
 	last, err := c.Time(t.Context()).Result()
 	if err != nil {

@@ -31,3 +31,10 @@ func (r *Store) Heirs() (clients []goredis.UniversalClient) {
 	}
 	return clients
 }
+
+// KeysUnder counts the keys that begin with prefix, and those among them that
+// never expire.
+func (r *Store) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL int64, err error) {
+	u, err := r.usage(ctx, prefix, nil)
+	return u.Keys, u.WithoutTTL, err
+}

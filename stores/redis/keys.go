@@ -19,13 +19,6 @@ import (
 // scanBatch is how many keys are asked for, and dealt with, at a time.
 const scanBatch = 1000
 
-// KeysUnder counts the keys that begin with prefix, and those among them that
-// never expire.
-func (r *Store) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL int64, err error) {
-	u, err := r.usage(ctx, prefix, nil)
-	return u.Keys, u.WithoutTTL, err
-}
-
 // Count counts the keys of the server, or of all masters of a cluster.
 func (r *Store) Count(ctx context.Context) (u stores.Usage, err error) {
 	var one sync.Mutex // the masters are asked at the same time

@@ -75,7 +75,7 @@ func TestMeterCountsRedisExactly(t *testing.T) {
 	eachRedis(t, func(t *testing.T, r *redis.Store) {
 		ctx := context.Background()
 		var m stores.Meter
-		c := client(t, r, redis.ClientOptions{PoolSize: 3, Meter: &m})
+		c := client(t, r, redis.ClientOptions{Pool: 3, Meter: &m})
 		if err := script.Load(ctx, c).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestMeterAgreesWithTheServer(t *testing.T) {
 	r := storetest.Redis(t)
 	ctx := context.Background()
 	var m stores.Meter
-	c := client(t, r, redis.ClientOptions{PoolSize: 8, Meter: &m})
+	c := client(t, r, redis.ClientOptions{Pool: 8, Meter: &m})
 	before, err := r.Stats(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -174,8 +174,8 @@ func TestMeterSeesRetriesOfTheClient(t *testing.T) {
 			var m stores.Meter
 			var armed atomic.Bool
 			armed.Store(true)
-			c := client(t, r, redis.ClientOptions{PoolSize: 1, MaxRetries: tc.retries, Meter: &m,
-				DialWrap: func(c net.Conn) net.Conn { return &deafConn{Conn: c, armed: &armed} }})
+			c := client(t, r, redis.ClientOptions{Pool: 1, Retries: tc.retries, Meter: &m,
+				Wrap: func(c net.Conn) net.Conn { return &deafConn{Conn: c, armed: &armed} }})
 			err := c.Incr(ctx, key).Err()
 			if (err != nil) != tc.fails {
 				t.Errorf("%d retries: error %v", tc.retries, err)

@@ -26,32 +26,31 @@ const defaultImage = "redis:7.4.11-alpine"
 
 const urls = "redis://, rediss://, unix://, cluster:URL or sentinel:URL"
 
-var driver = stores.Driver{
-	Name: "redis", Title: "Redis", Class: stores.ClassRedis, Volatile: true, Pool: 64,
-	Get: "start one and give its URL by --redis, or use --redis process or --redis embedded",
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "a process if redis-server is installed, else a container if its image is here, else embedded; the default"},
-		{Word: "process", Doc: "redis-server of this machine, started as a child and removed afterwards"},
-		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --redis-image"},
-		{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
-		{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
-		{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each has a replica"},
-		{Word: "process:sentinel=3", Doc: "a redis-server with a replica, or ,replicas=N, and sentinels that let one take its place if it dies"},
-		{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
-		{Word: "process:maxmemory=8mb,policy=allkeys-lru", Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
-		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
-		{Word: "cluster:redis://", Doc: "a Redis Cluster of yours, by the URL of a node, and of further ones behind commas"},
-		{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, " +
-			"the first with ?master_name=NAME"},
-	},
-	URLs: urls, Default: "auto", Image: defaultImage, PasswordEnv: "REDISCLI_AUTH",
-	Survey: survey, ErrorKind: errorKind,
-}
+// driverName is what stores of this kind are named after.
+const driverName = "redis"
 
 func init() {
-	d := driver
-	d.Open, d.Further = stores.Opener(Open), openFurther
-	stores.Register(d)
+	stores.Register(stores.Driver{
+		Name: driverName, Title: "Redis", Class: stores.ClassRedis, Volatile: true, Pool: 64,
+		Get: "start one and give its URL by --redis, or use --redis process or --redis embedded",
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "a process if redis-server is installed, else a container if its image is here, else embedded; the default"},
+			{Word: "process", Doc: "redis-server of this machine, started as a child and removed afterwards"},
+			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --redis-image"},
+			{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
+			{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
+			{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each has a replica"},
+			{Word: "process:sentinel=3", Doc: "a redis-server with a replica, or ,replicas=N, and sentinels that let one take its place if it dies"},
+			{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
+			{Word: "process:maxmemory=8mb,policy=allkeys-lru", Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
+			{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
+			{Word: "cluster:redis://", Doc: "a Redis Cluster of yours, by the URL of a node, and of further ones behind commas"},
+			{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, " +
+				"the first with ?master_name=NAME"},
+		},
+		URLs: urls, Default: "auto", Image: defaultImage, PasswordEnv: "REDISCLI_AUTH",
+		Survey: survey, ErrorKind: errorKind, Open: stores.Opener(Open), Further: openFurther,
+	})
 	// go-redis prints a line for each dial that fails. Its caller gets the same as
 	// an error, and an outage that is part of a run must not fill the terminal.
 	goredis.SetLogger(&logging.VoidLogger{})
@@ -92,7 +91,7 @@ type Store struct {
 type common = keep.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
-	r := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	r := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
 	r.common, r.self.Remove, r.self.Usage = r.self.Common(), r.remove, r.Usage
 	r.self.Answers = func(ctx context.Context) error { return r.admin.Ping(ctx).Err() }
 	return r
@@ -134,7 +133,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		}
 		return nil, errors.New("--redis embedded is one server that keeps nothing: use process for replicas, a cluster or durable writes")
 	default:
-		return nil, driver.Refuse(spec)
+		return nil, stores.Refuse(driverName, spec)
 	}
 	word, s, err := takeApart(spec)
 	if err != nil {
@@ -234,7 +233,7 @@ const adminPool = 1000
 func (r *Store) connect(ctx context.Context) error {
 	r.quieten()
 	r.self.About.Addr = r.base.Addr
-	r.admin = r.Client(ClientOptions{PoolSize: adminPool})
+	r.admin = r.Client(ClientOptions{Pool: adminPool})
 	if err := r.describe(ctx); err != nil {
 		return errors.Join(err, r.admin.Close())
 	}

@@ -143,7 +143,7 @@ func TestRedisSettings(t *testing.T) {
 
 func TestClientOptions(t *testing.T) {
 	r := storetest.EmbeddedRedis(t)
-	c := client(t, r, redis.ClientOptions{PoolSize: 7, MaxRetries: 2, Timeout: 123 * time.Millisecond})
+	c := client(t, r, redis.ClientOptions{Pool: 7, Retries: 2, Timeout: 123 * time.Millisecond})
 	o := c.Options()
 	if o.PoolSize != 7 || o.MaxRetries != 2 || o.ReadTimeout != 123*time.Millisecond || o.DialTimeout != 123*time.Millisecond {
 		t.Errorf("options not taken: %+v", o)

@@ -32,7 +32,7 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 		}
 		return conn{r.admin, r.admin, true}, nil
 	}
-	c := r.Client(clientOptions(o))
+	c := r.Client(o)
 	if err := establish(ctx, c, first(o)); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
 	}
@@ -49,11 +49,6 @@ func connOf(c goredis.UniversalClient, o stores.ConnOptions) (stores.Conn, error
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
 	}
 	return conn{pipelined, c, false}, nil
-}
-
-func clientOptions(o stores.ConnOptions) ClientOptions {
-	return ClientOptions{PoolSize: o.Pool, Cold: o.Cold, MaxRetries: o.Retries, Redirected: o.Redirected, Meter: o.Meter,
-		DialWrap: o.Wrap, Timeout: o.Timeout}
 }
 
 // first is how many connections are opened before the first command.

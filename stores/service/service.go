@@ -27,17 +27,16 @@ const (
 	passwordEnv = "QUOTABENCH_SERVICE_PASSWORD"
 )
 
-var driver = stores.Driver{
-	Name: "service", Title: "service",
-	Choices: []stores.Choice{{Word: "http://", Doc: "a service of yours, also https://, e.g. http://localhost:8080/check?user={subject}; " +
-		"it is asked as often as the run has requests"}},
-	URLs: urls, PasswordEnv: passwordEnv,
-}
+// driverName is what stores of this kind are named after.
+const driverName = "service"
 
 func init() {
-	d := driver
-	d.Open = stores.Opener(Open)
-	stores.Register(d)
+	stores.Register(stores.Driver{
+		Name: driverName, Title: "service",
+		Choices: []stores.Choice{{Word: "http://", Doc: "a service of yours, also https://, e.g. http://localhost:8080/check?user={subject}; " +
+			"it is asked as often as the run has requests"}},
+		URLs: urls, PasswordEnv: passwordEnv, Open: stores.Opener(Open),
+	})
 }
 
 // Service is one service.
@@ -71,7 +70,7 @@ func Open(ctx context.Context, spec string, _ stores.Options) (*Service, error) 
 // parse reads a URL.
 func parse(spec string) (*Service, error) {
 	if !strings.HasPrefix(spec, "http://") && !strings.HasPrefix(spec, "https://") {
-		return nil, driver.Refuse(spec)
+		return nil, stores.Refuse(driverName, spec)
 	}
 	if strings.Contains(spec, "#") {
 		return nil, errors.New("--service has a #, and what follows it is never sent: put {subject} before it, or write %23")
@@ -107,7 +106,7 @@ func parse(spec string) (*Service, error) {
 }
 
 // Driver is "service".
-func (s *Service) Driver() string { return driver.Name }
+func (s *Service) Driver() string { return driverName }
 
 // Info describes the service.
 func (s *Service) Info() stores.Info { return s.info }

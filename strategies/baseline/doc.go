@@ -4,14 +4,14 @@
 package baseline
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 // everyKind and everyFault: neither baseline has a store that could fail.
 var (
@@ -21,5 +21,5 @@ var (
 )
 
 func init() {
-	family.Register(notes, unlimitedMeta, exactMeta)
+	family.Register(files, unlimitedMeta, exactMeta)
 }

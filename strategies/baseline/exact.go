@@ -13,8 +13,6 @@ import (
 var exactMeta = strategies.Meta{
 	Name:      "exact",
 	Core:      true,
-	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
-	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,

@@ -10,8 +10,6 @@ import (
 var unlimitedMeta = strategies.Meta{
 	Name:      "unlimited",
 	Core:      true,
-	Doc:       "admits everything: what the harness itself costs",
-	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,
 	Counts:    quota.CountsNothing,

@@ -5,7 +5,7 @@ package checkafter
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
@@ -17,22 +17,16 @@ import (
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "check-after",
-		Source:    "ADR-RM-3",
-		Doc:       "uploads first, checks afterwards, and deletes again what is over the limit",
-		Form:      strategies.Rejected,
-		Needs:     []strategies.Need{strategies.NeedRedis},
-		Kinds:     family.Windowed,
-		Reset:     strategies.ResetsNever,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
+	family.Register(files, family.GivingBack(strategies.Meta{
+		Name:  "check-after",
+		Needs: []strategies.Need{strategies.NeedRedis},
+		Reset: strategies.ResetsNever,
 		Options: []quota.Option{
-			{Name: "size", Type: "int", Default: "1000000", Min: "1", Doc: "`bytes` of one unit; ADR-RM-3 counts in MB"},
-			{Name: "bandwidth", Type: "int", Default: "0", Min: "0", Doc: "`bytes` per second of one upload; 0: uploads take no time"},
+			{Name: "size", Type: "int", Default: "1000000", Min: "1"},
+			{Name: "bandwidth", Type: "int", Default: "0", Min: "0"},
 		},
 		Guarantee: []quota.Clause{
 			// What is admitted was part of the sum that was checked. A DECRBY that is
@@ -42,7 +36,7 @@ func init() {
 			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage),
 		},
 		Open: open,
-	})
+	}))
 }
 
 // checkAfter is one instance of check-after.
@@ -120,10 +114,7 @@ func (s *checkAfter) Used(ctx context.Context, subject quota.Subject, p *quota.P
 
 // Provision implements [strategies.Provisioner].
 func (s *checkAfter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := family.OneLimit(p, grants); err != nil {
-		return err
-	}
-	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.key(p.Name, g.Subject), g.Used, 0)
 	})
 }

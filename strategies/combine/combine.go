@@ -2,7 +2,6 @@ package combine
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,10 +15,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed take.lua
-var takeSource string
-
-var takeScript = redis.NewScript(takeSource)
+var takeScript = family.Script(files, "take.lua")
 
 // late is what take.lua answers if the window's counter is gone.
 const late = "late"
@@ -41,18 +37,10 @@ const (
 	mostTries = 3
 )
 
-var meta = strategies.Meta{
+var meta = family.PerWindow(strategies.Meta{
 	Name:   "combine",
-	Doc:    "concurrent callers of one subject share one script call, which decides on each request",
-	Form:   strategies.Frontier,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
-	Options: []quota.Option{{
-		Name: "lost", Default: lostError, Values: []string{lostError, lostAgain},
-		Doc: "if a batch gets no reply: an error for all of its callers (error), or it is sent again with the same number, by " +
-			"which Redis charges it once (again)",
-	}},
+	Options: []quota.Option{{Name: "lost", Default: lostError, Values: []string{lostError, lostAgain}}},
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
@@ -72,7 +60,7 @@ var meta = strategies.Meta{
 		},
 	},
 	Open: open,
-}
+})
 
 // combine is a counter for each subject, policy and window, which one script changes for
 // several callers at a time.

@@ -72,7 +72,7 @@ func onBoth(t *testing.T, lost string, test func(r *rig)) {
 	t.Helper()
 	run := func(server func(testing.TB) *redisstore.Store) func(*testing.T) {
 		return func(t *testing.T) {
-			c := server(t).Client(redisstore.ClientOptions{PoolSize: 4})
+			c := server(t).Client(redisstore.ClientOptions{Pool: 4})
 			t.Cleanup(func() { _ = c.Close() })
 			r := &rig{t: t, wire: &wire{}, policy: &quota.Policy{Name: "p", Limit: 10, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}}
 			c.AddHook(r.wire)

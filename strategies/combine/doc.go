@@ -20,12 +20,12 @@
 package combine
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
-func init() { family.Register(notes, meta) }
+func init() { family.Register(files, meta) }

@@ -6,18 +6,20 @@
 package consensus
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
-// notParked is why these strategies run on the wall clock alone.
-func notParked(client string) map[strategies.Mode]string {
-	return map[strategies.Mode]string{
+// meta completes what the strategies have in common. They run on the wall clock alone, because of their clients.
+func meta(client string, m strategies.Meta) strategies.Meta {
+	m.Elsewhere, m.Excluded = strategies.WithFull, map[strategies.Mode]string{
 		strategies.ModeSimulate: client + " waits on the wall clock and on goroutines of its own, which virtual time cannot stop",
 		strategies.ModeExplore:  client + " sends from goroutines of its own, so its commands cannot be held back one by one",
 	}
+	return family.GivingBack(m)
 }

@@ -15,25 +15,14 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      EtcdCounter,
-		Source:    "ADR-005",
-		Doc:       "a counter in etcd, changed by compare-and-swap on its revision",
-		Form:      strategies.Rejected,
-		Needs:     []strategies.Need{NeedEtcd},
-		Excluded:  notParked("etcd's client"),
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: "ttl", Default: "lease", Values: []string{"lease", "none"},
-			Doc: "lease: keys are removed after their window; none: they stay",
-		}},
+	family.Register(files, meta("etcd's client", strategies.Meta{
+		Name:    EtcdCounter,
+		Needs:   []strategies.Need{NeedEtcd},
+		Options: []quota.Option{{Name: "ttl", Default: "lease", Values: []string{"lease", "none"}}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.
 			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			family.NoFalseReject(),
 		},
-		Elsewhere: strategies.WithFull,
-	})
+	}))
 }

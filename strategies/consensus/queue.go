@@ -21,36 +21,15 @@ const (
 )
 
 func init() {
-	admits := func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit }
-	family.Register(notes, strategies.Meta{
-		Name:      Queue,
-		Source:    "ADR-RM-3",
-		Doc:       "requests go through a JetStream stream, and one consumer decides them in order",
-		Form:      strategies.Rejected,
-		Needs:     []strategies.Need{NeedNATS},
-		Excluded:  notParked("NATS' client"),
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit},
-			Doc: "wait: callers wait for their decision; admit: they continue until the instance has heard that nothing is left",
-		}},
+	family.Register(files, meta("NATS' client", strategies.Meta{
+		Name:    Queue,
+		Needs:   []strategies.Need{NeedNATS},
+		Options: []quota.Option{{Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit}}},
 		Guarantee: []quota.Clause{
-			{
-				// A refund that a caller repeats gives units of others back.
-				Property:  quota.PropertyLeak,
-				Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit},
-				Formula:   "L where callers wait",
-				Bound: func(p quota.Params) int64 {
-					if admits(p) {
-						return p.Offered
-					}
-					return 0
-				},
-			},
+			// A refund that a caller repeats gives units of others back.
+			family.ExactlyUnless("L where callers wait", func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit },
+				quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			family.NoFalseReject(),
 		},
-		Elsewhere: strategies.WithFull,
-	})
+	}))
 }

@@ -15,25 +15,14 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      ZooKeeperCounter,
-		Source:    "ADR-005",
-		Doc:       "a counter in a ZooKeeper node, changed on condition of its version",
-		Form:      strategies.Rejected,
-		Needs:     []strategies.Need{NeedZooKeeper},
-		Excluded:  notParked("ZooKeeper's client"),
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: "sync", Type: "bool", Default: "false",
-			Doc: "ask the leader before each first read, which makes it current on several servers",
-		}},
+	family.Register(files, meta("ZooKeeper's client", strategies.Meta{
+		Name:    ZooKeeperCounter,
+		Needs:   []strategies.Need{NeedZooKeeper},
+		Options: []quota.Option{{Name: "sync", Type: "bool", Default: "false"}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.
 			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			{Property: quota.PropertyFalseReject, Formula: "0 on one server or with sync=true", Bound: family.None},
 		},
-		Elsewhere: strategies.WithFull,
-	})
+	}))
 }

@@ -8,7 +8,7 @@ package edge
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
@@ -18,27 +18,21 @@ import (
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "edge-kv",
-		Source:    "ADR-005",
-		Doc:       "a model: counts in a replica per region, whose writes are seen elsewhere after 60 s",
-		Form:      strategies.Rejected,
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
+	family.Register(files, family.GivingBack(strategies.Meta{
+		Name: "edge-kv",
 		Options: []quota.Option{
-			{Name: "lag", Type: "duration", Default: "60s", Min: "0s", Doc: "`time` until other regions see a write"},
-			{Name: "read", Type: "duration", Default: "1ms", Min: "0s", Doc: "`time` that a read from the own region takes"},
-			{Name: "write", Type: "duration", Default: "1ms", Min: "0s", Doc: "`time` that a write to the own region takes"},
+			{Name: "lag", Type: "duration", Default: "60s", Min: "0s"},
+			{Name: "read", Type: "duration", Default: "1ms", Min: "0s"},
+			{Name: "write", Type: "duration", Default: "1ms", Min: "0s"},
 		},
 		// No leak clause: a PUT erases whatever was admitted since its GET, in this
 		// region or in others. What was given back elsewhere is not known either.
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultCrash, quota.FaultClock)},
 		Open:      open,
-	})
+	}))
 }
 
 // store is one instance of edge-kv.

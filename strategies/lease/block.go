@@ -3,7 +3,6 @@ package lease
 import (
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -206,29 +205,10 @@ func (s *lease) holds(a account, window int64) int64 {
 	return 0
 }
 
-// peers lets the instances of one process ask each other what they hold. No decision depends
-// on that: it is for what is reported.
-type peers struct {
-	mu sync.Mutex
-	of map[int]func(account, int64) int64
-}
+// holds is what an instance holds of an account in a window.
+type holds func(a account, window int64) int64
 
-func newPeers() *peers { return &peers{of: map[int]func(account, int64) int64{}} }
-
-func (p *peers) put(instance int, holds func(account, int64) int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.of[instance] = holds
-}
-
-// held is what all instances but one hold; -1 leaves out none.
-func (p *peers) held(without int, a account, window int64) (units int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, holds := range p.of {
-		if i != without {
-			units += holds(a, window)
-		}
-	}
-	return units
+// heldBy is what all instances but one hold; -1 leaves out none.
+func (s *lease) heldBy(without int, a account, window int64) int64 {
+	return s.peers.Sum(without, func(of holds) int64 { return of(a, window) })
 }

@@ -58,6 +58,7 @@ func TestSchedules(t *testing.T) {
 // after a pause of the margin or longer, and after no shorter one, as the guarantee says. A job that
 // settles too late breaks it without a pause.
 func TestSearchedPause(t *testing.T) {
+	testenv.Long(t)
 	testenv.Sequential(t)
 	const margin = 900 * time.Millisecond
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ package lease
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,13 +23,10 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
-//go:embed lease.lua
-var source string
-
-var script = redis.NewScript(source)
+var script = family.Script(files, "lease.lua")
 
 // What lease.lua answers first, if it is not a plain rejection.
 const (
@@ -49,29 +46,16 @@ const (
 	turns = 4
 )
 
-var meta = strategies.Meta{
+var meta = family.PerWindow(strategies.Meta{
 	Name:   "lease",
-	Doc:    "an instance draws a block of units from Redis, and spends it in its own memory until a deadline",
-	Form:   strategies.Frontier,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
-		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000", Doc: "most `units` of a block; 1: every request asks Redis"},
-		{
-			Name: "share", Type: "float", Default: "1", Min: "0", Max: "1",
-			Doc: "most of a block, as a `share` of the units left divided by the instances",
-		},
-		{Name: "ttl", Type: "duration", Default: "10s", Min: "10ms", Doc: "`time` from a draw to the deadline of its block"},
-		{Name: "margin", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` before the deadline at which spending ends; less than ttl"},
-		{
-			Name: "prefetch", Type: "float", Default: "0", Min: "0", Max: "1",
-			Doc: "`share` of a block below which a job draws the next one; 0: never",
-		},
-		{
-			Name: "expired", Default: "spent", Values: []string{"spent", expiredFree},
-			Doc: "a block that nobody has settled by its deadline stays counted (spent), or all of its units are free (free)",
-		},
+		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000"},
+		{Name: "share", Type: "float", Default: "1", Min: "0", Max: "1"},
+		{Name: "ttl", Type: "duration", Default: "10s", Min: "10ms"},
+		{Name: "margin", Type: "duration", Default: "1s", Min: "0s"},
+		{Name: "prefetch", Type: "float", Default: "0", Min: "0", Max: "1"},
+		{Name: "expired", Default: "spent", Values: []string{"spent", expiredFree}},
 		family.Down,
 	},
 	Check: func(o quota.Options) error {
@@ -81,40 +65,22 @@ var meta = strategies.Meta{
 		return nil
 	},
 	Guarantee: []quota.Clause{
-		{
-			Property: quota.PropertyLeak,
-			Tolerates: []quota.Fault{
-				quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit,
-			},
-			Formula: "L; expired=free or down=open: any",
-			Bound: func(p quota.Params) int64 {
-				if p.Options["expired"] == expiredFree || family.FailsOpen(p.Options) {
-					return p.Offered
-				}
-				return 0
-			},
-		},
-		{
-			// What was spent is told to Redis within the margin, unless the process ends or Redis is gone.
-			Property:  quota.PropertyLeak,
-			Tolerates: []quota.Fault{quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
-			Formula:   "L while pause + skew < margin; down=open: any",
-			Bound: func(p quota.Params) int64 {
-				late := p.Options["expired"] == expiredFree && p.Pause+p.Skew >= p.Options.Duration("margin")
-				if late || family.FailsOpen(p.Options) {
-					return p.Offered
-				}
-				return 0
-			},
-		},
+		family.ExactlyUnless("L; expired=free or down=open: any", func(p quota.Params) bool {
+			return p.Options["expired"] == expiredFree || family.FailsOpen(p.Options)
+		}, quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
+		// What was spent is told to Redis within the margin, unless the process ends or Redis is gone.
+		family.ExactlyUnless("L while pause + skew < margin; down=open: any", func(p quota.Params) bool {
+			late := p.Options["expired"] == expiredFree && p.Pause+p.Skew >= p.Options.Duration("margin")
+			return late || family.FailsOpen(p.Options)
+		}, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit),
 		// What other instances hold is not there for a request, for as long as they hold it.
 		quota.MayReject(quota.Faults()...),
 	},
 	Down: family.WhenDown,
 	Open: open,
-}
+})
 
-func init() { family.Register(notes, meta) }
+func init() { family.Register(files, meta) }
 
 // lease is one instance.
 type lease struct {
@@ -124,7 +90,7 @@ type lease struct {
 	prefix           string
 	name             string // tells its blocks from those of others, and of its earlier lives
 	self             int
-	peers            *peers
+	peers            *family.Peers[holds]
 	instances, block int64
 	share            float64
 	prefetch         float64
@@ -153,7 +119,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	s := &lease{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
 		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
-		peers: strategies.SharedValue(env.Shared, "lease.peers", newPeers),
+		peers: strategies.SharedValue(env.Shared, "lease.peers", family.NewPeers[holds]),
 		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
 		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, open: family.FailsOpen(o),
 		prefetch: o.Float("prefetch"), wake: env.Wake,
@@ -162,7 +128,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if s.free { // a block is settled within the margin
 		s.every = min(s.every, max(o.Duration("margin")/2, time.Millisecond))
 	}
-	s.peers.put(s.self, s.holds)
+	s.peers.Put(s.self, s.holds)
 	return s, nil
 }
 
@@ -201,12 +167,10 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 			asked++
 			continue
 		}
-		d := quota.Decision{Admitted: r.verdict == admitted, Tier: quota.TierRedis, Remaining: max(0, r.left+r.units)}
-		if !d.Admitted {
-			d.RetryAfter = w.End.Sub(now)
+		if r.verdict != admitted {
 			s.rejected(req, w.Index, r.left)
 		}
-		return d, nil
+		return family.Decided(r.verdict == admitted, r.left+r.units, w.End, now), nil
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
 	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
@@ -215,7 +179,7 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 // rejected counts what others hold if a request would have been admitted with it. left are
 // the units that Redis had left.
 func (s *lease) rejected(req quota.Request, window, left int64) {
-	elsewhere := s.peers.held(s.self, account{req.Policy.Name, req.Subject}, window)
+	elsewhere := s.heldBy(s.self, account{req.Policy.Name, req.Subject}, window)
 	if elsewhere == 0 || left+elsewhere < req.Units {
 		return
 	}
@@ -284,7 +248,7 @@ func (s *lease) Used(ctx context.Context, subject quota.Subject, p *quota.Policy
 	}
 	r := quota.Reading{Tier: quota.TierRedis, Known: err == nil}
 	if r.Known {
-		r.Units = n - s.peers.held(-1, account{p.Name, subject}, w.Index)
+		r.Units = n - s.heldBy(-1, account{p.Name, subject}, w.Index)
 	}
 	return []quota.Reading{r}, nil
 }

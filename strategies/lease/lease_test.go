@@ -548,8 +548,8 @@ func TestStranded(t *testing.T) {
 		t.Errorf("readings %+v, %v; want the 6 units that callers hold", r, err)
 	}
 	a := account{"p", "s"}
-	b.want("held by others than the first", s.peers.held(s.self, a, p.Window.At(b.now).Index), 0)
-	b.want("held by others than the second", s.peers.held(other.self, a, p.Window.At(b.now).Index), 4)
+	b.want("held by others than the first", s.heldBy(s.self, a, p.Window.At(b.now).Index), 0)
+	b.want("held by others than the second", s.heldBy(other.self, a, p.Window.At(b.now).Index), 4)
 	b.takes(s, p, 4)
 	b.takes(other, p, 1)
 	b.want("false rejects when nothing is held", other.falseRejects.Load(), 2)

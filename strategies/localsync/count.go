@@ -182,27 +182,3 @@ func (m *memory) unsynced(a account, hash map[string]string) int64 {
 	}
 	return c.since + c.sent
 }
-
-// ring has the memories of the instances of one process. No decision depends on that: it is
-// for what is reported.
-type ring struct {
-	mu sync.Mutex
-	of map[int]*memory
-}
-
-func newRing() *ring { return &ring{of: map[int]*memory{}} }
-
-func (r *ring) put(instance int, m *memory) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.of[instance] = m
-}
-
-func (r *ring) unsynced(a account, hash map[string]string) (units int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range r.of {
-		units += m.unsynced(a, hash)
-	}
-	return units
-}

@@ -7,7 +7,7 @@ package localsync
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -20,13 +20,10 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
-//go:embed sync.lua
-var source string
-
-var script = redis.NewScript(source)
+var script = family.Script(files, "sync.lua")
 
 // What sync.lua answers first, if the limit does not forbid it.
 const (
@@ -49,27 +46,14 @@ const (
 	jobSync = "sync"
 )
 
-var meta = strategies.Meta{
+var meta = family.PerWindow(strategies.Meta{
 	Name:   "local-sync",
-	Doc:    "an instance decides by its own count and what Redis said last, and adds to Redis' count every period",
-	Form:   strategies.Frontier,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
-		{Name: "period", Type: "duration", Default: "1s", Min: "0s", Doc: "`time` from one push to the next; 0s: every request asks Redis"},
-		{
-			Name: "lost", Default: "again", Values: []string{"again", lostDrop},
-			Doc: "a push without a reply is sent again, and Redis adds it once (again), or it is forgotten (drop)",
-		},
-		{
-			Name: "flush", Default: "keep", Values: []string{"keep", flushKong},
-			Doc: "what is admitted during a push goes with the next one (keep), or is forgotten (kong)",
-		},
-		{
-			Name: "cold", Default: coldFetch, Values: []string{coldFetch, coldZero},
-			Doc: "the first request for a subject asks Redis for the count (fetch), or begins at zero (zero)",
-		},
+		{Name: "period", Type: "duration", Default: "1s", Min: "0s"},
+		{Name: "lost", Default: "again", Values: []string{"again", lostDrop}},
+		{Name: "flush", Default: "keep", Values: []string{"keep", flushKong}},
+		{Name: "cold", Default: coldFetch, Values: []string{coldFetch, coldZero}},
 	},
 	Guarantee: []quota.Clause{
 		{
@@ -95,7 +79,7 @@ var meta = strategies.Meta{
 		family.NoFalseReject(quota.FaultLimit),
 	},
 	Open: open,
-}
+})
 
 // bound is that of a leak if so many instances know nothing of each other. If all have asked Redis
 // before they decide, they know of all but what was admitted since the round before the last: a
@@ -115,7 +99,7 @@ func bound(p quota.Params, others int64, forgets bool) int64 {
 	return most
 }
 
-func init() { family.Register(notes, meta) }
+func init() { family.Register(files, meta) }
 
 // localSync is one instance.
 type localSync struct {
@@ -127,7 +111,7 @@ type localSync struct {
 	// drops, forgets and fetches are what the options say.
 	drops, forgets, fetches bool
 	*memory
-	ring *ring // nil if every request asks Redis
+	ring *family.Peers[*memory] // nil if every request asks Redis
 
 	asks, pushes, repeats, dropped, forgotten, most strategies.Tally
 }
@@ -144,8 +128,8 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	}
 	if s.period > 0 {
 		s.name = strconv.FormatUint(env.Rand.Uint64(), 36)
-		s.ring = strategies.SharedValue(env.Shared, "localsync.ring", newRing)
-		s.ring.put(env.Instance, s.memory)
+		s.ring = strategies.SharedValue(env.Shared, "localsync.ring", family.NewPeers[*memory])
+		s.ring.Put(env.Instance, s.memory)
 	}
 	return s, nil
 }
@@ -167,11 +151,7 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 			if verdict == over { // it is asked once more, for the window that is current by then
 				continue
 			}
-			d := quota.Decision{Admitted: verdict == added, Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
-			if !d.Admitted {
-				d.RetryAfter = w.End.Sub(now)
-			}
-			return d, nil
+			return family.Decided(verdict == added, req.Policy.Limit-used, w.End, now), nil
 		}
 		a := account{req.Policy.Name, req.Subject, w.Index}
 		d, unknown := s.decide(a, &req, w.Label, w.End, now)
@@ -268,7 +248,8 @@ func (s *localSync) Used(ctx context.Context, subject quota.Subject, p *quota.Po
 		r.Known = true
 	}
 	if s.ring != nil {
-		r.Units += s.ring.unsynced(account{p.Name, subject, w.Index}, hash)
+		a := account{p.Name, subject, w.Index}
+		r.Units += s.ring.Sum(-1, func(m *memory) int64 { return m.unsynced(a, hash) })
 	}
 	r.Known = r.Known || r.Units > 0
 	return []quota.Reading{r}, nil

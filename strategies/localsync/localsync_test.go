@@ -80,7 +80,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	c := storetest.EmbeddedRedis(t).Client(redisstore.ClientOptions{PoolSize: 4})
+	c := storetest.EmbeddedRedis(t).Client(redisstore.ClientOptions{Pool: 4})
 	t.Cleanup(func() { _ = c.Close() })
 	r := &rig{T: t}
 	c.AddHook(&r.wire)

@@ -11,41 +11,25 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// The options of pg-check, and values of theirs.
+// Values of options of pg-check.
 const (
-	optionPool    = "pool"
-	optionTimeout = "timeout"
-	optionCheck   = "check"
-	checkLiteral  = "literal"
-	optionReset   = "reset"
-	resetMonth    = "month"
+	checkLiteral = "literal"
+	resetMonth   = "month"
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "pg-check",
-		Core:      true,
-		Source:    "ADR-005, ADR-008",
-		Doc:       "PostgreSQL only: read what remains, then add to what is used",
-		Form:      strategies.Documented,
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		Reset:     strategies.ResetsMissing,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
+	family.Register(files, meta(strategies.Meta{
+		Name:  "pg-check",
+		Core:  true,
+		Reset: strategies.ResetsMissing,
 		Options: []quota.Option{
-			{Name: optionPool, Type: "int", Min: "1", Max: "10000", Default: "100",
-				Doc: "connections of an instance, unless the run sets a pool"},
-			{Name: optionTimeout, Type: "duration", Min: "0s", Default: "100ms",
-				Doc: "timeout of a check; 0s: none"},
-			{Name: optionCheck, Values: []string{"amount", checkLiteral}, Default: "amount",
-				Doc: "admit if the request fits (amount) or if anything remains (literal)"},
-			{Name: optionReset, Values: []string{"none", resetMonth}, Default: "none",
-				Doc: "none: one row counts for ever; month: each window has a row"},
+			{Name: "pool", Type: "int", Min: "1", Max: "10000", Default: "100"},
+			{Name: "timeout", Type: "duration", Min: "0s", Default: "100ms"},
+			{Name: "check", Values: []string{"amount", checkLiteral}, Default: "amount"},
+			{Name: "reset", Values: []string{"none", resetMonth}, Default: "none"},
 		},
 		Connections: func(_ string, o quota.Options) strategies.Connections {
-			return strategies.Connections{Pool: int(o.Int(optionPool))}
+			return strategies.Connections{Pool: int(o.Int("pool"))}
 		},
 		// Of the admitted requests take the one that reads last. It fits into what
 		// it reads, and a caller that charges after that read was in flight with it.
@@ -58,14 +42,14 @@ func init() {
 			Formula:   "L + (in flight - 1, literal: in flight) x largest cost",
 			Bound: func(p quota.Params) int64 {
 				n := max(p.InFlight-1, 0) * p.MaxCost
-				if p.Options[optionCheck] == checkLiteral {
+				if p.Options["check"] == checkLiteral {
 					n += p.MaxCost - 1
 				}
 				return n
 			},
 		}},
 		Open: openCheck,
-	})
+	}))
 }
 
 // check is one instance of pg-check.
@@ -78,8 +62,8 @@ type check struct {
 
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	u, err := openUsage(ctx, env)
-	u.resets = env.Options[optionReset] == resetMonth
-	return &check{usage: u, literal: env.Options[optionCheck] == checkLiteral, timeout: env.Options.Duration(optionTimeout)}, err
+	u.resets = env.Options["reset"] == resetMonth
+	return &check{usage: u, literal: env.Options["check"] == checkLiteral, timeout: env.Options.Duration("timeout")}, err
 }
 
 // Take implements strategies.Strategy.

@@ -10,22 +10,15 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:      "pg-conditional",
 		Core:      true,
-		Doc:       "PostgreSQL only: one UPDATE adds the units if they fit",
-		Form:      strategies.Reference,
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			w, err := openWindows(ctx, env)
 			return &conditional{w}, err
 		},
-	})
+	}))
 }
 
 // conditional is one instance of pg-conditional.

@@ -18,7 +18,7 @@
 // databases, and commits in both or in neither.
 package postgres
 
-import _ "embed"
+import "embed"
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS

@@ -14,29 +14,16 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:      "pg-optimistic",
-		Source:    "ADR-RM-3",
-		Doc:       "PostgreSQL only: read count and version, UPDATE if the version is unchanged, else begin again",
-		Form:      strategies.Rejected,
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: optionRetries, Type: "int", Min: "0", Max: "1000000", Default: "0",
-			Doc: "attempts after a version conflict before the request fails; 0: no limit",
-		}},
+		Options:   []quota.Option{{Name: "retries", Type: "int", Min: "0", Max: "1000000", Default: "0"}},
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			w, err := openWindows(ctx, env)
-			return &optimistic{windows: w, most: env.Options.Int(optionRetries)}, err
+			return &optimistic{windows: w, most: env.Options.Int("retries")}, err
 		},
-	})
+	}))
 }
-
-const optionRetries = "retries"
 
 // optimistic is one instance of pg-optimistic.
 type optimistic struct {

@@ -11,9 +11,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// The option of pg-query-cache, and its values.
+// The values of the option cache.
 const (
-	optionCache   = "cache"
 	cacheShared   = "shared"
 	cacheInstance = "instance"
 	cacheRedis    = "redis"
@@ -23,23 +22,12 @@ const (
 const tierCache quota.Tier = "query-cache"
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "pg-query-cache",
-		Source:    "ADR-005",
-		Doc:       "pg-check behind a cache of query results, which any write to the table empties",
-		Form:      strategies.Rejected,
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		Reset:     strategies.ResetsMissing,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: optionCache, Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared,
-			Doc: "one cache for all instances, one in Redis, or one per instance that knows only its own writes",
-		}},
+	family.Register(files, meta(strategies.Meta{
+		Name:    "pg-query-cache",
+		Reset:   strategies.ResetsMissing,
+		Options: []quota.Option{{Name: "cache", Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared}},
 		NeedsToo: func(o quota.Options) []strategies.Need {
-			if o[optionCache] == cacheRedis {
+			if o["cache"] == cacheRedis {
 				return []strategies.Need{strategies.NeedRedis}
 			}
 			return nil
@@ -53,14 +41,14 @@ func init() {
 			Formula:  "L + (in flight - 1, instance: all of each) x largest cost",
 			Bound: func(p quota.Params) int64 {
 				n := max(p.InFlight-1, 0)
-				if p.Options[optionCache] == cacheInstance {
+				if p.Options["cache"] == cacheInstance {
 					n += p.InFlight * p.Instances
 				}
 				return n * p.MaxCost
 			},
 		}},
 		Open: openQueryCache,
-	})
+	}))
 }
 
 // queryCache is one instance of pg-query-cache.
@@ -76,7 +64,7 @@ func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strateg
 		return nil, err
 	}
 	q := &queryCache{usage: u}
-	switch env.Options[optionCache] {
+	switch env.Options["cache"] {
 	case cacheInstance:
 		q.results = newMemoryCache()
 	case cacheRedis:

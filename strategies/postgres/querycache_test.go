@@ -22,7 +22,7 @@ func pair(t *testing.T, pool *pgxpool.Pool, name string) (a, b strategies.Strate
 	sel, shared := choose(t, name), new(strategies.Shared)
 	var client redis.UniversalClient
 	if sel.NeedsStore(strategies.NeedRedis) {
-		c := storetest.Redis(t).Client(redisstore.ClientOptions{PoolSize: 4})
+		c := storetest.Redis(t).Client(redisstore.ClientOptions{Pool: 4})
 		t.Cleanup(func() { _ = c.Close() })
 		client = c
 	}

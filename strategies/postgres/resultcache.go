@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -66,10 +65,7 @@ func (m *memoryCache) empty(context.Context) error {
 	return nil
 }
 
-//go:embed cache_put.lua
-var cachePutSource string
-
-var cachePut = redis.NewScript(cachePutSource)
+var cachePut = family.Script(files, "cache_put.lua")
 
 // redisCache is a resultCache in Redis: a hash of results, and the generation.
 type redisCache struct {

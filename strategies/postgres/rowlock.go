@@ -14,22 +14,14 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:      "pg-row-lock",
-		Source:    "ADR-RM-3",
-		Doc:       "PostgreSQL only: SELECT FOR UPDATE, compare, UPDATE, in one transaction",
-		Form:      strategies.Rejected,
-		Needs:     []strategies.Need{strategies.NeedPostgres},
-		Excluded:  family.NotSimulated,
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			w, err := openWindows(ctx, env)
 			return &rowLock{windows: w}, err
 		},
-	})
+	}))
 }
 
 // rowLock is one instance of pg-row-lock.

@@ -8,8 +8,9 @@ const (
 	tableWindows = "quota_windows"
 )
 
-// Of pg-check.
 var (
+	// Of pg-check.
+
 	//go:embed sql/schema.sql
 	sqlSchema string
 	//go:embed sql/remaining.sql
@@ -24,10 +25,9 @@ var (
 	sqlSetLimit string
 	//go:embed sql/provision.sql
 	sqlProvision string
-)
 
-// Of the strategies with a row per window.
-var (
+	// Of the strategies with a row per window.
+
 	//go:embed sql/window_schema.sql
 	sqlWindowSchema string
 	//go:embed sql/window_charge.sql
@@ -40,18 +40,16 @@ var (
 	sqlWindowUsed string
 	//go:embed sql/window_provision.sql
 	sqlWindowProvision string
-)
 
-// Of pg-row-lock.
-var (
+	// Of pg-row-lock.
+
 	//go:embed sql/row_lock.sql
 	sqlRowLock string
 	//go:embed sql/row_charge.sql
 	sqlRowCharge string
-)
 
-// Of pg-optimistic.
-var (
+	// Of pg-optimistic.
+
 	//go:embed sql/version_read.sql
 	sqlVersionRead string
 	//go:embed sql/version_charge.sql

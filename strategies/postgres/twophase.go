@@ -19,24 +19,18 @@ import (
 const needSecond strategies.Need = "postgres.2"
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:   "pg-two-phase",
-		Source: "ADR-005",
-		Doc:    "two PostgreSQL databases that charge together, by PREPARE TRANSACTION and COMMIT PREPARED",
-		Form:   strategies.Rejected,
-		Needs:  []strategies.Need{strategies.NeedPostgres, needSecond},
+	family.Register(files, family.GivingBack(strategies.Meta{
+		Name:  "pg-two-phase",
+		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
 			strategies.ModeSimulate: family.NotSimulated[strategies.ModeSimulate],
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
 				"so nothing tells who waits for whom",
 		},
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
 		Record:    []quota.Clause{quota.Exactly().From("ADR-005: strong consistency, 100 % accurate")},
 		Open:      openTwoPhase,
-	})
+	}))
 }
 
 // twoPhase is one instance of pg-two-phase, which is also the coordinator of its
@@ -57,7 +51,7 @@ type twoPhase struct {
 
 // party is one of the databases.
 type party struct {
-	pool *pgxpool.Pool
+	windows
 	tier quota.Tier
 	// prefix begins the names of this instance's prepared transactions, which are
 	// known to a whole server.
@@ -72,8 +66,8 @@ func openTwoPhase(ctx context.Context, env strategies.Env) (strategies.Strategy,
 		return nil, errors.New("pg-two-phase needs two PostgreSQL databases")
 	}
 	t := &twoPhase{clock: env.Clock, wake: env.Wake}
-	t.parties[0] = party{pool: strategies.Postgres(env), tier: quota.TierPostgres}
-	t.parties[1] = party{pool: second, tier: quota.Tier(needSecond)}
+	t.parties[0] = party{windows: windows{strategies.Postgres(env), env.Clock}, tier: quota.TierPostgres}
+	t.parties[1] = party{windows: windows{second, env.Clock}, tier: quota.Tier(needSecond)}
 	for i := range t.parties {
 		p := &t.parties[i]
 		if err := p.open(ctx, env.Instance, i); err != nil {
@@ -105,8 +99,7 @@ func (p *party) open(ctx context.Context, instance, number int) error {
 // Take implements strategies.Strategy: eight statements if the request is
 // admitted, four if the first database has no room.
 func (t *twoPhase) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	w := windows{clock: t.clock}
-	return w.decide(ctx, req, t.charge)
+	return t.parties[0].decide(ctx, req, t.charge)
 }
 
 func (t *twoPhase) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
@@ -155,8 +148,7 @@ func (t *twoPhase) Refund(ctx context.Context, r quota.Reservation) error {
 func (t *twoPhase) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
 	var out []quota.Reading
 	for i := range t.parties {
-		w := windows{t.parties[i].pool, t.clock}
-		r, err := w.Used(ctx, s, p)
+		r, err := t.parties[i].Used(ctx, s, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.parties[i].tier, err)
 		}
@@ -169,8 +161,7 @@ func (t *twoPhase) Used(ctx context.Context, s quota.Subject, p *quota.Policy) (
 // Provision writes the rows of the window in force in both databases.
 func (t *twoPhase) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	for i := range t.parties {
-		w := windows{t.parties[i].pool, t.clock}
-		if err := w.Provision(ctx, p, grants); err != nil {
+		if err := t.parties[i].Provision(ctx, p, grants); err != nil {
 			return fmt.Errorf("%s: %w", t.parties[i].tier, err)
 		}
 	}

@@ -81,6 +81,12 @@ func (w *windows) Provision(ctx context.Context, p *quota.Policy, grants []strat
 // Close implements strategies.Strategy; there is nothing to release.
 func (w *windows) Close(context.Context) error { return nil }
 
+// meta completes what the strategies on one database have in common.
+func meta(m strategies.Meta) strategies.Meta {
+	m.Needs, m.Excluded = []strategies.Need{strategies.NeedPostgres}, family.NotSimulated
+	return family.GivingBack(m)
+}
+
 // exact is what a strategy promises whose check and charge are one. A refund that
 // is made twice, by a client that repeats it or a caller that never saw the reply,
 // gives units of others back.

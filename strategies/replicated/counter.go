@@ -2,7 +2,6 @@ package replicated
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,20 +13,13 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed take.lua
-var takeSource string
-
-//go:embed refund.lua
-var refundSource string
-
 var (
-	takeScript   = redis.NewScript(takeSource)
-	refundScript = redis.NewScript(refundSource)
+	takeScript   = family.Script(files, "take.lua")
+	refundScript = family.Script(files, "refund.lua")
 )
 
 // The verdicts of take.lua.
 const (
-	tooMany int64 = 0
 	counted int64 = 1
 	over    int64 = 2
 )
@@ -92,19 +84,14 @@ func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 		if len(res) != 2 {
 			return quota.Decision{}, fmt.Errorf("take.lua answered %v", res)
 		}
-		d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, p.Limit-res[1])}
-		switch res[0] {
-		case counted:
-			d.Admitted, d.Reservation = true, quota.Reservation{Request: req, Window: span.Index}
-			return d, nil
-		case tooMany:
-			if !span.End.IsZero() {
-				d.RetryAfter = span.End.Sub(now)
-			}
-			return d, nil
-		case over:
+		if res[0] == over {
 			continue
 		}
+		d := family.Decided(res[0] == counted, p.Limit-res[1], span.End, now)
+		if d.Admitted {
+			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+		}
+		return d, nil
 	}
 	return quota.Decision{}, fmt.Errorf("take for %s: this clock is behind that of Redis by more than %v", req.Subject, grace)
 }

@@ -6,24 +6,26 @@
 package replicated
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
 // needDurable is a Redis of its own that flushes each write to disk.
 const needDurable strategies.Need = "redis.durable"
 
-// kinds of windows that a counter for each window serves.
-var kinds = []quota.Kind{
-	quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Standing,
+// meta completes what the strategies have in common.
+func meta(m strategies.Meta) strategies.Meta {
+	m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Standing}
+	m.GivesBack, m.Counts = true, quota.CountsAdmitted
+	return m
 }
 
 func init() {
-	family.Register(notes, redisWaitMeta, redisDurableMeta, redlockMeta)
+	family.Register(files, redisWaitMeta, redisDurableMeta, redlockMeta)
 }

@@ -10,15 +10,9 @@ import (
 
 // redisDurableMeta is of a counter in a store whose every write is on disk before its caller hears of it. The store is
 // what makes it durable: nothing here does.
-var redisDurableMeta = strategies.Meta{
-	Name:      "redis-durable",
-	Source:    "ADR-005",
-	Doc:       "one script on a Redis that writes each command to its log on disk before it answers",
-	Form:      strategies.Rejected,
-	Needs:     []strategies.Need{needDurable},
-	Kinds:     kinds,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
+var redisDurableMeta = meta(strategies.Meta{
+	Name:  "redis-durable",
+	Needs: []strategies.Need{needDurable},
 	Guarantee: []quota.Clause{
 		// A refund that is made twice, by a client that repeats it or a caller that never
 		// saw the reply, gives units of others back.
@@ -28,4 +22,4 @@ var redisDurableMeta = strategies.Meta{
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return openCounter(ctx, env, needDurable)
 	},
-}
+})

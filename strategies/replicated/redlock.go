@@ -27,26 +27,19 @@ const (
 	mostDelay  = 250 * time.Millisecond
 )
 
-var redlockMeta = strategies.Meta{
-	Name:   "redlock",
-	Source: "ADR-RM-3",
-	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
-	Form:   strategies.Rejected,
-	Needs:  []strategies.Need{strategies.NeedRedis},
+var redlockMeta = meta(strategies.Meta{
+	Name:  "redlock",
+	Needs: []strategies.Need{strategies.NeedRedis},
 	NeedsToo: func(o quota.Options) (more []strategies.Need) {
 		return others(o.Int("n"))
 	},
-	Excluded:  map[strategies.Mode]string{strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked},
-	Kinds:     kinds,
-	Reset:     strategies.ResetsNever,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
+	Excluded: map[strategies.Mode]string{strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked},
+	Reset:    strategies.ResetsNever,
 	Options: []quota.Option{
-		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}, Doc: "independent Redis that grant the lock: redis, redis.2 and so on"},
-		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h", Doc: "time until an unreleased lock ends"},
-		{Name: "tries", Default: "32", Type: "int", Min: "1", Max: "10000", Doc: "attempts to lock before the request fails"},
-		{Name: "delay", Default: "0s", Type: "duration", Min: "0s", Max: "10s", Doc: "pause between attempts; 0s: 50 to 250 " +
-			"ms at random, as in the library"},
+		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}},
+		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h"},
+		{Name: "tries", Default: "32", Type: "int", Min: "1", Max: "10000"},
+		{Name: "delay", Default: "0s", Type: "duration", Min: "0s", Max: "10s"},
 	},
 	Guarantee: []quota.Clause{{
 		// Nothing fences a write off: one that comes after the lock's expiry, or after its
@@ -57,7 +50,7 @@ var redlockMeta = strategies.Meta{
 		Bound:     family.None,
 	}},
 	Open: openRedlock,
-}
+})
 
 // others are the Redis other than the main one, of n.
 func others(n int64) (more []strategies.Need) {
@@ -69,7 +62,7 @@ func others(n int64) (more []strategies.Need) {
 
 // redlock is a read, a check and a write under a distributed lock.
 type redlock struct {
-	redis  redis.UniversalClient
+	family.Locked
 	clock  quota.Clock
 	rand   *rand.Rand
 	locks  *redsync.Redsync
@@ -90,10 +83,12 @@ func openRedlock(_ context.Context, env strategies.Env) (strategies.Strategy, er
 		}
 		pools = append(pools, goredis.NewPool(client))
 	}
-	return &redlock{
-		redis: strategies.Redis(env), clock: env.Clock, rand: env.Rand, locks: redsync.New(pools...), prefix: env.Prefix,
+	s := &redlock{
+		clock: env.Clock, rand: env.Rand, locks: redsync.New(pools...), prefix: env.Prefix,
 		expiry: env.Options.Duration("expiry"), delay: env.Options.Duration("delay"), tries: int(env.Options.Int("tries")),
-	}, nil
+	}
+	s.Locked = family.Locked{CheckThenSet: family.CheckThenSet{Redis: strategies.Redis(env), Key: s.key}, Lock: s.lock}
+	return s, nil
 }
 
 // lock waits for the lock of a subject, and returns what gives it back.
@@ -131,68 +126,8 @@ func (s *redlock) pause(int) time.Duration {
 	return leastDelay + time.Duration(s.rand.Int64N(int64(mostDelay-leastDelay)))
 }
 
-func (s *redlock) key(p *quota.Policy, subject quota.Subject) string {
-	return s.prefix + "quota:" + p.Name + ":" + string(subject) + ":used"
-}
-
-func (s *redlock) write(ctx context.Context, p *quota.Policy, subject quota.Subject, used int64) error {
-	err := s.redis.Set(ctx, s.key(p, subject), used, 0).Err()
-	return family.Wrapf(err, "write what %s has used", subject)
-}
-
-// Take implements [strategies.Strategy].
-func (s *redlock) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	unlock, err := s.lock(ctx, req.Policy, req.Subject)
-	if err != nil {
-		return quota.Decision{}, err
-	}
-	defer unlock()
-	used, _, err := family.Number(ctx, s.redis, s.key(req.Policy, req.Subject))
-	if err != nil {
-		return quota.Decision{}, fmt.Errorf("read what %s has used: %w", req.Subject, err)
-	}
-	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
-	if used+req.Units > req.Policy.Limit {
-		return d, nil
-	}
-	if err := s.write(ctx, req.Policy, req.Subject, used+req.Units); err != nil {
-		return quota.Decision{}, err
-	}
-	return family.Admit(d, req, 0), nil
-}
-
-// Refund implements [strategies.Refunder]. It remembers nothing: a reservation that is
-// refunded twice gives its units back twice.
-func (s *redlock) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
-	if req.Policy == nil {
-		return family.ErrNoReservation
-	}
-	unlock, err := s.lock(ctx, req.Policy, req.Subject)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	used, _, err := family.Number(ctx, s.redis, s.key(req.Policy, req.Subject))
-	if err != nil {
-		return fmt.Errorf("read what %s has used: %w", req.Subject, err)
-	}
-	return s.write(ctx, req.Policy, req.Subject, max(0, used-req.Units))
-}
-
-// Used implements [strategies.Viewer].
-func (s *redlock) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.key(p, subject), subject)
-}
-
-// Provision implements [strategies.Provisioner].
-func (s *redlock) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := family.OneLimit(p, grants); err != nil {
-		return err
-	}
-	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		pipe.Set(ctx, s.key(p, g.Subject), g.Used, 0)
-	})
+func (s *redlock) key(policy string, subject quota.Subject) string {
+	return s.prefix + "quota:" + policy + ":" + string(subject) + ":used"
 }
 
 // Measures implements [strategies.Meter].
@@ -204,6 +139,3 @@ func (s *redlock) Measures() []strategies.Measure {
 		{Name: "late-unlocks", Unit: "locks", Value: s.late.Load()},
 	}
 }
-
-// Close implements [strategies.Strategy]. Locks are given back by who holds them.
-func (s *redlock) Close(context.Context) error { return nil }

@@ -41,7 +41,7 @@ func opened[S strategies.Strategy](t *testing.T, meta *strategies.Meta, given qu
 		Instances: 1, Options: sel.Options, Clients: map[string]any{},
 	}
 	for _, need := range sel.Needs {
-		c := storetest.Further(t, string(need)).(*redisstore.Store).Client(redisstore.ClientOptions{PoolSize: 8})
+		c := storetest.Further(t, string(need)).(*redisstore.Store).Client(redisstore.ClientOptions{Pool: 8})
 		t.Cleanup(func() { _ = c.Close() })
 		env.Clients[string(need)] = c
 		if need == strategies.NeedRedis && hook != nil {
@@ -128,7 +128,7 @@ func TestWaitConfirms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := master.Client(redisstore.ClientOptions{PoolSize: 2})
+	client := master.Client(redisstore.ClientOptions{Pool: 2})
 	defer func() { _ = client.Close() }()
 	s, err := sel.Open(t.Context(), strategies.Env{
 		Clock: clock.Wall{}, Prefix: "p:", Instances: 1, Options: sel.Options,
@@ -370,7 +370,7 @@ func TestMajority(t *testing.T) {
 		}
 		env := strategies.Env{Clock: clock.Wall{}, Rand: seed.Rand(1, seed.Instance, 1, 0), Prefix: storetest.Prefix(t), Instances: 1, Options: sel.Options, Clients: map[string]any{}}
 		for i, need := range sel.Needs {
-			c := storetest.Further(t, string(need)).(*redisstore.Store).Client(redisstore.ClientOptions{PoolSize: 2})
+			c := storetest.Further(t, string(need)).(*redisstore.Store).Client(redisstore.ClientOptions{Pool: 2})
 			t.Cleanup(func() { _ = c.Close() })
 			if i > 0 && i <= lost {
 				c.AddHook(refused{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // What redis-wait does if too few replicas have a charge in time.
@@ -21,39 +22,21 @@ const (
 	fewAdmit = "admit"
 )
 
-var redisWaitMeta = strategies.Meta{
-	Name:      "redis-wait",
-	Source:    "ADR-005",
-	Doc:       "one script on a Redis, which answers once replicas have the charge",
-	Form:      strategies.Rejected,
-	Needs:     []strategies.Need{strategies.NeedReplicated},
-	Kinds:     kinds,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
+var redisWaitMeta = meta(strategies.Meta{
+	Name:  "redis-wait",
+	Needs: []strategies.Need{strategies.NeedReplicated},
 	Options: []quota.Option{
-		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5", Doc: "replicas that must have a charge"},
-		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s", Doc: "time to wait for replicas"},
-		{
-			Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit},
-			Doc: "if too few replicas have a charge in time: an error, and the units stay taken (error) or are given back " +
-				"(undo), or it is admitted (admit)",
-		},
+		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5"},
+		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s"},
+		{Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit}},
 	},
 	Guarantee: []quota.Clause{
 		// As for redis-durable. WAIT adds nothing to it while the master lives.
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		{
-			// A charge that its caller heard of is in the replica that takes over.
-			Property:  quota.PropertyLeak,
-			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover},
-			Formula:   "L if every replica is waited for; few=admit: any",
-			Bound: func(p quota.Params) int64 {
-				if p.Options["few"] == fewAdmit {
-					return p.Offered
-				}
-				return 0
-			},
-		},
+		// A charge that its caller heard of is in the replica that takes over.
+		family.ExactlyUnless("L if every replica is waited for; few=admit: any",
+			func(p quota.Params) bool { return p.Options["few"] == fewAdmit },
+			quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		c, err := openCounter(ctx, env, strategies.NeedReplicated)
@@ -71,7 +54,7 @@ var redisWaitMeta = strategies.Meta{
 		c.call = s.runAndWait
 		return s, nil
 	},
-}
+})
 
 // redisWait is a counter whose caller hears of a change once replicas have it.
 type redisWait struct {

@@ -10,66 +10,39 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-var appLockMeta = strategies.Meta{
-	Name:      "app-lock",
-	Source:    "ADR-RM-3",
-	Doc:       "GET, compare, SET under a mutex in each process: right with one instance, not with two",
-	Form:      strategies.Rejected,
-	Needs:     []strategies.Need{strategies.NeedRedis},
-	Kinds:     family.Windowed,
-	Reset:     strategies.ResetsNever,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted, SharesMemory: true,
-	Guarantee: []quota.Clause{{
+var appLockMeta = family.GivingBack(strategies.Meta{
+	Name:         "app-lock",
+	Needs:        []strategies.Need{strategies.NeedRedis},
+	Reset:        strategies.ResetsNever,
+	SharesMemory: true,
+	Guarantee: []quota.Clause{
 		// A SET whose caller has given up waiting can still land, after the next
 		// holder's GET: lost replies, repeats and outages are not tolerated.
-		Property:  quota.PropertyLeak,
-		Tolerates: []quota.Fault{quota.FaultCrash},
-		Formula:   "L with one instance",
-		Bound: func(p quota.Params) int64 {
-			if p.Instances <= 1 {
-				return 0
-			}
-			return p.Offered
-		},
-	}},
-	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &appLock{
-			checkThenSet: checkThenSet{redis: strategies.Redis(env), keys: newKeys(env)},
-			locks:        locks{clock: env.Clock},
-		}, nil
+		family.ExactlyUnless("L with one instance", func(p quota.Params) bool { return p.Instances > 1 }, quota.FaultCrash),
 	},
-}
+	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		s := &appLock{locks: locks{clock: env.Clock}}
+		s.Locked = family.Locked{
+			CheckThenSet: family.CheckThenSet{Redis: strategies.Redis(env), Key: newKeys(env).used}, Lock: s.lock,
+		}
+		return s, nil
+	},
+})
 
 // appLock is what ADR-RM-3 means by locking in the application: the race of
 // check-then-set is gone among the callers of one process, and is as it was
 // between two of them.
 type appLock struct {
-	checkThenSet
+	family.Locked
 	locks locks
 }
 
-// Take implements [strategies.Strategy].
-func (s *appLock) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	unlock, err := s.locks.lock(ctx, tenant{req.Policy.Name, req.Subject})
+func (s *appLock) lock(ctx context.Context, p *quota.Policy, subject quota.Subject) (unlock func(), err error) {
+	unlock, err = s.locks.lock(ctx, tenant{p.Name, subject})
 	if err != nil {
-		return quota.Decision{}, fmt.Errorf("waiting for the lock of %s: %w", req.Subject, err)
+		return nil, fmt.Errorf("waiting for the lock of %s: %w", subject, err)
 	}
-	defer unlock()
-	return s.checkThenSet.Take(ctx, req)
-}
-
-// Refund implements [strategies.Refunder].
-func (s *appLock) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
-		return family.ErrNoReservation
-	}
-	unlock, err := s.locks.lock(ctx, tenant{r.Request.Policy.Name, r.Request.Subject})
-	if err != nil {
-		return fmt.Errorf("waiting for the lock of %s: %w", r.Request.Subject, err)
-	}
-	defer unlock()
-	return s.checkThenSet.Refund(ctx, r)
+	return unlock, nil
 }
 
 // locks is a mutex per tenant, kept for as long as any caller wants it.

@@ -9,18 +9,18 @@
 package reserve
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua lua/*.lua *.yaml
+var files embed.FS
 
 func init() {
-	family.Register(notes, appLockMeta, checkThenSetMeta, luaReserveMeta, hardenedMeta)
+	family.Register(files, appLockMeta, checkThenSetMeta, luaReserveMeta, hardenedMeta)
 }
 
 // keys names what is stored per subject as the record does: quota:tenant:ID:used.

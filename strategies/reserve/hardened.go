@@ -2,7 +2,6 @@ package reserve
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -14,30 +13,12 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed lua/hold.lua
-var holdSource string
-
-//go:embed lua/apply.lua
-var applySource string
-
-//go:embed lua/restore.lua
-var restoreSource string
-
-//go:embed lua/ended.lua
-var endedSource string
-
-//go:embed lua/believed.lua
-var believedSource string
-
-//go:embed audit_hardened.yaml
-var hardenedAudit string
-
 var (
-	holdScript     = redis.NewScript(holdSource)
-	applyScript    = redis.NewScript(applySource)
-	restoreScript  = redis.NewScript(restoreSource)
-	endedScript    = redis.NewScript(endedSource)
-	believedScript = redis.NewScript(believedSource)
+	holdScript     = family.Script(files, "lua/hold.lua")
+	applyScript    = family.Script(files, "lua/apply.lua")
+	restoreScript  = family.Script(files, "lua/restore.lua")
+	endedScript    = family.Script(files, "lua/ended.lua")
+	believedScript = family.Script(files, "lua/believed.lua")
 )
 
 // settleGrace is how long after its end a reservation is left alone: a commit that
@@ -51,25 +32,19 @@ var hardenedTolerates = []quota.Fault{
 	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit,
 }
 
-var hardenedMeta = strategies.Meta{
-	Name:      "lua-reserve-hardened",
-	Source:    "ADR-RM-3",
-	Doc:       "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
-	Form:      strategies.Hardened,
-	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     family.Windowed,
-	Reset:     strategies.ResetsNever,
-	GivesBack: true,
-	Audit:     hardenedAudit,
-	Counts:    quota.CountsAdmitted,
-	Options:   append([]quota.Option{urlOption}, syncOptions...),
-	Record:    ofRecord,
+var hardenedMeta = family.GivingBack(strategies.Meta{
+	Name:    "lua-reserve-hardened",
+	Needs:   []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Reset:   strategies.ResetsNever,
+	Audit:   family.Text(files, "audit_hardened.yaml"),
+	Options: append([]quota.Option{urlOption}, syncOptions...),
+	Record:  ofRecord,
 	Guarantee: []quota.Clause{
 		quota.Exactly(hardenedTolerates...),
 		family.NoFalseReject(),
 	},
 	Open: openHardened,
-}
+})
 
 // hardened is ADR-RM-3's decision without its leaks.
 //

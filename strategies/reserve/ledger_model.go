@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // modelLedger keeps the tables in process.
@@ -32,7 +33,7 @@ func openModelLedger(env strategies.Env) ledger {
 
 func (m *modelLedger) provision(ctx context.Context, policy string, grants []strategies.Grant) (map[quota.Subject]account, error) {
 	accounts := map[quota.Subject]account{}
-	err := m.run.Do(ctx, "INSERT ledger_tenants, ledger_files", func() error {
+	err := family.Statement(ctx, m.run, "INSERT ledger_tenants, ledger_files", func() {
 		for _, g := range grants {
 			t := tenant{policy, g.Subject}
 			row := &ledgerTenant{account{limit: g.Limit, revision: 1}, map[string]*change{}}
@@ -45,7 +46,6 @@ func (m *modelLedger) provision(ctx context.Context, policy string, grants []str
 			m.rows.tenants[t] = row
 			accounts[g.Subject] = row.account
 		}
-		return nil
 	})
 	return accounts, err
 }
@@ -53,7 +53,7 @@ func (m *modelLedger) provision(ctx context.Context, policy string, grants []str
 func (m *modelLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject,
 	limit int64) (map[quota.Subject]account, error) {
 	accounts := map[quota.Subject]account{}
-	err := m.run.Do(ctx, "UPDATE ledger_tenants", func() error {
+	err := family.Statement(ctx, m.run, "UPDATE ledger_tenants", func() {
 		for _, s := range tenants {
 			if row := m.rows.tenants[tenant{policy, s}]; row != nil {
 				row.limit = limit
@@ -61,7 +61,6 @@ func (m *modelLedger) setLimit(ctx context.Context, policy string, tenants []quo
 				accounts[s] = row.account
 			}
 		}
-		return nil
 	})
 	return accounts, err
 }
@@ -124,7 +123,7 @@ func (m *modelLedger) giveUp(ctx context.Context, t tenant, ids []string) (list 
 }
 
 func (m *modelLedger) changes(ctx context.Context, t tenant, after int64) (list []change, err error) {
-	err = m.run.Do(ctx, "SELECT ledger_files", func() error {
+	err = family.Statement(ctx, m.run, "SELECT ledger_files", func() {
 		if row := m.rows.tenants[t]; row != nil {
 			for _, c := range row.files {
 				if c.stored > after || c.ended > after {
@@ -132,26 +131,23 @@ func (m *modelLedger) changes(ctx context.Context, t tenant, after int64) (list 
 				}
 			}
 		}
-		return nil
 	})
 	slices.SortFunc(list, func(a, b change) int { return cmp.Compare(a.id, b.id) }) // one seed, one schedule
 	return list, err
 }
 
 func (m *modelLedger) account(ctx context.Context, t tenant) (a account, ok bool, err error) {
-	err = m.run.Do(ctx, "SELECT ledger_tenants", func() error {
+	err = family.Statement(ctx, m.run, "SELECT ledger_tenants", func() {
 		if row := m.rows.tenants[t]; row != nil {
 			a, ok = row.account, true
 		}
-		return nil
 	})
 	return a, ok, err
 }
 
 func (m *modelLedger) tenants(ctx context.Context) (list []tenant, err error) {
-	err = m.run.Do(ctx, "SELECT ledger_tenants", func() error {
+	err = family.Statement(ctx, m.run, "SELECT ledger_tenants", func() {
 		list = slices.SortedFunc(maps.Keys(m.rows.tenants), compareTenants)
-		return nil
 	})
 	return list, err
 }

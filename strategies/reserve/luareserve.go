@@ -2,7 +2,6 @@ package reserve
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,61 +14,37 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed reserve.lua
-var reserveSource string
-
-//go:embed refund.lua
-var refundSource string
-
-//go:embed audit.yaml
-var audit string
-
 var (
-	reserveScript = redis.NewScript(reserveSource)
-	refundScript  = redis.NewScript(refundSource)
+	reserveScript = family.Script(files, "reserve.lua")
+	refundScript  = family.Script(files, "refund.lua")
 )
 
 // ofRecord is what ADR-RM-3 says: the script decides atomically, and a caller that dies
 // leaves too much reserved and never too little.
 var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: reserved atomically, and always on the safe side")}
 
-var luaReserveMeta = strategies.Meta{
-	Name:      "lua-reserve",
-	Core:      true,
-	Source:    "ADR-RM-3",
-	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
-	Form:      strategies.Documented,
-	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     family.Windowed,
-	Reset:     strategies.ResetsNever,
-	GivesBack: true,
-	Counts:    quota.CountsAdmitted,
-	Options: append([]quota.Option{{
-		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
-		Doc: "any: a failed upload and a deleted file give units back; " +
-			"literal (the listing): only a failure to make the upload's URL does",
-	}, urlOption, {
-		Name: "call", Default: callEval, Values: []string{callEval, callDigest},
-		Doc: "eval: every call sends its script, as in the listing; evalsha: scripts are loaded once",
-	}}, syncOptions...),
-	Record: ofRecord, Audit: audit,
-	Guarantee: []quota.Clause{{
+var luaReserveMeta = family.GivingBack(strategies.Meta{
+	Name:  "lua-reserve",
+	Core:  true,
+	Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Reset: strategies.ResetsNever,
+	Options: append([]quota.Option{
+		{Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral}},
+		urlOption,
+		{Name: "call", Default: callEval, Values: []string{callEval, callDigest}},
+	}, syncOptions...),
+	Record: ofRecord, Audit: family.Text(files, "audit.yaml"),
+	Guarantee: []quota.Clause{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in
 		// every round: once it has run, nothing is promised. Neither a repeated
 		// refund nor a lost key is noticed.
-		Property:  quota.PropertyLeak,
-		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage, quota.FaultLimit},
-		Formula:   "L while no sync round has run",
-		Bound: func(p quota.Params) int64 {
-			if p.SyncPeriod == 0 && p.Options["demand"] != demandRejected {
-				return 0
-			}
-			return p.Offered
-		},
-	}},
+		family.ExactlyUnless("L while no sync round has run", func(p quota.Params) bool {
+			return p.SyncPeriod != 0 || p.Options["demand"] == demandRejected
+		}, quota.FaultCrash, quota.FaultOutage, quota.FaultLimit),
+	},
 	Open: openLuaReserve,
-}
+})
 
 // The values of the options refund and call.
 const (
@@ -221,13 +196,10 @@ func (s *luaReserve) SetLimit(ctx context.Context, p *quota.Policy, subjects []q
 func (s *luaReserve) Close(context.Context) error { return nil }
 
 // syncOptions say when the sync runs.
-var syncOptions = []quota.Option{{
-	Name: "sync", Type: "duration", Default: "24h", Min: "0s",
-	Doc: "`period` of the sync job; 0s: never",
-}, {
-	Name: "demand", Default: demandNever, Values: []string{demandNever, demandRejected},
-	Doc: "rejected: a rejection starts a sync",
-}}
+var syncOptions = []quota.Option{
+	{Name: "sync", Type: "duration", Default: "24h", Min: "0s"},
+	{Name: "demand", Default: demandNever, Values: []string{demandNever, demandRejected}},
+}
 
 // The values of the option demand.
 const (

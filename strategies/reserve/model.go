@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // model keeps the two tables in process.
@@ -30,7 +31,7 @@ func openModel(env strategies.Env) source {
 }
 
 func (m *model) provision(ctx context.Context, policy string, grants []strategies.Grant) error {
-	return m.run.Do(ctx, "INSERT reserve_tenants, reserve_files", func() error {
+	return family.Statement(ctx, m.run, "INSERT reserve_tenants, reserve_files", func() {
 		for _, g := range grants {
 			t := tenant{policy, g.Subject}
 			m.rows.known[t] = true
@@ -39,7 +40,6 @@ func (m *model) provision(ctx context.Context, policy string, grants []strategie
 				m.rows.files[t] = map[string]int64{initialFile: g.Used}
 			}
 		}
-		return nil
 	})
 }
 
@@ -59,28 +59,25 @@ func (m *model) add(ctx context.Context, f file, size int64) error {
 }
 
 func (m *model) remove(ctx context.Context, f file) (size int64, ok bool, err error) {
-	err = m.run.Do(ctx, "UPDATE reserve_files", func() error {
+	err = family.Statement(ctx, m.run, "UPDATE reserve_files", func() {
 		size, ok = m.rows.files[f.tenant][f.id]
 		delete(m.rows.files[f.tenant], f.id)
-		return nil
 	})
 	return size, ok, err
 }
 
 func (m *model) tenants(ctx context.Context) (list []tenant, err error) {
-	err = m.run.Do(ctx, "SELECT reserve_tenants", func() error {
+	err = family.Statement(ctx, m.run, "SELECT reserve_tenants", func() {
 		list = slices.SortedFunc(maps.Keys(m.rows.known), compareTenants)
-		return nil
 	})
 	return list, err
 }
 
 func (m *model) stored(ctx context.Context, t tenant) (sum int64, err error) {
-	err = m.run.Do(ctx, "SELECT sum(size) reserve_files", func() error {
+	err = family.Statement(ctx, m.run, "SELECT sum(size) reserve_files", func() {
 		for _, size := range m.rows.files[t] {
 			sum += size
 		}
-		return nil
 	})
 	return sum, err
 }

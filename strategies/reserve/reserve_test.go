@@ -26,7 +26,7 @@ var uploads = &quota.Policy{Name: "tenant-uploads", Limit: 1000, Unit: "MB"}
 func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Helper()
 	env := func(t *testing.T, server *redisstore.Store) strategies.Env {
-		c := server.Client(redisstore.ClientOptions{PoolSize: 4})
+		c := server.Client(redisstore.ClientOptions{Pool: 4})
 		t.Cleanup(func() { closing(t, c) })
 		return with(t, strategies.Env{
 			Clock: clock.Wall{}, Rand: rand.New(rand.NewPCG(1, 2)), Clients: map[string]any{"redis": c},

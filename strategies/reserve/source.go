@@ -57,10 +57,7 @@ type source interface {
 	stored(ctx context.Context, t tenant) (int64, error)
 }
 
-var urlOption = quota.Option{
-	Name: "url-fail-share", Type: "float", Default: "0", Min: "0", Max: "1",
-	Doc: "`share` of admitted requests, 0 to 1, that are refunded with an error because making the upload's URL fails",
-}
+var urlOption = quota.Option{Name: "url-fail-share", Type: "float", Default: "0", Min: "0", Max: "1"}
 
 // urls is the step of ADR-RM-3 between reserving and answering: the application
 // makes the URL that its client uploads to. It asks no store. What is modelled is

@@ -5,14 +5,14 @@
 package service
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 // TierService is the tier that decides.
 const TierService quota.Tier = "service"

@@ -22,10 +22,8 @@ const (
 const asWindows = "windows"
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:      EnvoyRatelimit,
-		Doc:       "asks a service over Envoy's rate-limit protocol: envoyproxy/ratelimit, started for the run, or yours with --ratelimit",
-		Form:      strategies.Reference,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
 		Kinds:     []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.Rolling},
@@ -36,10 +34,8 @@ func init() {
 		Elsewhere: strategies.WithFull,
 		Guarantee: envoyGuarantee,
 	})
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:      GRPCBare,
-		Doc:       "asks a service over Envoy's rate-limit protocol for a descriptor without a limit: the cost of a call over gRPC",
-		Form:      strategies.Baseline,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
 		Kinds:     quota.Kinds(),
@@ -80,16 +76,13 @@ var envoyGuarantee = []quota.Clause{
 const defaultDescriptors = "subject={subject}"
 
 var envoyOptions = []quota.Option{
-	{Name: "domain", Doc: "domain of the service's configuration"},
-	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors, Doc: "entries joined by +, descriptors " +
-		"by |; {subject} becomes the subject. Started servers have their own"},
-	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be admitted over the " +
-		"limit in any window of a subject: windows (the limit once more, as fixed clock windows allow), a number, or any"},
-	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be rejected wrongly: " +
-		"windows (as fixed clock windows allow, none under rolling policies), a number, or any"},
-	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8", Doc: "started servers that share one Redis; instances use them in turn"},
-	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000", Doc: "bytes of the local cache of each started server"},
-	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "timeout of a call, 20ms in Envoy's filter; 0s: that of the run"},
+	{Name: "domain"},
+	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors},
+	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise},
+	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise},
+	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8"},
+	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000"},
+	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s"},
 }
 
 // Descriptors reads the option of that name: the entries of each descriptor, a key and a

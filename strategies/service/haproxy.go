@@ -12,17 +12,15 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:    "haproxy-req-rate",
-		Doc:     "HAProxy with a stick table of http_req_rate: denies keys whose rate is above the limit, rejected requests counted",
-		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedHAProxy},
 		Outside: true,
 		Kinds:   []quota.Kind{quota.Fixed, quota.Rolling},
 		Serves:  servesPeriod,
 		Counts:  quota.CountsAttempts,
 		Options: []quota.Option{
-			{Name: "threads", Default: "2", Type: "int", Min: "1", Max: "64", Doc: "threads of HAProxy that share the table"},
+			{Name: "threads", Default: "2", Type: "int", Min: "1", Max: "64"},
 		},
 		Guarantee: []quota.Clause{
 			{

@@ -24,10 +24,8 @@ type remote interface {
 }
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:    "http",
-		Doc:     "asks your service over HTTP, a gateway or a limiter in any language; the status is the decision",
-		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedService},
 		Outside: true,
 		Kinds:   []quota.Kind{quota.Rolling, quota.Bucket, quota.FirstRequest},
@@ -54,20 +52,17 @@ func init() {
 }
 
 var httpOptions = []quota.Option{
-	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"}, Doc: "method; requests have no body"},
-	{Name: "subject-header", Check: checkSubjectHeader, Doc: "header that carries the subject, e.g. X-Api-Key; otherwise it is in the URL"},
-	{Name: "admitted", Default: "2xx", Check: checkStatuses, Doc: "statuses that mean admitted: codes, classes and ranges, joined by +"},
-	{Name: "rejected", Default: "429", Check: checkStatuses, Doc: "statuses that mean rejected; all others are errors"},
-	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that may be admitted over the limit in any " +
-		"window of a subject; any: no bound"},
-	{Name: "may-reject", Default: "0", Check: checkPromise, Doc: "requests that may be rejected wrongly in any window of " +
-		"a subject; any: no bound"},
-	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames, Doc: "headers with the " +
-		"remaining units; the first present counts"},
-	{Name: "retry-after", Default: "Retry-After", Check: checkNames, Doc: "headers with the time to wait; the first present counts"},
-	{Name: "keep-alive", Default: "true", Type: "bool", Doc: "false: one connection per request"},
-	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000", Doc: "most connections of an instance; 0: as the run"},
-	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "timeout of a request; 0s: that of the run"},
+	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"}},
+	{Name: "subject-header", Check: checkSubjectHeader},
+	{Name: "admitted", Default: "2xx", Check: checkStatuses},
+	{Name: "rejected", Default: "429", Check: checkStatuses},
+	{Name: "may-leak", Default: "0", Check: checkPromise},
+	{Name: "may-reject", Default: "0", Check: checkPromise},
+	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames},
+	{Name: "retry-after", Default: "Retry-After", Check: checkNames},
+	{Name: "keep-alive", Default: "true", Type: "bool"},
+	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000"},
+	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s"},
 }
 
 // service is one instance of http.

@@ -12,22 +12,18 @@ import (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, strategies.Meta{
 		Name:    "nginx-limit-req",
-		Doc:     "nginx with limit_req: a bucket of burst + 1 requests for each key, in memory that its workers share",
-		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedNginx},
 		Outside: true,
 		Kinds:   []quota.Kind{quota.Bucket, quota.Fixed, quota.Rolling},
 		Serves:  servesRate,
 		Counts:  quota.CountsAdmitted,
 		Options: []quota.Option{
-			{Name: "burst", Default: burstOfLimit, Check: checkBurst, Doc: "requests that the bucket holds in addition to the " +
-				"current one; limit-1: a bucket of the policy's limit"},
-			{Name: "nodelay", Default: "true", Type: "bool", Doc: "false: requests of the burst wait until the rate has room"},
-			{Name: "workers", Default: "2", Type: "int", Min: "1", Max: "64", Doc: "processes of nginx that share the zone"},
-			{Name: "answer", Default: "file", Values: []string{"file", "return"}, Doc: "return: the location uses return, for " +
-				"which nginx ignores limit_req, a common mistake"},
+			{Name: "burst", Default: burstOfLimit, Check: checkBurst},
+			{Name: "nodelay", Default: "true", Type: "bool"},
+			{Name: "workers", Default: "2", Type: "int", Min: "1", Max: "64"},
+			{Name: "answer", Default: "file", Values: []string{"file", "return"}},
 		},
 		Guarantee: []quota.Clause{
 			{

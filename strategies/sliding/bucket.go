@@ -9,16 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-// bucketKinds are what a bucket serves: its own kind of policy, and limits per length
-// of time, which it keeps by letting the limit flow in over that length.
-var bucketKinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
-
-var burstOption = quota.Option{
-	Name: "burst", Type: "int", Default: "0", Min: "0",
-	Doc: "bucket size in units; 0: the policy's limit",
-}
 
 // exactly is up to where every whole number is one of Lua's.
 const exactly = 1 << 53
@@ -106,6 +98,16 @@ type bucket struct {
 	usedArgs   func(f flow) []any
 }
 
+// meta completes the Meta of a strategy with the scripts of b. A bucket serves its own kind of policy, and limits per
+// length of time, which it keeps by letting the limit flow in over that length.
+func (b bucket) meta(m strategies.Meta) strategies.Meta {
+	m.Needs, m.Counts = []strategies.Need{strategies.NeedRedis}, quota.CountsAdmitted
+	m.Kinds, m.Serves = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}, servesFlow
+	m.Options = []quota.Option{{Name: "burst", Type: "int", Default: "0", Min: "0"}}
+	m.Guarantee, m.Open = flowGuarantee, b.open
+	return m
+}
+
 // open is [strategies.Meta.Open] of a strategy with the scripts of b.
 func (b bucket) open(ctx context.Context, env strategies.Env) (_ strategies.Strategy, err error) {
 	b.burst = env.Options.Int("burst")
@@ -128,7 +130,7 @@ func (b *bucket) Used(ctx context.Context, subject quota.Subject, p *quota.Polic
 // what was used.
 func (b *bucket) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	f := newFlow(p, b.burst)
-	return b.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, b.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := b.key(g.Subject, p)
 		pipe.Del(ctx, key)
 		if g.Used > 0 {

@@ -2,7 +2,6 @@ package sliding
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"math"
 	"strconv"
@@ -16,20 +15,12 @@ import (
 )
 
 var (
-	//go:embed counter.lua
-	counterSource string
-	//go:embed counter_refund.lua
-	counterRefundSource string
-
-	counterScript       = redis.NewScript(counterSource)
-	counterRefundScript = redis.NewScript(counterRefundSource)
+	counterScript       = family.Script(files, "counter.lua")
+	counterRefundScript = family.Script(files, "counter_refund.lua")
 )
 
 var counterMeta = strategies.Meta{
 	Name:      "sliding-counter",
-	Source:    "ProjectEPU",
-	Doc:       "two numbered windows; the previous one is weighted by its share of the last window's length",
-	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     []quota.Kind{quota.Rolling, quota.Fixed},
 	GivesBack: true,
@@ -116,7 +107,7 @@ func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, p *quo
 // force, and drops the one before.
 func (s *slidingCounter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	span := numbered(p.Window).At(s.clock.Now())
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		keys := s.counters(g.Subject, p, span.Index)
 		pipe.Del(ctx, keys...)
 		if g.Used > 0 {

@@ -11,7 +11,7 @@ package sliding
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
@@ -22,8 +22,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
 func init() {
 	quota.RegisterPolicy(quota.Policy{
@@ -31,7 +31,7 @@ func init() {
 		Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 10},
 		Doc:    "calls of a client, 20 at once and 10 a second in the long run",
 	})
-	family.Register(notes, logMeta, counterMeta, tokenBucketMeta, gcraMeta)
+	family.Register(files, logMeta, counterMeta, tokenBucketMeta, gcraMeta)
 }
 
 // The faults that leave Redis' own count as high as it should be or higher. A key
@@ -87,17 +87,6 @@ func (b *base) reading(ctx context.Context, s *redis.Script, keys []string, args
 		return nil, fmt.Errorf("reading what is used: %w", err)
 	}
 	return []quota.Reading{{Tier: quota.TierRedis, Units: res[1], Known: res[0] == 1}}, nil
-}
-
-// provision sets subjects up; set adds the commands that write the state of one who
-// has used some units.
-func (b *base) provision(
-	ctx context.Context, p *quota.Policy, grants []strategies.Grant, set func(redis.Pipeliner, strategies.Grant),
-) error {
-	if err := family.OneLimit(p, grants); err != nil {
-		return err
-	}
-	return family.Provision(ctx, b.redis, grants, set)
 }
 
 // micros is a length in whole microseconds, rounded up.

@@ -2,7 +2,6 @@ package sliding
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,29 +14,19 @@ import (
 )
 
 var (
-	//go:embed log.lua
-	logSource string
-	//go:embed log_used.lua
-	logUsedSource string
-	//go:embed log_fill.lua
-	logFillSource string
-
-	logScript     = redis.NewScript(logSource)
-	logUsedScript = redis.NewScript(logUsedSource)
-	logFillScript = redis.NewScript(logFillSource)
+	logScript     = family.Script(files, "log.lua")
+	logUsedScript = family.Script(files, "log_used.lua")
+	logFillScript = family.Script(files, "log_fill.lua")
 )
 
 // mostEntries is the largest cost that is logged: a log has one entry per unit.
 const mostEntries = 64
 
 var logMeta = strategies.Meta{
-	Name:   "sliding-log",
-	Source: "ProjectEPU",
-	Doc:    "a sorted set of the times of all units in the last window's length, kept by one script",
-	Form:   strategies.Future,
-	Core:   true,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  []quota.Kind{quota.Rolling},
+	Name:  "sliding-log",
+	Core:  true,
+	Needs: []strategies.Need{strategies.NeedRedis},
+	Kinds: []quota.Kind{quota.Rolling},
 	Serves: func(p *quota.Policy) error {
 		return family.CostsAtMost(mostEntries, p, fmt.Sprintf("; at most %d are logged", mostEntries))
 	},
@@ -110,7 +99,7 @@ func (s *slidingLog) Used(ctx context.Context, subject quota.Subject, p *quota.P
 
 // Provision implements [strategies.Provisioner].
 func (s *slidingLog) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := s.key(g.Subject, p)
 		if g.Used == 0 {
 			pipe.Del(ctx, key)

@@ -410,6 +410,7 @@ func TestRightStrategyPasses(t *testing.T) {
 // TestWrongStrategiesFail: every check notices what it is there for.
 func TestWrongStrategiesFail(t *testing.T) {
 	testenv.Sequential(t)
+	testenv.Long(t)
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	// What is wrong stays wrong, however long the suite waits.
 	set(t, &restLimit, 0)

@@ -77,7 +77,7 @@ func allNeeds(meta *strategies.Meta) []strategies.Need {
 
 func clients(server *redisstore.Store) func(testing.TB) *redis.Client {
 	return func(tb testing.TB) *redis.Client {
-		c := server.Client(redisstore.ClientOptions{PoolSize: 16})
+		c := server.Client(redisstore.ClientOptions{Pool: 16})
 		tb.Cleanup(func() {
 			if err := c.Close(); err != nil {
 				tb.Error(err)

@@ -75,7 +75,7 @@ func freshSchema(t *testing.T, p *pgstore.Store) *pgxpool.Pool {
 }
 
 func (s *stack) connect(t *testing.T, r *redisstore.Store) {
-	s.redis = r.Client(redisstore.ClientOptions{PoolSize: 8})
+	s.redis = r.Client(redisstore.ClientOptions{Pool: 8})
 	t.Cleanup(func() {
 		_ = s.redis.Close()
 		if _, err := r.WipePrefix(context.Background(), s.prefix); err != nil {

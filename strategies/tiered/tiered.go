@@ -2,7 +2,7 @@ package tiered
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"time"
@@ -14,11 +14,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
-
-//go:embed audit.yaml
-var audit string
+//go:embed notes.md audit.yaml
+var files embed.FS
 
 const (
 	// hashTTL is how long a hash of counts lives after a write, in policy time.
@@ -34,18 +31,16 @@ const (
 )
 
 func init() {
-	family.Register(notes, meta(strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:    "redis-hash",
-		Doc:     "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
 		Options: options,
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, nil)
 		},
 	}))
-	family.Register(notes, meta(strategies.Meta{
+	family.Register(files, meta(strategies.Meta{
 		Name:    "three-tier",
 		Core:    true,
-		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
 		Options: append([]quota.Option{optionFilter, optionSync, optionRebuild}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
@@ -56,8 +51,7 @@ func init() {
 // meta completes what the strategies of the record have in common. None declares
 // a bound: a check that missed can erase any number of charges.
 func meta(m strategies.Meta) strategies.Meta {
-	m.Source = "ADR-005"
-	m.Form, m.SharesMemory = strategies.Documented, true
+	m.SharesMemory = true
 	m.Needs = []strategies.Need{strategies.NeedRedis, strategies.NeedSource}
 	m.NeedsToo = func(o quota.Options) []strategies.Need {
 		if o["source"] == fromReplica {
@@ -67,13 +61,10 @@ func meta(m strategies.Meta) strategies.Meta {
 	}
 	// The record's queue takes seconds after each round until it is empty.
 	m.BriskOptions = quota.Options{"lag": "0s", "batch": "256"}
-	m.Kinds = family.Windowed
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
-	m.GivesBack = true
-	m.Counts = quota.CountsAdmitted
-	m.Record, m.Audit = Promises(), audit
-	return m
+	m.Record, m.Audit = Promises(), family.Text(files, "audit.yaml")
+	return family.GivingBack(m)
 }
 
 // Promises are ADR-005's: nothing beyond the limit, usage as enforced within 5 % of the

@@ -2,7 +2,6 @@ package ttlcounter
 
 import (
 	"context"
-	_ "embed"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,10 +11,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed take.lua
-var takeSource string
-
-var takeScript = redis.NewScript(takeSource)
+var takeScript = family.Script(files, "take.lua")
 
 // What take.lua answers first, if it is not a plain rejection.
 const (
@@ -28,14 +24,9 @@ const (
 // than that, and the request is told that it is late.
 const grace = 5 * time.Second
 
-var incrExpireAtomicMeta = strategies.Meta{
+var incrExpireAtomicMeta = family.PerWindow(strategies.Meta{
 	Name:   "incr-expire-atomic",
 	Core:   true,
-	Source: "ADR-008",
-	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
-	Form:   strategies.Hardened,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  tumbling,
 	Counts: quota.CountsAdmitted,
 	Record: ofRecord("ADR-008"),
 	Guarantee: []quota.Clause{
@@ -50,7 +41,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 		}
 		return &incrExpireAtomic{newCounter(env, userLinks)}, nil
 	},
-}
+})
 
 // incrExpireAtomic is incr-expire in one script. The script is the only writer,
 // and the key of a window is refused from the very moment that it expires on, by
@@ -70,7 +61,7 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 		if res[0] == takeLate {
 			continue
 		}
-		return decide(res[0] == takeAdmitted, req.Policy.Limit-res[1], span, now), nil
+		return family.Decided(res[0] == takeAdmitted, req.Policy.Limit-res[1], span.End, now), nil
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
 	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil

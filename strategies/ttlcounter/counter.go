@@ -79,15 +79,6 @@ func (c *counter) unanswered(ctx context.Context, err error) (quota.Decision, er
 	return family.Unanswered(ctx, c.clock, c.open, err)
 }
 
-// decide is the decision that Redis made, with the units that it left.
-func decide(admitted bool, remaining int64, span *quota.Span, now time.Time) quota.Decision {
-	d := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
-	if !admitted {
-		d.RetryAfter = span.End.Sub(now)
-	}
-	return d
-}
-
 // wholeSeconds is the time to live of a window's key: EXPIRE takes whole seconds,
 // and a key must not go before its window does.
 func wholeSeconds(span *quota.Span, now time.Time) time.Duration {
@@ -96,7 +87,10 @@ func wholeSeconds(span *quota.Span, now time.Time) time.Duration {
 }
 
 // countdown is a counter of what is left of the limit, as ADR-009 keeps it.
-type countdown struct{ counter }
+type countdown struct {
+	counter
+	expires bool // the caller that is answered the limit less its own units sets the expiry
+}
 
 // decrement uses the record's DECR wherever it says the same as DECRBY.
 func (c *countdown) decrement(ctx context.Context, key string, units int64) (left int64, err error) {
@@ -104,6 +98,18 @@ func (c *countdown) decrement(ctx context.Context, key string, units int64) (lef
 		return c.redis.Decr(ctx, key).Result()
 	}
 	return c.redis.DecrBy(ctx, key, units).Result()
+}
+
+// count takes a request off the count of the window at hand.
+func (c *countdown) count(ctx context.Context, req quota.Request, key string, span *quota.Span, now time.Time) (quota.Decision, error) {
+	left, err := c.decrement(ctx, key, req.Units)
+	if err == nil && c.expires && left == req.Policy.Limit-req.Units {
+		err = c.redis.Expire(ctx, key, wholeSeconds(span, now)).Err()
+	}
+	if err != nil {
+		return c.unanswered(ctx, err)
+	}
+	return family.Decided(left >= 0, left, span.End, now), nil
 }
 
 // Used implements [strategies.Viewer]: what is not left has been used.

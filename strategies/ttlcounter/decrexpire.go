@@ -19,20 +19,11 @@ const (
 	initListing = "listing"
 )
 
-var decrExpireMeta = strategies.Meta{
-	Name:   "decr-expire",
-	Source: "ADR-009",
-	Doc:    "SET NX to the limit with an expiry, DECR, reject below zero; rejected attempts count",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  tumbling,
-	Counts: quota.CountsAttempts,
-	Options: []quota.Option{{
-		Name: "init", Default: initProse, Values: []string{initProse, initListing},
-		Doc: "prose: every call tries to create the count, with its expiry; " +
-			"listing: each process does so once without expiry, which the caller of the first DECR sets",
-	}, family.Down},
-	Record: ofRecord("ADR-009"),
+var decrExpireMeta = family.PerWindow(strategies.Meta{
+	Name:    "decr-expire",
+	Counts:  quota.CountsAttempts,
+	Options: []quota.Option{{Name: "init", Default: initProse, Values: []string{initProse, initListing}}, family.Down},
+	Record:  ofRecord("ADR-009"),
 	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between
@@ -43,13 +34,13 @@ var decrExpireMeta = strategies.Meta{
 	},
 	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &decrExpire{countdown: countdown{newCounter(env, linkHits)}}
-		if env.Options["init"] == initListing {
+		s := &decrExpire{countdown: countdown{newCounter(env, linkHits), env.Options["init"] == initListing}}
+		if s.expires {
 			s.once = new(once)
 		}
 		return s, nil
 	},
-}
+})
 
 // decrExpire is ADR-009 as its prose has it: the first access creates the
 // count at its maximum, and only the caller that creates it sets the expiry. A caller
@@ -108,16 +99,7 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if err := s.initialise(ctx, key, w.Label, req.Policy, wholeSeconds(&w.Span, now)); err != nil {
 		return s.unanswered(ctx, err)
 	}
-	left, err := s.decrement(ctx, key, req.Units)
-	if err != nil {
-		return s.unanswered(ctx, err)
-	}
-	if s.once != nil && left == req.Policy.Limit-req.Units {
-		if err := s.redis.Expire(ctx, key, wholeSeconds(&w.Span, now)).Err(); err != nil {
-			return s.unanswered(ctx, err)
-		}
-	}
-	return decide(left >= 0, left, &w.Span, now), nil
+	return s.count(ctx, req, key, &w.Span, now)
 }
 
 // initialise creates the count at the limit if it is not there.

@@ -8,13 +8,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-var decrLiteralMeta = strategies.Meta{
+var decrLiteralMeta = family.PerWindow(strategies.Meta{
 	Name:   "decr-literal",
-	Source: "ADR-009",
-	Doc:    "DECR a count of remaining units that nothing ever sets to the maximum, reject below zero",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,
 	Record: ofRecord("ADR-009"),
 	// Nothing is promised about rejections: the count starts at 0 and not at the
@@ -25,9 +20,9 @@ var decrLiteralMeta = strategies.Meta{
 	},
 	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &decrLiteral{countdown{newCounter(env, linkHits)}}, nil
+		return &decrLiteral{countdown{newCounter(env, linkHits), true}}, nil
 	},
-}
+})
 
 // decrLiteral is ADR-009's pseudo-code and nothing else. DECR on a missing key
 // gives -1, so the first request is rejected, the result that would set the
@@ -41,15 +36,5 @@ type decrLiteral struct{ countdown }
 func (s *decrLiteral) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()
 	span, key := s.current(req.Subject, req.Policy, now)
-
-	left, err := s.decrement(ctx, key, req.Units)
-	if err != nil {
-		return s.unanswered(ctx, err)
-	}
-	if left == req.Policy.Limit-req.Units {
-		if err := s.redis.Expire(ctx, key, wholeSeconds(span, now)).Err(); err != nil {
-			return s.unanswered(ctx, err)
-		}
-	}
-	return decide(left >= 0, left, span, now), nil
+	return s.count(ctx, req, key, span, now)
 }

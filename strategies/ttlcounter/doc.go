@@ -14,17 +14,14 @@
 package ttlcounter
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
-
-// tumbling are the windows that can be part of a key.
-var tumbling = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
+//go:embed notes.md *.lua
+var files embed.FS
 
 // ofRecord is what both records say: all requests are served up to the limit, one at most
 // crosses it, since Redis serves them one by one, and none is admitted while Redis is away.
@@ -44,5 +41,5 @@ func ofRecord(source string) []quota.Clause {
 }
 
 func init() {
-	family.Register(notes, incrExpireMeta, incrExpireAtomicMeta, decrExpireMeta, decrLiteralMeta)
+	family.Register(files, incrExpireMeta, incrExpireAtomicMeta, decrExpireMeta, decrLiteralMeta)
 }

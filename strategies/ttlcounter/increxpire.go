@@ -11,14 +11,9 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-var incrExpireMeta = strategies.Meta{
+var incrExpireMeta = family.PerWindow(strategies.Meta{
 	Name:    "incr-expire",
 	Core:    true,
-	Source:  "ADR-008",
-	Doc:     "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
-	Form:    strategies.Documented,
-	Needs:   []strategies.Need{strategies.NeedRedis},
-	Kinds:   tumbling,
 	Counts:  quota.CountsAttempts,
 	Record:  ofRecord("ADR-008"),
 	Options: []quota.Option{family.Down},
@@ -33,7 +28,7 @@ var incrExpireMeta = strategies.Meta{
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, userLinks)}, nil
 	},
-}
+})
 
 // incrExpire is ADR-008 as it stands: two commands, so a caller that dies
 // between them leaves a key that never expires.
@@ -44,7 +39,7 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	now := s.clock.Now()
 	span, key := s.current(req.Subject, req.Policy, now)
 
-	n, err := s.increment(ctx, key, req.Units)
+	n, err := family.Increment(ctx, s.redis, key, req.Units).Result()
 	if err != nil {
 		return s.unanswered(ctx, err)
 	}
@@ -53,15 +48,7 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 			return s.unanswered(ctx, err)
 		}
 	}
-	return decide(n <= req.Policy.Limit, req.Policy.Limit-n, span, now), nil
-}
-
-// increment uses the record's INCR wherever it says the same as INCRBY.
-func (s *incrExpire) increment(ctx context.Context, key string, units int64) (int64, error) {
-	if units == 1 {
-		return s.redis.Incr(ctx, key).Result()
-	}
-	return s.redis.IncrBy(ctx, key, units).Result()
+	return family.Decided(n <= req.Policy.Limit, req.Policy.Limit-n, span.End, now), nil
 }
 
 // Provision implements [strategies.Provisioner].

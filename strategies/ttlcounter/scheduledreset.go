@@ -14,12 +14,6 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// The options of scheduled-reset.
-const (
-	optionLate   = "late"
-	optionMissed = "missed"
-)
-
 const (
 	jobReset = "reset"
 	// resetEvery is how often a scheduler looks for work that is due.
@@ -32,18 +26,13 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
+	family.Register(files, family.PerWindow(strategies.Meta{
 		Name:   "scheduled-reset",
-		Source: "ADR-008, ADR-009",
-		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
-		Form:   strategies.Rejected,
-		Needs:  []strategies.Need{strategies.NeedRedis},
-		Kinds:  tumbling,
 		Reset:  strategies.ResetsMissing,
 		Counts: quota.CountsAttempts,
 		Options: []quota.Option{
-			{Name: optionLate, Type: "duration", Min: "0s", Default: "0s", Doc: "delay of a reset after the window begins"},
-			{Name: optionMissed, Type: "int", Min: "0", Default: "0", Doc: "every nth reset does not take place; 0: none is missed"},
+			{Name: "late", Type: "duration", Min: "0s", Default: "0s"},
+			{Name: "missed", Type: "int", Min: "0", Default: "0"},
 		},
 		Guarantee: []quota.Clause{
 			// Between two resets no more than the limit is admitted.
@@ -55,14 +44,14 @@ func init() {
 			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			late, missed := env.Options.Duration(optionLate), env.Options.Int(optionMissed)
+			late, missed := env.Options.Duration("late"), env.Options.Int("missed")
 			return &scheduledReset{
 				counter:  newCounter(env, userLinks),
 				wake:     env.Wake,
 				schedule: strategies.SharedValue(env.Shared, "reset-schedule", func() *schedule { return newSchedule(late, missed) }),
 			}, nil
 		},
-	})
+	}))
 }
 
 // scheduledReset is one instance of scheduled-reset.
@@ -85,7 +74,7 @@ func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Dec
 	if err != nil {
 		return s.unanswered(ctx, err)
 	}
-	return decide(n <= p.Limit, p.Limit-n, &span, now), nil
+	return family.Decided(n <= p.Limit, p.Limit-n, span.End, now), nil
 }
 
 // counterOf is the key of a subject's one counter.

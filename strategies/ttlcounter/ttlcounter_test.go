@@ -24,7 +24,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Helper()
 	run := func(server func(testing.TB) *redisstore.Store) func(*testing.T) {
 		return func(t *testing.T) {
-			c := server(t).Client(redisstore.ClientOptions{PoolSize: 4})
+			c := server(t).Client(redisstore.ClientOptions{Pool: 4})
 			t.Cleanup(func() { closing(t, c) })
 			test(t, strategies.Env{Clock: clock.Wall{}, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t), Instances: 1})
 		}

@@ -10,15 +10,15 @@
 package window
 
 import (
-	_ "embed"
+	"embed"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md *.lua
+var files embed.FS
 
 // kinds are the windows of one length. An hour of the calendar is one:
 // ProjectEPU's limiter takes any number of seconds.
@@ -33,5 +33,5 @@ func length(w quota.Window) time.Duration {
 }
 
 func init() {
-	family.Register(notes, fixedMeta, dequeMeta)
+	family.Register(files, fixedMeta, dequeMeta)
 }

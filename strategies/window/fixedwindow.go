@@ -2,7 +2,6 @@ package window
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strconv"
 	"time"
@@ -25,17 +24,11 @@ var (
 )
 
 var fixedMeta = strategies.Meta{
-	Name:   "fixed-window",
-	Source: "ProjectEPU",
-	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  kinds,
-	Counts: quota.CountsAttempts,
-	Options: []quota.Option{{
-		Name: "multi", Type: "bool", Default: "true",
-		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
-	}, family.Both},
+	Name:      "fixed-window",
+	Needs:     []strategies.Need{strategies.NeedRedis},
+	Kinds:     kinds,
+	Counts:    quota.CountsAttempts,
+	Options:   []quota.Option{{Name: "multi", Type: "bool", Default: "true"}, family.Both},
 	TwoQuotas: true,
 	Record: []quota.Clause{
 		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
@@ -66,10 +59,7 @@ var fixedMeta = strategies.Meta{
 	},
 }
 
-//go:embed both.lua
-var bothSource string
-
-var bothScript = redis.NewScript(bothSource)
+var bothScript = family.Script(files, "both.lua")
 
 var (
 	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
@@ -138,7 +128,7 @@ func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decisio
 	key := s.key(req.Subject, p, span.Index)
 
 	pipe := s.pipeline()
-	count := increment(ctx, pipe, key, req.Units)
+	count := family.Increment(ctx, pipe, key, req.Units)
 	pipe.Expire(ctx, key, timeToLive(p.Window))
 	if _, err := pipe.Exec(ctx); err != nil {
 		if ctx.Err() != nil { // no caller waits for a decision any more
@@ -146,11 +136,7 @@ func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decisio
 		}
 		return s.alone(req), nil
 	}
-	d := quota.Decision{Tier: quota.TierRedis, Admitted: count.Val() <= p.Limit, Remaining: max(0, p.Limit-count.Val())}
-	if !d.Admitted {
-		d.RetryAfter = span.End.Sub(now)
-	}
-	return d, nil
+	return family.Decided(count.Val() <= p.Limit, p.Limit-count.Val(), span.End, now), nil
 }
 
 // alone is the decision of the process by itself.
@@ -158,14 +144,6 @@ func (s *fixedWindow) alone(req quota.Request) quota.Decision {
 	d := s.fallback.take(req)
 	d.Degraded = true
 	return d
-}
-
-// increment uses the record's INCR wherever it says the same as INCRBY.
-func increment(ctx context.Context, pipe redis.Pipeliner, key string, units int64) *redis.IntCmd {
-	if units == 1 {
-		return pipe.Incr(ctx, key)
-	}
-	return pipe.IncrBy(ctx, key, units)
 }
 
 // Used implements [strategies.Viewer]. It is Redis' count: what a process has

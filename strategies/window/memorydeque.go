@@ -9,11 +9,8 @@ import (
 )
 
 var dequeMeta = strategies.Meta{
-	Name:   "memory-deque",
-	Source: "ProjectEPU",
-	Doc:    "the timestamps of admitted requests, in the memory of each process, trimmed by time",
-	Form:   strategies.Documented,
-	Kinds:  kinds,
+	Name:  "memory-deque",
+	Kinds: kinds,
 	// Moments grow old one by one. Nothing happens when a fixed window ends,
 	// so the next one may begin with less than its limit.
 	Reset:      strategies.ResetsMissing,

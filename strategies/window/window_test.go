@@ -34,7 +34,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env, now *dial)
 	t.Helper()
 	run := func(server func(testing.TB) *redisstore.Store) func(*testing.T) {
 		return func(t *testing.T) {
-			c := server(t).Client(redisstore.ClientOptions{PoolSize: 4})
+			c := server(t).Client(redisstore.ClientOptions{Pool: 4})
 			t.Cleanup(func() { closing(t, c) })
 			now := &dial{now: start}
 			test(t, strategies.Env{

@@ -13,29 +13,16 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// The option of the atomic form, and its values.
+// The values of the option by.
 const (
-	optionBy       = "by"
 	byLock         = "lock"
 	bySerializable = "serializable"
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:     "sql-window-log-atomic",
-		Source:   "ProjectEPU, ADR-009",
-		Doc:      "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
-		Form:     strategies.Hardened,
-		Needs:    []strategies.Need{strategies.NeedPostgres},
-		Excluded: family.NotSimulated,
-		Kinds:    kinds,
-		Serves:   unitsOnly,
-		Counts:   quota.CountsAdmitted,
-		Options: []quota.Option{{
-			Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock,
-			Doc: "how transactions exclude each other: an advisory lock, or serializable isolation with retries",
-		}},
-		Record: ofRecord,
+	family.Register(files, meta(strategies.Meta{
+		Name:    "sql-window-log-atomic",
+		Options: []quota.Option{{Name: "by", Values: []string{byLock, bySerializable}, Default: byLock}},
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
@@ -44,12 +31,12 @@ func init() {
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			l, err := openLog(ctx, env)
 			a := &atomicLog{log: l}
-			if env.Options[optionBy] == bySerializable {
+			if env.Options["by"] == bySerializable {
 				a.isolation.IsoLevel = pgx.Serializable
 			}
 			return a, err
 		},
-	})
+	}))
 }
 
 // atomicLog is one instance of sql-window-log-atomic.

@@ -14,7 +14,7 @@ package windowlog
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"math"
 	"time"
@@ -27,7 +27,7 @@ import (
 )
 
 //go:embed notes.md
-var notes string
+var files embed.FS
 
 // table is what sql/schema.sql makes.
 const table = "quota_log"
@@ -45,7 +45,13 @@ var (
 	sqlLock string
 )
 
-var kinds = []quota.Kind{quota.Rolling, quota.Fixed, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour}
+// meta completes what both strategies have in common.
+func meta(m strategies.Meta) strategies.Meta {
+	m.Needs, m.Excluded = []strategies.Need{strategies.NeedPostgres}, family.NotSimulated
+	m.Kinds = []quota.Kind{quota.Rolling, quota.Fixed, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour}
+	m.Serves, m.Counts, m.Record = unitsOnly, quota.CountsAdmitted, ofRecord
+	return m
+}
 
 // unitsOnly refuses policies whose requests ask for several units: a row is one.
 func unitsOnly(p *quota.Policy) error {

@@ -13,17 +13,8 @@ import (
 var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at most in a rolling hour, three messages in ten minutes")}
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:     "sql-window-log",
-		Source:   "ProjectEPU, ADR-009",
-		Doc:      "PostgreSQL only: count the rows of the window, then insert one",
-		Form:     strategies.Documented,
-		Needs:    []strategies.Need{strategies.NeedPostgres},
-		Excluded: family.NotSimulated,
-		Kinds:    kinds,
-		Serves:   unitsOnly,
-		Counts:   quota.CountsAdmitted,
-		Record:   ofRecord,
+	family.Register(files, meta(strategies.Meta{
+		Name: "sql-window-log",
 		// Of the admitted requests of a window take the one that counts last. It leaves
 		// room for itself, and a row that it does not see is of a caller that was in
 		// flight with it. A row too many, of a repeated or unanswered INSERT, rejects.
@@ -37,7 +28,7 @@ func init() {
 			l, err := openLog(ctx, env)
 			return &windowLog{l}, err
 		},
-	})
+	}))
 }
 
 // windowLog is one instance of sql-window-log.

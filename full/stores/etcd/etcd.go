@@ -15,25 +15,24 @@ import (
 
 const urls = "http:// or https://, further members after commas"
 
-var driver = stores.Driver{
-	Name: "etcd", Title: "etcd", Clients: []string{"go.etcd.io/", "google.golang.org/"},
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "a process if etcd is installed, else none; the default"},
-		{Word: "process", Doc: "etcd of this machine, one member, started as a child and removed afterwards"},
-		{Word: "process:members=3", Doc: "a cluster of so many members, up to 7"},
-		{Word: "http://", Doc: "a cluster of yours by the URLs of its members, also https://; only keys under the run's prefix are touched"},
-	},
-	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
-	Survey: survey, ErrorKind: errorKind,
-}
+// driverName is what stores of this kind are named after.
+const driverName = "etcd"
 
 // passwordEnv is etcdctl's own.
 const passwordEnv = "ETCDCTL_PASSWORD"
 
 func init() {
-	d := driver
-	d.Open = stores.Opener(Open)
-	stores.Register(d)
+	stores.Register(stores.Driver{
+		Name: driverName, Title: "etcd", Clients: []string{"go.etcd.io/", "google.golang.org/"},
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "a process if etcd is installed, else none; the default"},
+			{Word: "process", Doc: "etcd of this machine, one member, started as a child and removed afterwards"},
+			{Word: "process:members=3", Doc: "a cluster of so many members, up to 7"},
+			{Word: "http://", Doc: "a cluster of yours by the URLs of its members, also https://; only keys under the run's prefix are touched"},
+		},
+		URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
+		Survey: survey, ErrorKind: errorKind, Open: stores.Opener(Open),
+	})
 }
 
 // Store is one open etcd.
@@ -69,7 +68,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case strings.HasPrefix(spec, "http://"), strings.HasPrefix(spec, "https://"):
 		return openURL(ctx, spec)
 	}
-	return nil, driver.Refuse(spec)
+	return nil, stores.Refuse(driverName, spec)
 }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
@@ -89,7 +88,7 @@ func (e *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	e := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	e := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
 	e.common = e.self.Common()
 	e.self.Remove, e.self.Usage, e.self.Reconnect = e.remove, e.Usage, e.reconnect
 	return e

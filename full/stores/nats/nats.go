@@ -16,24 +16,23 @@ import (
 
 const urls = "nats:// or tls://, further servers after commas"
 
-var driver = stores.Driver{
-	Name: "nats", Title: "NATS", Noun: "stream", Clients: []string{"github.com/nats-io/"},
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "a process if nats-server is installed, else none; the default"},
-		{Word: "process", Doc: "nats-server of this machine with JetStream, started as a child and removed afterwards"},
-		{Word: "nats://", Doc: "servers of yours by URL, also tls://; only streams of the run's are touched"},
-	},
-	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
-	Survey: survey, ErrorKind: errorKind,
-}
+// driverName is what stores of this kind are named after.
+const driverName = "nats"
 
 // passwordEnv is that of NATS' own command line.
 const passwordEnv = "NATS_PASSWORD"
 
 func init() {
-	d := driver
-	d.Open = stores.Opener(Open)
-	stores.Register(d)
+	stores.Register(stores.Driver{
+		Name: driverName, Title: "NATS", Noun: "stream", Clients: []string{"github.com/nats-io/"},
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "a process if nats-server is installed, else none; the default"},
+			{Word: "process", Doc: "nats-server of this machine with JetStream, started as a child and removed afterwards"},
+			{Word: "nats://", Doc: "servers of yours by URL, also tls://; only streams of the run's are touched"},
+		},
+		URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
+		Survey: survey, ErrorKind: errorKind, Open: stores.Opener(Open),
+	})
 }
 
 // Store is one open NATS.
@@ -68,7 +67,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case strings.HasPrefix(spec, "nats://"), strings.HasPrefix(spec, "tls://"):
 		return openURL(ctx, spec)
 	}
-	return nil, driver.Refuse(spec)
+	return nil, stores.Refuse(driverName, spec)
 }
 
 // JetStream is a client for the harness' own use. It is not metered, and is closed
@@ -88,7 +87,7 @@ func (n *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	n := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	n := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
 	n.common = n.self.Common()
 	n.self.Remove, n.self.Usage = n.remove, n.Usage
 	return n

@@ -37,7 +37,7 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 	if s.redis, err = redis.Open(ctx, "process", stores.Options{Dir: o.Dir, Settings: settings}); err != nil {
 		return nil, fmt.Errorf("ratelimit needs a Redis of its own: %w", err)
 	}
-	s.Kind = driver.Name
+	s.Kind = driverName
 	first, err := s.serve(ctx, nil)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -36,27 +36,26 @@ import (
 
 const urls = "grpc:// or grpcs://, further servers after commas"
 
-var driver = stores.Driver{
-	Name: "ratelimit", Title: "Envoy's ratelimit", Clients: []string{"google.golang.org/"},
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "processes if ratelimit and redis-server are installed, else none; the default"},
-		{Word: "process", Doc: "ratelimit of this machine with a Redis of its own, started as children and removed afterwards"},
-		{Word: "grpc://", Doc: "a service of yours that speaks the protocol, also grpcs://, e.g. grpc://localhost:8081; " +
-			"it is asked as often as the run has requests"},
-	},
-	URLs: urls, Default: "auto", Survey: survey,
-	ErrorKind: func(err error) quota.ErrorKind {
-		if s, ok := status.FromError(err); ok {
-			return grpcstore.ErrorKind(s.Code())
-		}
-		return ""
-	},
-}
+// driverName is what stores of this kind are named after.
+const driverName = "ratelimit"
 
 func init() {
-	d := driver
-	d.Open = stores.Opener(Open)
-	stores.Register(d)
+	stores.Register(stores.Driver{
+		Name: driverName, Title: "Envoy's ratelimit", Clients: []string{"google.golang.org/"},
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "processes if ratelimit and redis-server are installed, else none; the default"},
+			{Word: "process", Doc: "ratelimit of this machine with a Redis of its own, started as children and removed afterwards"},
+			{Word: "grpc://", Doc: "a service of yours that speaks the protocol, also grpcs://, e.g. grpc://localhost:8081; " +
+				"it is asked as often as the run has requests"},
+		},
+		URLs: urls, Default: "auto", Survey: survey, Open: stores.Opener(Open),
+		ErrorKind: func(err error) quota.ErrorKind {
+			if s, ok := status.FromError(err); ok {
+				return grpcstore.ErrorKind(s.Code())
+			}
+			return ""
+		},
+	})
 }
 
 // Store is one service, or servers that are started here.
@@ -100,7 +99,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case strings.HasPrefix(spec, "grpc://"), strings.HasPrefix(spec, "grpcs://"):
 		return openURL(ctx, spec)
 	}
-	return nil, driver.Refuse(spec)
+	return nil, stores.Refuse(driverName, spec)
 }
 
 // openURL looks whether something listens at each address.
@@ -162,7 +161,7 @@ func survey(context.Context) []stores.Finding {
 }
 
 // Driver is "ratelimit".
-func (s *Store) Driver() string { return driver.Name }
+func (s *Store) Driver() string { return driverName }
 
 // Info describes the service.
 func (s *Store) Info() stores.Info { return s.info }

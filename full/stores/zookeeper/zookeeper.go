@@ -19,24 +19,23 @@ import (
 
 const urls = "zk://, further servers after commas"
 
-var driver = stores.Driver{
-	Name: "zookeeper", Title: "ZooKeeper", Noun: "node", Clients: []string{"github.com/go-zookeeper/"},
-	Choices: []stores.Choice{
-		{Word: "auto", Doc: "a process if ZooKeeper and Java are installed, else none; the default"},
-		{Word: "process", Doc: "ZooKeeper of this machine, one server, started as a child and removed afterwards"},
-		{Word: "process:members=3", Doc: "an ensemble of so many servers, up to 7"},
-		{Word: "zk://", Doc: "servers of yours by URL; only nodes of the run's are touched"},
-	},
-	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
-	Survey: survey, ErrorKind: errorKind,
-}
+// driverName is what stores of this kind are named after.
+const driverName = "zookeeper"
 
 const passwordEnv = "ZOOKEEPER_PASSWORD"
 
 func init() {
-	d := driver
-	d.Open = stores.Opener(Open)
-	stores.Register(d)
+	stores.Register(stores.Driver{
+		Name: driverName, Title: "ZooKeeper", Noun: "node", Clients: []string{"github.com/go-zookeeper/"},
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "a process if ZooKeeper and Java are installed, else none; the default"},
+			{Word: "process", Doc: "ZooKeeper of this machine, one server, started as a child and removed afterwards"},
+			{Word: "process:members=3", Doc: "an ensemble of so many servers, up to 7"},
+			{Word: "zk://", Doc: "servers of yours by URL; only nodes of the run's are touched"},
+		},
+		URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
+		Survey: survey, ErrorKind: errorKind, Open: stores.Opener(Open),
+	})
 }
 
 // Store is one open ZooKeeper.
@@ -72,7 +71,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	case strings.HasPrefix(spec, "zk://"):
 		return openURL(ctx, spec)
 	}
-	return nil, driver.Refuse(spec)
+	return nil, stores.Refuse(driverName, spec)
 }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
@@ -92,7 +91,7 @@ func (z *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	z := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	z := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
 	z.common = z.self.Common()
 	z.self.Remove, z.self.Usage, z.self.Reconnect = z.removeAll, z.Usage, z.reconnect
 	return z

@@ -81,8 +81,8 @@ func RunsCSV(f *results.File) ([]byte, error) {
 		}
 	}
 	columns := []column[*run]{word("kind", func(*run) string { return f.Kind })}
-	columns = slices.Concat(columns, setting, counted("requests"), counted("speed"), kept(of), counted("latency"))
-	columns = slices.Concat(columns, counted("correctness"), []column[*run]{guarantee}, counted("cost"))
+	columns = slices.Concat(columns, setting, counted("requests"), counted("speed"), kept(of), counted("latency"), counted("delay"))
+	columns = slices.Concat(columns, counted("correctness"), []column[*run]{guarantee}, counted("cost"), counted("settlement"))
 	return table(columns, rows)
 }
 

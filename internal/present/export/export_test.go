@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/internal/present/export"
 	"github.com/quotabench/quotabench/quota"
@@ -202,6 +203,11 @@ func TestRunsCSV(t *testing.T) {
 	rows := read(t, b, err)
 	if len(rows) != 4 {
 		t.Fatalf("%d rows", len(rows))
+	}
+	for _, f := range figures.All() {
+		if _, ok := rows[0][f.CSV]; f.CSV != "" && !ok {
+			t.Errorf("%s has no column %s", f.Key, f.CSV)
+		}
 	}
 	for name, want := range map[string]string{"leak_units": "30", "decisions_per_incr": "0.5", "service_p99_ns": "777", "response_p99_ns": "", "drift_units": "0", "commands": "1.5", "kind": "measured", "round": "1",
 		"kept": "true", "kept_rounds": "1", "run_rounds": "1", "all_p99_ns": ""} {

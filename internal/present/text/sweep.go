@@ -295,8 +295,7 @@ func sweepColumns(open bool) []column {
 		latency = append(latency, columns("service.p99")...)
 	}
 	latency[1].Over = latency[0].Over
-	return slices.Concat(columns("throughput"), []column{interval}, latency,
-		columns("leak-pct", "false-rejects-pct", "errors", "pool-wait", "pool-waited"))
+	return slices.Concat(columns("throughput"), []column{interval}, latency, columns(figures.Table("sweep")...))
 }
 
 // marks say at which values a condition holds, or where the knee is.

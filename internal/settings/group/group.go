@@ -26,6 +26,7 @@ const (
 	Compare Command = "compare"
 	Claims  Command = "claims"
 	Faults  Command = "faults"
+	Own     Command = "own" // those that look into servers of the user's own
 )
 
 // Settings are the values of all groups. Those of groups that a command does not take keep
@@ -34,6 +35,9 @@ type Settings struct {
 	*settings.Set
 	command Command
 
+	// Config has the parameters of a measurement, and of the plan of a simulation, as they are given. Those that are read
+	// from texts are below.
+	measure.Config
 	subject
 	stream
 	load

@@ -20,17 +20,13 @@ import (
 
 // load is how many requests are issued, and how.
 type load struct {
-	Workers  int
-	Loop     workloads.Loop
-	Rate     float64
-	record   harness.Load // the rate that was read from a record
-	Arrivals string
-	Requests int64
-	Duration time.Duration
-	Shard    string
-	dealt    string
-	Routes   int
-	Route    string // the policy
+	Loop   workloads.Loop
+	Rate   float64
+	record harness.Load // the rate that was read from a record
+	Shard  string
+	dealt  string
+	Routes int
+	Route  string // the policy
 }
 
 // defaultRoutes is how many routes have a second quota if nothing else is said.
@@ -48,7 +44,7 @@ func (s *Settings) Load() []settings.Setting {
 		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
 		{Name: "arrivals", Title: settings.Load, Value: settings.Text(&s.Arrivals, "poisson", "constant")},
-		{Name: "requests", Title: settings.Load, Value: settings.Count(&s.Requests, 0, harness.MaxRequests)},
+		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests)},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --outage %v; no bound with --requests or --trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
@@ -156,10 +152,8 @@ func (s *Settings) Issued(workload string, own workloads.Loop) (harness.Load, er
 
 // rounds are how often, and for how long.
 type rounds struct {
-	Rounds  int
 	Spare   int // rounds at most, for those that the machine disturbs
 	Quick   bool
-	Budget  time.Duration
 	Looking bool // at the figures, to see whether more rounds are needed
 }
 

@@ -28,11 +28,9 @@ func (s *Settings) Plan() (harness.Plan, error) {
 
 // PlanFor is [Settings.Plan] for these strategies.
 func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err error) {
-	p = harness.Plan{
-		Strategies: all,
-		Stream:     s.params(), Seed: s.Seed, Workers: s.Workers, Instances: s.Instances, Arrivals: s.Arrivals,
-		Requests: s.Requests, Duration: s.Duration, Life: s.Life, Archive: s.History, Cold: s.Cold, DecisionTimeout: s.Decision,
-	}
+	p = s.Config.Plan
+	p.Strategies, p.Stream, p.Archive = all, s.params(), s.History
+	p.Network, p.Overwrites = slices.Concat(s.Network), slices.Concat(s.Overwrites) // of an empty list none
 	if s.Shard != "" {
 		if p.Shard, err = workloads.ParseShard(s.Shard); err != nil {
 			return p, s.Wrong("shard", err)
@@ -66,12 +64,10 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
 		return p, err
 	}
-	p.Network = append(p.Network, s.Network...)
 	for _, text := range s.Overwrites {
 		if _, err := overwrite.Parse(text); err != nil {
 			return p, s.Wrong("overwrite", err)
 		}
-		p.Overwrites = append(p.Overwrites, text)
 	}
 	if s.Kills != "" {
 		if err := p.SetKills(s.Kills); err != nil {
@@ -100,8 +96,8 @@ func listed(name string) bool {
 // hold what was worked out, so printing them says what is in force.
 func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Expand()
-	c = measure.Config{Rounds: s.Rounds, Budget: s.Budget, Pool: s.Pool, ClientRetries: s.Retries, Cores: s.Cores,
-		Pauses: Items(s.Pauses), Skew: Items(s.Skew)}
+	c = s.Config
+	c.Pauses, c.Skew = Items(s.Pauses), Items(s.Skew)
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}
@@ -122,10 +118,8 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	if err := c.Complete(); err != nil { // the load is known now
 		return c, exit.With(exit.Usage, err)
 	}
-	s.Limit = c.Policy.Limit
-	s.Workers = c.Workers
-	s.Life = c.Life
-	s.Decision = c.DecisionTimeout
+	s.Limit, s.Workers = c.Policy.Limit, c.Workers
+	s.Life, s.DecisionTimeout = c.Life, c.DecisionTimeout
 	if !s.Looking { // a duration that is given ends that
 		s.Rounds, s.Duration = c.Rounds, c.Duration
 	}

@@ -29,8 +29,8 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 	var passwords []string
 	for _, d := range stores.Drivers() {
 		from, image := d.Default, ""
-		if s.command == Sim {
-			from = "" // a store in this process
+		if s.command == Sim || s.command == Own {
+			from = "" // a store in this process, or none
 		}
 		s.From[d.Name], s.Images[d.Name] = &from, &image
 		if kinds != nil && !slices.Contains(kinds, d.Name) {
@@ -40,14 +40,16 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
 			Common:       stores.ClassOf(d.Name) != stores.ClassOther,
 			PasswordFrom: d.PasswordEnv,
-			Complete:     cobra.FixedCompletions(choices(d, ""), settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
+			Complete: cobra.FixedCompletions(by(s, choices(d, ""), map[Command][]cobra.Completion{Own: nil}),
+				settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
 			Doc: by(s, d.Title+": "+d.Forms()+", or as "+StoreVariable(d.Name)+" says", texts{
+				Own: "`URL` of a " + d.Title + " of yours (" + d.URLs + "), or as " + StoreVariable(d.Name) + " says",
 				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 			})})
 		if d.PasswordEnv != "" {
 			passwords = append(passwords, d.PasswordEnv)
 		}
-		if d.Image != "" {
+		if d.Image != "" && s.command != Own {
 			images = append(images, settings.Setting{Name: d.Name + "-image", Title: settings.Stores, Value: settings.Text(&image), Computed: true,
 				Complete: cobra.NoFileCompletions, Doc: "`image` of a " + d.Title + " container (default: " + d.Image + ")"})
 		}
@@ -69,6 +71,9 @@ func (s *Settings) FromEnvironment() error {
 		name := StoreVariable(d.Name)
 		v := os.Getenv(name)
 		if s.command == Sim || !slices.Contains(s.kinds, d.Name) || v == "" || s.Given(d.Name) {
+			continue
+		}
+		if s.command == Own && !strings.Contains(v, "://") { // words such as process name no server of others
 			continue
 		}
 		if err := s.SetFrom(name, d.Name, v); err != nil {

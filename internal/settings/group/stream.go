@@ -26,7 +26,7 @@ type stream struct {
 func (s *Settings) Stream() []settings.Setting {
 	out := []settings.Setting{
 		{Name: "workload", Common: true, Title: settings.What, Value: settings.Text(&s.Workload), Complete: completeWorkloads},
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&s.Limit, 1, quota.MaxLimit), Computed: true},
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&s.Limit, 1, quota.MaxLimit), Computed: true},
 	}
 	for _, w := range workloads.All() {
 		for _, o := range w.Options {

@@ -19,8 +19,6 @@ type subject struct {
 	Policy     string
 	Chose      string       // which policy, if nobody did
 	usual      quota.Policy // that would be it
-	Instances  int
-	Seed       uint64
 }
 
 // Subject says what is tried.

@@ -1,8 +1,6 @@
 package group
 
 import (
-	"time"
-
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/format"
@@ -14,13 +12,9 @@ import (
 
 // trouble is what goes wrong or changes in mid-run.
 type trouble struct {
-	Life, Decision        time.Duration
-	Cold                  bool
 	Outages, LimitChanges []string
-	Network               []string
 	Kills                 string
-	Overwrites            []string
-	Pauses, Restarts      []string
+	Restarts              []string
 }
 
 // Trouble says what goes wrong or changes in mid-run.
@@ -30,7 +24,7 @@ func (s *Settings) Trouble() []settings.Setting {
 	return []settings.Setting{
 		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
-		s.decisionTimeout(),
+		s.Deadline()[0],
 		{Name: "cold", Title: settings.Trouble, Value: settings.Bool(&s.Cold)},
 		{Name: "outage", Common: true, Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...)},
 		{Name: "network", Title: settings.Trouble, Value: settings.List(&s.Network),
@@ -50,20 +44,16 @@ func (s *Settings) Restarting() []settings.Setting {
 	}
 }
 
-// DecisionTimeout is how long a strategy may block.
-func (s *Settings) DecisionTimeout() []settings.Setting {
-	return []settings.Setting{s.decisionTimeout()}
-}
-
-func (s *Settings) decisionTimeout() settings.Setting {
-	return settings.Setting{
-		Name: "decision-timeout", Title: settings.Trouble, Value: settings.Span(&s.Decision, harness.MaxDecisionTimeout), Computed: true,
+// Deadline is how long a strategy may block.
+func (s *Settings) Deadline() []settings.Setting {
+	return []settings.Setting{{
+		Name: "decision-timeout", Title: settings.Trouble, Value: settings.Span(&s.DecisionTimeout, harness.MaxDecisionTimeout), Computed: true,
 		Doc: by(s, "time after which a decision is cancelled; one that does not return within half of that again is given up, and "+
 			"its strategy's run ends", texts{
 			Sim:     "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up",
 			Explore: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up",
 		}) + " (default " + harness.DefaultDecisionTimeout.String() + ")",
-	}
+	}}
 }
 
 // planned is what is to happen in mid-run: outages and changes of the limit.
@@ -97,12 +87,8 @@ func (s *Settings) planned() (outages []harness.Outage, changes []harness.LimitC
 	return outages, changes, nil
 }
 
-// clients are those of real stores.
-type clients struct {
-	Pool, Retries int
-	Clients, Skew []string
-	Cores         measure.Cores
-}
+// clients are the kinds of those of real stores.
+type clients struct{ Clients []string }
 
 // Connected says which clients there are, and on which cores.
 func (s *Settings) Connected() []settings.Setting {
@@ -115,7 +101,7 @@ func (s *Settings) Connected() []settings.Setting {
 		{Name: "pool", Title: settings.Trouble, Value: settings.Whole(&s.Pool, 0, measure.MaxPool), Computed: true},
 		{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients),
 			Complete: settings.Words(format.Strings(strategies.Clients())...)},
-		{Name: "client-retries", Title: settings.Trouble, Value: settings.Whole(&s.Retries, 0, measure.MaxRetries)},
+		{Name: "client-retries", Title: settings.Trouble, Value: settings.Whole(&s.ClientRetries, 0, measure.MaxRetries)},
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.Skew), Complete: settings.Words("2s", "-2s@0.5")},
 		{Name: "cores", Title: settings.Trouble, Value: cores,
 			Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores=")},

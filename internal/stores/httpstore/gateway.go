@@ -108,8 +108,7 @@ func (p *Program) Driver() stores.Driver {
 // found on this machine, and otherwise an [stores.AbsentError].
 func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gateway, error) {
 	if spec != "auto" && spec != "process" {
-		d := p.Driver()
-		return nil, d.Refuse(spec)
+		return nil, stores.Refuse(p.Name, spec)
 	}
 	if bin, ok := server.Find(p.Name); ok {
 		return open(ctx, p, bin, o)

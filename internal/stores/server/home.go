@@ -16,11 +16,12 @@ type Home struct {
 	Data string   // path of the folder for the data
 	User *Account // nil for our own
 	As   string   // what to say of the user after "child process of ...", or ""
+	Root error    // why it runs as root; nil if it does not
 }
 
-// NewHome makes a directory in parent for a server that does not refuse to run as
-// root. If we are root it runs as the first of the accounts that is there, or as
-// root if the machine or the folder leaves no other user room.
+// NewHome makes a directory in parent for a server. If we are root it runs as the first
+// of the accounts that is there, or as root if the machine or the folder leaves no other
+// user room.
 func NewHome(parent string, accounts ...string) (*Home, error) {
 	dir, err := NewDir(parent)
 	if err != nil {
@@ -33,7 +34,7 @@ func NewHome(parent string, accounts ...string) (*Home, error) {
 	}
 	switch {
 	case err != nil:
-		h.As = ", running as root (" + format.OneLine(err.Error()) + ")"
+		h.Root, h.As = err, ", running as root ("+format.OneLine(err.Error())+")"
 	case user != nil:
 		h.User, h.As = user, ", running as "+user.Name
 	}

@@ -31,16 +31,21 @@ func Unanswered(ctx context.Context, clock quota.Clock, open bool, err error) (q
 	return quota.Decision{Admitted: open, Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
 }
 
-// ExactlyUnlessOpen is the clause of what never admits a unit over the limit under the given
-// faults, except that with [Down] open it bounds nothing.
-func ExactlyUnlessOpen(tolerates ...quota.Fault) quota.Clause {
+// ExactlyUnless is the clause of what never admits a unit over the limit under the given
+// faults, except that it bounds nothing if a condition holds. The formula says so.
+func ExactlyUnless(formula string, unbounded func(quota.Params) bool, tolerates ...quota.Fault) quota.Clause {
 	c := quota.Exactly(tolerates...)
-	c.Formula = "L; down=open: any"
+	c.Formula = formula
 	c.Bound = func(p quota.Params) int64 {
-		if FailsOpen(p.Options) {
+		if unbounded(p) {
 			return p.Offered
 		}
 		return 0
 	}
 	return c
+}
+
+// ExactlyUnlessOpen is [ExactlyUnless] with the option [Down] open.
+func ExactlyUnlessOpen(tolerates ...quota.Fault) quota.Clause {
+	return ExactlyUnless("L; down=open: any", func(p quota.Params) bool { return FailsOpen(p.Options) }, tolerates...)
 }

@@ -4,21 +4,42 @@ package family
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Register registers strategies, each with its notes of the Markdown. It panics if one
-// has none.
-func Register(markdown string, metas ...strategies.Meta) {
-	notes := readNotes(markdown)
+// Text is that of a file of a package. As the file is part of the program, it panics if there is none.
+func Text(files embed.FS, name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// Register registers strategies, each with what the notes.md of a package says of it: its notes, its line for people, its form,
+// its source, and the docs of its own options. It panics if there is nothing, or something about an option that it has not.
+func Register(files embed.FS, metas ...strategies.Meta) {
+	all := readNotes(Text(files, "notes.md"))
 	for _, m := range metas {
-		var ok bool
-		if m.Notes, ok = notes[m.Name]; !ok {
+		about := all[m.Name]
+		if about == nil {
 			panic("there are no notes of the strategy " + m.Name)
+		}
+		m.Notes, m.Doc, m.Form, m.Source = about.Notes, about.Doc, about.Form, about.Source
+		m.Options = slices.Clone(m.Options)
+		for _, o := range about.Options {
+			i := slices.IndexFunc(m.Options, func(own quota.Option) bool { return own.Name == o.Name })
+			if i < 0 {
+				panic("strategy " + m.Name + " has no option " + o.Name)
+			}
+			m.Options[i].Doc = o.Doc
 		}
 		strategies.Register(m)
 	}
@@ -28,6 +49,19 @@ func Register(markdown string, metas ...strategies.Meta) {
 // always being left behind.
 var Windowed = []quota.Kind{
 	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
+}
+
+// GivingBack completes the Meta of a strategy that counts admitted units for each window, and takes units back.
+func GivingBack(m strategies.Meta) strategies.Meta {
+	m.Kinds, m.GivesBack, m.Counts = Windowed, true, quota.CountsAdmitted
+	return m
+}
+
+// PerWindow completes the Meta of a strategy with a key in Redis for each window that follows another.
+func PerWindow(m strategies.Meta) strategies.Meta {
+	m.Needs = []strategies.Need{strategies.NeedRedis}
+	m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
+	return m
 }
 
 // NotSimulated is why strategies that are SQL do not run in virtual time.
@@ -86,6 +120,16 @@ func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
 	d.Admitted = true
 	d.Remaining -= req.Units
 	d.Reservation = quota.Reservation{Request: req, Window: window}
+	return d
+}
+
+// Decided is the decision that Redis made, with the units that it left. A rejected caller waits for the end of the window,
+// if it has one.
+func Decided(admitted bool, remaining int64, end, now time.Time) quota.Decision {
+	d := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
+	if !admitted && !end.IsZero() {
+		d.RetryAfter = end.Sub(now)
+	}
 	return d
 }
 

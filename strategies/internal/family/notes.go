@@ -4,44 +4,69 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// readNotes reads the notes of strategies from Markdown, a heading "# NAME" each. Below it
-// are "## How" and "## Deviations" with a list, "## Trouble" with a table, and "## Use" and "## Avoid"
+// readNotes reads what Markdown says of strategies, below a heading "# NAME" each, or "# NAME, NAME" of several. A line
+// is the Doc of the Meta; "Form: " and "Source: " begin lines of their own. Then there are "## Options" with an item
+// "NAME: DOC" each, "## How" and "## Deviations" with a list, "## Trouble" with a table, and "## Use" and "## Avoid"
 // with a line. As the text is part of a program, it panics if a line is anything else.
-func readNotes(markdown string) map[string]strategies.Notes {
-	all := map[string]strategies.Notes{}
-	name, part := "", ""
+func readNotes(markdown string) map[string]*strategies.Meta {
+	all := map[string]*strategies.Meta{}
+	var names []string
+	part := ""
 	for line := range strings.Lines(markdown) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		if head, ok := strings.CutPrefix(line, "# "); ok {
-			name, part = head, ""
+			names, part = strings.Split(head, ", "), ""
 			continue
 		}
 		if head, ok := strings.CutPrefix(line, "## "); ok {
 			part = head
 			continue
 		}
-		n := all[name]
-		item, isItem := strings.CutPrefix(line, "- ")
-		switch {
-		case part == "How" && isItem:
-			n.How = append(n.How, item)
-		case part == "Deviations" && isItem:
-			n.Deviations = append(n.Deviations, item)
-		case part == "Trouble" && strings.HasPrefix(line, "|"):
-			n.Trouble = append(n.Trouble, line)
-		case part == "Use" && n.Use == "":
-			n.Use = line
-		case part == "Avoid" && n.Avoid == "":
-			n.Avoid = line
-		default:
-			panic(fmt.Sprintf("notes of strategy %q: unexpected line %q below %q", name, line, part))
+		for _, name := range names {
+			if all[name] == nil {
+				all[name] = &strategies.Meta{Name: name}
+			}
+			if !readNote(all[name], part, line) {
+				panic(fmt.Sprintf("notes of strategy %q: unexpected line %q below %q", name, line, part))
+			}
 		}
-		all[name] = n
 	}
 	return all
+}
+
+// readNote reads a line below the heading of a part, and reports whether it can stand there.
+func readNote(m *strategies.Meta, part, line string) bool {
+	n := &m.Notes
+	item, isItem := strings.CutPrefix(line, "- ")
+	key, value, _ := strings.Cut(line, ": ")
+	switch {
+	case part == "" && key == "Form" && m.Form == "":
+		m.Form = strategies.Form(value)
+	case part == "" && key == "Source" && m.Source == "":
+		m.Source = value
+	case part == "" && m.Doc == "":
+		m.Doc = line
+	case part == "Options" && isItem:
+		name, doc, _ := strings.Cut(item, ": ")
+		m.Options = append(m.Options, quota.Option{Name: name, Doc: doc})
+	case part == "How" && isItem:
+		n.How = append(n.How, item)
+	case part == "Deviations" && isItem:
+		n.Deviations = append(n.Deviations, item)
+	case part == "Trouble" && strings.HasPrefix(line, "|"):
+		n.Trouble = append(n.Trouble, line)
+	case part == "Use" && n.Use == "":
+		n.Use = line
+	case part == "Avoid" && n.Avoid == "":
+		n.Avoid = line
+	default:
+		return false
+	}
+	return true
 }

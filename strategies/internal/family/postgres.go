@@ -75,6 +75,14 @@ func OpenSource[S any](ctx context.Context, env strategies.Env, postgres func(co
 	return source, errors.New("neither PostgreSQL nor its model is there")
 }
 
+// Statement is [strategies.Model.Do] for what cannot fail by itself.
+func Statement(ctx context.Context, m *strategies.Model, sql string, f func()) error {
+	return m.Do(ctx, sql, func() error {
+		f()
+		return nil
+	})
+}
+
 // Names are subjects as PostgreSQL's driver takes them.
 func Names(subjects []quota.Subject) []string {
 	names := make([]string, len(subjects))

@@ -2,6 +2,7 @@ package family
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +26,9 @@ func KeySegment(policy, own, word string) string {
 	}
 	return policy
 }
+
+// Script is that of a file of a package.
+func Script(files embed.FS, name string) *redis.Script { return redis.NewScript(Text(files, name)) }
 
 // Load loads scripts, so that every instance asks by digest from its first call on.
 func Load(ctx context.Context, c redis.Scripter, scripts ...*redis.Script) error {
@@ -54,6 +58,14 @@ func Number(ctx context.Context, c redis.Cmdable, key string) (n int64, known bo
 	return n, err == nil, err
 }
 
+// Increment uses a record's INCR wherever it says the same as INCRBY.
+func Increment(ctx context.Context, c redis.Cmdable, key string, units int64) *redis.IntCmd {
+	if units == 1 {
+		return c.Incr(ctx, key)
+	}
+	return c.IncrBy(ctx, key, units)
+}
+
 // Reading is what the number at a key says that a subject has used.
 func Reading(ctx context.Context, c redis.Cmdable, key string, s quota.Subject) ([]quota.Reading, error) {
 	n, known, err := Number(ctx, c, key)
@@ -80,14 +92,20 @@ func Provision(ctx context.Context, c redis.UniversalClient, grants []strategies
 	return nil
 }
 
+// ProvisionAlike is [Provision] of subjects that share the limit of the policy.
+func ProvisionAlike(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
+	add func(redis.Pipeliner, strategies.Grant)) error {
+	if err := OneLimit(p, grants); err != nil {
+		return err
+	}
+	return Provision(ctx, c, grants, add)
+}
+
 // ProvisionCounters sets up the counters of subjects, which share the limit of the policy:
 // key names one, and set adds the commands that write it. Who has used nothing has none.
 func ProvisionCounters(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
 	key func(quota.Subject) string, set func(pipe redis.Pipeliner, key string, used int64)) error {
-	if err := OneLimit(p, grants); err != nil {
-		return err
-	}
-	return Provision(ctx, c, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return ProvisionAlike(ctx, c, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		if g.Used == 0 {
 			pipe.Del(ctx, key(g.Subject))
 			return

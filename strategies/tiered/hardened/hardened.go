@@ -2,7 +2,7 @@ package hardened
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strconv"
 	"sync"
@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/tiered"
 )
 
-//go:embed notes.md
-var notes string
+//go:embed notes.md lua/*.lua
+var files embed.FS
 
 const (
 	// drawPatience is how long a draw keeps others from drawing: longer than a statement
@@ -38,28 +38,14 @@ const (
 )
 
 func init() {
-	family.Register(notes, strategies.Meta{
-		Name:      "three-tier-hardened",
-		Source:    "ADR-005",
-		Doc:       "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
-		Form:      strategies.Hardened,
-		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-		Kinds:     family.Windowed,
-		GivesBack: true,
-		Counts:    quota.CountsAdmitted, SharesMemory: true,
+	family.Register(files, family.GivingBack(strategies.Meta{
+		Name:         "three-tier-hardened",
+		Needs:        []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+		SharesMemory: true,
 		Options: []quota.Option{
-			{
-				Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000",
-				Doc: "draws from PostgreSQL per limit: fewer are faster, and lose more credit with an evicted hash",
-			},
-			{
-				Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
-				Doc: "if each region has a Redis: how often an instance returns credit that others lack; `time` 0s: never",
-			},
-			{
-				Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
-				Doc: "how long an instance may repeat a rejection of Redis; `time` 0s: never",
-			},
+			{Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000"},
+			{Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
+			{Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
 		},
 		Record: tiered.Promises(),
 		Guarantee: []quota.Clause{
@@ -68,7 +54,7 @@ func init() {
 			family.NoFalseReject(),
 		},
 		Open: open,
-	})
+	}))
 }
 
 // instance is one application instance.

@@ -59,7 +59,7 @@ func onEveryStack(t *testing.T, test func(t *testing.T, s *stack)) {
 }
 
 func newStack(t *testing.T, r *redisstore.Store) *stack {
-	s := &stack{redis: r.Client(redisstore.ClientOptions{PoolSize: 8})}
+	s := &stack{redis: r.Client(redisstore.ClientOptions{Pool: 8})}
 	s.env = strategies.Env{Clock: clock.Wall{}, Shared: new(strategies.Shared), Prefix: storetest.Prefix(t), Instances: 2}
 	t.Cleanup(func() {
 		_ = s.redis.Close()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // tables are those of the schema, read and written inside statements of the model
@@ -67,7 +68,7 @@ func (a *account) endNano() int64 {
 }
 
 func (m *modelSource) draw(ctx context.Context, a *account, w want) (d drawn, err error) {
-	err = m.model.Do(ctx, "SELECT escrow_draw", func() error {
+	err = family.Statement(ctx, m.model, "SELECT escrow_draw", func() {
 		limit, ok := m.t.limits[[2]string{string(a.subject), a.policy}]
 		if !ok {
 			limit = a.limit
@@ -79,7 +80,6 @@ func (m *modelSource) draw(ctx context.Context, a *account, w want) (d drawn, er
 		}
 		d = m.t.draw(u, limit, w)
 		m.t.ask(a.row(), u)
-		return nil
 	})
 	return d, err
 }
@@ -121,7 +121,7 @@ func (t *tables) draw(u *usage, limit int64, w want) (d drawn) {
 }
 
 func (m *modelSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
-	return m.model.Do(ctx, "SELECT escrow_settle", func() error {
+	return family.Statement(ctx, m.model, "SELECT escrow_settle", func() {
 		k := requestKey{a.row(), request}
 		h := m.t.settled[k]
 		if h == nil {
@@ -129,28 +129,26 @@ func (m *modelSource) settle(ctx context.Context, a *account, request uint64, ta
 			m.t.settled[k] = h
 		}
 		if h.closed {
-			return nil
+			return
 		}
 		if u := m.t.usage[k.rowKey]; u != nil {
 			u.drawn = max(u.drawn+held-h.held, 0)
 		}
 		h.held, h.closed, h.ends = held, closed, a.endNano()
-		return nil
 	})
 }
 
 func (m *modelSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
-	err = m.model.Do(ctx, "SELECT drawn", func() error {
+	err = family.Statement(ctx, m.model, "SELECT drawn", func() {
 		if u := m.t.usage[a.row()]; u != nil {
 			units, known = u.drawn, true
 		}
-		return nil
 	})
 	return units, known, err
 }
 
 func (m *modelSource) provision(ctx context.Context, a *account, grants []strategies.Grant) error {
-	return m.model.Do(ctx, "INSERT INTO escrow_limits, escrow_usage", func() error {
+	return family.Statement(ctx, m.model, "INSERT INTO escrow_limits, escrow_usage", func() {
 		for _, g := range grants {
 			own := *a
 			own.subject = g.Subject
@@ -158,12 +156,11 @@ func (m *modelSource) provision(ctx context.Context, a *account, grants []strate
 			m.t.usage[own.row()] = &usage{drawn: g.Used, ends: a.endNano()}
 			delete(m.t.asked, own.row())
 		}
-		return nil
 	})
 }
 
 func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool, err error) {
-	err = m.model.Do(ctx, "DELETE FROM escrow_usage, escrow_settled", func() error {
+	err = family.Statement(ctx, m.model, "DELETE FROM escrow_usage, escrow_settled", func() {
 		until := before.UnixNano()
 		for k, u := range m.t.usage {
 			if u.ends != 0 && u.ends < until {
@@ -178,16 +175,14 @@ func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool
 				changed = true
 			}
 		}
-		return nil
 	})
 	return changed, err
 }
 
 func (m *modelSource) setLimit(ctx context.Context, policy string, agents []quota.Subject, units int64) error {
-	return m.model.Do(ctx, "INSERT INTO escrow_limits", func() error {
+	return family.Statement(ctx, m.model, "INSERT INTO escrow_limits", func() {
 		for _, s := range agents {
 			m.t.limits[[2]string{string(s), policy}] = units
 		}
-		return nil
 	})
 }

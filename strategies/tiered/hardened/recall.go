@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/strategies/internal/family"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -43,20 +44,18 @@ func (in *instance) recallJob(ctx context.Context) (changed bool, err error) {
 }
 
 func (m *modelSource) enroll(ctx context.Context, region string) error {
-	return m.model.Do(ctx, "INSERT INTO escrow_regions", func() error {
+	return family.Statement(ctx, m.model, "INSERT INTO escrow_regions", func() {
 		m.t.regions[region] = true
-		return nil
 	})
 }
 
 func (m *modelSource) recalled(ctx context.Context, region string) (list []recall, err error) {
-	err = m.model.Do(ctx, "SELECT recalled", func() error {
+	err = family.Statement(ctx, m.model, "SELECT recalled", func() {
 		for k, u := range m.t.asked {
 			if draws, ok := u.holders[region]; ok {
 				list = append(list, recall{account: account{subject: k.subject, policy: k.policy, window: k.window}, draws: draws})
 			}
 		}
-		return nil
 	})
 	slices.SortFunc(list, func(a, b recall) int {
 		return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.policy, b.policy), cmp.Compare(a.window, b.window))
@@ -65,7 +64,7 @@ func (m *modelSource) recalled(ctx context.Context, region string) (list []recal
 }
 
 func (m *modelSource) giveBack(ctx context.Context, region string, list []recall) error {
-	return m.model.Do(ctx, "SELECT escrow_return", func() error {
+	return family.Statement(ctx, m.model, "SELECT escrow_return", func() {
 		for _, r := range list {
 			u := m.t.usage[r.row()]
 			if u == nil {
@@ -82,6 +81,5 @@ func (m *modelSource) giveBack(ctx context.Context, region string, list []recall
 			u.recalled = len(u.holders) > 0
 			m.t.ask(r.row(), u)
 		}
-		return nil
 	})
 }

@@ -2,7 +2,6 @@ package hardened
 
 import (
 	"context"
-	_ "embed"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,22 +10,11 @@ import (
 )
 
 var (
-	//go:embed lua/take.lua
-	takeSource string
-	//go:embed lua/deposit.lua
-	depositSource string
-	//go:embed lua/clear.lua
-	clearSource string
-	//go:embed lua/forget.lua
-	forgetSource string
-	//go:embed lua/reclaim.lua
-	reclaimSource string
-
-	takeScript    = redis.NewScript(takeSource)
-	depositScript = redis.NewScript(depositSource)
-	clearScript   = redis.NewScript(clearSource)
-	forgetScript  = redis.NewScript(forgetSource)
-	reclaimScript = redis.NewScript(reclaimSource)
+	takeScript    = family.Script(files, "lua/take.lua")
+	depositScript = family.Script(files, "lua/deposit.lua")
+	clearScript   = family.Script(files, "lua/clear.lua")
+	forgetScript  = family.Script(files, "lua/forget.lua")
+	reclaimScript = family.Script(files, "lua/reclaim.lua")
 )
 
 // What the scripts answer first.

@@ -109,6 +109,7 @@ func gone(pid int) bool {
 
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
 func TestPlantedServices(t *testing.T) {
+	testenv.Long(t)
 	crash, lost := []quota.Fault{quota.FaultCrash}, []quota.Fault{quota.FaultLostReply}
 	for _, c := range []struct {
 		kind   string
@@ -153,6 +154,7 @@ func TestPlantedServices(t *testing.T) {
 // Searches that are told nothing but the service, and those that are told its window, find each planted race, and none in a right
 // limiter.
 func TestSearchesOfAService(t *testing.T) {
+	testenv.Long(t)
 	testenv.Sequential(t)
 	limiter, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {

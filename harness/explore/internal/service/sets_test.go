@@ -18,6 +18,7 @@ import (
 
 // Several sets of instances find what one finds, and count the same.
 func TestSets(t *testing.T) {
+	testenv.Long(t)
 	defer service.SetSets(8)()
 	for _, c := range []struct {
 		kind, want string
