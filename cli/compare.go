@@ -194,7 +194,7 @@ const summaryVariable = "GITHUB_STEP_SUMMARY"
 // jobSummary appends the table to the summary of the job, if there is one.
 func jobSummary(c *compare.Comparison) error {
 	var b bytes.Buffer
-	if err := tables.ComparisonMarkdown(&b, c); err != nil {
+	if err := tables.ComparisonMarkdown(&b, render.Page{}, c); err != nil {
 		return err
 	}
 	return summaryOfJob(b.Bytes())

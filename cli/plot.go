@@ -14,7 +14,6 @@ import (
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -149,15 +148,7 @@ func readBundles(ctx context.Context, args []string) (out []namedBundle, err err
 	all := render.Bundle{}
 	for _, b := range found {
 		all.Series = append(all.Series, b.Series...)
-		if x := b.Exploration; x != nil {
-			if all.Exploration == nil {
-				empty := results.NewExploration()
-				all.Exploration = &empty
-			}
-			to := all.Exploration
-			to.Searches, to.Censuses = append(to.Searches, x.Searches...), append(to.Censuses, x.Censuses...)
-			to.Replays = append(to.Replays, x.Replays...)
-		}
+		all.Exploration = all.Exploration.With(b.Exploration)
 		if b.File != nil {
 			out = append(out, namedBundle{&render.Bundle{File: b.File}, prefixOf(b.Name, out)})
 		}

@@ -2,8 +2,8 @@ package harness
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -51,13 +51,8 @@ func (d *driftFinder) subject(events []oracle.Event) error {
 }
 
 func (d *driftFinder) add(pass int, r Reading, want oracle.Expectation) {
-	list := &d.tiers[pass]
-	i := slices.IndexFunc(*list, func(t results.TierDrift) bool { return t.Tier == r.Tier })
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, results.TierDrift{Tier: r.Tier, At: d.facts.Readings[pass].At, SettledNS: d.facts.Readings[pass].SettledNS})
-	}
-	t := &(*list)[i]
+	none := results.TierDrift{Tier: r.Tier, At: d.facts.Readings[pass].At, SettledNS: d.facts.Readings[pass].SettledNS}
+	t, _ := groups.In(&d.tiers[pass], none, func(t results.TierDrift) bool { return t.Tier == r.Tier })
 	t.Readings++
 	t.Surplus += want.Surplus.Lo
 	if r.Known {

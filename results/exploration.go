@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -63,6 +64,18 @@ func (x *Exploration) Charts() (out []*Finding) {
 		}
 	}
 	return out
+}
+
+// With is an exploration with the searches, censuses and replays of another one behind its own. Either may be nil.
+func (x *Exploration) With(more *Exploration) *Exploration {
+	if x == nil || more == nil {
+		return cmp.Or(x, more)
+	}
+	out := *x
+	out.Searches = slices.Concat(x.Searches, more.Searches)
+	out.Censuses = slices.Concat(x.Censuses, more.Censuses)
+	out.Replays = slices.Concat(x.Replays, more.Replays)
+	return &out
 }
 
 // FailedExplore is a strategy whose search ended in an error.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/quotabench/quotabench/internal/groups"
 )
 
 // join makes one run of the shards of one round, which have no subject in common.
@@ -150,12 +152,13 @@ func addLatencies(all []*Latency) (Latency, error) {
 			if err != nil {
 				return Latency{}, err
 			}
-			k := slices.IndexFunc(parts, func(x Part) bool { return x.Outcome == p.Outcome && x.Tier == p.Tier })
-			if k < 0 {
-				parts, k = append(parts, Part{Outcome: p.Outcome, Tier: p.Tier, Histogram: NewHistogram()}), len(parts)
+			same := func(x Part) bool { return x.Outcome == p.Outcome && x.Tier == p.Tier }
+			part, known := groups.In(&parts, Part{Outcome: p.Outcome, Tier: p.Tier}, same)
+			if !known {
+				part.Histogram = NewHistogram()
 			}
 			if h != nil {
-				parts[k].Histogram.Merge(h)
+				part.Histogram.Merge(h)
 			}
 		}
 	}
@@ -190,14 +193,12 @@ func joinedCost(shards []*Run, issued int64) Cost {
 func joinedMeter(shards []*Run) (out []Measure) {
 	for _, r := range shards {
 		for _, m := range r.Meter {
-			i := slices.IndexFunc(out, func(x Measure) bool { return x.Name == m.Name })
+			whole, known := groups.In(&out, m, func(x Measure) bool { return x.Name == m.Name })
 			switch {
-			case i < 0:
-				out = append(out, m)
 			case m.Kind == "most":
-				out[i].Value = max(out[i].Value, m.Value)
-			default:
-				out[i].Value += m.Value
+				whole.Value = max(whole.Value, m.Value)
+			case known:
+				whole.Value += m.Value
 			}
 		}
 	}
@@ -207,13 +208,10 @@ func joinedMeter(shards []*Run) (out []Measure) {
 func joinedStored(shards []*Run) (out []Stored) {
 	for _, r := range shards {
 		for _, k := range r.Stored {
-			i := slices.IndexFunc(out, func(x Stored) bool { return x.Store == k.Store })
-			if i < 0 {
-				k.OverTime = nil // the shards' moments differ
-				out = append(out, k)
-				continue
+			k.OverTime = nil // the shards' moments differ
+			if x, known := groups.In(&out, k, func(x Stored) bool { return x.Store == k.Store }); known {
+				*x = NewStored(k.Store, x.Subjects+k.Subjects, x.Entries+k.Entries, x.Bytes+k.Bytes, nil)
 			}
-			out[i] = NewStored(k.Store, out[i].Subjects+k.Subjects, out[i].Entries+k.Entries, out[i].Bytes+k.Bytes, nil)
 		}
 	}
 	return out

@@ -1,6 +1,6 @@
 package results
 
-import "slices"
+import "github.com/quotabench/quotabench/internal/groups"
 
 // PoolWait is how long callers waited for a connection of a store's pools during a
 // pass, over all instances. Those of background jobs are among them.
@@ -48,12 +48,9 @@ func (s *Summary) poolWaits(runs []*Run) {
 func joinedPoolWaits(shards []*Run) (out []PoolWait) {
 	for _, r := range shards {
 		for _, p := range r.PoolWait {
-			i := slices.IndexFunc(out, func(x PoolWait) bool { return x.Store == p.Store })
-			if i < 0 {
-				out = append(out, p)
-				continue
+			if whole, known := groups.In(&out, p, func(x PoolWait) bool { return x.Store == p.Store }); known {
+				add(whole, &p)
 			}
-			add(&out[i], &p)
 		}
 	}
 	return out

@@ -1,6 +1,12 @@
 package results
 
-import "slices"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
+)
 
 // Stored is what a strategy kept in one store when a round was over.
 type Stored struct {
@@ -52,12 +58,26 @@ func NewStored(store string, subjects, entries, bytes int64, overTime []StoredAt
 // most bytes.
 func (s *Summary) mergeStored(stored []Stored) {
 	for _, k := range stored {
-		i := slices.IndexFunc(s.Stored, func(x Stored) bool { return x.Store == k.Store })
-		switch {
-		case i < 0:
-			s.Stored = append(s.Stored, k)
-		case k.Entries > s.Stored[i].Entries || k.Entries == s.Stored[i].Entries && k.Bytes > s.Stored[i].Bytes:
-			s.Stored[i] = k
+		most, _ := groups.In(&s.Stored, k, func(x Stored) bool { return x.Store == k.Store })
+		if k.Entries > most.Entries || k.Entries == most.Entries && k.Bytes > most.Bytes {
+			*most = k
 		}
 	}
+}
+
+// StoresText names the stores, their kinds and versions, servers that are alike together.
+func (f *File) StoresText() string {
+	var names groups.By[string, string]
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		family, _, _ := strings.Cut(name, ".")
+		version, _, _ := strings.Cut(s.Version, " ") // after it comes a distribution's name for its build
+		names.Add(format.Plain(format.Join(" ", family, s.Kind, version)), name)
+	}
+	return format.List(names.Keys, ", ", func(text string) string {
+		if n := len(names.Of[text]); n > 1 {
+			return fmt.Sprintf("%d x %s", n, text)
+		}
+		return text
+	})
 }

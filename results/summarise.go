@@ -95,10 +95,7 @@ func (s *Summary) audit(runs []*Run) {
 			}
 			// The detail of the first round that has it stands for all: it
 			// usually differs in a figure only.
-			known := slices.ContainsFunc(s.Audit.Reasons, func(x Reason) bool { return x.Code == f.Code && x.Discards == f.Discards })
-			if !known {
-				s.Audit.Reasons = append(s.Audit.Reasons, f)
-			}
+			groups.In(&s.Audit.Reasons, f, func(x Reason) bool { return x.Code == f.Code && x.Discards == f.Discards })
 		}
 	}
 }
@@ -202,12 +199,10 @@ func (s *Summary) mergeDrift(d *Drift) {
 		s.Drift.Units, s.Drift.PctOfLimit, s.Drift.PctOfUsage = d.Units, d.PctOfLimit, d.PctOfUsage
 	}
 	for _, t := range d.Tiers {
-		i := slices.IndexFunc(s.Drift.Tiers, func(x TierDrift) bool { return x.Tier == t.Tier && x.At == t.At })
-		if i < 0 {
-			s.Drift.Tiers = append(s.Drift.Tiers, t)
+		m, known := groups.In(&s.Drift.Tiers, t, func(x TierDrift) bool { return x.Tier == t.Tier && x.At == t.At })
+		if !known {
 			continue
 		}
-		m := &s.Drift.Tiers[i]
 		if format.Magnitude(t.Units) > format.Magnitude(m.Units) {
 			m.Units = t.Units
 			m.PctOfLimit = t.PctOfLimit
@@ -225,12 +220,7 @@ var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided:
 // mergeClauses keeps each clause once, with the amounts of its worst round.
 func mergeClauses(all, clauses []Clause) []Clause {
 	for _, c := range clauses {
-		i := slices.IndexFunc(all, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
-		if i < 0 {
-			all = append(all, c)
-			continue
-		}
-		m := &all[i]
+		m, _ := groups.In(&all, c, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
 		worse := severity[c.Verdict] - severity[m.Verdict]
 		// Bound and amounts belong together: the bound is evaluated with what that
 		// round measured.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/groups"
 )
 
 // Sweep says which parameters the runs of a file differ in. The values of a run are in
@@ -82,11 +84,8 @@ func (f *File) SweepSeries() []SweepSeries {
 		if p.X, p.Numeric = SweepNumber(p.Value); !p.Numeric {
 			p.X = float64(slices.Index(first.Values, p.Value))
 		}
-		k := slices.IndexFunc(out, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
-		if k < 0 {
-			out, k = append(out, series), len(out)
-		}
-		out[k].Points = append(out[k].Points, p)
+		of, _ := groups.In(&out, series, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
+		of.Points = append(of.Points, p)
 	}
 	for i := range out {
 		slices.SortStableFunc(out[i].Points, func(a, b SweepPoint) int { return cmp.Compare(a.X, b.X) })

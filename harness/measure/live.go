@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -179,11 +180,9 @@ func (l *Live) Figures() []LiveFigures {
 func added(all, more []harness.LiveLatency) []harness.LiveLatency {
 	for i := range more {
 		m := &more[i]
-		k := slices.IndexFunc(all, func(x harness.LiveLatency) bool { return x.Outcome == m.Outcome && x.Tier == m.Tier })
-		if k < 0 {
-			all, k = append(all, harness.LiveLatency{Outcome: m.Outcome, Tier: m.Tier}), len(all)
-		}
-		all[k].Merge(m)
+		same := func(x harness.LiveLatency) bool { return x.Outcome == m.Outcome && x.Tier == m.Tier }
+		sum, _ := groups.In(&all, harness.LiveLatency{Outcome: m.Outcome, Tier: m.Tier}, same)
+		sum.Merge(m)
 	}
 	slices.SortFunc(all, func(a, b harness.LiveLatency) int {
 		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Tier, b.Tier))

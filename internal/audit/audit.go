@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -231,11 +232,7 @@ func units(n *int64) int64 { return *cmp.Or(n, new(int64)) }
 
 // add adds a subject to the sum with a name.
 func add(list *[]Sum, name string, units int64) *Sum {
-	i := slices.IndexFunc(*list, func(s Sum) bool { return s.Name == name })
-	if i < 0 {
-		i, *list = len(*list), append(*list, Sum{Name: name})
-	}
-	s := &(*list)[i]
+	s, _ := groups.In(list, Sum{Name: name}, func(s Sum) bool { return s.Name == name })
 	s.Subjects, s.Units = s.Subjects+1, s.Units+units
 	return s
 }

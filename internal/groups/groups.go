@@ -25,6 +25,15 @@ func (g *By[K, V]) Sort() {
 	slices.SortStableFunc(g.Keys, func(a, b K) int { return len(g.Of[b]) - len(g.Of[a]) })
 }
 
+// In is the element of a list that is the same as x. If the list has none, x is appended, and was not known.
+func In[T any](list *[]T, x T, same func(T) bool) (at *T, known bool) {
+	i := slices.IndexFunc(*list, same)
+	if known = i >= 0; !known {
+		i, *list = len(*list), append(*list, x)
+	}
+	return &(*list)[i], known
+}
+
 // Union appends of the further values those that the list does not hold.
 func Union[T comparable](list []T, more ...T) []T {
 	for _, x := range more {

@@ -19,6 +19,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -168,11 +169,8 @@ func layers(latencies []harness.LiveLatency) (out []layer, all int64) {
 			continue
 		}
 		all += l.Count
-		i := slices.IndexFunc(out, func(x layer) bool { return x.name == l.Tier })
-		if i < 0 {
-			out, i = append(out, layer{name: l.Tier}), len(out)
-		}
-		out[i].n += l.Count
+		of, _ := groups.In(&out, layer{name: l.Tier}, func(x layer) bool { return x.name == l.Tier })
+		of.n += l.Count
 	}
 	rank := func(x layer) int {
 		if i := slices.Index(order, quota.Tier(x.name)); i >= 0 {

@@ -36,9 +36,9 @@ const (
 func Comparisons() []ComparisonRenderer {
 	return []ComparisonRenderer{
 		{"text", "a table for the terminal", comparisonText(text.Comparison)},
-		{Markdown, "the same table for a page", comparisonText(unpaged(text.ComparisonMarkdown))},
+		{Markdown, "the same table for a page", comparisonText(text.ComparisonMarkdown)},
 		{JSON, "all figures that were compared", func(_ layout.Page, c *compare.Comparison) ([]byte, error) { return codec.ComparisonJSON(c) }},
-		{GitHub, "annotations for GitHub Actions", comparisonText(unpaged(text.ComparisonAnnotations))},
+		{GitHub, "annotations for GitHub Actions", comparisonText(text.ComparisonAnnotations)},
 	}
 }
 
@@ -51,9 +51,4 @@ func comparisonText(write func(io.Writer, layout.Page, *compare.Comparison) erro
 		}
 		return visible(&b), err
 	}
-}
-
-// unpaged writes what no width changes.
-func unpaged(write func(io.Writer, *compare.Comparison) error) func(io.Writer, layout.Page, *compare.Comparison) error {
-	return func(w io.Writer, _ layout.Page, c *compare.Comparison) error { return write(w, c) }
 }

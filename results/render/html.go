@@ -16,7 +16,10 @@ const HTMLName = "report.html"
 func HTML(bundles []*Bundle) ([]byte, error) {
 	var records []html.Record
 	var about func(string) (About, bool)
-	explored := joined(bundles)
+	var explored *results.Exploration
+	for _, b := range bundles {
+		explored = explored.With(b.Exploration)
+	}
 	for _, b := range bundles {
 		r := html.Record{Name: b.Name, File: b.File, Exploration: b.Exploration, Provenance: b.Provenance}
 		var err error
@@ -33,24 +36,6 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// joined are the explorations of all bundles; nil if there is none.
-func joined(bundles []*Bundle) *results.Exploration {
-	var out *results.Exploration
-	for _, b := range bundles {
-		x := b.Exploration
-		if x == nil {
-			continue
-		}
-		if out == nil {
-			none := results.NewExploration()
-			out = &none
-		}
-		out.Searches, out.Censuses, out.Replays = append(out.Searches, x.Searches...), append(out.Censuses, x.Censuses...),
-			append(out.Replays, x.Replays...)
-	}
-	return out
 }
 
 // drawings are all that there is of it. What draws runs against schedules takes those

@@ -2,21 +2,31 @@ package html
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/figures"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
 // costTable is what a decision costs, as a mean of the run and as a probe counted it.
 func costTable(s *results.Summary) *table {
-	t := figureColumns("Cost per decision", "of", figures.Table("cost")...)
+	t, keys := newTable("Cost per decision", "of"), figures.Table("cost")
 	t.notes.Exact = true
+	for _, k := range keys {
+		t.Columns = append(t.Columns, layout.Column{Title: figures.Of(k).Title()})
+	}
 	add := func(name string, c *results.ProbeCost) {
-		if c != nil {
-			t.figures(name, &results.Summary{Cost: results.Cost{ProbeCost: *c}})
+		if c == nil {
+			return
 		}
+		part, cells := &results.Summary{Cost: results.Cost{ProbeCost: *c}}, []string{name}
+		for _, k := range keys {
+			cells = append(cells, cmp.Or(figures.Of(k).Text(part, &t.notes), "-"))
+		}
+		t.Add(cells...)
 	}
 	add("mean of the run", &s.Cost.ProbeCost)
 	if p := s.Cost.Probe; p != nil {
@@ -27,37 +37,14 @@ func costTable(s *results.Summary) *table {
 	return t
 }
 
-// storedTable is what the strategy kept in its stores.
-func storedTable(s *results.Summary) *table {
-	t := newTable("Kept in stores, in the round that kept most", "store", "#subjects", "#entries", "#bytes", "#bytes per subject")
-	for _, k := range s.Stored {
-		bytes, per := "-", "-"
-		if k.Bytes > 0 {
-			bytes, per = format.Count(k.Bytes), format.Count(int64(k.BytesPerSubject+0.5))
-		}
-		t.add(k.Store, format.Count(k.Subjects), format.Count(k.Entries), bytes, per)
+// rowsTable is a table that the terminal has, too, of one strategy.
+func rowsTable(caption string, r text.Rows, s *results.Summary) *table {
+	t := &table{Caption: caption, Grid: layout.Grid{Columns: slices.Clone(r.Columns)}}
+	for _, cells := range r.Of(s) {
+		t.Add(cells...)
 	}
+	t.Compact()
 	return t.orNil()
-}
-
-// figureColumns is a table with a column for each figure.
-func figureColumns(caption, first string, keys ...string) *table {
-	t := newTable(caption, first)
-	for _, k := range keys {
-		f := figures.Of(k)
-		t.columns = append(t.columns, f)
-		t.Head = append(t.Head, column{f.Title(), true})
-	}
-	return t
-}
-
-// figures adds a row with those of the columns.
-func (t *table) figures(name string, s *results.Summary) {
-	cells := []string{name}
-	for _, f := range t.columns {
-		cells = append(cells, cmp.Or(f.Text(s, &t.notes), "-"))
-	}
-	t.add(cells...)
 }
 
 // figureRows is a table with a row for each figure that the strategy has.
@@ -71,7 +58,7 @@ func (t *table) rows(s *results.Summary, keys ...string) {
 	for _, k := range keys {
 		f := figures.Of(k)
 		if text := f.Text(s, &t.notes); text != "" {
-			t.add(f.Label(), strings.ReplaceAll(text, "\n", "; "))
+			t.Add(f.Label(), strings.ReplaceAll(text, "\n", "; "))
 		}
 	}
 }

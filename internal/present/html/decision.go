@@ -36,11 +36,9 @@ type decisionCell struct {
 
 // decisionRow is a strategy.
 type decisionRow struct {
-	Label, Panel string
-	Group        groupView
-	Reason       string
-	PerProcess   bool
-	Cells        []decisionCell
+	*answer.Strategy
+	Panel string
+	Cells []decisionCell
 }
 
 // decisionColumns after the strategy and its group.
@@ -122,8 +120,7 @@ func (v *settingView) decide(a *answer.Setting, p *panels) {
 	}
 	for i := range v.group {
 		s, x := &v.group[i], &a.Strategies[i]
-		row := decisionRow{Label: labelOf(s), Panel: p.of(labelOf(s), s.Strategy).ID, Group: groupOf(x.Group), Reason: x.Reason,
-			PerProcess: x.PerProcess}
+		row := decisionRow{Strategy: x, Panel: p.of(x.Label, s.Strategy).ID}
 		for _, c := range v.Columns {
 			row.Cells = append(row.Cells, c.of(s, v))
 		}

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,19 +40,19 @@ func (v *recordView) explored(x *results.Exploration, p *panels) {
 	}
 	v.skipped(x.Skipped)
 	for _, f := range x.Failed {
-		v.Findings = append(v.Findings, findingView{Discards: results.DiscardsCorrectness, What: "search failed", Code: "explore",
-			Detail: f.Error, Of: f.Strategy, Stack: f.Stack})
+		v.Findings = append(v.Findings, text.Finding{Discards: results.DiscardsCorrectness, Code: "search-failed", Detail: f.Error,
+			Of: f.Strategy, Stack: f.Stack})
 	}
 	t := newTable("Schedules explored: the shortest that breaks each property", "strategy", "searched with", "found", "search")
 	for _, s := range x.Searches {
 		p.search(s)
 		t.Links = append(t.Links, p.of(s.Strategy, "").ID)
-		t.add(s.Strategy, searchedWith(s), strings.Join(foundIn(s), "; "), completeness(s))
+		t.Add(s.Strategy, searchedWith(s), cmp.Or(text.Found(s, "; "), "nothing"), completeness(s))
 	}
 	for _, c := range x.Censuses {
 		p.census(c)
 		t.Links = append(t.Links, p.of(c.Strategy, "").ID)
-		t.add(c.Strategy, format.Number(c.Clients, "client")+", every schedule", leaking(c), pick(c.Complete, "complete", "not complete"))
+		t.Add(c.Strategy, format.Number(c.Clients, "client")+", every schedule", leaking(c), pick(c.Complete, "complete", "not complete"))
 	}
 	for _, r := range x.Replays {
 		p.replay(r)
@@ -71,17 +72,6 @@ func faultsText(s *results.Search) string {
 		return "no fault"
 	}
 	return "faults " + strings.Join(format.Strings(s.Faults), ", ")
-}
-
-func foundIn(s *results.Search) (out []string) {
-	for i := range s.Findings {
-		f := &s.Findings[i]
-		out = append(out, fmt.Sprintf("%s in %s", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps")))
-	}
-	if len(out) == 0 {
-		return []string{"nothing"}
-	}
-	return out
 }
 
 // completeness says what may be concluded from a search.
@@ -202,7 +192,7 @@ func stepsTable(f *results.Finding) *table {
 		if s.At > 0 {
 			what += fmt.Sprintf(" (after %s)", s.At.Round(time.Millisecond))
 		}
-		t.add(fmt.Sprintf("T%d", s.Number), s.Actor, what, s.Outcome, fmt.Sprintf("%d of %d", s.InUse, s.Limit))
+		t.Add(fmt.Sprintf("T%d", s.Number), s.Actor, what, s.Outcome, fmt.Sprintf("%d of %d", s.InUse, s.Limit))
 	}
 	return t.orNil()
 }
@@ -227,7 +217,7 @@ func seriesTable(s *results.Series) *table {
 			}
 			drift, stale = format.Signed(sum), format.NS(float64(longest))
 		}
-		t.add(time.Duration(x.AtNS).String(), format.Count(x.Issued), format.Count(x.Admitted), format.Count(x.Rejected),
+		t.Add(time.Duration(x.AtNS).String(), format.Count(x.Issued), format.Count(x.Admitted), format.Count(x.Rejected),
 			format.Count(x.Errors), format.Count(x.Leak),
 			format.Count(x.FalseRejects), drift, stale)
 	}

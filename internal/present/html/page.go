@@ -62,7 +62,9 @@ var (
 	script string
 )
 
-var page = template.Must(template.New("page").Parse(pageTemplate))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"groupOf": groupOf, "discards": func(code string) string { return discards[code] },
+}).Parse(pageTemplate))
 
 // Write writes one page about all records, in their order. About looks up what a strategy says
 // of itself by its public name; it may be nil. A page of the same records and strategies has the

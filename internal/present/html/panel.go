@@ -39,7 +39,7 @@ type runView struct {
 	Group           groupView
 	Reason          string
 	Tables          []*table
-	Findings        []findingView
+	Findings        []text.Finding
 }
 
 // panels are those of a page, by the strategy's label.
@@ -98,11 +98,13 @@ func (p *panels) sorted() []*panelView {
 func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results.Summary, f *results.File) {
 	panel := p.of(row.Label, x.Strategy)
 	panel.Form = cmp.Or(panel.Form, x.Form)
-	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: row.Group, Reason: row.Reason}
+	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: groupOf(row.Group), Reason: row.Reason}
 	for _, t := range []*table{
-		decisionsTable(x), guaranteeTable(x), latencyTable(x), loadTable(x, s.simulated), ownTable(x), costTable(x),
+		decisionsTable(x),
+		rowsTable("Declared guarantee, in the worst window of any subject and round", text.Clauses(clauses), x),
+		latencyTable(x), loadTable(x, s.simulated), rowsTable("Figures of its own", text.Own, x), costTable(x),
 		figureRows("Processor time per decision, and keys", x, figures.Table("process")...),
-		storedTable(x), settlementTable(x), optionsTable(f, x),
+		rowsTable("Kept in stores, in the round that kept most", text.Stored, x), settlementTable(x), optionsTable(f, x),
 	} {
 		if t != nil {
 			r.Tables = append(r.Tables, t)
@@ -110,8 +112,8 @@ func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results
 	}
 	add := func(loop string, a *results.Summary) {
 		for _, reason := range a.Audit.Reasons {
-			r.Findings = append(r.Findings, findingView{Discards: reason.Discards, What: discards[reason.Discards], Code: reason.Code,
-				Detail: reason.Detail, Stack: reason.Stack, Of: format.Join(", ", loop, rounds(a, reason.Code))})
+			r.Findings = append(r.Findings, text.Finding{Discards: reason.Discards, Code: reason.Code, Detail: reason.Detail,
+				Stack: reason.Stack, Of: format.Join(", ", loop, rounds(a, reason.Code))})
 		}
 	}
 	if x.Paced == nil {
@@ -130,46 +132,27 @@ func rounds(s *results.Summary, code string) string {
 
 func decisionsTable(s *results.Summary) *table {
 	t := newTable("Decisions; leak, worst window and drift in "+s.Params.Unit, "figure", "value")
-	t.add("rounds", fmt.Sprint(s.Rounds))
+	t.Add("rounds", fmt.Sprint(s.Rounds))
 	if s.Paced != nil {
-		t.add("rounds kept for latency", text.Kept(s.Paced))
-		t.add("rounds kept for decisions per second", text.Kept(s))
+		t.Add("rounds kept for latency", text.Kept(s.Paced))
+		t.Add("rounds kept for decisions per second", text.Kept(s))
 	} else {
-		t.add("rounds kept for timings", text.Kept(s))
+		t.Add("rounds kept for timings", text.Kept(s))
 	}
 	if s.Invalid > 0 {
-		t.add("invalid rounds", fmt.Sprint(s.Invalid))
+		t.Add("invalid rounds", fmt.Sprint(s.Invalid))
 	}
 	t.rows(s, "requests", "admitted", "rejected")
 	if s.Errors > 0 {
-		t.add("errors", format.Join(": ", format.Count(s.Errors), strings.Join(figures.Errors(s), ", ")))
-		t.add("first error", s.FirstError)
+		t.Add("errors", format.Join(": ", format.Count(s.Errors), strings.Join(figures.Errors(s), ", ")))
+		t.Add("first error", s.FirstError)
 	}
 	t.rows(s, figures.Table("decisions")...)
 	return t
 }
 
-// guaranteeTable has what is declared, clause by clause, and what the design record promises.
-func guaranteeTable(s *results.Summary) *table {
-	t := newTable("Declared guarantee, in the worst window of any subject and round", "property", "at most", "bound", "worst measured",
-		"verdict")
-	for _, c := range slices.Concat(s.Guarantee, s.Record) {
-		formula := c.Formula
-		if c.Source != "" {
-			formula += ", promised by " + c.Claimed()
-		}
-		t.add(c.Property, formula, boundText(&c, s.Params.Unit), format.Range(c.Certain, c.Possible), text.Verdict(c.Verdict))
-	}
-	return t.orNil()
-}
-
-// boundText is the largest amount that keeps a bound.
-func boundText(c *results.Clause, unit string) string {
-	if !figures.Bounded(c) {
-		return "no bound"
-	}
-	return "≤ " + format.Units(c.Bound, unit)
-}
+// clauses are what is declared, and what the design record promises.
+func clauses(s *results.Summary) []results.Clause { return slices.Concat(s.Guarantee, s.Record) }
 
 func latencyTable(s *results.Summary) *table {
 	t := latencyColumns("Latency", "time")
@@ -192,9 +175,9 @@ func latencyTable(s *results.Summary) *table {
 func loadTable(s *results.Summary, simulated bool) *table {
 	t := newTable("Throughput and scheduling delay", "figure", "value")
 	if !simulated && s.Throughput.Rounds > 0 {
-		t.add("decisions per second", interval(s.Throughput, func(x float64) string { return format.Count(int64(x + 0.5)) }))
+		t.Add("decisions per second", interval(s.Throughput, func(x float64) string { return format.Count(int64(x + 0.5)) }))
 		if s.Ratio.Rounds > 0 {
-			t.add("ratio to a bare client's INCR loop", interval(s.Ratio, format.Digits))
+			t.Add("ratio to a bare client's INCR loop", interval(s.Ratio, format.Digits))
 		}
 	}
 	t.rows(s, slices.Concat(figures.Table("speed"), figures.Table("delay"))...)
@@ -220,15 +203,6 @@ func interval(f results.Figure, show func(float64) string) string {
 	return fmt.Sprintf("%s [%s, %s]", show(f.Value), show(f.Lo), show(f.Hi))
 }
 
-// ownTable has what the strategy counts itself.
-func ownTable(s *results.Summary) *table {
-	t := newTable("Figures of its own", "figure", "#value", "unit", "#per decision", "#per admitted")
-	for _, f := range text.Own(s) {
-		t.add(f.Name, f.Value, f.Unit, f.PerDecision, f.PerAdmitted)
-	}
-	return t.orNil()
-}
-
 func optionsTable(f *results.File, s *results.Summary) *table {
 	t := newTable("Options", "option", "value")
 	i := slices.IndexFunc(f.Runs, func(r results.Run) bool { return r.Params.Label == s.Params.Label && r.Strategy == s.Strategy })
@@ -236,7 +210,7 @@ func optionsTable(f *results.File, s *results.Summary) *table {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Runs[i].Options)) {
-		t.add(name, f.Runs[i].Options[name])
+		t.Add(name, f.Runs[i].Options[name])
 	}
 	return t.orNil()
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/figures"
@@ -19,7 +18,8 @@ type settingView struct {
 	ID, Policy, Title string
 	Record            string // the record's name
 	Facts             []fact
-	Answer            *answerView
+	Decision          text.Decision
+	Links             map[string]string // to panels, by label
 	Columns           []decisionColumn
 	Rows              []decisionRow
 
@@ -47,13 +47,10 @@ func (v *recordView) runs(r *Record, p *panels) error {
 	}
 	for _, m := range f.Merged {
 		v.Facts = append(v.Facts, fact{"merged", []string{fmt.Sprintf("%s: %s, seed %d, %s %s", m.File,
-			format.Number(m.Runs, "run"), m.Seed, m.Provenance.Host.Name, when(m.Provenance.Time))}})
+			format.Number(m.Runs, "run"), m.Seed, m.Provenance.Host.Name, text.When(m.Provenance.Time))}})
 	}
 	v.skipped(f.Skipped)
-	summaries := f.Summarised()
-	for _, x := range text.Findings(summaries) {
-		v.Findings = append(v.Findings, findingView{Discards: x.Discards, What: discards[x.Discards], Code: x.Code, Detail: x.Detail, Of: x.Of})
-	}
+	v.Findings = append(v.Findings, text.Findings(f.Summarised())...)
 	if f.Sweep != nil {
 		return v.sweep(f)
 	}
@@ -63,28 +60,19 @@ func (v *recordView) runs(r *Record, p *panels) error {
 			continue
 		}
 		s := &settingView{ID: fmt.Sprintf("%s-t%d", v.ID, i+1), Policy: g[0].Policy, Title: settingTitle(&g[0]),
+			Decision: text.Decide(f, a), Links: map[string]string{},
 			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: g}
 		s.Facts = facts(text.Setting(*f, g))
 		s.decide(&a, p)
-		d, links := text.Decide(f, a), map[string]string{}
 		for _, row := range s.Rows {
-			links[row.Label] = row.Panel
+			s.Links[row.Label] = row.Panel
 		}
-		s.Answer = answered(&d, links)
 		v.Settings = append(v.Settings, s)
 		for j := range g {
 			p.run(v, s, &s.Rows[j], &g[j], f)
 		}
 	}
 	return nil
-}
-
-// findingView is a finding of the audit.
-type findingView struct {
-	// Discards is the code of what it discards, What says so.
-	Discards, What   string
-	Code, Detail, Of string
-	Stack            string
 }
 
 // discards says what a finding takes back.
@@ -126,18 +114,11 @@ func (v *recordView) skipped(all []results.Skipped) {
 
 func settingTitle(s *results.Summary) string {
 	p := &s.Params
-	loop := format.Plural(int64(p.Workers), "worker", "workers")
+	loop := format.Number(p.Workers, "worker")
 	if at := &s.AtRate().Params; at.Loop == results.OpenLoop && at.RatePerS > 0 {
 		loop += ", " + format.Digits(at.RatePerS) + " requests/s"
 	}
 	return format.Join(" · ", text.Policy(s), s.Workload, loop, format.Number(p.Instances, "instance"))
-}
-
-func when(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 // latencies of all strategies by percentile.
@@ -145,7 +126,7 @@ func (v *settingView) latencies() *table {
 	t := latencyColumns("Latency of "+v.Title, "strategy")
 	for i := range v.group {
 		x := &v.group[i]
-		t.percentiles(labelOf(x), x.Latency())
+		t.percentiles(x.Label, x.Latency())
 	}
 	return t
 }
@@ -168,7 +149,7 @@ func (t *table) percentiles(name string, p *results.Percentiles) {
 	default:
 		largest = format.NS(float64(p.Max))
 	}
-	t.add(append(cells, largest)...)
+	t.Add(append(cells, largest)...)
 }
 
 // percentileText sets a mark apart from the unit before it.
@@ -199,6 +180,6 @@ func (v *recordView) sweep(f *results.File) error {
 		names = append(names, p.Name)
 	}
 	v.Facts = append(v.Facts, facts(d.Setting)...)
-	v.Sweep = &settingView{Title: "Sweep of " + strings.Join(names, " by "), Answer: answered(&d, nil)}
+	v.Sweep = &settingView{Title: "Sweep of " + strings.Join(names, " by "), Decision: d}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -21,57 +23,28 @@ type document struct {
 	Legend  []groupView
 	Records []*recordView
 	Panels  []*panelView
+	// Parts are the sections of the page that there are, in their order, and Has their IDs.
+	Parts []part
+	Has   map[string]bool
 }
 
-// Parts are the sections of the page that there are, in their order.
-func (d *document) Parts() (out []part) {
-	for _, p := range []struct {
-		part
-		there bool
-	}{
-		{part{"answer", "The answer"}, d.HasAnswers()}, {part{"run", "What was run"}, d.HasFacts()},
-		{part{"decide", "Decision table"}, d.HasRuns()}, {part{"plots", "Plots"}, d.HasDrawings()},
-		{part{"explored", "Explored"}, d.HasSearches()}, {part{"strategies", "Strategies"}, len(d.Panels) > 0},
-	} {
-		if p.there {
-			out = append(out, p.part)
-		}
-	}
-	return out
+// part is a section of the page, which is there if a record has something for it.
+type part struct {
+	ID, Title string
+	in        func(*recordView) bool
 }
 
-// part is a section of the page.
-type part struct{ ID, Title string }
+var parts = []part{
+	{"answer", "The answer", func(r *recordView) bool { return len(r.Settings) > 0 || r.Sweep != nil }},
+	{"run", "What was run", func(r *recordView) bool { return len(r.Facts)+len(r.Settings)+len(r.Skipped)+len(r.Findings) > 0 }},
+	{"decide", "Decision table", func(r *recordView) bool { return len(r.Settings) > 0 }},
+	{"plots", "Plots", func(r *recordView) bool { return len(r.Drawings) > 0 }},
+	{"explored", "Explored", func(r *recordView) bool { return r.Searches != nil }},
+	{"strategies", "Strategies", nil},
+}
 
 // Columns are those of the decision tables.
 func (d *document) Columns() []decisionColumn { return decisionColumns }
-
-// HasAnswers reports whether any record answers something.
-func (d *document) HasAnswers() bool {
-	return d.HasRuns() || slices.ContainsFunc(d.Records, func(r *recordView) bool { return r.Sweep != nil })
-}
-
-// HasFacts reports whether a record says how it was made, or what is wrong with it.
-func (d *document) HasFacts() bool {
-	return slices.ContainsFunc(d.Records, func(r *recordView) bool {
-		return len(r.Facts)+len(r.Settings)+len(r.Skipped)+len(r.Findings) > 0
-	})
-}
-
-// HasRuns reports whether there is anything to decide from.
-func (d *document) HasRuns() bool {
-	return slices.ContainsFunc(d.Records, func(r *recordView) bool { return len(r.Settings) > 0 })
-}
-
-// HasDrawings reports whether there are plots that are not of one strategy.
-func (d *document) HasDrawings() bool {
-	return slices.ContainsFunc(d.Records, func(r *recordView) bool { return len(r.Drawings) > 0 })
-}
-
-// HasSearches reports whether anything was explored.
-func (d *document) HasSearches() bool {
-	return slices.ContainsFunc(d.Records, func(r *recordView) bool { return r.Searches != nil })
-}
 
 // recordView is a record on the page.
 type recordView struct {
@@ -83,7 +56,7 @@ type recordView struct {
 	Settings  []*settingView
 	Sweep     *settingView
 	Skipped   []fact
-	Findings  []findingView
+	Findings  []text.Finding
 	Drawings  []drawingView
 	Searches  *table
 }
@@ -106,34 +79,25 @@ type drawingView struct {
 // table is a table of texts. The first cell of a row is its head.
 type table struct {
 	Caption string
-	Head    []column
-	Rows    [][]string
+	layout.Grid
 	// Links are the panels of the rows, or nil.
 	Links []string
 
-	columns []*figures.Figure
-	notes   figures.Notes
+	notes figures.Notes
 }
 
 // Notes explain marks.
 func (t *table) Notes() []string { return explained(&t.notes) }
 
-// column of a table: figures are set flush right.
-type column struct {
-	Title  string
-	Figure bool
-}
-
+// newTable has columns of texts, and of figures, which begin with "#" and are set flush right.
 func newTable(caption string, columns ...string) *table {
 	t := &table{Caption: caption}
 	for _, c := range columns {
 		title, figure := strings.CutPrefix(c, "#")
-		t.Head = append(t.Head, column{title, figure})
+		t.Columns = append(t.Columns, layout.Column{Title: title, Left: !figure})
 	}
 	return t
 }
-
-func (t *table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
 // orNil is nil for a table without rows.
 func (t *table) orNil() *table {
@@ -145,7 +109,7 @@ func (t *table) orNil() *table {
 
 // view is what a page shows of records.
 func view(records []Record, about func(strategy string) (About, bool)) (*document, error) {
-	d := &document{Policy: policyOf(script), Legend: legend()}
+	d := &document{Policy: policyOf(script), Legend: legend(), Has: map[string]bool{}}
 	d.Style, d.Script = template.CSS(style), template.JS(script) //nolint:gosec // embedded files
 	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}, charts: map[*results.Finding]*scheduleView{}}
 	for i := range records {
@@ -164,6 +128,11 @@ func view(records []Record, about func(strategy string) (About, bool)) (*documen
 		v.drawings(r, &p)
 	}
 	d.Panels = p.sorted()
+	for _, x := range parts {
+		if d.Has[x.ID] = x.in == nil && len(d.Panels) > 0 || x.in != nil && slices.ContainsFunc(d.Records, x.in); d.Has[x.ID] {
+			d.Parts = append(d.Parts, x)
+		}
+	}
 	d.Title = title(d)
 	return d, nil
 }
@@ -200,22 +169,12 @@ func (v *recordView) drawings(r *Record, p *panels) {
 			panel := p.of(x.Series.Strategy, "")
 			panel.Series = append(panel.Series, d)
 		default:
-			d.Tables = v.figuresOf(x.Format)
+			if x.Format == "latency" { // the figures of others stand in the answer
+				for _, s := range v.Settings {
+					d.Tables = append(d.Tables, s.latencies())
+				}
+			}
 			v.Drawings = append(v.Drawings, d)
 		}
 	}
 }
-
-// figuresOf are the tables of what a plot of all strategies shows.
-func (v *recordView) figuresOf(name string) (out []*table) {
-	if !strings.HasPrefix(name, "latency") {
-		return nil // they stand in the answer
-	}
-	for _, s := range v.Settings {
-		out = append(out, s.latencies())
-	}
-	return out
-}
-
-// label of a strategy, or its public name if it has none.
-func labelOf(s *results.Summary) string { return cmp.Or(s.Label, s.Strategy) }

@@ -49,7 +49,7 @@ func Drift(f results.File) (*Plot, error) {
 	linearAxis(&p.Y, values(lines))
 	p.zero()
 	g := figure{panels: []*panel{p}, sheet: sheet{
-		title: driftTitle, caption: closedCaption(f, all), simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
+		title: driftTitle, caption: caption(f, all, throughputLoop), simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
 		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.", notes.text()),
 	}}
 	return g.plot(), nil

@@ -69,7 +69,7 @@ func Latency(f results.File) (*Plot, error) {
 	}
 	simulated := f.Kind == results.Simulated
 	g := figure{sheet: sheet{
-		title: latencyTitle, caption: caption(f, all), simulated: simulated, desc: desc,
+		title: latencyTitle, caption: caption(f, all, latencyLoop), simulated: simulated, desc: desc,
 		note: format.Join(" ", "All kept rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited,
 			notes.text()),
 	}}

@@ -56,7 +56,7 @@ func Leak(f results.File) (*Plot, error) {
 	if g.markFrontier() {
 		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per process, or are unusable."
 	}
-	g.sheet = sheet{title: leakTitle, caption: caption(f, all), note: format.Join(" ", note, notes.text()), desc: g.describe(),
+	g.sheet = sheet{title: leakTitle, caption: caption(f, all, latencyLoop), note: format.Join(" ", note, notes.text()), desc: g.describe(),
 		simulated: f.Kind == results.Simulated}
 	g.scales()
 	for i := range g.rows {

@@ -35,45 +35,49 @@ func dates(start time.Time, span time.Duration) (title string, ticks plot.Consta
 	last := start.Add(span)
 	title = fmt.Sprintf("%s to %s", start.Format("2 January 2006 15:04"), last.Format("2 January 2006 15:04 MST"))
 	y, m, d := start.Date()
-	midnight := time.Date(y, m, d, 0, 0, 0, 0, start.Location())
-	next, name := dateSteps(span)
+	step := stepOf(span)
+	if step.months > 0 {
+		d = 1
+	}
 	for i := 0; ; i++ {
-		at := next(midnight, i)
+		// By the clock on the wall, also on the day on which it is changed.
+		clock := step.clock * time.Duration(i)
+		at := time.Date(y, m+time.Month(i*step.months), d+i*step.days+int(clock/day), 0, 0, 0, int(clock%day), start.Location())
 		if at.After(last) {
 			return title, ticks
 		}
+		name := at.Format(step.name)
+		if name == "00:00" {
+			name = at.Format(dayName)
+		}
 		if !at.Before(start) {
-			ticks = append(ticks, plot.Tick{Value: float64(at.Sub(start)), Label: name(at)})
+			ticks = append(ticks, plot.Tick{Value: float64(at.Sub(start)), Label: name})
 		}
 	}
 }
 
-// dateSteps returns the i-th tick from a midnight on, and how it is named.
-func dateSteps(span time.Duration) (next func(midnight time.Time, i int) time.Time, name func(time.Time) string) {
-	clock := func(t time.Time) string {
-		if t.Hour() == 0 && t.Minute() == 0 {
-			return t.Format("2 Jan")
-		}
-		return t.Format("15:04")
-	}
-	for _, step := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour,
+// dayName is how ticks of days are written.
+const dayName = "2 Jan"
+
+// dateStep is a distance of ticks from a midnight on, and how they are written.
+type dateStep struct {
+	months, days int
+	clock        time.Duration
+	name         string
+}
+
+// stepOf is the distance that suits a stretch of time.
+func stepOf(span time.Duration) dateStep {
+	for _, clock := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour,
 		12 * time.Hour} {
-		if span/step <= 10 {
-			return func(midnight time.Time, i int) time.Time {
-				y, m, d := midnight.Date()
-				// By the clock on the wall, also on the day on which it is changed.
-				return time.Date(y, m, d, 0, 0, 0, int(step)*i%int(day), midnight.Location()).AddDate(0, 0, int(step)*i/int(day))
-			}, clock
+		if span/clock <= 10 {
+			return dateStep{clock: clock, name: "15:04"}
 		}
 	}
 	for _, days := range []int{1, 2, 5, 10} {
 		if span/(time.Duration(days)*day) <= 12 {
-			return func(midnight time.Time, i int) time.Time { return midnight.AddDate(0, 0, i*days) },
-				func(t time.Time) string { return t.Format("2 Jan") }
+			return dateStep{days: days, name: dayName}
 		}
 	}
-	months := 1 + int(span/(12*31*day))
-	return func(midnight time.Time, i int) time.Time {
-		return time.Date(midnight.Year(), midnight.Month()+time.Month(i*months), 1, 0, 0, 0, 0, midnight.Location())
-	}, func(t time.Time) string { return t.Format("Jan 2006") }
+	return dateStep{months: 1 + int(span/(12*31*day)), name: "Jan 2006"}
 }

@@ -8,7 +8,6 @@ import (
 	"image/png"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -138,81 +137,47 @@ func shorten(label string) string {
 	return label
 }
 
-// caption says under a title what the figures rest on.
-func caption(f results.File, all []series) string {
+// loopOf is one of the two loops that a strategy may be measured in: the one that latency is taken from, or the one of throughput.
+type loopOf func(*results.Summary) *results.Summary
+
+var (
+	latencyLoop    loopOf = (*results.Summary).AtRate
+	throughputLoop loopOf = func(s *results.Summary) *results.Summary { return s }
+)
+
+// caption says under a title what the figures of one loop rest on.
+func caption(f results.File, all []series, of loopOf) string {
 	s := all[0]
-	p := s.Params
-	loop := fmt.Sprintf("closed loop, %s", format.Plural(int64(p.Workers), "worker", "workers"))
-	if s.Paced != nil {
-		p = s.Paced.Params
-	}
+	p := of(s.Summary).Params
+	loop := fmt.Sprintf("closed loop, %s", format.Number(s.Params.Workers, "worker"))
 	if p.Loop == results.OpenLoop {
 		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
 	}
 	if slices.ContainsFunc(all, func(x series) bool { return x.Policy != s.Policy }) {
 		several := *s.Summary // each row names its own
 		several.Policy = "several policies"
-		return captionOf(f, &several, loop, keptText(all))
+		return captionOf(f, &several, loop, keptText(all, of))
 	}
-	return captionOf(f, s.Summary, loop, keptText(all))
+	return captionOf(f, s.Summary, loop, keptText(all, of))
 }
 
 // captionOf begins with the workload and the policy, and ends with the stores.
 func captionOf(f results.File, s *results.Summary, parts ...string) string {
 	policy := fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(s.Params.Limit, format.Plain(s.Params.Unit)))
-	text := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), storesCaption(f))
+	caption := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), f.StoresText())
 	if f.Kind == results.Simulated {
-		text = "SIMULATED in virtual time, latencies are modelled · " + text
+		caption = "SIMULATED in virtual time, latencies are modelled · " + caption
 	}
-	return drawable(text)
-}
-
-// closedCaption is about the loop that throughput is taken from, which may have an
-// open one next to it.
-func closedCaption(f results.File, all []series) string {
-	closed := make([]series, len(all))
-	for i := range all {
-		s := *all[i].Summary
-		s.Paced = nil
-		closed[i] = series{Summary: &s}
-	}
-	return caption(f, closed)
+	return drawable(caption)
 }
 
 // keptText says how many rounds are behind the timings, of those that were run.
-func keptText(all []series) string {
-	by := func(a, b series) int { return cmp.Compare(a.AtRate().Timed, b.AtRate().Timed) }
-	lo, hi := slices.MinFunc(all, by).AtRate(), slices.MaxFunc(all, by).AtRate()
+func keptText(all []series, of loopOf) string {
+	by := func(a, b series) int { return cmp.Compare(of(a.Summary).Timed, of(b.Summary).Timed) }
+	lo, hi := of(slices.MinFunc(all, by).Summary), of(slices.MaxFunc(all, by).Summary)
 	kept := strconv.Itoa(lo.Timed)
 	if lo.Timed < hi.Timed {
 		kept += fmt.Sprintf(" to %d", hi.Timed)
 	}
 	return format.Plural(int64(hi.Rounds), "round", "rounds") + ", timings of " + kept + " kept"
-}
-
-// storesCaption names the stores, servers of one version together.
-func storesCaption(f results.File) string {
-	var names []string
-	servers := map[string]int{}
-	for _, name := range f.StoreNames() {
-		s := f.Stores[name]
-		if s.Kind == "" || s.Kind == "none" {
-			continue
-		}
-		family, _, _ := strings.Cut(name, ".")
-		version, _, _ := strings.Cut(s.Version, " (") // a distribution's name for its build
-		one := format.Join(" ", format.Plain(family), format.Plain(version))
-		if s.Kind != "process" {
-			one += " (" + format.Plain(s.Kind) + ")"
-		}
-		if servers[one]++; servers[one] == 1 {
-			names = append(names, one)
-		}
-	}
-	for i, n := range names {
-		if servers[n] > 1 {
-			names[i] = fmt.Sprintf("%d x %s", servers[n], n)
-		}
-	}
-	return strings.Join(names, ", ")
 }

@@ -42,7 +42,7 @@ func TestPlotContents(t *testing.T) {
 		file  results.File
 		wants []string
 	}{
-		{"latency", Latency, measured, []string{"Latency by percentile", "percentile of requests", "service time", "99 %", "1 ms", "check-then-set", "exact", "redis 7.0.15"}},
+		{"latency", Latency, measured, []string{"Latency by percentile", "percentile of requests", "service time", "99 %", "1 ms", "check-then-set", "exact", "redis process 7.0.15"}},
 		{"latency open", Latency, open, []string{"response time", "open loop, poisson at 5,000/s"}},
 		{"latency simulated", Latency, simulated, []string{"SIMULATED", "modelled service time"}},
 		{"leak", Leak, measured, []string{"Leak and latency", "leak, in % of the limit", "p99 service time", "none found", "100 %", "does not enforce", "three-tier"}},

@@ -82,7 +82,7 @@ func drawSchedules(rows []scheduleRow, f results.File, all []series, notes strin
 			format.Count(r.census.Schedules), format.Plural(int64(r.census.Clients), "client", "clients"),
 			format.Count(r.Leak.LeakedTrials), format.Count(r.Leak.Trials))
 	}
-	t.sheet = sheet{title: schedulesTitle, caption: closedCaption(f, all), desc: drawable(desc[:len(desc)-1] + "."),
+	t.sheet = sheet{title: schedulesTitle, caption: caption(f, all, throughputLoop), desc: drawable(desc[:len(desc)-1] + "."),
 		note: format.Join(" ", "A share of schedules is no probability: under load some are far more likely than others.", notes)}
 	return t.plot()
 }

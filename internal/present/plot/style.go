@@ -2,7 +2,6 @@ package plot
 
 import (
 	"image/color"
-	"slices"
 	"strings"
 
 	xfont "golang.org/x/image/font"
@@ -11,6 +10,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 )
 
 var (
@@ -82,30 +83,9 @@ func height(s draw.TextStyle, txt string) vg.Length {
 	return e.Ascent + e.Descent + vg.Length(strings.Count(txt, "\n"))*e.Height
 }
 
-// fold breaks a line into lines no wider than width, at spaces, or after commas, colons and
-// equals signs if a word is too long, and anywhere if a part of it is.
+// fold breaks a line into lines no wider than width.
 func fold(s draw.TextStyle, line string, width vg.Length) string {
-	var out []string
-	cur := ""
-	for _, word := range strings.SplitAfter(line, " ") {
-		if s.Width(strings.TrimRight(word, " ")) > width {
-			word = strings.NewReplacer(",", ",\x00", ":", ":\x00", "=", "=\x00").Replace(word)
-		}
-		parts := strings.Split(word, "\x00")
-		for i := 0; i < len(parts); i++ {
-			part := parts[i]
-			if s.Width(part) > width {
-				parts = slices.Replace(parts, i, i+1, strings.Split(part, "")...)
-				part = parts[i]
-			}
-			if cur != "" && s.Width(strings.TrimRight(cur+part, " ")) > width {
-				out = append(out, strings.TrimRight(cur, " "))
-				cur = ""
-			}
-			cur += part
-		}
-	}
-	return strings.Join(append(out, strings.TrimRight(cur, " ")), "\n")
+	return strings.Join(layout.Fold(line, width, func(character string) vg.Length { return s.Width(character) }), "\n")
 }
 
 // palette is the one of Okabe and Ito, told apart with every common kind of

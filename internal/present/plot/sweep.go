@@ -164,7 +164,7 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	title, _, _ := strings.Cut(upperFirst(q.title), ", in %")
 	title = drawable(title + " against " + param)
 	g := figure{panels: []*panel{p}, sheet: sheet{
-		title: title, caption: captionOf(f, first, keptText(points)+" each"), simulated: simulated,
+		title: title, caption: captionOf(f, first, keptText(points, latencyLoop)+" each"), simulated: simulated,
 		note: format.Join(" ", s.note(&q), s.notes.text()), desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
 	}}
 	return g.plot(), nil

@@ -44,7 +44,7 @@ func Throughput(f results.File) (*Plot, error) {
 	}
 	shades, shaded := outages(all)
 	g := figure{sheet: sheet{
-		title: throughputTitle, caption: closedCaption(f, all), simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
+		title: throughputTitle, caption: caption(f, all, throughputLoop), simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
 		note: format.Join(" ", "Decisions per second, mean over kept rounds.", shaded, notes.text()),
 	}}
 	end := 0.0

@@ -38,6 +38,11 @@ type Row struct {
 	Cells []string
 }
 
+// Why is the reason for the verdict, with the conditions of the promise and what was broken.
+func (r Row) Why() string {
+	return format.Join("; ", slices.Concat([]string{r.Reason}, r.Conditions, []string{r.Broken})...)
+}
+
 // Decide says of settings which strategy to use, with a row for each strategy, and a heading above
 // each setting if there are several.
 func Decide(f *results.File, settings ...answer.Setting) (d Decision) {
@@ -133,7 +138,7 @@ func loadText(f *results.File, s *answer.Setting) string {
 		load = fixed(p, "rate", format.Digits(r.RatePerS)+" requests/s") + surrounded(" (", r.RateFrom, ")")
 	}
 	return format.Join(" · ", x.Workload, load, fixed(p, "instances", format.Plural(int64(p.Instances), "instance", "instances")),
-		rounds(f), storesText(f))
+		rounds(f), f.StoresText())
 }
 
 // fixed is the text of a parameter, unless a sweep varies it.
@@ -156,28 +161,36 @@ type verdicts struct {
 
 // newVerdicts takes the unit in which the smallest p99 is not below 1.
 func newVerdicts(f *results.File, settings []answer.Setting) *verdicts {
-	least, interval := 0.0, false
+	var all []float64
+	interval := false
 	for i := range settings {
 		for _, x := range candidates(&settings[i]) {
 			p := x.Summary.Latency().P99
-			if p.Shown() && (least == 0 || p.Value < least) {
-				least = p.Value
+			if p.Shown() {
+				all = append(all, p.Value)
 			}
 			interval = interval || p.Coverage > 0
 		}
 	}
-	t := &verdicts{simulated: f.Kind == results.Simulated, p99Title: "p99", div: 1}
-	if t.simulated {
-		t.p99Title = "modelled p99"
-	}
-	if least > 0 {
-		div, unit := format.TimeUnit(least)
-		t.div, t.p99Title = div, t.p99Title+", "+unit
-	}
+	t := &verdicts{simulated: f.Kind == results.Simulated}
+	t.p99Title, t.div = p99Title(t.simulated, all)
 	if interval {
 		t.p99Title += "\n[95 % interval]"
 	}
 	return t
+}
+
+// p99Title heads a column of latencies in nanoseconds, in the unit in which the smallest that is not 0 is not below 1.
+func p99Title(modelled bool, all []float64) (title string, div float64) {
+	if title = "p99"; modelled {
+		title = "modelled p99"
+	}
+	all = slices.DeleteFunc(all, func(ns float64) bool { return ns == 0 })
+	if len(all) == 0 {
+		return title, 1
+	}
+	div, unit := format.TimeUnit(slices.Min(all))
+	return title + ", " + unit, div
 }
 
 func (t *verdicts) columns() []layout.Column {

@@ -35,19 +35,11 @@ func decideChoice(c *results.Choice) Decision {
 	d := Decision{Advice: choiceAdvice(c), Title: questionText(&c.Question), Notes: c.Notes[:min(len(c.Notes), 2)]}
 	fit := slices.Concat(c.Candidates, c.Others)
 	p99 := func(x *results.Candidate) int64 { return cmp.Or(x.ModelledP99, x.P99) }
-	least, title := int64(0), "p99"
+	var all []float64
 	for i := range fit {
-		if ns := p99(&fit[i]); ns > 0 && (least == 0 || ns < least) {
-			least = ns
-		}
+		all = append(all, float64(p99(&fit[i])))
 	}
-	div, unit := format.TimeUnit(float64(least))
-	if c.Question.Regions > 1 {
-		title = "modelled p99"
-	}
-	if least > 0 {
-		title += ", " + unit
-	}
+	title, div := p99Title(c.Question.Regions > 1, all)
 	d.Columns = []layout.Column{
 		{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 18},
 		{Title: "shown by", Left: true}, {Title: "what was shown", Left: true, Flexible: true, Minimum: 20},

@@ -13,29 +13,26 @@ import (
 
 // Claims writes the verdicts as a table for each design record, and below it what stands behind each.
 func Claims(w io.Writer, page layout.Page, r *claims.Report) error {
-	var lines []string
-	for _, group := range ofRecord(r.Claims) {
-		g := layout.Grid{Columns: []layout.Column{
-			{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
-			{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
-			{Title: "the record says", Left: true, Flexible: true, Minimum: 10}, {Title: "measured here", Left: true, Flexible: true, Minimum: 16},
-		}}
-		for i := range group {
-			j := &group[i]
-			g.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
-		}
-		lines = append(append(lines, page.Title(strings.ToUpper(group[0].Record))...), page.Table(&g)...)
-		lines = append(lines, "")
-		for i := range group {
-			if j := &group[i]; j.Why != "" {
-				lines = append(lines, page.Paragraph(layout.Pad(j.ID, 4)+" ", format.Plain(string(j.Verdict)+": "+j.Why))...)
+	return write(w, func(section func([]string)) {
+		for _, group := range ofRecord(r.Claims) {
+			g := layout.Grid{Columns: []layout.Column{
+				{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
+				{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
+				{Title: "the record says", Left: true, Flexible: true, Minimum: 10}, {Title: "measured here", Left: true, Flexible: true, Minimum: 16},
+			}}
+			var why []string
+			for i := range group {
+				j := &group[i]
+				g.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
+				if j.Why != "" {
+					why = append(why, page.Paragraph(layout.Pad(j.ID, 4)+" ", format.Plain(string(j.Verdict)+": "+j.Why))...)
+				}
 			}
+			section(append(page.Title(strings.ToUpper(group[0].Record)), page.Table(&g)...))
+			section(why)
 		}
-		lines = append(lines, "")
-	}
-	lines = append(lines, page.Wrap(claimsSummary(r))...)
-	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
-	return err
+		section(page.Wrap(claimsSummary(r)))
+	})
 }
 
 // ofRecord are the claims of one design record after the other.

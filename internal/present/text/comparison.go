@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +24,7 @@ func Comparison(w io.Writer, page layout.Page, c *compare.Comparison) error {
 	lines := []string{page.Paint(tone, read.Headline)}
 	lines = append(lines, page.Paragraph("base ", format.Plain(c.Base))...)
 	lines = append(lines, page.Paragraph("head ", format.Plain(c.Head))...)
+	var table []string
 	if len(read.Changed) > 0 {
 		g := layout.Grid{Columns: []layout.Column{
 			{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16},
@@ -35,22 +35,23 @@ func Comparison(w io.Writer, page layout.Page, c *compare.Comparison) error {
 		for i := range read.Changed {
 			g.Add(compared(&read.Changed[i])...)
 		}
-		lines = append(append(lines, ""), page.Table(&g)...)
+		table = page.Table(&g)
 	}
-	lines = append(lines, "")
+	var notes []string
 	for _, x := range footnotes(c, &read) {
-		lines = append(lines, page.Paragraph(layout.Pad(x.label, headLabel)+" ", x.text)...)
+		notes = append(notes, page.Paragraph(layout.Pad(x.Label, headLabel)+" ", x.Text)...)
 	}
-	_, err := io.WriteString(w, strings.TrimRight(strings.Join(lines, "\n"), "\n")+"\n")
-	return err
+	return write(w, func(section func([]string)) {
+		section(lines)
+		section(table)
+		section(notes)
+	})
 }
 
-// footnote is a line below the table.
-type footnote struct{ label, text string }
-
-func footnotes(c *compare.Comparison, read *compare.Reading) (out []footnote) {
+// footnotes stand below the table.
+func footnotes(c *compare.Comparison, read *compare.Reading) (out []Entry) {
 	if read.Same != "" {
-		out = append(out, footnote{"same", read.Same})
+		out = append(out, Entry{"same", read.Same})
 	}
 	// Strategies that share a reason share a line.
 	var names groups.By[string, string]
@@ -58,13 +59,13 @@ func footnotes(c *compare.Comparison, read *compare.Reading) (out []footnote) {
 		names.Add(u.Reason, u.Strategy)
 	}
 	for _, reason := range names.Keys {
-		out = append(out, footnote{"not compared", format.Plain(strings.Join(names.Of[reason], ", ") + ": " + reason)})
+		out = append(out, Entry{"not compared", format.Plain(strings.Join(names.Of[reason], ", ") + ": " + reason)})
 	}
 	if c.TimingsRefused != "" {
-		out = append(out, footnote{"no timings", format.Plain(c.TimingsRefused)})
+		out = append(out, Entry{"no timings", format.Plain(c.TimingsRefused)})
 	}
 	for _, n := range c.Notes {
-		out = append(out, footnote{"note", format.Plain(n)})
+		out = append(out, Entry{"note", format.Plain(n)})
 	}
 	return out
 }
@@ -142,7 +143,7 @@ func whyText(r *compare.Row) string {
 }
 
 // ComparisonMarkdown writes the same as a page in Markdown, e.g. for the summary of a job.
-func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
+func ComparisonMarkdown(w io.Writer, _ layout.Page, c *compare.Comparison) error {
 	read := c.Read()
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "**%s**\n\nbase %s, head %s\n", markdown(read.Headline), markdown(c.Base), markdown(c.Head))
@@ -159,7 +160,7 @@ func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	if all := footnotes(c, &read); len(all) > 0 {
 		fmt.Fprintln(out)
 		for _, x := range all {
-			fmt.Fprintf(out, "- %s: %s\n", x.label, markdown(x.text))
+			fmt.Fprintf(out, "- %s: %s\n", x.Label, markdown(x.Text))
 		}
 	}
 	return out.Flush()
@@ -173,7 +174,7 @@ func markdown(s string) string {
 
 // ComparisonAnnotations writes the workflow commands of GitHub Actions: an error for each
 // row that fails, a warning for what the rounds cannot tell, and a notice of the outcome.
-func ComparisonAnnotations(w io.Writer, c *compare.Comparison) error {
+func ComparisonAnnotations(w io.Writer, _ layout.Page, c *compare.Comparison) error {
 	read := c.Read()
 	out := bufio.NewWriter(w)
 	for i := range read.Changed {
@@ -185,13 +186,7 @@ func ComparisonAnnotations(w io.Writer, c *compare.Comparison) error {
 		case r.Verdict == compare.Better:
 			continue
 		}
-		cells := compared(r)
-		text := fmt.Sprintf("%s %s: %s", cells[1], cells[2], cells[0])
-		if r.Base != nil && r.Head != nil {
-			text += fmt.Sprintf(", %s in the base and %s in the head (%s)", cells[3], cells[4], cells[5])
-			text = strings.TrimSuffix(text, " ()")
-		}
-		fmt.Fprintf(out, "::%s title=quotabench::%s\n", level, annotation(format.Join("; ", text, cells[6])))
+		fmt.Fprintf(out, "::%s title=quotabench::%s\n", level, annotation(rowText(r)))
 	}
 	for _, u := range c.Unmatched {
 		fmt.Fprintf(out, "::warning title=quotabench::%s\n", annotation(u.Strategy+" was not compared: "+u.Reason))
@@ -211,14 +206,17 @@ func annotation(s string) string {
 // FailureLines are the rows that fail, one line each, for messages.
 func FailureLines(rows []compare.Row) (out []string) {
 	for i := range rows {
-		cells := compared(&rows[i])
-		text := fmt.Sprintf("%s: %s: %s", cells[1], cells[2], cells[0])
-		if rows[i].Base != nil && rows[i].Head != nil {
-			text += strings.TrimSuffix(fmt.Sprintf(": %s, was %s (%s)", cells[4], cells[3], cells[5]), " ()")
-		}
-		if line := format.Join(": ", text, cells[6]); !slices.Contains(out, line) {
-			out = append(out, line)
-		}
+		out = groups.Union(out, rowText(&rows[i]))
 	}
 	return out
+}
+
+// rowText is a row in one line.
+func rowText(r *compare.Row) string {
+	cells := compared(r)
+	text := fmt.Sprintf("%s: %s: %s", cells[1], cells[2], cells[0])
+	if r.Base != nil && r.Head != nil {
+		text += strings.TrimSuffix(fmt.Sprintf(": %s, was %s (%s)", cells[4], cells[3], cells[5]), " ()")
+	}
+	return format.Join(": ", text, cells[6])
 }

@@ -33,15 +33,15 @@ func compared(t *testing.T) *compare.Comparison {
 func TestComparison(t *testing.T) {
 	c := compared(t)
 	for name, x := range map[string]struct {
-		write func(io.Writer, *compare.Comparison) error
+		write func(io.Writer, layout.Page, *compare.Comparison) error
 		want  []string
 	}{
-		"text":     {func(w io.Writer, c *compare.Comparison) error { return text.Comparison(w, layout.Page{}, c) }, []string{"FAIL: 1 figure fails", "throughput/reference", "-23.1 %", "10 and 10 rounds, p", "\nsame "}},
+		"text":     {text.Comparison, []string{"FAIL: 1 figure fails", "throughput/reference", "-23.1 %", "10 and 10 rounds, p", "\nsame "}},
 		"markdown": {text.ComparisonMarkdown, []string{"**FAIL: 1 figure fails", `| worse | a\|b ::error::x`, "&lt;script&gt;&#64;all |"}},
 		"github":   {text.ComparisonAnnotations, []string{"::error title=quotabench::a|b ::error::x", "-23.1 %25", "::notice title=quotabench::FAIL"}},
 	} {
 		var b bytes.Buffer
-		if err := x.write(&b, c); err != nil {
+		if err := x.write(&b, layout.Page{}, c); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range x.want {

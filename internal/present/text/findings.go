@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -31,17 +32,14 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 	var all []finding
 	for _, s := range summaries {
 		for _, r := range slices.Concat(s.Audit.Reasons, remarks(s)) {
-			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Discards == r.Discards })
-			if j < 0 {
-				j = len(all)
-				all = append(all, finding{Reason: r, loop: loop})
-			}
-			all[j].differs = all[j].differs || all[j].Detail != r.Detail
+			same := func(x finding) bool { return x.Code == r.Code && x.Discards == r.Discards }
+			of, _ := groups.In(&all, finding{Reason: r, loop: loop}, same)
+			of.differs = of.differs || of.Detail != r.Detail
 			n := s.Rounds
 			if k, ok := s.Occurrences[r.Code]; ok {
 				n = k
 			}
-			all[j].who = append(all[j].who, concern{s.Label, n, s.Rounds})
+			of.who = append(of.who, concern{s.Label, n, s.Rounds})
 		}
 	}
 	return all
@@ -55,6 +53,8 @@ type Finding struct {
 	Detail string
 	// Of names the strategies, and the loop if they ran in two.
 	Of string
+	// Stack is that of the [results.Reason], if the finding is of one strategy.
+	Stack string
 }
 
 // Findings are what the audit found, the gravest first.
@@ -166,12 +166,9 @@ func remarks(s *results.Summary) []results.Reason {
 // settings.
 func byLabel(who []concern) (out []concern) {
 	for _, c := range who {
-		i := slices.IndexFunc(out, func(o concern) bool { return o.label == c.label })
-		if i < 0 {
-			out = append(out, c)
-			continue
+		if of, known := groups.In(&out, c, func(o concern) bool { return o.label == c.label }); known {
+			of.n, of.rounds = of.n+c.n, of.rounds+c.rounds
 		}
-		out[i].n, out[i].rounds = out[i].n+c.n, out[i].rounds+c.rounds
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -21,22 +20,28 @@ func promiseLines(page layout.Page, group []results.Summary) []string {
 		func(s *results.Summary) []results.Clause { return s.Record })
 }
 
-func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {
-	unit := format.Plain(group[0].Params.Unit)
-	g := layout.Grid{Columns: []layout.Column{
-		labelColumn, {Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
-		{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
-	}}
-	for i := range group {
-		s := &group[i]
-		for j, c := range of(s) {
-			label := format.Plain(s.Label)
-			if j > 0 {
-				label = ""
+// Clauses are promises of a strategy, and what came of them.
+func Clauses(of func(*results.Summary) []results.Clause) Rows {
+	return Rows{
+		Columns: []layout.Column{
+			{Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
+			{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
+		},
+		Of: func(s *results.Summary) (out [][]string) {
+			for _, c := range of(s) {
+				most := "none"
+				if figures.Bounded(&c) {
+					most = "≤ " + format.Units(c.Bound, format.Plain(s.Params.Unit))
+				}
+				out = append(out, []string{bound(c), format.Range(c.Certain, c.Possible), most, Verdict(c.Verdict)})
 			}
-			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), boundCell(c.Bound, unit), Verdict(c.Verdict))
-		}
+			return out
+		},
 	}
+}
+
+func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {
+	clauses := Clauses(of)
 	note := "leak: admitted, L is the limit, bound and measured are beyond it; " +
 		"false rejects: units rejected although there was room"
 	if slices.ContainsFunc(group, func(s results.Summary) bool {
@@ -45,15 +50,7 @@ func clauseLines(page layout.Page, group []results.Summary, title string, of fun
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, " +
 			"or the load was too weak to tell"
 	}
-	return table(page, title+" the worst window of any subject and round", &g, note)
-}
-
-// boundCell is the largest amount that keeps the bound.
-func boundCell(most int64, unit string) string {
-	if most == quota.Unbounded {
-		return "none"
-	}
-	return "≤ " + format.Units(most, unit)
+	return table(page, title+" the worst window of any subject and round", clauses.grid(group), note)
 }
 
 // bound puts the property and its bound into one cell: two columns leave the

@@ -30,18 +30,9 @@ func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summar
 	for i := range group {
 		who.Add(Kept(loop(&group[i])), format.Plain(group[i].Label))
 	}
-	who.Sort()
-	var others []string
-	for i, text := range who.Keys {
-		if i > 0 {
-			others = append(others, strings.Join(who.Of[text], ", ")+" "+text)
-		}
+	texts := commonFirst(&who, " ")
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
 	}
-	switch {
-	case len(who.Keys) == 0:
-		return ""
-	case len(others) == 0:
-		return who.Keys[0]
-	}
-	return who.Keys[0] + " (" + strings.Join(others, "; ") + ")"
+	return texts[0] + " (" + strings.Join(texts[1:], "; ") + ")"
 }

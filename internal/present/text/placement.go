@@ -27,18 +27,21 @@ func placementTexts(group []results.Summary) []string {
 // placements are the placement of most summaries first, and the others with the
 // names of the strategies.
 func placements(group []results.Summary) []string {
-	var names groups.By[results.Placement, string]
+	var names groups.By[string, string]
 	for i := range group {
 		if p := group[i].Placement; p != nil {
-			names.Add(*p, group[i].Label)
+			names.Add(placementText(p), group[i].Label)
 		}
 	}
+	return commonFirst(&names, ": ")
+}
+
+// commonFirst are texts: what most have first, and the others after the names of those that have them.
+func commonFirst(names *groups.By[string, string], between string) (out []string) {
 	names.Sort()
-	var out []string
-	for i, p := range names.Keys {
-		text := placementText(&p)
+	for i, text := range names.Keys {
 		if i > 0 {
-			text = strings.Join(names.Of[p], ", ") + ": " + text
+			text = strings.Join(names.Of[text], ", ") + between + text
 		}
 		out = append(out, text)
 	}

@@ -99,3 +99,27 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 		}
 	}
 }
+
+// TestUnitOfP99: the unit is that of the smallest, except of one that took no time at all, as a decision in virtual time may.
+func TestUnitOfP99(t *testing.T) {
+	for _, c := range []struct {
+		all  []float64
+		want string
+		div  float64
+	}{{nil, "p99", 1}, {[]float64{0}, "p99", 1}, {[]float64{0, 119_167, 5e6}, "p99, µs", 1e3}} {
+		if title, div := p99Title(false, c.all); title != c.want || div != c.div {
+			t.Errorf("%v: %q by %g, want %q by %g", c.all, title, div, c.want, c.div)
+		}
+	}
+	f := swept("")
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Service = results.Latency{Distribution: results.Distribution{Samples: 1_000_000, StallsP99: 100, StallsP999: 100}}
+		if r.Params.Workers == 1 {
+			r.Service.P99 = 119_167
+		}
+	}
+	if d, err := DecideSweep(&f); err != nil || d.Columns[4].Title != "p99, µs\n[95 % interval]" {
+		t.Errorf("%v, the title of p99 is %q", err, d.Columns[4].Title)
+	}
+}

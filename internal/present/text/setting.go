@@ -13,7 +13,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Setting says what the strategies of one table have in common. There has to be one.
+// Setting says what the strategies of one table have in common, or the points of a sweep. There has to be one.
 func Setting(f results.File, group []results.Summary) []Entry {
 	s := &group[0]
 	p := s.Params
@@ -28,7 +28,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("each request also", p.Second)
 	entry("outages", outagesText(p.Outages))
 	entry("clocks ahead by", strings.Join(p.Skew, ", "))
-	entry("network", strings.Join(p.Network, " · "))
+	entry("network", fixed(&p, "latency", strings.Join(p.Network, " · ")))
 	entry("killed callers", p.KillCallers)
 	entry("overwritten counters", strings.Join(p.Overwrites, ", "))
 	entry("limit", limitsText(p))
@@ -40,9 +40,10 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	if p.Speed != 0 && p.Speed != 1 {
 		speed = fmt.Sprintf("at %g x speed", p.Speed)
 	}
-	entry("load", format.Join(" · ", loop, format.Number(p.Workers, "worker"), format.Number(p.Instances, "instance"),
-		format.Plural(int64(p.Retries), "client retry", "client retries"), speed, boundText(p)))
-	entry("connections", poolText(p))
+	entry("load", format.Join(" · ", loop, fixed(&p, "workers", format.Number(p.Workers, "worker")),
+		fixed(&p, "instances", format.Number(p.Instances, "instance")),
+		fixed(&p, "client-retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p)))
+	entry("connections", fixed(&p, "pool", poolText(p)))
 	entry("clients", clientsText(group))
 	for _, text := range placementTexts(group) {
 		entry("cores", text)
@@ -68,9 +69,9 @@ func Policy(s *results.Summary) string {
 func streamText(p results.Params) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
-		parts = append(parts, name+" "+p.Workload[name])
+		parts = append(parts, fixed(&p, name, name+" "+p.Workload[name]))
 	}
-	return strings.Join(parts, " · ")
+	return format.Join(" · ", parts...)
 }
 
 // share renders a parameter between 0 and 1 as it was given, in percent.
@@ -151,18 +152,20 @@ func clientsText(group []results.Summary) string {
 		"; all others, and the bare client, the plain one")
 }
 
+// boundText says how long a round is. At a rate that varies, requests follow from the duration.
 func boundText(p results.Params) string {
-	duration := ""
+	requests, duration := fixed(&p, "requests", some(p.Requests, "request", "requests")), ""
 	if p.DurationNS > 0 {
-		duration = time.Duration(p.DurationNS).String()
+		requests, duration = fixed(&p, "rate", requests), fixed(&p, "duration", time.Duration(p.DurationNS).String())
 	}
-	return surrounded("", format.Join(" or ", some(p.Requests, "request", "requests"), duration), " per round")
+	return surrounded("", format.Join(" or ", requests, duration), " per round")
 }
 
 // openLoop says how requests arrive. A trace's have no rate of their own.
 func openLoop(p *results.Params) string {
+	text := "open loop, " + p.Arrivals
 	if p.RatePerS == 0 {
-		return "open loop, " + p.Arrivals
+		return text
 	}
-	return "open loop, " + p.Arrivals + " at " + format.Digits(p.RatePerS) + " requests/s" + surrounded(" (", format.Plain(p.RateFrom), ")")
+	return text + fixed(p, "rate", " at "+format.Digits(p.RatePerS)+" requests/s"+surrounded(" (", format.Plain(p.RateFrom), ")"))
 }

@@ -2,9 +2,7 @@ package text
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/answer"
@@ -57,7 +55,7 @@ func DecideSweep(f *results.File) (Decision, error) {
 	var d Decision
 	d.Advice, d.Untested = v.advice(f, series, settings)
 	v.rows(&d, f, series, settings)
-	d.Setting = v.setting(series)
+	d.Setting = Setting(*f, f.Summarised())
 	return d, nil
 }
 
@@ -196,67 +194,6 @@ func (v *sweepView) seriesName(s *results.SweepSeries) string {
 		return format.Plain(s.Strategy)
 	}
 	return format.Plain(fmt.Sprintf("%s, %s %s", s.Strategy, v.sweep.Parameters[1].Name, s.Second))
-}
-
-// setting is what all points have in common.
-func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
-	s := all[0].Points[0].Summary
-	p := s.Params
-	entry := adder(&out)
-	entry("policy", Policy(s))
-	asked := p
-	asked.Workload = maps.Clone(p.Workload)
-	maps.DeleteFunc(asked.Workload, func(name, _ string) bool { return p.Point[name] != "" })
-	entry("asked for", streamText(asked))
-	entry("outages", outagesText(p.Outages))
-	entry("clocks ahead by", strings.Join(p.Skew, ", "))
-	entry("network", fixed(&p, "latency", strings.Join(p.Network, " · ")))
-	loop := "closed loop: callers wait for each answer"
-	if p.Loop == results.OpenLoop {
-		loop = format.Join(", ", "open loop", p.Arrivals, fixed(&p, "rate", format.Digits(p.RatePerS)+" requests/s"))
-	}
-	bound := boundText(p)
-	if p.Point["rate"] != "" && p.DurationNS > 0 {
-		bound = ""
-	}
-	entry("load", format.Join(" · ", loop, fixed(&p, "workers", format.Plural(int64(p.Workers), "worker", "workers")),
-		fixed(&p, "instances", format.Plural(int64(p.Instances), "instance", "instances")), bound))
-	entry("connections", fixed(&p, "pool", poolText(p)))
-	run := spread(all, func(s *results.Summary) int { return s.Rounds })
-	kept := spread(all, func(s *results.Summary) int { return s.AtRate().Timed })
-	entry("rounds", fmt.Sprintf("%s of each point, the points in random order within a round; "+
-		"percentiles are those of all kept rounds together, decisions per second their mean%s; rounds kept: %s of %s",
-		run, v.intervalsText(all), kept, run))
-	return out
-}
-
-// spread is the range of a number of rounds over all points: an interrupted sweep and a search have
-// more of some than of others.
-func spread(all []results.SweepSeries, of func(*results.Summary) int) string {
-	lo := of(all[0].Points[0].Summary)
-	hi := lo
-	for i := range all {
-		for _, p := range all[i].Points {
-			n := of(p.Summary)
-			lo, hi = min(lo, n), max(hi, n)
-		}
-	}
-	if lo == hi {
-		return strconv.Itoa(hi)
-	}
-	return fmt.Sprintf("%d to %d", lo, hi)
-}
-
-// intervalsText says what the intervals of the decisions per second are.
-func (v *sweepView) intervalsText(all []results.SweepSeries) string {
-	for i := range all {
-		for _, p := range all[i].Points {
-			if f := p.Summary.Throughput; f.Rounds > 1 && f.Coverage == 0 {
-				return ", intervals the range of the rounds"
-			}
-		}
-	}
-	return ", intervals have about 95 % confidence"
 }
 
 // conclusion is what one series shows, in one line.

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,24 @@ func TestSweepSaysTheKnee(t *testing.T) {
 		}
 		if strings.Contains(text, "50 workers") {
 			t.Errorf("what varies is said to be one value:\n%s", text)
+		}
+	}
+}
+
+// TestSweepSaysTheSetting: a sweep says of its setting what other runs do, except what varies, and of one round that it says
+// nothing about how much figures vary.
+func TestSweepSaysTheSetting(t *testing.T) {
+	f := swept("")
+	f.Runs = slices.DeleteFunc(f.Runs, func(r results.Run) bool { return r.Repetition > 1 })
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Params.KillCallers, r.Placement = "0.01:2", &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
+	}
+	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
+	for _, want := range []string{"killed callers 0.01:2", "shared by harness and stores, GOMAXPROCS 2 (shared: planted)", "closed loop · 2 instances · 0 client retries",
+		"1 of each point, the points in random order within a round; one round says nothing about how much figures vary"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

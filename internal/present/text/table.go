@@ -14,8 +14,7 @@ import (
 // of each setting correctness, speed, costs and declared guarantees, who was skipped,
 // and everything that speaks against the figures.
 func Table(w io.Writer, page layout.Page, f results.File) error {
-	f.Summaries = f.Summarised() // once for all sections
-	return answered(w, page, f, func(d *Decision, section func([]string)) {
+	return answered(w, page, &f, func(d *Decision, section func([]string)) {
 		section(d.untestedLines(page))
 		if f.Sweep != nil {
 			sweepSections(page, f, d, section)
@@ -28,8 +27,7 @@ func Table(w io.Writer, page layout.Page, f results.File) error {
 // Brief renders what a terminal has room for: the answer, who was skipped, and what takes
 // figures back.
 func Brief(w io.Writer, page layout.Page, f results.File) error {
-	f.Summaries = f.Summarised() // once for all sections
-	return answered(w, page, f, func(d *Decision, section func([]string)) {
+	return answered(w, page, &f, func(d *Decision, section func([]string)) {
 		section(briefSkipped(page, f))
 		if f.Ended != "" {
 			section(page.Paragraph("", "Rounds: "+format.Plain(f.Ended)+"."))
@@ -41,16 +39,17 @@ func Brief(w io.Writer, page layout.Page, f results.File) error {
 
 // answered renders what a record says for somebody who must choose: what to use and why, one
 // table of all, and then the rest.
-func answered(w io.Writer, page layout.Page, f results.File, rest func(d *Decision, section func([]string))) error {
-	d, err := DecideSweep(&f)
+func answered(w io.Writer, page layout.Page, f *results.File, rest func(d *Decision, section func([]string))) error {
+	f.Summaries = f.Summarised() // once for all sections
+	d, err := DecideSweep(f)
 	if err != nil {
 		return err
 	}
 	if f.Sweep == nil {
-		d = Decide(&f, answer.Of(f)...)
+		d = Decide(f, answer.Of(*f)...)
 	}
 	return write(w, func(section func([]string)) {
-		section(entryLines(page, briefHead(f)))
+		section(entryLines(page, briefHead(*f)))
 		section(d.adviceLines(page))
 		section(d.tableLines(page))
 		rest(&d, section)

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,17 +77,21 @@ func Head(f results.File) []Entry {
 		host = format.Join(", ", p.Host.OS+"/"+p.Host.Arch, format.Plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
 	}
 	entry("host", format.Join(" · ", p.Host.Name, host))
-	when := ""
-	if !p.Time.IsZero() {
-		when = p.Time.UTC().Format(time.RFC3339)
-	}
 	entry("built from", format.Join(" · ", surrounded("commit ", p.Commit, ""), versionText(p.Versions)))
-	entry("time", when)
+	entry("time", When(p.Time))
 	entry("rounds", f.Ended)
 	if f.Interrupted {
 		entry("NOTE", "interrupted before the last round")
 	}
 	return out
+}
+
+// When is a moment as text, empty for none.
+func When(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // briefHead is what a reader of the answer must know of how it came about.
@@ -100,17 +105,6 @@ func briefHead(f results.File) []Entry {
 		entry("NOTE", "interrupted before the last round")
 	}
 	return out
-}
-
-// storesText names the stores, their kinds and versions.
-func storesText(f *results.File) string {
-	var stores []string
-	for _, name := range f.StoreNames() {
-		s := f.Stores[name]
-		version, _, _ := strings.Cut(s.Version, " ")
-		stores = append(stores, format.Join(" ", name, s.Kind, version))
-	}
-	return strings.Join(stores, ", ")
 }
 
 // rounds counts those of the strategy that has most.
@@ -160,22 +154,41 @@ func versionText(v map[string]string) string {
 // roundsText says how many rounds there are, what figures over them are, and what the
 // brackets of the tables below stand on.
 func roundsText(group []results.Summary) string {
-	lo, hi := group[0].Rounds, group[0].Rounds
-	for i := range group {
-		lo, hi = min(lo, group[i].Rounds), max(hi, group[i].Rounds)
+	run := spread(group, func(s *results.Summary) int { return s.Rounds })
+	text, brackets := run+" of each strategy; ", bracketsText(group)
+	if group[0].Params.Point != nil {
+		text = run + " of each point, the points in random order within a round; "
+		kept := spread(group, func(s *results.Summary) int { return s.AtRate().Timed })
+		brackets = fmt.Sprintf("%s; rounds kept: %s of %s", intervalsText(group), kept, run)
 	}
-	text := fmt.Sprintf("%d of each strategy; ", hi)
-	if lo != hi {
-		text = fmt.Sprintf("%d to %d of each strategy; ", lo, hi)
-	}
-	if hi == 1 {
+	if run == "1" {
 		return text + "one round says nothing about how much figures vary"
 	}
 	percentiles := "percentiles are those of all kept rounds together"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Latency().P99.Status == results.PerRound }) {
 		percentiles = "percentiles are medians, since histograms were not stored"
 	}
-	return text + percentiles + ", decisions per second their mean, other figures medians; " + bracketsText(group)
+	return text + percentiles + ", decisions per second their mean, other figures medians; " + brackets
+}
+
+// spread is the range of a number of rounds: an interrupted sweep and a search have more of some points than of others.
+func spread(group []results.Summary, of func(*results.Summary) int) string {
+	lo, hi := of(&group[0]), of(&group[0])
+	for i := range group {
+		lo, hi = min(lo, of(&group[i])), max(hi, of(&group[i]))
+	}
+	if lo == hi {
+		return strconv.Itoa(hi)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+// intervalsText says what the intervals of a sweep's decisions per second are.
+func intervalsText(group []results.Summary) string {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Throughput.Rounds > 1 && s.Throughput.Coverage == 0 }) {
+		return "intervals are the range of the rounds"
+	}
+	return "intervals have about 95 % confidence"
 }
 
 // bracketsText says what the intervals of p99 are.

@@ -54,6 +54,13 @@ func SearchFacts(r *results.Search) []string {
 	return append(out, waits(&r.ServerFacts)...)
 }
 
+// Found lists the properties that broke, each with the length of its schedule.
+func Found(r *results.Search, sep string) string {
+	return format.List(r.Findings, sep, func(f results.Finding) string {
+		return fmt.Sprintf("%s in %s", f.Property, format.Number(len(f.Steps), "step"))
+	})
+}
+
 // searchAnswer is what a search comes to, in one sentence. again is what an earlier one found too.
 func searchAnswer(r *results.Search, again string) string {
 	under, other := "", ""
@@ -65,15 +72,11 @@ func searchAnswer(r *results.Search, again string) string {
 	}
 	switch {
 	case len(r.Findings) > 0:
-		var found []string
-		for i := range r.Findings {
-			found = append(found, fmt.Sprintf("%s in %s", r.Findings[i].Property, format.Number(len(r.Findings[i].Steps), "step")))
-		}
 		violations := "violations"
-		if len(found) == 1 {
+		if len(r.Findings) == 1 {
 			violations = "violation"
 		}
-		return fmt.Sprintf("%s: %s found%s: %s%s.", r.Strategy, violations, under, strings.Join(found, ", "), again)
+		return fmt.Sprintf("%s: %s found%s: %s%s.", r.Strategy, violations, under, Found(r, ", "), again)
 	case r.Claim == "":
 		return fmt.Sprintf("%s: nothing %sfound%s, and nothing is claimed%s.", r.Strategy, other, under, again)
 	}
@@ -98,7 +101,7 @@ func searchLines(page layout.Page, r *results.Search, again string) []string {
 		} else {
 			out = append(out, timelineLines(page, f)...)
 		}
-		out = append(append(out, paragraphs(page, Odds(f)...)...), replayHint(f))
+		out = append(out, repeatLines(page, f)...)
 	}
 	out = append(out, abortLines(page, r.Aborts)...)
 	for _, text := range []string{r.Allowed(), r.Claim} {
@@ -158,8 +161,7 @@ func censusLines(page layout.Page, c *results.Census) []string {
 	out := append(facts[:1:1], paragraphs(page, facts[1:]...)...)
 	if f := c.Shortest; f != nil {
 		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(f.Steps), "step"), format.Number(c.Worst, "unit")))
-		out = append(append(out, timelineLines(page, f)...), paragraphs(page, Odds(f)...)...)
-		out = append(out, replayHint(f))
+		out = append(append(out, timelineLines(page, f)...), repeatLines(page, f)...)
 	}
 	return append(append(out, abortLines(page, c.Aborts)...), withheldLines(page, c.Withheld)...)
 }
@@ -185,8 +187,10 @@ func replayLines(page layout.Page, r *results.Replay, known bool) []string {
 	return append(out, timelineLines(page, r.Finding)...)
 }
 
-// replayHint is a line to copy, however long.
-func replayHint(f *results.Finding) string { return "replay: " + f.Replay() }
+// repeatLines say how often a schedule is met, and how to repeat it: a line to copy, however long.
+func repeatLines(page layout.Page, f *results.Finding) []string {
+	return append(paragraphs(page, Odds(f)...), "replay: "+f.Replay())
+}
 
 func paragraphs(page layout.Page, texts ...string) (out []string) {
 	for _, t := range texts {
@@ -233,7 +237,7 @@ func abortLines(page layout.Page, list []results.Abort) (out []string) {
 		f := a.Shortest
 		out = append(out, "", fmt.Sprintf("%s in %s, which breaks no property: %s", strings.ToUpper(string(a.Kind)),
 			format.Number(len(f.Steps), "step"), f.Detail))
-		out = append(append(out, timelineLines(page, f)...), replayHint(f))
+		out = append(append(out, timelineLines(page, f)...), repeatLines(page, f)...)
 	}
 	return out
 }

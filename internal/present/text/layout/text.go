@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -19,16 +20,18 @@ func TextWidth(s string) int {
 // break at a space, which it drops, but not before a percent sign, or after a
 // comma, a colon or a slash, but not within a number, or after or before one letter ("n/m", "requests/s"); failing that
 // after an equals sign, and anywhere only if there is none.
-func Wrap(s string, width int) []string {
-	width = max(width, 2) // a wide character has to fit
-	var out []string
-	for uniseg.StringWidth(s) > width {
-		cut := 0
-		soft := 0
-		weak := 0
-		used := 0
-		walk(s, func(at, end, w int, place place) bool {
-			if used+w > width {
+func Wrap(s string, width int) []string { return Fold(s, width, uniseg.StringWidth) }
+
+// Fold is like [Wrap], by any width of characters.
+func Fold[N ~int | ~float64](s string, width N, of func(character string) N) (out []string) {
+	for {
+		var used N
+		var cut, soft, weak int
+		whole := true
+		walk(s, func(at, end, _ int, place place) bool {
+			w := of(s[at:end])
+			if used > 0 && used+w > width { // the widest of characters has to fit
+				whole = false
 				if place == dropped {
 					soft = at
 				}
@@ -45,15 +48,13 @@ func Wrap(s string, width int) []string {
 			}
 			return true
 		})
-		if soft > 0 {
-			cut = soft
-		} else if weak > 0 {
-			cut = weak
+		if whole {
+			return append(out, s)
 		}
+		cut = cmp.Or(soft, weak, cut)
 		out = append(out, strings.TrimRight(s[:cut], " "))
 		s = strings.TrimLeft(s[cut:], " ")
 	}
-	return append(out, s)
 }
 
 // place says whether a line can end at a character.
