@@ -32,7 +32,8 @@ func Register(files embed.FS, metas ...strategies.Meta) {
 		if about == nil {
 			panic("there are no notes of the strategy " + m.Name)
 		}
-		m.Notes, m.Doc, m.Form, m.Source = about.Notes, about.Doc, about.Form, about.Source
+		m.Notes, m.Doc = about.Notes, about.Doc
+		m.Form, m.Source = about.Form, about.Source
 		m.Options = slices.Clone(m.Options)
 		for _, o := range about.Options {
 			i := slices.IndexFunc(m.Options, func(own quota.Option) bool { return own.Name == o.Name })
