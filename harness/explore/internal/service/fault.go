@@ -37,7 +37,7 @@ func (w *Engine) befallsStore(pick engine.Choice) error {
 		w.Run.Truth.At(next)
 		return w.moves(next)
 	}
-	w.Inject(pick, "", "")
+	w.Inject(pick)
 	if pick.Kind == engine.EvictKey {
 		i := slices.IndexFunc(w.held, func(h engine.Holding) bool { return w.plain(h.Name) == pick.Key })
 		return w.cmd.Redis.Unlink(w.base, w.held[i].Name).Err()
