@@ -303,7 +303,7 @@ func (e *Engine) crashInstance(in *instance) {
 
 // tick lets time pass up to a deadline.
 func (e *Engine) tick(kind int) error {
-	before := e.now
+	ticked := e.Ticking()
 	what := engine.TickTexts[kind]
 	if kind == engine.TickWaiter {
 		what = "a wait ends"
@@ -324,8 +324,7 @@ func (e *Engine) tick(kind int) error {
 	}
 	e.now = e.clock.Now()
 	e.sync()
-	e.Run.Truth.At(e.now)
-	e.Ticked(e.now.Sub(before), what)
+	ticked(what)
 	e.settle()
 	return nil
 }

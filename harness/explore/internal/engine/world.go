@@ -294,10 +294,20 @@ var TickTexts = [...]string{
 
 func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }
 
-// Ticked counts and notes that time has moved on to a deadline.
-func (w *World) Ticked(d time.Duration, what string) {
-	*w.Budget.of(quota.FaultClock)++
-	w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
+// Ticking is called before time moves on to a deadline. What it returns is called after, and counts and notes that.
+func (w *World) Ticking() (ticked func(what string)) {
+	s := w.port.Snapshot()
+	from, busy := s.Now, !s.atRest()
+	return func(what string) {
+		now := w.port.Snapshot().Now
+		d := now.Sub(from)
+		if busy {
+			w.Run.Paused += d
+		}
+		*w.Budget.of(quota.FaultClock)++
+		w.Run.Truth.At(now)
+		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
+	}
 }
 
 // mayAsk reports whether all scripts have ended, everything is at rest, and the last client

@@ -128,18 +128,18 @@ func (w *Engine) tick(kind int) error {
 	if !ok {
 		return engine.ErrMisfit
 	}
-	busy := !w.Look().AtRest
+	ticked := w.Ticking()
 	d := t.Sub(w.s.Now())
 	if a, ok := w.store.(ager); ok {
 		if err := a.age(d); err != nil {
 			return err
 		}
 	}
-	if busy {
-		w.Run.Paused += d
+	if err := w.Pass(d); err != nil {
+		return err
 	}
-	w.Ticked(d, engine.TickTexts[kind])
-	return w.Pass(d)
+	ticked(engine.TickTexts[kind])
+	return nil
 }
 
 // Pass implements [engine.Passer].
