@@ -14,7 +14,7 @@ type Fault string
 // The faults.
 const (
 	FaultCrash     Fault = "crash"      // a caller dies after any of its store commands
-	FaultLostReply Fault = "lost-reply" // a command took effect, its caller sees an error
+	FaultLostReply Fault = "lost-reply" // a command took effect, and its connection ends before the reply
 	FaultRetry     Fault = "retry"      // a client library repeats a command
 	FaultClock     Fault = "clock"      // a deadline or a window passes at any moment
 	FaultEviction  Fault = "eviction"   // a store drops a key

@@ -117,7 +117,7 @@ const (
 	EventRound     StepEvent = "round"      // a job's round begins
 	EventTick      StepEvent = "tick"       // time passes
 	EventCrash     StepEvent = "crash"      // a client, or an instance, dies
-	EventLostReply StepEvent = "lost-reply" // the command took effect, the caller sees an error
+	EventLostReply StepEvent = "lost-reply" // the command took effect, and its reply does not come
 	EventRetry     StepEvent = "retry"      // the client library sends the command again
 	EventOutage    StepEvent = "outage"     // the store cannot be reached
 	EventEviction  StepEvent = "eviction"   // the store drops a key

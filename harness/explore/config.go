@@ -172,7 +172,7 @@ const (
 
 // Faults lists the faults that can be injected. A service has others: see [Config.Service].
 func Faults() []quota.Fault {
-	return slices.DeleteFunc(slices.Clone(engine.Faults[:]), engine.OfServices)
+	return slices.DeleteFunc(slices.Clone(engine.Faults), engine.OfServices)
 }
 
 // ParseFaults reads a comma-separated list of faults, or "all", which are those of [Faults].
@@ -183,7 +183,7 @@ func ParseFaults(list string) ([]quota.Fault, error) {
 	case "all":
 		return Faults(), nil
 	}
-	return namesIn(list, "fault", engine.Faults[:])
+	return namesIn(list, "fault", engine.Faults)
 }
 
 // UnfitError says that a strategy cannot be explored in the way that is asked for.

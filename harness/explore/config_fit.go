@@ -75,7 +75,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, errors.New("it has no parts: only an enumeration that needs no server has")
 	}
 	for _, f := range c.Faults {
-		if !slices.Contains(engine.Faults[:], f) {
+		if !slices.Contains(engine.Faults, f) {
 			return c, fmt.Errorf("fault %q cannot be injected", f)
 		}
 		if c.Service == "" && engine.OfServices(f) {

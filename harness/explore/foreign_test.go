@@ -170,6 +170,38 @@ func TestForeignGoroutine(t *testing.T) {
 	}
 }
 
+// hasty admits whoever was held up for longer than a second.
+type hasty struct{ rdb redis.UniversalClient }
+
+func (h *hasty) Allow(ctx context.Context, key string) (bool, error) {
+	began := time.Now() //nolint:forbidigo // what is tested is code that does this
+	first, err := h.rdb.SetNX(ctx, key, 1, 0).Result()
+	late := time.Since(began) > time.Second //nolint:forbidigo // likewise
+	return first || late, err
+}
+
+// For how long calls of foreign code are held up is told, and goes into the bounds of clauses.
+func TestForeignCallsThatAreHeldUp(t *testing.T) {
+	sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower { return &hasty{strategies.Redis(env)} }, strategies.NeedRedis)
+	sel.Guarantee = []quota.Clause{{
+		Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultClock}, Formula: "0, or 1 if a call is held up",
+		Bound: func(p quota.Params) int64 { return min(1, int64(p.Pause/time.Second)) },
+	}}
+	r, err := explore.Run(t.Context(), sel, explore.Config{
+		Policy: policy(t, "1 request per fixed 1m"), Limit: 1, Asks: -1, Faults: []quota.Fault{quota.FaultClock},
+		Properties: []explore.Property{explore.Leak, explore.Guarantee},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := found(t, r, explore.Leak); f.Paused != 30001*time.Millisecond {
+		t.Errorf("held up for %v: %s", f.Paused, words(f))
+	}
+	if f := r.Found(explore.Guarantee); f != nil {
+		t.Errorf("the clause allows it: %s: %s", f.Detail, words(f))
+	}
+}
+
 // lookThenAdd reads a counter and then raises it.
 type lookThenAdd struct {
 	mu    sync.Mutex

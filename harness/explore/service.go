@@ -26,7 +26,7 @@ const otherThanOrder = "it depends on more than the order of its commands, e.g. 
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 
 // ofServiceFaults are the faults that can befall a service.
-var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults[:]), func(f quota.Fault) bool { return f == quota.FaultRetry })
+var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults), func(f quota.Fault) bool { return f == quota.FaultRetry })
 
 // ofSharedFaults are those of them that can befall an instance with several clients.
 var ofSharedFaults = []quota.Fault{quota.FaultCrash, quota.FaultEviction, engine.FaultScriptFlush}

@@ -36,10 +36,17 @@ func gallery(t *testing.T) map[string]*results.Finding {
 		"retry":         {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultRetry}}, explore.FalseReject},
 		"eviction":      {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultEviction}}, explore.Leak},
 		"model as well": {"redis-hash", explore.Config{Properties: []explore.Property{explore.Leak}}, explore.Leak},
+
+		"foreign, outage":     {"decr-expire", explore.Config{Faults: []quota.Fault{quota.FaultOutage}}, explore.FalseReject},
+		"foreign, lost reply": {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultLostReply}}, explore.TTL},
 	} {
 		chosen, err := strategies.Parse(c.strategy)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.HasPrefix(name, "foreign") {
+			meta := *chosen[0].Meta
+			meta.Foreign, chosen[0].Meta = true, &meta
 		}
 		c.cfg.Properties = []explore.Property{c.property}
 		r, err := explore.Run(t.Context(), chosen[0], c.cfg)

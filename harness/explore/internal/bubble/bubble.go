@@ -106,7 +106,6 @@ type instance struct {
 type past struct {
 	clients []redis.UniversalClient // by its lives
 	earlier []strategies.Strategy   // of lives that have ended
-	members int
 	lives   int
 	history engine.Digest // of all that it has seen
 }
@@ -189,15 +188,14 @@ func (e *Engine) in(f func()) error {
 // Begin implements [engine.Engine].
 func (e *Engine) Begin() error {
 	e.world = newWorld()
-	e.inRun, e.Budget = inRun{}, engine.Budget{}
+	e.inRun = inRun{}
 	if e.shared == nil || e.shared.Len() > 0 {
 		e.shared = &strategies.Shared{}
 	}
-	e.Run.Timeline.Begin()
+	e.Fresh(e.setup.Begins())
 	for _, c := range e.clients[:e.last.Index] {
 		e.Run.Timeline.Column(c.Name, results.RoleClient)
 	}
-	e.Run.Truth.Begin(e.setup.Begins())
 	return e.in(e.begin)
 }
 
@@ -219,11 +217,7 @@ func (e *Engine) begin() {
 		return
 	}
 	for i, c := range e.clients {
-		in := e.instances[i%len(e.instances)]
-		if c != e.last {
-			in.members++
-		}
-		c.in = in
+		c.in = e.instances[i%len(e.instances)]
 		c.goroutine = 0
 		c.started = false
 		c.at = nil
@@ -231,10 +225,7 @@ func (e *Engine) begin() {
 		c.done.Store(false)
 		c.dead.Store(false)
 	}
-	e.fused = !e.setup.Ticks() && !e.setup.Befalls(engine.Asking) && !e.setup.Shares
-	for _, in := range e.instances {
-		e.fused = e.fused && in.members == 1
-	}
+	e.fused = e.setup.Instances == e.setup.Clients && !e.setup.Ticks() && !e.setup.Befalls(engine.Asking) && !e.setup.Shares
 	e.settle()
 	if !e.counted {
 		e.counted, e.own = true, bubble.Left(e.world.mark, e.world.root) > 0

@@ -136,7 +136,7 @@ func (e *Engine) say(text, reply string, event results.StepEvent) {
 	if text != "" && l.Command != "" && l.Command != "starts" {
 		text = l.Command + "; " + text
 	}
-	if event == results.EventCommand {
+	if event != results.EventStart && event != results.EventResume {
 		l.Store, l.Kind = "redis", "redis"
 	}
 	if l.Event.Injected() {

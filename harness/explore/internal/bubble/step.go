@@ -35,7 +35,7 @@ func (e *Engine) do(c engine.Choice) error {
 	case engine.TickClock:
 		return e.tick(c.ID)
 	case engine.EvictKey:
-		e.Inject(c, "", "")
+		e.Inject(c)
 		e.sync()
 		e.redis.Remove(c.Key)
 		return nil
@@ -43,7 +43,7 @@ func (e *Engine) do(c engine.Choice) error {
 		if c.ID >= len(e.instances) {
 			return engine.ErrMisfit
 		}
-		e.Inject(c, "", "")
+		e.Inject(c)
 		e.crashInstance(e.instances[c.ID])
 		return nil
 	case engine.Ask:
@@ -181,50 +181,45 @@ func (e *Engine) act(c engine.Choice, p *parked) error {
 	e.Run.Timeline.By(e.name(p), role, e.columnOf(p), results.EventCommand)
 	e.note(p, uint64(c.Kind))
 	e.went = p
-	store := p.op.Store()
+	switch {
+	case c.Kind != engine.StepActor:
+		return e.befall(c, p)
+	case !p.op.Store():
+		e.say("goes on", "", results.EventResume)
+		e.release(p, nil)
+	case p.answered:
+		e.say("", "reply", results.EventReply)
+		e.release(p, nil)
+	default:
+		e.happen(p)
+	}
+	return nil
+}
+
+// befall has a fault happen to a client.
+func (e *Engine) befall(c engine.Choice, p *parked) error {
+	if p.client == nil {
+		return engine.ErrMisfit
+	}
+	if a := e.caller(p.client); !c.Befalls(&a) {
+		return engine.ErrMisfit
+	}
+	e.Inject(c)
 	switch c.Kind {
-	case engine.StepActor:
-		switch {
-		case !store:
-			e.say("goes on", "", results.EventResume)
-			e.release(p, nil)
-		case p.answered:
-			e.say("", "reply", results.EventReply)
-			e.release(p, nil)
-		default:
-			e.happen(p)
-		}
 	case engine.CrashCall:
-		if p.client == nil {
-			return engine.ErrMisfit
-		}
-		e.Inject(c, e.name(p), role)
 		e.kill(p.client)
 		e.release(p, errDead)
-	case engine.LoseReply:
-		if !p.answered {
-			return engine.ErrMisfit
-		}
-		e.Inject(c, e.name(p), role)
-		e.say("", "no reply", results.EventLostReply)
-		e.release(p, engine.ErrLostReply)
 	case engine.RetryReply:
-		if !p.answered {
-			return engine.ErrMisfit
-		}
-		e.Inject(c, e.name(p), role)
 		e.sync()
 		p.err = p.repeat()
 		e.replied(p)
-	case engine.FailBefore:
-		if !store || p.answered {
-			return engine.ErrMisfit
-		}
-		e.Inject(c, e.name(p), role)
-		e.say(p.op.String(), "error", results.EventOutage)
-		e.release(p, engine.ErrUnreachable)
 	default:
-		return engine.ErrMisfit
+		text := p.op.String()
+		if p.answered {
+			text = ""
+		}
+		e.say(text, "", "")
+		e.release(p, c.Err())
 	}
 	return nil
 }
@@ -308,7 +303,7 @@ func (e *Engine) crashInstance(in *instance) {
 
 // tick lets time pass up to a deadline.
 func (e *Engine) tick(kind int) error {
-	before := e.now
+	ticked := e.Ticking()
 	what := engine.TickTexts[kind]
 	if kind == engine.TickWaiter {
 		what = "a wait ends"
@@ -329,8 +324,7 @@ func (e *Engine) tick(kind int) error {
 	}
 	e.now = e.clock.Now()
 	e.sync()
-	e.Run.Truth.At(e.now)
-	e.Ticked(e.now.Sub(before), what)
+	ticked(what)
 	e.settle()
 	return nil
 }

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +24,7 @@ const (
 	PromptJob  ChoiceKind = 'p' // a periodic job's round begins
 	CrashCall  ChoiceKind = 'k' // one caller dies
 	CrashHost  ChoiceKind = 'i' // an instance dies with its callers, jobs and memory, and starts anew
-	LoseReply  ChoiceKind = 'l' // the command took effect, the caller sees an error
+	LoseReply  ChoiceKind = 'l' // the command took effect, and its connection ends before the reply
 	DelayReply ChoiceKind = 'd' // the command took effect, the reply comes when the client has given it up
 	RetryReply ChoiceKind = 'r' // the client library sends the command again
 	FailBefore ChoiceKind = 'o' // the store cannot be reached: no effect, an error
@@ -58,22 +61,39 @@ type injection struct {
 	at Place
 	// able reports whether it can befall one that is there; nil for every one.
 	able func(*Actor) bool
+	// err is what its client or job is told at once; nil if it is told nothing, or not yet.
+	err error
+	// text is what the timeline has for a reply, or says of the store or instance.
+	text string
 }
 
-// injections are all of them, in the order in which they are tried. A fault is a row here, one
-// of [Faults], a case in the Step of each engine, and a name in packages quota and results.
+// injections are all of them, in the order of records, and for one client in that in which they are tried. A new fault is a row
+// here and a name in packages quota and results. Engines in this process need code for it only if it does more than tell
+// its client an error; the proxy of services always does.
 var injections = [...]injection{
-	{CrashCall, quota.FaultCrash, results.EventCrash, Answering, func(a *Actor) bool { return a.Client != nil }},
-	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering},
-	{RetryReply, quota.FaultRetry, results.EventRetry, Answering, func(a *Actor) bool { return a.Repeats }},
-	{FailBefore, quota.FaultOutage, results.EventOutage, Asking, func(a *Actor) bool { return a.Fails }},
-	{kind: CrashHost, fault: quota.FaultCrash, event: results.EventCrash},
+	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering, able: func(a *Actor) bool { return a.Client != nil }},
+	{kind: CrashHost, fault: quota.FaultCrash, event: results.EventCrash, text: "ends and starts anew"},
+	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering, err: errLostReply, text: "no reply"},
+	{kind: RetryReply, fault: quota.FaultRetry, event: results.EventRetry, at: Answering, able: func(a *Actor) bool { return a.Repeats }},
 	{kind: TickClock, fault: quota.FaultClock, event: results.EventTick},
-	{kind: EvictKey, fault: quota.FaultEviction, event: results.EventEviction},
-	{DelayReply, FaultTimeout, results.EventLostReply, Answering, func(a *Actor) bool { return a.Delays }},
-	{kind: DropScript, fault: FaultScriptFlush, event: results.EventEviction},
-	{kind: EmptyStore, fault: FaultRestart, event: results.EventEviction},
+	{kind: EvictKey, fault: quota.FaultEviction, event: results.EventEviction, text: "evicts "},
+	{
+		kind: FailBefore, fault: quota.FaultOutage, event: results.EventOutage, at: Asking, able: func(a *Actor) bool { return a.Fails },
+		err: errUnreachable, text: "error",
+	},
+	{
+		kind: DelayReply, fault: FaultTimeout, event: results.EventLostReply, at: Answering, able: func(a *Actor) bool { return a.Delays },
+		text: "no reply in time",
+	},
+	{kind: DropScript, fault: FaultScriptFlush, event: results.EventEviction, text: "drops its scripts"},
+	{kind: EmptyStore, fault: FaultRestart, event: results.EventEviction, text: "starts anew without data"},
 }
+
+// Errors that injected faults give, as a client library reports them.
+var (
+	errLostReply   = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	errUnreachable = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+)
 
 func (c Choice) injection() *injection {
 	for i := range injections {
@@ -103,11 +123,33 @@ func (c Choice) Actor() (id int, ok bool) {
 	return 0, false
 }
 
-// Faults are those that engines inject, in the order of records.
-var Faults = [...]quota.Fault{
-	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage,
-	FaultTimeout, FaultScriptFlush, FaultRestart,
+// Err is what the fault of the step tells its client or job at once; nil for other steps.
+func (c Choice) Err() error {
+	if x := c.injection(); x != nil {
+		return x.err
+	}
+	return nil
 }
+
+// Befalls reports whether the step injects a fault that can befall the actor where it is.
+func (c Choice) Befalls(a *Actor) bool {
+	x := c.injection()
+	return x != nil && x.befalls(a)
+}
+
+func (x *injection) befalls(a *Actor) bool {
+	return x.at != Done && x.at == a.At && (x.able == nil || x.able(a))
+}
+
+// Faults are those that engines inject, in the order of records.
+var Faults = func() (out []quota.Fault) {
+	for _, x := range injections {
+		if !slices.Contains(out, x.fault) {
+			out = append(out, x.fault)
+		}
+	}
+	return out
+}()
 
 // OfServices reports whether a fault befalls services alone.
 func OfServices(f quota.Fault) bool { return !slices.Contains(quota.Faults(), f) }

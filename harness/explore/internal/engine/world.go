@@ -1,22 +1,13 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-)
-
-// Errors that injected faults give, as a client library reports them.
-var (
-	ErrLostReply   = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	ErrUnreachable = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 )
 
 // World holds what engines share: the rules by which transitions follow from where the
@@ -52,10 +43,22 @@ func (w *World) Client(i int) Client {
 // Common implements [Engine].
 func (w *World) Common() *World { return w }
 
-// Budget is how often each of [Faults] has happened in a run.
-type Budget [len(Faults)]int
+// Crashable implements [Engine] for engines that inject no faults, or in which an instance ends with its client.
+func (*World) Crashable(int) bool { return false }
 
-func (b *Budget) of(f quota.Fault) *int { return &b[slices.Index(Faults[:], f)] }
+// Fresh begins a run at that moment, without what is left of the one before.
+func (w *World) Fresh(start time.Time) {
+	w.Budget, w.Err = Budget{}, nil
+	w.Run.Paused, w.Run.Waited = 0, false
+	clear(w.Run.Aborts)
+	w.Run.Timeline.Begin()
+	w.Run.Truth.Begin(start)
+}
+
+// Budget is how often each of [Faults] has happened in a run. It has room for them.
+type Budget [len(injections)]int
+
+func (b *Budget) of(f quota.Fault) *int { return &b[slices.Index(Faults, f)] }
 
 // Digest folds it in.
 func (b *Budget) Digest(d *Digest) {
@@ -159,7 +162,7 @@ func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
 		}
 		for j := range injections {
 			x := &injections[j]
-			if x.at != Done && x.at == a.At && (x.able == nil || x.able(a)) && may(x.fault) {
+			if x.befalls(a) && may(x.fault) {
 				out = append(out, Choice{Kind: x.kind, ID: a.ID})
 			}
 		}
@@ -270,22 +273,18 @@ func (w *World) keys() []Holding {
 	return keys
 }
 
-// Inject counts the fault of a transition, and says on the line of the step what happens to
-// whom.
-func (w *World) Inject(c Choice, actor string, role results.Role) {
-	x, text := c.injection(), ""
+// Inject counts the fault of a step, and says on its line what happens.
+func (w *World) Inject(c Choice) {
+	x, t := c.injection(), &w.Run.Timeline
 	*w.Budget.of(x.fault)++
-	switch c.Kind {
-	case EvictKey:
-		actor, role, text = "store", results.RoleStore, "evicts "+c.Key
-	case DropScript:
-		actor, role, text = "store", results.RoleStore, "drops its scripts"
-	case EmptyStore:
-		actor, role, text = "store", results.RoleStore, "starts anew without data"
-	case CrashHost:
-		actor, role, text = fmt.Sprintf("instance %d", c.ID), results.RoleInstance, "ends and starts anew"
+	switch {
+	case c.Kind == CrashHost:
+		t.Mark(fmt.Sprintf("instance %d", c.ID), results.RoleInstance, x.event, x.text)
+	case x.at == Done:
+		t.Mark("store", results.RoleStore, x.event, x.text+c.Key)
+	default:
+		t.Write("", x.text, x.event)
 	}
-	w.Run.Timeline.Mark(actor, role, x.event, text)
 }
 
 // TickTexts say what a deadline of each kind is.
@@ -295,10 +294,20 @@ var TickTexts = [...]string{
 
 func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }
 
-// Ticked counts and notes that time has moved on to a deadline.
-func (w *World) Ticked(d time.Duration, what string) {
-	*w.Budget.of(quota.FaultClock)++
-	w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
+// Ticking is called before time moves on to a deadline. What it returns is called after, and counts and notes that.
+func (w *World) Ticking() (ticked func(what string)) {
+	s := w.port.Snapshot()
+	from, busy := s.Now, !s.atRest()
+	return func(what string) {
+		now := w.port.Snapshot().Now
+		d := now.Sub(from)
+		if busy {
+			w.Run.Paused += d
+		}
+		*w.Budget.of(quota.FaultClock)++
+		w.Run.Truth.At(now)
+		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
+	}
 }
 
 // mayAsk reports whether all scripts have ended, everything is at rest, and the last client

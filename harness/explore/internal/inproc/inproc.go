@@ -217,13 +217,9 @@ func (w *Engine) Begin() (err error) {
 		w.shared = &strategies.Shared{}
 	}
 	w.actors = w.actors[:0]
-	w.Budget = engine.Budget{}
 	w.synced = 0
-	w.Err = nil
-	w.Run.Paused = 0
 	w.sight, w.history = sight{}, engine.Digest{}
-	w.Run.Timeline.Begin()
-	w.Run.Truth.Begin(w.start)
+	w.Fresh(w.start)
 	for _, in := range w.instances {
 		in.members, in.lives = 0, 0
 		if err := w.open(in); err != nil {

@@ -34,17 +34,16 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 		text, event = "round begins", results.EventRound
 	case e.Op.Kind == sched.Wait && m.client != nil:
 		text, event = "goes on", results.EventResume
-	case e.Outcome == sched.Failed:
-		reply = "error"
+	case e.Outcome == sched.Failed: // the fault has said so
+		if e.Op.Kind == sched.Reply {
+			text = ""
+		}
 	case e.Op.Kind == sched.Command:
 		reply = engine.ReplyText(e.Op.Cmd, e.Err)
 	case e.Op.Kind == sched.Reply:
 		text, reply, event = "", "reply", results.EventReply
 	case e.Err != nil:
 		reply = "error: " + e.Err.Error()
-	}
-	if e.Op.Kind == sched.Reply && e.Outcome == sched.Failed {
-		text, reply = "", "no reply"
 	}
 	if p := w.store.prefix(); p != "" {
 		text = strings.ReplaceAll(text, p, "")

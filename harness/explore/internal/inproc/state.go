@@ -44,7 +44,7 @@ func (w *Engine) State() (engine.Digest, error) {
 	return d, nil
 }
 
-// Trail implements [engine.Engine].
+// Trail implements [engine.Retracer].
 func (w *Engine) Trail() []engine.Digest {
 	out := make([]engine.Digest, len(w.actors))
 	for i, m := range w.actors {
@@ -53,7 +53,7 @@ func (w *Engine) Trail() []engine.Digest {
 	return w.histories(out)
 }
 
-// Retrace implements [engine.Engine].
+// Retrace implements [engine.Retracer].
 func (w *Engine) Retrace(path []engine.Choice, trail []engine.Digest) error {
 	if err := w.before(path, trail); err != nil {
 		return err

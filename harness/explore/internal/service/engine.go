@@ -172,9 +172,7 @@ func (w *Engine) begin() error {
 		return err
 	}
 	w.subject = string(w.newSubject())
-	w.Run.Timeline.Begin()
-	w.Run.Truth.Begin(w.now)
-	w.Budget, w.Err = engine.Budget{}, nil
+	w.Fresh(w.now)
 	if err := w.use(); err != nil {
 		return err
 	}
@@ -276,9 +274,6 @@ func (w *Engine) Close() error {
 func (w *Engine) State() (engine.Digest, error) {
 	return engine.Digest{}, errors.New("explore: what a service keeps cannot be hashed")
 }
-
-// Crashable implements [engine.Engine]: the death of a client is that of its instance.
-func (w *Engine) Crashable(int) bool { return false }
 
 // listing returns every key with its time to live in milliseconds.
 const listing = `local out = {}

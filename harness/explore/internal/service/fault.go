@@ -33,11 +33,12 @@ func (w *Engine) crash(c *client) error {
 func (w *Engine) befallsStore(pick engine.Choice) error {
 	if pick.Kind == engine.TickClock {
 		next, _ := w.Deadline(pick.ID)
-		w.Ticked(next.Sub(w.now), engine.TickTexts[pick.ID])
-		w.Run.Truth.At(next)
-		return w.moves(next)
+		ticked := w.Ticking()
+		err := w.moves(next)
+		ticked(engine.TickTexts[pick.ID])
+		return err
 	}
-	w.Inject(pick, "", "")
+	w.Inject(pick)
 	if pick.Kind == engine.EvictKey {
 		i := slices.IndexFunc(w.held, func(h engine.Holding) bool { return w.plain(h.Name) == pick.Key })
 		return w.cmd.Redis.Unlink(w.base, w.held[i].Name).Err()

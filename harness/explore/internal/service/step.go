@@ -204,25 +204,23 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 	c := w.callers[pick.ID]
 	t.By(c.Name, results.RoleClient, c.Index, results.EventCommand)
 	w.counts(c)
+	if pick.Kind == engine.StepActor {
+		return w.goOn(c)
+	}
+	w.Inject(pick)
 	switch pick.Kind {
 	case engine.CrashCall:
-		w.Inject(pick, c.Name, results.RoleClient)
 		return w.crash(c)
 	case engine.LoseReply:
-		w.Inject(pick, c.Name, results.RoleClient)
-		c.told("", "no reply")
+		c.told("", "")
 		c.held.Lose()
 	case engine.DelayReply:
-		w.Inject(pick, c.Name, results.RoleClient)
-		c.told("", "no reply in time")
+		c.told("", "")
 		c.late = c.held
 		c.held.Stall()
 	case engine.FailBefore:
-		w.Inject(pick, c.Name, results.RoleClient)
-		c.told(c.text, "error")
+		c.told(c.text, "")
 		c.held.Fail()
-	default:
-		return w.goOn(c)
 	}
 	return w.wait(c)
 }
@@ -281,9 +279,7 @@ func (w *Engine) goOn(c *client) error {
 // told puts a command and its reply on the line of the step.
 func (c *client) told(command, reply string) {
 	if l := c.w.Run.Timeline.Line; l != nil {
-		l.Store, l.Kind, l.Reply = "redis", "redis", reply
-		if command != "" {
-			l.Command = command
-		}
+		l.Store, l.Kind = "redis", "redis"
+		c.w.Run.Timeline.Write(command, reply, "")
 	}
 }

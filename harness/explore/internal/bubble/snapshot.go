@@ -31,7 +31,7 @@ func (e *Engine) Snapshot() *engine.Snapshot {
 }
 
 func (e *Engine) caller(c *client) engine.Actor {
-	a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: c.in.members, Lives: c.in.lives}
+	a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: e.setup.Members(c.in.index), Lives: c.in.lives}
 	if c == e.last {
 		a.ID = e.lastNumber()
 	}

@@ -37,14 +37,14 @@ func (w *Engine) do(c engine.Choice) error {
 	case engine.TickClock:
 		return w.tick(c.ID)
 	case engine.EvictKey:
-		w.Inject(c, "", "")
+		w.Inject(c)
 		w.s.Sync()
 		return w.store.evict(c.Key)
 	case engine.CrashHost:
 		if c.ID >= len(w.instances) {
 			return engine.ErrMisfit
 		}
-		w.Inject(c, "", "")
+		w.Inject(c)
 		return w.crashInstance(w.instances[c.ID])
 	case engine.Ask:
 		return w.ask(c.ID)
@@ -75,29 +75,26 @@ func (w *Engine) do(c engine.Choice) error {
 		} else {
 			w.s.Step(m.Actor)
 		}
-	case engine.CrashCall:
-		w.Inject(c, m.Name, m.role())
-		w.kill(m)
-	case engine.LoseReply:
-		if kind != sched.Reply {
-			return engine.ErrMisfit
-		}
-		w.Inject(c, m.Name, m.role())
-		w.s.Fail(m.Actor, engine.ErrLostReply)
-	case engine.RetryReply:
-		if kind != sched.Reply || m.Op().ReplyTo() == sched.SQL {
-			return engine.ErrMisfit
-		}
-		w.Inject(c, m.Name, m.role())
-		w.s.Repeat(m.Actor)
-	case engine.FailBefore:
-		if kind == sched.Reply || !m.Op().Store() {
-			return engine.ErrMisfit
-		}
-		w.Inject(c, m.Name, m.role())
-		w.s.Fail(m.Actor, engine.ErrUnreachable)
 	default:
+		return w.befall(c, m)
+	}
+	return nil
+}
+
+// befall has a fault happen to an actor.
+func (w *Engine) befall(c engine.Choice, m *member) error {
+	var a engine.Actor
+	if w.actor(m, &a); !c.Befalls(&a) {
 		return engine.ErrMisfit
+	}
+	w.Inject(c)
+	switch c.Kind {
+	case engine.CrashCall:
+		w.kill(m)
+	case engine.RetryReply:
+		w.s.Repeat(m.Actor)
+	default:
+		w.s.Fail(m.Actor, c.Err())
 	}
 	return nil
 }
@@ -131,18 +128,18 @@ func (w *Engine) tick(kind int) error {
 	if !ok {
 		return engine.ErrMisfit
 	}
-	busy := !w.Look().AtRest
+	ticked := w.Ticking()
 	d := t.Sub(w.s.Now())
 	if a, ok := w.store.(ager); ok {
 		if err := a.age(d); err != nil {
 			return err
 		}
 	}
-	if busy {
-		w.Run.Paused += d
+	if err := w.Pass(d); err != nil {
+		return err
 	}
-	w.Ticked(d, engine.TickTexts[kind])
-	return w.Pass(d)
+	ticked(engine.TickTexts[kind])
+	return nil
 }
 
 // Pass implements [engine.Passer].
@@ -175,14 +172,14 @@ func (w *Engine) observe(e *sched.Event) {
 	reply := engine.Digest{}
 	reply.Num(uint64(e.Op.Kind)<<8 | uint64(e.Outcome))
 	reply.Num(uint64(w.s.Nano()))
-	if e.Outcome == sched.Happened || e.Outcome == sched.Repeated {
-		switch e.Op.Kind {
-		case sched.Command:
-			engine.FoldReply(&reply, e.Op.Cmd, e.Err)
-		case sched.Transaction:
-			for _, c := range e.Op.Cmds {
-				engine.FoldReply(&reply, c, e.Err)
-			}
+	switch answered := e.Outcome == sched.Happened || e.Outcome == sched.Repeated; {
+	case e.Outcome == sched.Failed:
+		reply.Text(e.Err.Error())
+	case answered && e.Op.Kind == sched.Command:
+		engine.FoldReply(&reply, e.Op.Cmd, e.Err)
+	case answered && e.Op.Kind == sched.Transaction:
+		for _, c := range e.Op.Cmds {
+			engine.FoldReply(&reply, c, e.Err)
 		}
 	}
 	m.history.Fold(reply)

@@ -24,7 +24,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 	idle := true
 	var wakes time.Time
 	for _, c := range w.callers {
-		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: c.in.members, At: engine.Between, Text: c}
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.setup.Members(c.in.index), At: engine.Between, Text: c}
 		switch {
 		case c.op.kind == opDone:
 			a.At = engine.Done
@@ -60,9 +60,6 @@ func (c *client) String() string {
 	}
 	return c.Name + ": " + c.op.text
 }
-
-// Crashable implements [engine.Engine]: no faults are injected here.
-func (*Engine) Crashable(int) bool { return false }
 
 // Step implements [engine.Engine]. It lets a client go on to its next statement, or has it send the one before
 // which it stands, and then lets all go on to their next stop whose statements

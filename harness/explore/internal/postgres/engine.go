@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,8 +72,8 @@ type Engine struct {
 
 // instance is one application instance.
 type instance struct {
-	index, members int
-	strategy       strategies.Strategy
+	index    int
+	strategy strategies.Strategy
 }
 
 // schemas tells the schemas of one process apart, and process those of several on one
@@ -195,14 +194,11 @@ func (w *Engine) Begin() error {
 			return fmt.Errorf("empty the tables: %w", err)
 		}
 	}
-	w.Run.Timeline.Begin()
-	w.Run.Waited = false
-	clear(w.Run.Aborts)
+	w.Fresh(engine.Start)
 	w.now = engine.Start
 	w.waited = 0
 	w.taken = 0
 	w.panicked = nil
-	w.Run.Truth.Begin(engine.Start)
 	w.owners.Clear()
 	w.callers = w.callers[:0]
 	if err := w.openAll(); err != nil {
@@ -210,14 +206,13 @@ func (w *Engine) Begin() error {
 	}
 	for i := range w.setup.Clients {
 		in := w.instances[i%len(w.instances)]
-		in.members++
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
 		c := &client{w: w, in: in, resume: make(chan struct{}), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return in.strategy }
 		c.Over = func() bool { return w.ctx.Err() != nil }
 		w.callers = append(w.callers, c)
 	}
-	w.fused = w.shared.Len() == 0 && !slices.ContainsFunc(w.instances, func(in *instance) bool { return in.members > 1 })
+	w.fused = w.shared.Len() == 0 && w.setup.Instances == w.setup.Clients
 	return nil
 }
 
