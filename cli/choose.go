@@ -68,7 +68,8 @@ func (s *chooseSettings) asked() []settings.Setting {
 		{Name: "leak", Common: true, Title: settings.What, Value: settings.Named(&s.leak, "units such as 5, or a share of the limit such as 1%"),
 			Complete: settings.Words("0", "1%")},
 		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&q.P99, measure.MaxDuration), Computed: true},
-		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text((*string)(&q.Outage), choose.Outages()...)},
+		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble,
+			Value: settings.Text((*string)(&q.Outage), choose.Outages()...)},
 		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...)},
 		{Name: "budget", Common: true, Title: settings.What, Value: settings.SpanFrom(&q.Budget, choose.LeastBudget, measure.MaxDuration)},
 	}
