@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/faults"
@@ -90,7 +89,7 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 // ofRealStores reports whether a strategy needs Redis or PostgreSQL, and nothing else.
 func ofRealStores(x strategies.Selection) bool {
 	return len(x.Needs) > 0 && !slices.ContainsFunc(x.Needs, func(n strategies.Need) bool {
-		kind, _, _ := strings.Cut(harness.StoreOf(n), ".")
+		kind, _, _ := strings.Cut(n.Store(), ".")
 		return stores.ClassOf(kind) == stores.ClassOther
 	})
 }

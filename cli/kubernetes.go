@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/kubernetes"
 	"github.com/quotabench/quotabench/internal/settings"
@@ -137,7 +136,7 @@ func planJob(j *kubernetes.Job, args []string) (err error) {
 func kinds(all []strategies.Selection) (out []string, err error) {
 	for _, sel := range all {
 		for _, need := range sel.Needs {
-			d, err := stores.DriverOf(harness.StoreOf(need))
+			d, err := stores.DriverOf(need.Store())
 			if err != nil {
 				return nil, fail(ExitUsage, fmt.Errorf("strategy %s: %w", sel, err))
 			}

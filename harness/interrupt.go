@@ -14,7 +14,7 @@ const judgeGrace = 700 * time.Millisecond
 
 // NewStreamUnless is [Plan.NewStream], given up when ctx is done: a trace may come from
 // a pipe that never ends, and a schedule may be long.
-func NewStreamUnless(ctx context.Context, p *Plan, round int) (workloads.Stream, workloads.Info, error) {
+func (p *Plan) NewStreamUnless(ctx context.Context, round int) (workloads.Stream, workloads.Info, error) {
 	type made struct {
 		stream workloads.Stream
 		info   workloads.Info

@@ -224,14 +224,6 @@ func (p *Plan) CrossesWindows() bool {
 	return p.Policy.Window.Kind.Tumbling() && (p.Stream.Speed > 0 || p.Workload.Boundary)
 }
 
-// StoreOf is the name of the store that serves a need: PostgreSQL is a database of record.
-func StoreOf(need strategies.Need) string {
-	if need == strategies.NeedSource {
-		need = strategies.NeedPostgres
-	}
-	return string(need)
-}
-
 // Split separates the strategies that can take part from those that cannot, with
 // the reason by label.
 func (p *Plan) Split(cannot func(strategies.Selection) error) (run []strategies.Selection, skipped map[string]string) {

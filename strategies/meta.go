@@ -44,6 +44,14 @@ const (
 	NeedReplicated Need = "redis.replicated"
 )
 
+// Store is the name of the store that serves the need: PostgreSQL is a database of record.
+func (n Need) Store() string {
+	if n == NeedSource {
+		n = NeedPostgres
+	}
+	return string(n)
+}
+
 // Mode is a way to run a strategy.
 type Mode string
 

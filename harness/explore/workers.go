@@ -279,8 +279,11 @@ func (c *workers) end() (first error) {
 	for _, ch := range c.work {
 		close(ch)
 	}
-	for range len(c.work) - c.gone {
-		first = cmp.Or(first, (<-c.replies).err)
+	for c.gone < len(c.work) { // those that were at work reply to their batch first
+		if r := <-c.replies; r.ended {
+			c.gone++
+			first = cmp.Or(first, r.err)
+		}
 	}
 	return first
 }

@@ -47,7 +47,7 @@ func (c *Config) cannotShare(s strategies.Selection) error {
 		return errors.New("it is one lock in one process, and each generator would have its own: give a strategy that counts in a store")
 	}
 	for _, need := range s.Needs {
-		name := harness.StoreOf(need)
+		name := need.Store()
 		if st, ok := c.Stores.Get(name); ok && st.Owned() && c.Shard.Part > 0 { // and not their coordinator's, who tells them its URL
 			return fmt.Errorf("generators share a server: give its URL by --%s", name)
 		} else if !ok {

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -155,7 +154,7 @@ func (p *placer) close(ctx context.Context) {
 func storesOf(sel strategies.Selection) []string {
 	var names []string
 	for _, need := range sel.Needs {
-		names = append(names, harness.StoreOf(need))
+		names = append(names, need.Store())
 	}
 	return names
 }

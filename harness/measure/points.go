@@ -143,7 +143,7 @@ func (p *point) measure(ctx context.Context, round int) error {
 	stream, info := p.trace, p.report.Info
 	if stream == nil {
 		var err error
-		if stream, info, err = harness.NewStreamUnless(ctx, &p.cfg.Plan, round); err != nil {
+		if stream, info, err = p.cfg.NewStreamUnless(ctx, round); err != nil {
 			return err
 		}
 		if _, err = p.cfg.CheckReplay(info, MaxDuration); err != nil {

@@ -92,7 +92,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 // prepare makes room in every store that the strategy needs.
 func (s *site) prepare(ctx context.Context) error {
 	for _, need := range s.sel.Needs {
-		name := harness.StoreOf(need)
+		name := need.Store()
 		store, ok := s.cfg.Stores.Get(name)
 		switch {
 		case !ok && need == strategies.NeedSource:

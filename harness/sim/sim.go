@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
 	}
-	stream, info, err := harness.NewStreamUnless(ctx, &cfg.Plan, 1)
+	stream, info, err := cfg.NewStreamUnless(ctx, 1)
 	if err == nil {
 		err = cfg.CheckStream(info)
 	}

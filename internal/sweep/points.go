@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/format"
@@ -44,7 +43,7 @@ func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
 	var out measure.Report
 	for _, c := range points {
 		if len(c.Strategies) == 0 { // those of this point are another part's, and its notes are about all points
-			_, info, err := harness.NewStreamUnless(ctx, &c.Plan, 1)
+			_, info, err := c.NewStreamUnless(ctx, 1)
 			if err != nil {
 				return nil, err
 			}
