@@ -63,7 +63,8 @@ func TestVisitEndsWithoutWorkers(t *testing.T) {
 	if err := c.visit(w, edges); !errors.Is(err, errFork) || e.steps.Load() > 0 || c.visited(0) || c.visited(1) {
 		t.Errorf("it ended with %v, %d steps were tried", err, e.steps.Load())
 	}
-	if err := c.end(); err != nil || c.gone != 1 {
-		t.Errorf("the other one ended with %v, %d before", err, c.gone)
+	before := c.gone
+	if err := c.end(); err != nil || before != 1 || c.gone != 2 {
+		t.Errorf("the other one ended with %v, %d before, %d in all", err, before, c.gone)
 	}
 }
