@@ -151,6 +151,18 @@ var Faults = func() (out []quota.Fault) {
 	return out
 }()
 
+// Budget is how often each of [Faults] has happened in a run. It has room for them.
+type Budget [len(injections)]int
+
+func (b *Budget) of(f quota.Fault) *int { return &b[slices.Index(Faults, f)] }
+
+// Digest folds it in.
+func (b *Budget) Digest(d *Digest) {
+	for _, n := range b {
+		d.Num(uint64(n))
+	}
+}
+
 // OfServices reports whether a fault befalls services alone.
 func OfServices(f quota.Fault) bool { return !slices.Contains(quota.Faults(), f) }
 

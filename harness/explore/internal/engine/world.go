@@ -55,18 +55,6 @@ func (w *World) Fresh(start time.Time) {
 	w.Run.Truth.Begin(start)
 }
 
-// Budget is how often each of [Faults] has happened in a run. It has room for them.
-type Budget [len(injections)]int
-
-func (b *Budget) of(f quota.Fault) *int { return &b[slices.Index(Faults, f)] }
-
-// Digest folds it in.
-func (b *Budget) Digest(d *Digest) {
-	for _, n := range b {
-		d.Num(uint64(n))
-	}
-}
-
 // faults lists those that have happened.
 func (w *World) faults() (out []quota.Fault) {
 	for i, f := range Faults {
