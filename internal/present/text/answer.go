@@ -154,9 +154,10 @@ type verdicts struct {
 	div       float64 // nanoseconds of the unit of p99
 	p99Title  string
 	simulated bool
-	waited    []string // whose p99 may hold waiting for a core
+	waited    []string // whose p99 may include waiting for a core
 	known     []string // what searches found of those that passed
-	n, none   int      // rows, and those without a p99
+
+	n, none, waiting int // rows, those without a p99, and those whose p99 may include waiting for a core
 }
 
 // newVerdicts takes the unit in which the smallest p99 is not below 1.
@@ -235,7 +236,8 @@ func (t *verdicts) p99(x *answer.Strategy) string {
 		text += " [" + format.Digits(p.Lo/t.div) + "–" + format.Digits(p.Hi/t.div) + "]"
 	}
 	if 2*p.Waited > p.Rounds {
-		t.waited = append(t.waited, x.Label)
+		t.waiting++
+		t.waited = groups.Union(t.waited, x.Label)
 	}
 	return text
 }
@@ -244,9 +246,9 @@ func (t *verdicts) p99(x *answer.Strategy) string {
 func (t *verdicts) notes() []string {
 	var timings []string
 	switch {
-	case len(t.waited) > 0 && len(t.waited)+t.none == t.n:
+	case t.waiting > 0 && t.waiting+t.none == t.n:
 		timings = append(timings, "every p99 may include waiting for a core")
-	case len(t.waited) > 0:
+	case t.waiting > 0:
 		timings = append(timings, "the p99 of "+listed(t.waited)+" may include waiting for a core")
 	}
 	if t.none > 0 && !t.simulated {

@@ -141,6 +141,16 @@ func TestSweepOfWaitedPercentiles(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	d, err := DecideSweep(&f)
+	if err != nil || !slices.Contains(d.Notes, "every p99 may include waiting for a core") {
+		t.Errorf("%v, %q", err, d.Notes)
+	}
+	for i := range f.Runs[:6] { // of the first value
+		f.Runs[i].Service.Waited.P99 = 0
+	}
+	if d, err = DecideSweep(&f); err != nil || !slices.Contains(d.Notes, "the p99 of incr-expire may include waiting for a core") {
+		t.Errorf("a name is repeated, or missing: %v, %q", err, d.Notes)
+	}
 }
 
 // A second parameter makes a series, and a table, of each of its values.
