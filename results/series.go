@@ -32,8 +32,7 @@ type Series struct {
 	// Zone is the time zone of these windows, as the IANA names it; empty otherwise.
 	Zone string `json:"zone,omitempty"`
 	// WindowEndsNS are when windows ended for all subjects at once, in nanoseconds since
-	// the start; none for other kinds of window, and if there are more than
-	// [MaxWindowEnds].
+	// the start; none for other kinds of window, and if there are more than 1,000.
 	WindowEndsNS []int64 `json:"window_ends_ns,omitempty"`
 }
 
