@@ -12,8 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
@@ -25,9 +27,9 @@ import (
 // loops has most runs leave the open loop out, unless QUOTABENCH_LONG is set.
 var loops = testenv.Pick([]string{"--loop", "closed"}, nil)
 
-// tiny is a run without stores that takes a moment.
+// tiny is a run on embedded stores that takes a moment.
 func tiny(args ...string) []string {
-	return slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--workers", "4", "--instances", "1", "--out", "out"}, loops, args)
+	return slices.Concat([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--workers", "4", "--instances", "1", "--out", "out"}, loops, args)
 }
 
 func readResults(t *testing.T) results.File {
@@ -56,7 +58,7 @@ func (p *place) requireNothingLeft() {
 func TestRun(t *testing.T) {
 	p := newPlace(t, nil)
 	t.Setenv(session.NoBitmaps, "")
-	o := call(t.Context(), tiny("--strategy", "honest", "--redis", "embedded", "--postgres", "embedded", "--rounds", "2", "--requests", "1000", "--loop", "both", "--max-bound", "20%")...)
+	o := call(t.Context(), tiny("--strategy", "honest", "--rounds", "2", "--requests", "1000", "--loop", "both", "--max-bound", "20%")...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
@@ -213,7 +215,7 @@ func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
 func TestDefaultDirectory(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), append([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest"}, loops...)...)
+	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest"}, loops...)...)
 	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", render.ResultsName))
 	if o.code != ExitOK || err != nil || len(found) != 1 {
 		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
@@ -241,6 +243,7 @@ func TestFurtherStores(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	harness.ServeIsolated()
+	measure.DefaultReferenceLength = testenv.Pick(4*time.Millisecond, measure.DefaultReferenceLength)
 	serveGenerator()
 	storetest.Main(m)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
-// tinySweep is a sweep without stores that takes a moment.
+// tinySweep is a sweep on embedded stores that takes a moment.
 func tinySweep(args ...string) []string {
-	return append([]string{"sweep", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
+	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
 }
 
 func TestSweep(t *testing.T) {
