@@ -180,7 +180,7 @@ func TestInterrupt(t *testing.T) {
 				}
 			}
 			defer func() { onTake = nil }()
-			o := call(ctx, tiny("--strategy", "honest", "--rounds", "50", "--requests", "0", "--duration", "20s", "--redis", kind)...)
+			o := call(ctx, tiny("--strategy", "honest", "--rounds", "50", "--requests", "0", "--duration", "2s", "--redis", kind)...)
 			if o.code != ExitInterrupted || !strings.HasSuffix(o.stderr, "quotabench: interrupted: the results so far are written, the last run is marked partial\n") {
 				t.Fatalf("exit %d: %s", o.code, o.stderr)
 			}
