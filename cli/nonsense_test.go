@@ -224,7 +224,7 @@ func tryNonsense(t *testing.T, args []string) outcome {
 
 // nonsensePerKnob is how many values each flag and each key is tried with, in addition to
 // its bounds, and nonsensePerWord in how many places each value is put otherwise.
-var nonsensePerKnob, nonsensePerWord = testenv.Pick(1, 7), testenv.Pick(2, 6)
+var nonsensePerKnob, nonsensePerWord = testenv.Pick(1, 7), testenv.Pick(1, 6)
 
 // Whatever is typed, a command refuses it in one line or takes it. The flags and keys
 // are those that there are: a new one is tried without a word here.
