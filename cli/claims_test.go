@@ -127,6 +127,10 @@ func TestNoBitmaps(t *testing.T) {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	vectorsAlone(t, "out")
+	if o := call(t.Context(), "explore", "liar", "--property", "leak", "--out", "found"); o.code != ExitGate {
+		t.Fatalf("exit %d: %s", o.code, o.stderr)
+	}
+	vectorsAlone(t, "found")
 }
 
 // TestCloseGates: a gate that holds passes although it is close, and says so; one that is undecided fails.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
@@ -162,6 +163,7 @@ func TestExploreReplay(t *testing.T) {
 
 func TestExploreOut(t *testing.T) {
 	p := newPlace(t, nil)
+	t.Setenv(session.NoBitmaps, "")
 	o := call(t.Context(), "explore", "liar", "honest:depth=5", "--property", "leak", "--instances", "1", "--out", "out/new")
 	if o.code != ExitGate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)

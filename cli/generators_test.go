@@ -24,7 +24,7 @@ func serveGenerator() {
 // alone does not show; one alone leaks nothing; and why one fails is what the run says.
 func TestGenerators(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts five processes, two of them for a second of load")
+		t.Skip("it starts five processes, three of them for half a second of load")
 	}
 	for _, x := range []struct {
 		n, strategy  string
@@ -36,7 +36,7 @@ func TestGenerators(t *testing.T) {
 		{"2", "broken", true, false, "out of order"},
 	} {
 		dir := filepath.Join(t.TempDir(), "out")
-		o := call(t.Context(), "run", x.strategy, "--generators", x.n, "--instances", "1", "--limit", "10", "--rate", "500", "--duration", "1s", "--rounds", "1",
+		o := call(t.Context(), "run", x.strategy, "--generators", x.n, "--instances", "1", "--limit", "10", "--rate", "500", "--duration", "500ms", "--rounds", "1",
 			"--redis", "embedded", "--postgres", "embedded", "--out", dir)
 		if (o.code == ExitFailed) != x.fails || !strings.Contains(o.stderr, x.says) {
 			t.Errorf("%s from %s: exit %d\n%s", x.strategy, x.n, o.code, o.stderr)

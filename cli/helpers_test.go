@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 	build "github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/quota"
@@ -232,6 +233,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 	p := &place{t: t, dir: t.TempDir(), temp: t.TempDir()}
 	t.Chdir(p.dir)
 	t.Setenv("TMPDIR", p.temp)
+	t.Setenv(session.NoBitmaps, testenv.Pick("1", "")) // they take most of the time of a short run
 	for name, text := range files {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)

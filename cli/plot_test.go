@@ -14,7 +14,7 @@ import (
 // TestPlot draws stored records again, apart and together.
 func TestPlot(t *testing.T) {
 	testenv.Sequential(t)
-	run, other, explored := "../results/baseline/first", "../results/baseline/run-slow", "../results/baseline/explore"
+	run, other, explored := "../results/baseline/run-slow", "../results/baseline/run-uploads", "../results/baseline/explore"
 	early := filepath.Join(t.TempDir(), "results.json") // of a version that counted nothing over time
 	f, err := codec.Read(filepath.Join(run, "results.json"))
 	if err != nil {
@@ -34,7 +34,7 @@ func TestPlot(t *testing.T) {
 	}{
 		"a directory":    {[]string{run, "--format", "svg", "--only", "latency,leakage"}, ExitOK, []string{"latency.svg", "leakage.svg"}, "2 files written"},
 		"a file":         {[]string{filepath.Join(run, "results.json"), "--format", "svg", "--only", "leakage"}, ExitOK, []string{"leakage.svg"}, "1 file written"},
-		"two runs":       {[]string{run, other, "--format", "svg", "--only", "leakage"}, ExitOK, []string{"first-leakage.svg", "run-slow-leakage.svg"}, "2 files written"},
+		"two runs":       {[]string{run, other, "--format", "svg", "--only", "leakage"}, ExitOK, []string{"run-slow-leakage.svg", "run-uploads-leakage.svg"}, "2 files written"},
 		"one not drawn":  {[]string{early, "--format", "svg", "--only", "throughput,leakage"}, ExitOK, []string{"leakage.svg"}, "not drawn: nothing to plot: the record has no decisions over time"},
 		"nothing":        {[]string{explored, "--only", "latency"}, ExitUsage, nil, "nothing to draw in " + explored},
 		"no record":      {[]string{"../docs"}, ExitUsage, nil, "holds no record: give a directory that run, sim or explore wrote to"},

@@ -12,8 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -54,6 +57,7 @@ func (p *place) requireNothingLeft() {
 
 func TestRun(t *testing.T) {
 	p := newPlace(t, nil)
+	t.Setenv(session.NoBitmaps, "")
 	o := call(t.Context(), tiny("--strategy", "honest", "--rounds", "2", "--requests", "1000", "--loop", "both", "--max-bound", "20%")...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
@@ -176,7 +180,7 @@ func TestInterrupt(t *testing.T) {
 				}
 			}
 			defer func() { onTake = nil }()
-			o := call(ctx, tiny("--strategy", "honest", "--rounds", "50", "--requests", "0", "--duration", "20s", "--redis", kind)...)
+			o := call(ctx, tiny("--strategy", "honest", "--rounds", "50", "--requests", "0", "--duration", "2s", "--redis", kind)...)
 			if o.code != ExitInterrupted || !strings.HasSuffix(o.stderr, "quotabench: interrupted: the results so far are written, the last run is marked partial\n") {
 				t.Fatalf("exit %d: %s", o.code, o.stderr)
 			}
@@ -239,6 +243,7 @@ func TestFurtherStores(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	harness.ServeIsolated()
+	measure.DefaultReferenceLength = testenv.Pick(4*time.Millisecond, measure.DefaultReferenceLength)
 	serveGenerator()
 	storetest.Main(m)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
@@ -101,6 +102,7 @@ var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit"
 func TestSimReport(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
+	t.Setenv(session.NoBitmaps, "")
 	var files [2][]byte
 	for i, dir := range []string{"one", "two"} {
 		o := call(t.Context(), append(append([]string{}, simulateHonest...), "--out", dir)...)

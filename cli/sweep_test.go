@@ -107,7 +107,7 @@ func TestSweepInterrupted(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, tinySweep("--strategy", "honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "20s")...)
+	o := call(ctx, tinySweep("--strategy", "honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "2s")...)
 	f := readResults(t)
 	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil || f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "honest: there is no knee") {
 		t.Errorf("exit %d, %d runs, %+v: %s", o.code, len(f.Runs), f.Sweep, o.stderr)

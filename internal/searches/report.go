@@ -77,16 +77,14 @@ func (x *exploration) write(failed error) error {
 		return x.unshown
 	}
 	w := session.Writer{Dir: x.out}
-	if _, err := render.Each(&render.Bundle{Exploration: &x.record, About: session.About}, w.Put); err != nil {
+	b := render.Bundle{Exploration: &x.record, About: session.About, NoBitmaps: session.LeavesOutBitmaps(x.ctx)}
+	if _, err := render.Each(&b, w.Put); err != nil {
 		return err
 	}
 	if len(w.Written) > 0 {
 		fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.out.Path, session.Listed(w.Written))
 	}
-	if err := w.Err(); err != nil {
-		return err
-	}
-	return x.unshown
+	return cmp.Or(w.Err(), x.unshown)
 }
 
 // keep writes the record as it is, so that nothing found is lost whatever happens

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -33,11 +34,16 @@ func WithoutBitmaps(ctx context.Context) context.Context {
 	return context.WithValue(ctx, noBitmaps{}, true)
 }
 
+// LeavesOutBitmaps reports whether commands in the context draw plots as SVG alone.
+func LeavesOutBitmaps(ctx context.Context) bool {
+	return ctx.Value(noBitmaps{}) != nil || os.Getenv(NoBitmaps) != ""
+}
+
 // WriteBundle shows the tables and writes what was produced in every format. The
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
 func (x *Session) WriteBundle(b *render.Bundle) error {
-	b.About, b.NoBitmaps = About, x.Ctx.Value(noBitmaps{}) != nil || os.Getenv(NoBitmaps) != ""
+	b.About, b.NoBitmaps = About, LeavesOutBitmaps(x.Ctx)
 	if b.File != nil { // once, for all that is made of them
 		b.File.Summaries = results.Summarise(b.File.Runs)
 	}
@@ -53,9 +59,7 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 	for _, n := range notes {
 		fmt.Fprintln(x.Stderr, n)
 	}
-	if err == nil {
-		err = w.Err()
-	}
+	err = cmp.Or(err, w.Err())
 	if err == nil && shown != nil {
 		err = fmt.Errorf("write the table: %w", shown)
 	}
