@@ -218,7 +218,7 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
 		sel := programs(r, 4, seed%3 == 0)
-		cfg := Config{Clients: 3, Workers: 1, MaxStates: 3000, Asks: -1}
+		cfg := Config{Clients: 3, Workers: 1, MaxStates: testenv.Pick(1500, 3000), Asks: -1}
 		switch seed % 4 {
 		case 1:
 			cfg.Instances = 2

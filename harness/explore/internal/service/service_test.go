@@ -455,7 +455,7 @@ func TestCommandsThatPass(t *testing.T) {
 // schedule, and if they are unlike themselves even then nothing is said of them.
 func TestServicesThatDoNotRepeat(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := explore.Config{Clients: 3, MaxStates: testenv.Pick(10, 20), Preemptions: -1}
+	cfg := explore.Config{Clients: 3, MaxStates: testenv.Pick(6, 20), Preemptions: -1}
 	found, err := explored(t, "tired", cfg)
 	if err != nil || len(found.Findings) > 0 {
 		t.Errorf("a service that tires: %v, %v", found, err)

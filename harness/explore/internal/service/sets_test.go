@@ -91,8 +91,8 @@ func TestFewerSets(t *testing.T) {
 // A set that tires has all start anew.
 func TestSetsThatDoNotRepeat(t *testing.T) {
 	defer service.SetSets(2)()
-	cfg := explore.Config{Workers: 2, Clients: 3, MaxStates: 12, Preemptions: -1}
-	if found, err := explored(t, "tired", cfg); err != nil || len(found.Findings) > 0 || found.Runs != 12 {
+	cfg := explore.Config{Workers: 2, Clients: 3, MaxStates: 6, Preemptions: -1}
+	if found, err := explored(t, "tired", cfg); err != nil || len(found.Findings) > 0 || found.Runs != 6 {
 		t.Errorf("a service that tires: %+v, %v", found, err)
 	}
 }
