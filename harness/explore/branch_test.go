@@ -135,7 +135,7 @@ func TestBranchesAsAlone(t *testing.T) {
 				}
 				r := rand.New(rand.NewPCG(3, uint64(i))) //nolint:gosec // has to repeat
 				together := 0
-				for range testenv.Pick(4, 12) {
+				for range testenv.Pick(2, 12) {
 					n, err := branchAtRandom(t, s, r)
 					if err != nil {
 						return nil, err

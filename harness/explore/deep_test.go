@@ -79,11 +79,13 @@ func TestFewPreemptionsReachDeepBugs(t *testing.T) {
 // Any number of workers finds the same, in both parts of a search.
 func TestWorkersFindTheSame(t *testing.T) {
 	faults := []quota.Fault{quota.FaultClock, quota.FaultRetry}
+	few := deep
+	few.MaxStates = testenv.Pick(1000, deep.MaxStates)
 	for name, c := range map[string]struct {
 		sel strategies.Selection
 		cfg explore.Config
 	}{
-		"long-winded": {longWinded(true), deep},
+		"long-winded": {longWinded(true), few},
 		"lua-reserve": {choose(t, "lua-reserve"), explore.Config{Clients: 3, Faults: faults, MaxStates: 350}},
 		"complete":    {choose(t, "lua-reserve"), explore.Config{}},
 	} {

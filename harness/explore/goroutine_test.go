@@ -54,7 +54,7 @@ func TestRareGoroutine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, every := range []int64{1, 200} {
-		for _, waits := range []bool{true, false} {
+		for _, waits := range testenv.Pick([]bool{every == 1}, []bool{true, false}) {
 			res, err := explore.Run(t.Context(), aside(t, every, waits), explore.Config{
 				Policy: policy(t, "10 requests per fixed 10s"), Clients: 3, Limit: 2, Preemptions: -1,
 				Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.Leak},

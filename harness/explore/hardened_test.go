@@ -18,8 +18,8 @@ func TestThreeTierHardened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	some := []quota.Fault{"", quota.FaultRetry, quota.FaultEviction}
-	for _, fault := range testenv.Pick(some, append(some, quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage)) {
+	some := []quota.Fault{"", quota.FaultRetry}
+	for _, fault := range testenv.Pick(some, append(some, quota.FaultEviction, quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage)) {
 		t.Run("fault "+string(fault), func(t *testing.T) {
 			cfg := explore.Config{Limit: 2, Scripts: scripts, JobRounds: -1, Properties: properties}
 			if fault != "" {

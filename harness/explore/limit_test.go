@@ -167,7 +167,7 @@ func TestChangedLimitIsAFault(t *testing.T) {
 // limit keeps it, lowered and raised.
 func TestDeclaredUnderAnotherLimit(t *testing.T) {
 	testenv.Sequential(t)
-	tried, bound := 0, testenv.Pick(200, 800)
+	tried, bound := 0, testenv.Pick(100, 800)
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Excluded[strategies.ModeExplore] != "" || !tolerates(m, quota.FaultLimit) {
 			continue

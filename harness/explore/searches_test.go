@@ -130,7 +130,7 @@ func TestSearchesFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := 0
-		for i, cfg := range explore.Searches(sel, explore.Config{MaxStates: testenv.Pick(400, 4_000), Preemptions: -1, First: true}) {
+		for i, cfg := range explore.Searches(sel, explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1, First: true}) {
 			res, err := explore.Run(t.Context(), sel, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -256,7 +256,7 @@ func TestSearchesFindHalves(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := false
-		cfg := explore.Config{MaxStates: testenv.Pick(400, 4_000), Preemptions: -1, Properties: []explore.Property{explore.Guarantee}}
+		cfg := explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1, Properties: []explore.Property{explore.Guarantee}}
 		for _, cfg := range explore.Searches(sel, cfg) {
 			res, err := explore.Run(t.Context(), sel, cfg)
 			if err != nil {

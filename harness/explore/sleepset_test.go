@@ -84,7 +84,7 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 // by the same step, and finds the same, with and without faults.
 func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 	testenv.Sequential(t)
-	bound := testenv.Pick(60, 300)
+	bound := testenv.Pick(40, 300)
 	tried, slept := 0, 0
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Foreign {
@@ -213,12 +213,12 @@ func locked(ctx context.Context, m quota.Mutex, f func() error) error {
 // Programs at random, too, and on few keys most of what they do has something in common.
 func TestSleepingStepsOfPrograms(t *testing.T) {
 	testenv.Sequential(t)
-	n := testenv.Pick[uint64](8, 12)
+	n := testenv.Pick[uint64](4, 12)
 	slept := 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
 		sel := programs(r, 4, seed%3 == 0)
-		cfg := Config{Clients: 3, Workers: 1, MaxStates: 3000, Asks: -1}
+		cfg := Config{Clients: 3, Workers: 1, MaxStates: testenv.Pick(1500, 3000), Asks: -1}
 		switch seed % 4 {
 		case 1:
 			cfg.Instances = 2
@@ -242,7 +242,7 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 // a search meets which leaves orders out, and to no others.
 func TestSleepAgreesWithBruteForce(t *testing.T) {
 	testenv.Sequential(t)
-	n := testenv.Pick[uint64](3, 12)
+	n := testenv.Pick[uint64](2, 12)
 	// A program of more schedules is left out, as five of twelve are: all five have more than 20,000, and one has a million.
 	const most = 5_000
 	tooMany := errors.New("too many schedules")

@@ -178,7 +178,8 @@ func TestPgConditionalDoesNotLeak(t *testing.T) {
 	// With a limit of 1, an UPDATE by any client and then two times UPDATE and SELECT
 	// in 6 orders; with a limit of 2, three UPDATEs and a SELECT by the last. Clients
 	// that have not begun are alike to the search.
-	for limit, count := range map[int64]struct{ search, all int64 }{1: {3, 18}, 2: {1, 6}} {
+	type schedules struct{ search, all int64 }
+	for limit, count := range testenv.Pick(map[int64]schedules{1: {3, 18}}, map[int64]schedules{1: {3, 18}, 2: {1, 6}}) {
 		cfg.Limit = limit
 		c, err := explore.Enumerate(t.Context(), choose(t, "pg-conditional"), cfg)
 		if err != nil || c.Schedules != count.all || c.Leaking != 0 || !c.Complete {

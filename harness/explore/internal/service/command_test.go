@@ -33,7 +33,8 @@ func TestExploreServiceCommand(t *testing.T) {
 		return out.String() + errs.String()
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	found := call(cli.ExitGate, "http", "--service", program, "--env", plantedVariable+"=get-set", "--out", dir, "--quiet")
+	found := call(cli.ExitGate, "http", "--service", program, "--env", plantedVariable+"=get-set", "--property", "leak",
+		"--out", dir, "--quiet")
 	said := replayLine.FindStringSubmatch(found)
 	if !strings.Contains(found, "LEAK in 4 steps") || said == nil {
 		t.Fatalf("found %s", found)

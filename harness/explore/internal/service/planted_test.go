@@ -281,11 +281,11 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		}
 		return false, giveBack.Run(ctx, p, []string{key}).Err()
 	},
-	// It rejects all from its tenth request on.
+	// It rejects all from its seventh request on.
 	"tired": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := p.Incr(ctx, key).Result()
 		p.Expire(ctx, key, window)
-		return n <= p.limit && p.asked < 10, err
+		return n <= p.limit && p.asked < 7, err
 	},
 	// The whole service rejects all after some requests, also when it has started anew.
 	"weary": func(ctx context.Context, p *planted, key string) (bool, error) {
