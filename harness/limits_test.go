@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -114,7 +115,7 @@ func TestLimitChanges(t *testing.T) {
 			var r *results.Run
 			// A busy machine may get few requests through after a change, or hold one up that began
 			// before it, so the history leaves open which limit was in force.
-			for p.Duration = 100 * time.Millisecond; p.Duration < time.Minute; p.Duration *= 2 {
+			for p.Duration = testenv.Pick[time.Duration](25, 100) * time.Millisecond; p.Duration < time.Minute; p.Duration *= 2 {
 				old.Store(0)
 				report, err := measure.Measure(t.Context(), measure.Config{Plan: p, Rounds: 1, NoReference: true})
 				if err != nil {

@@ -14,7 +14,7 @@ import (
 func TestClientsBeside(t *testing.T) {
 	runs := measureReal(t, "incr-expire,incr-expire@autopipeline,check-then-set@autopipeline", "agent-api", "hot-key", func(c *Config) {
 		c.Workers, c.Instances, c.Policy.Limit = 32, 1, 50
-		c.Requests, c.Duration = 4000, 0
+		c.Requests, c.Duration = 2000, 0
 	})
 	plain, auto, racy := runs["incr-expire"], runs["incr-expire@autopipeline"], runs["check-then-set@autopipeline"]
 	for _, r := range runs {

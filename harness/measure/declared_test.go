@@ -27,7 +27,7 @@ func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
 		t.Fatalf("strategies that are SQL and declare to bear an outage: %v", names)
 	}
 	server := storetest.Postgres(t)
-	for _, name := range testenv.Pick(names[:2], names) {
+	for _, name := range testenv.Pick(names[:1], names) {
 		r := measureLonger(t, name, "agent-api", "hot-key", func(c *Config) {
 			c.Load, c.Policy.Limit = harness.Closed(), 20
 			c.Stores = setOf(t, server)

@@ -22,7 +22,7 @@ func overNetwork(t *testing.T, names string, set func(c *Config), met func(resul
 	plan.Workers, plan.Instances, plan.Seed, plan.Network = 4, 2, 3, texts
 	plan.Stream.Set("subjects", 4)
 	plan.Policy.Limit, plan.Load = 1_000_000, harness.Closed()
-	return longer(t, 400*time.Millisecond, func(d time.Duration) map[string]results.Run {
+	return longer(t, 200*time.Millisecond, func(d time.Duration) map[string]results.Run {
 		plan.Duration = d
 		cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
 		set(&cfg)
@@ -96,7 +96,7 @@ func TestNetworkOfPostgres(t *testing.T) {
 func TestNetworkLatency(t *testing.T) {
 	met := func(results.Run) bool { return true }
 	r := overNetwork(t, "incr-expire-atomic", func(*Config) {}, met, "redis:latency=7ms")["incr-expire-atomic"]
-	if r.Service.P50 < int64(7*time.Millisecond) || r.Issued > 4*400/7+4 || r.Issued == 0 {
+	if r.Service.P50 < int64(7*time.Millisecond) || r.Issued > 4*200/7+4 || r.Issued == 0 {
 		t.Errorf("p50 %v, %d requests", time.Duration(r.Service.P50), r.Issued)
 	}
 	if len(r.Outages) > 0 || r.Errors > 0 || !r.Audit.Valid || !slices.Equal(r.Params.Network, []string{"redis:latency=7ms"}) {

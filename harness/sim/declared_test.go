@@ -23,6 +23,7 @@ func TestDeclaredUnderOutages(t *testing.T) {
 		"empty":    {Store: "redis", From: 0.25, To: 0.26, Empty: true},
 		"failover": {Store: "redis", From: 0.25, To: 0.26, Failover: true, Behind: 500 * time.Millisecond},
 	}
+	rate := testenv.Pick(50, 100)
 	held, leaked := map[string]int{}, map[string]int64{}
 	for _, m := range strategies.All() {
 		if _, excluded := m.Excludes(strategies.ModeSimulate); excluded || m.NeedsStore(strategies.NeedPostgres) {
@@ -32,8 +33,8 @@ func TestDeclaredUnderOutages(t *testing.T) {
 		for name, o := range outages {
 			cfg := config(t, m.Name, p.Name, "steady")
 			cfg.Policy, cfg.Outages, cfg.Instances = p, []harness.Outage{o}, 2
-			cfg.Policy.Limit = 200
-			cfg.Load, cfg.Arrivals, cfg.Duration = harness.OpenAt(100), "constant", 4*time.Second
+			cfg.Policy.Limit = int64(2 * rate)
+			cfg.Load, cfg.Arrivals, cfg.Duration = harness.OpenAt(float64(rate)), "constant", 4*time.Second
 			cfg.Stream.Set("subjects", 1)
 			cfg.Stream.Set("popularity", "uniform")
 			cfg.Stream.Set("over-quota", 0)

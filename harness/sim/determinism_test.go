@@ -29,7 +29,7 @@ func mixed(t testing.TB) sim.Config {
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC) // after any server's own clock
 	cfg.Policy.Limit = 20
 	cfg.Stream.Set("subjects", 30)
-	cfg.Load, cfg.Duration = harness.OpenAt(2_000), 200*time.Millisecond
+	cfg.Load, cfg.Duration = harness.OpenAt(2_000), testenv.Pick[time.Duration](100, 200)*time.Millisecond
 	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []string{"0s", "1ms"}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
@@ -46,7 +46,7 @@ func TestOneSeedOneTrace(t *testing.T) {
 		}
 	}
 	metered := mixed(t)
-	metered.CPU = true
+	metered.CPU, metered.Strategies = true, metered.Strategies[:2] // each is simulated four times
 	timed := run(t, metered)
 	same(t, "while its processor time is measured", timed, want)
 	for i := range timed.Runs {

@@ -119,7 +119,7 @@ func TestScriptsThatDoNotEnd(t *testing.T) {
 			return endless{strategies.Redis(env)}, nil
 		},
 	}}}
-	cfg.DecisionTimeout = 200 * time.Millisecond
+	cfg.DecisionTimeout = 100 * time.Millisecond
 	report, err := sim.Run(t.Context(), cfg)
 	if report == nil || !report.Runs[0].Audit.Has(harness.CodeHung) {
 		t.Errorf("%+v, %v", report, err)

@@ -177,7 +177,7 @@ func (c inStore) ask(key string) (bool, error) {
 // Commands under contexts of the limiter's own are those of the caller that sends them,
 // and a seed says what happens.
 func TestForeignStore(t *testing.T) {
-	const days = 3 * 24
+	days := testenv.Pick(24, 3*24)
 	for keep, how := range map[time.Duration]string{time.Hour: "publish", 30 * time.Minute: ""} {
 		var traces []string
 		for range 2 {

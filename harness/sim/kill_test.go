@@ -53,7 +53,7 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 		leaves      bool
 	}{{"incr-expire", "0.2", true}, {"incr-expire", "0", false}, {"incr-expire", "0.2:2", false}, {"incr-expire-atomic", "0.2", false}} {
 		cfg := asking(t, c.list, "user-links")
-		cfg.Policy.Limit, cfg.Every = 100_000, 0
+		cfg.Policy.Limit, cfg.Every, cfg.Tracked = 100_000, 0, 10
 		cfg.Stream.Set("subjects", 1000)
 		cfg.Stream.Set("popularity", "uniform")
 		r, first, dead := killing(t, cfg, c.kills)

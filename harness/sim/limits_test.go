@@ -15,6 +15,7 @@ func TestLimitThatIsLoweredSlowly(t *testing.T) {
 	cfg := config(t, "three-tier-hardened:recall=0s", "agent-api", "steady")
 	cfg.Topology.Regions, cfg.Topology.Home = []string{"us", "eu", "ap"}, 0.95
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 300, harness.OpenAt(100), 4*time.Minute
+	cfg.Every = -1
 	cfg.LimitChanges = []harness.LimitChange{{At: 0.4, Limit: 200}}
 	cfg.Stream.Set("subjects", 100)
 	cfg.Stream.Set("popularity", "zipf:1")

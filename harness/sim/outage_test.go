@@ -15,7 +15,7 @@ import (
 // before.
 func TestOutage(t *testing.T) {
 	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 10*time.Second
+	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(200), 10*time.Second
 	cfg.Stream.Set("subjects", 50)
 	cfg.Instances = 2
 	cfg.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6}}
@@ -174,11 +174,11 @@ func TestComesBackEmpty(t *testing.T) {
 	testenv.Sequential(t)
 	admitted := func(empty bool) map[string]int64 {
 		cfg := config(t, "incr-expire,lua-reserve", "agent-api", "steady")
-		cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 60*time.Second
+		cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 12*time.Second
 		cfg.Stream.Set("subjects", 1)
 		cfg.Stream.Set("popularity", "uniform")
 		cfg.Stream.Set("over-quota", 0)
-		cfg.Outages = []harness.Outage{{Store: "redis", From: 0.02, To: 0.021, Empty: empty}}
+		cfg.Outages = []harness.Outage{{Store: "redis", From: 0.1, To: 0.105, Empty: empty}}
 		n := map[string]int64{}
 		report := run(t, cfg)
 		for i := range report.Runs {
@@ -187,7 +187,7 @@ func TestComesBackEmpty(t *testing.T) {
 			if n[r.Strategy] = r.Admitted; empty && len(r.Guarantee) > 0 {
 				t.Errorf("%s is held to %+v, and it tolerates no eviction", r.Strategy, r.Guarantee)
 			}
-			if last := r.Params.Outages[0]; (last == "redis:0.02-0.021:empty") != empty {
+			if last := r.Params.Outages[0]; (last == "redis:0.1-0.105:empty") != empty {
 				t.Errorf("%s: outage %q", r.Strategy, last)
 			}
 		}

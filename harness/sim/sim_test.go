@@ -44,7 +44,7 @@ func valid(t testing.TB, r *results.Run) {
 func TestHotKey(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := config(t, "all", "agent-api", "hot-key")
-	cfg.Policy.Limit, cfg.Requests, cfg.Every = 50, 2_000, time.Millisecond
+	cfg.Policy.Limit, cfg.Requests, cfg.Every = 50, testenv.Pick[int64](1_000, 2_000), 10*time.Millisecond
 	selected, skipped := cfg.Split()
 	if len(selected) == 0 {
 		t.Fatal("nothing can be simulated")

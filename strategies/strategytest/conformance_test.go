@@ -20,6 +20,7 @@ func TestEmbedded(t *testing.T) {
 		defer func() { checks = all }()
 		checks = all[slices.IndexFunc(all, func(c check) bool { return c.name == "jobs" }):]
 	}
+	set(t, &crossingsPart, testenv.Pick(10, 1)*crossingsPart)
 	server := storetest.EmbeddedRedis(t)
 	RunAll(t, func(*testing.T, *strategies.Meta) Stores {
 		return Stores{Redis: clients(server)}

@@ -381,7 +381,7 @@ var mutants = []struct {
 }
 
 // set gives a limit of the suite another value until the test ends.
-func set(t *testing.T, limit *time.Duration, value time.Duration) {
+func set[T any](t *testing.T, limit *T, value T) {
 	t.Helper()
 	was := *limit
 	*limit = value
@@ -454,6 +454,7 @@ func TestAtOnceOnOneProcessor(t *testing.T) {
 	}
 	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, open)
 	m.Needs, m.Guarantee = nil, []quota.Clause{quota.Exactly()}
+	set(t, &crossingsPart, testenv.Pick(10, 1)*crossingsPart)
 	r := observe(t, func(tb testing.TB) { checkAtOnce(tb, &m, Stores{}) })
 	if now := runtime.GOMAXPROCS(0); r.failed || r.skipped || processors.Load() != 2 || now != 1 {
 		t.Errorf("failed %v, skipped %v, with %d processors and %d after it:\n%s", r.failed, r.skipped, processors.Load(), now, r.log.String())

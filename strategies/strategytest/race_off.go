@@ -3,4 +3,4 @@
 package strategytest
 
 // crossingsPart divides how often callers cross.
-const crossingsPart = 1
+var crossingsPart = 1

@@ -4,4 +4,4 @@ package strategytest
 
 // crossingsPart divides how often callers cross. The race detector makes a crossing many times as slow, and
 // does not need the moment to be met: it reports memory that two callers share unguarded whenever they come.
-const crossingsPart = 50
+var crossingsPart = 50
