@@ -69,7 +69,8 @@ func shown(ops []operation, at Reading, attempts bool, visit func(m int64, momen
 func TestExpectBucket(t *testing.T) {
 	testenv.Sequential(t)
 	r, seen := seeded(41), tally{}
-	for range 1200 {
+	histories := testenv.Pick(400, 1200)
+	for range histories {
 		ops := counted(r, generator{span: 9, length: 2, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0, expiries: r.IntN(2) == 0})
 		flow := flows[r.IntN(len(flows))]
 		limit, initial := int64(5), r.Int64N(3)
@@ -97,8 +98,8 @@ func TestExpectBucket(t *testing.T) {
 			seen.note("reached", got.Units.Hi == want.Hi)
 		}
 	}
-	seen.check(t, 50)
-	if seen["reached"] < 1800 {
+	seen.check(t, histories/24)
+	if 2*seen["reached"] < 3*histories {
 		t.Errorf("the upper end was reached in %d of 2400 readings: it has become weak", seen["reached"])
 	}
 }

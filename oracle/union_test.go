@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -138,7 +139,7 @@ func TestClocksCostCertainty(t *testing.T) {
 func TestUnionIsTheWhole(t *testing.T) {
 	r := seeded(61)
 	seen := tally{}
-	for n := range 90 {
+	for n := range testenv.Pick(45, 90) {
 		kind := []quota.Kind{quota.Standing, quota.Fixed, quota.Rolling}[n%3]
 		head := Header{Policy: quota.Policy{Limit: 1 + r.Int64N(5), Window: quota.Window{Kind: kind, Length: 20 * time.Microsecond}},
 			Epoch: someDay, Initial: map[uint32]int64{1: 1}, Tiers: []string{"redis", "process"}}

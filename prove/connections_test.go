@@ -175,16 +175,12 @@ func TestConnections(t *testing.T) {
 
 func simulatedDay(t *testing.T, sel strategies.Selection) (*results.Run, error) {
 	t.Helper()
-	p, err := quota.ParsePolicy("10 requests per fixed 1h")
-	if err != nil {
-		t.Fatal(err)
-	}
 	w, err := workloads.Lookup("steady")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := sim.Run(t.Context(), sim.Config{Plan: harness.Plan{
-		Policy: p, Workload: w, Strategies: []strategies.Selection{sel}, Seed: 1, Instances: 2,
+		Policy: hourly(t), Workload: w, Strategies: []strategies.Selection{sel}, Seed: 1, Instances: 2,
 		Load: harness.OpenAt(60. / 3600), Duration: 24 * time.Hour, Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 	}})
 	if r == nil {

@@ -96,10 +96,14 @@ func TestPlanted(t *testing.T) {
 			if only := plants[what]; only != "" {
 				o.Budget = 10 * time.Second // a search that finds nothing more does not matter
 				o.Skip = slices.DeleteFunc(slices.Clone(stages), func(s prove.Stage) bool { return s == only })
+				if only == prove.Simulation {
+					o.Policy = testenv.Pick(hourly(t), quota.Policy{})
+				}
 			}
 			m := limiter(what)
 			if way, ok := strings.CutPrefix(what, connectionsPrefix); ok {
-				o = prove.Options{Days: 1, Budget: time.Second, Skip: []prove.Stage{prove.Conformance}} // whose server serves all ways
+				// Its server serves all ways.
+				o = prove.Options{Policy: hourly(t), Days: 1, Budget: time.Second, Skip: []prove.Stage{prove.Conformance}}
 				m = connectingLimiter(way)
 			}
 			if only, ok := strings.CutPrefix(what, onlyPrefix); ok {
@@ -108,6 +112,16 @@ func TestPlanted(t *testing.T) {
 			prove.Limiter(t, m, o)
 		})
 	}
+}
+
+// hourly is a policy of which a day has few requests.
+func hourly(t *testing.T) quota.Policy {
+	t.Helper()
+	p, err := quota.ParsePolicy("10 requests per fixed 1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // proved runs TestPlanted and returns what it prints.
@@ -184,7 +198,7 @@ var narrow = map[string][]prove.Stage{
 func narrowLimiter(t *testing.T, only string) (*strategies.Meta, prove.Options) {
 	t.Helper()
 	limit, known, _ := strings.Cut(only, " ")
-	p, err := quota.ParsePolicy("100 " + limit + known + " per fixed 1m")
+	p, err := quota.ParsePolicy("20 " + limit + known + " per fixed 1h")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,9 +131,9 @@ type bar struct{ value, count int64 }
 // bars are the samples by value, in ascending order, as [Histogram.Quantile] gives values.
 // [MaxDuration] may occur twice.
 func (h *Histogram) bars() (out []bar) {
-	for _, b := range h.all().Distribution() {
-		if b.Count > 0 {
-			out = append(out, bar{min(b.To, MaxDuration), b.Count})
+	for i, n := range h.all().Export().Counts {
+		if n > 0 {
+			out = append(out, bar{min(valueAt(i+1)-1, MaxDuration), n})
 		}
 	}
 	if h.outOfRange > 0 {

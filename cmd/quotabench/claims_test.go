@@ -24,22 +24,22 @@ type swap struct {
 	replace     []string
 }
 
-// Searches and simulations of a minute decide the first; the others are simulations of hours.
+// The first have searches and simulations that end soon, and verdicts of both kinds.
 var (
 	quickSwaps = []swap{
 		{"R1", claims.Holds, claims.Refuted, []string{"explore check-then-set", "explore lua-reserve --jobs 0"}},
-		{"R16", claims.Holds, claims.Refuted, []string{"lua-reserve --jobs 0 --faults evic", "lua-reserve-hardened --jobs 0 --faults evic"}},
-		{"R17", claims.Holds, claims.Refuted, []string{"explore app-lock", "explore lua-reserve-hardened"}},
-		{"T19", claims.Refuted, claims.Holds, []string{"explore three-tier --", "explore three-tier-hardened --"}},
-		{"T23", claims.Refuted, claims.Holds, []string{"write=literal", "write=through"}},
 		{"T28", claims.Refuted, claims.Holds, []string{"explore redis-hash --", "explore redis-hash:write=through --"}},
-		{"T31", claims.Refuted, claims.Holds, []string{"source=replica", "source=primary"}},
-		{"U5-killed", claims.Refuted, claims.Holds, []string{"explore incr-expire", "explore incr-expire-atomic",
-			"sim incr-expire --policy user-links", "sim incr-expire-atomic --policy user-links"}},
 		{"L1", claims.Refuted, claims.Holds, []string{"decr-literal", "decr-expire:init=listing"}},
 		{"L5", claims.Holds, claims.Refuted, []string{"sim decr-expire --policy", "sim decr-expire:down=open --policy"}},
 	}
 	longSwaps = []swap{
+		{"R16", claims.Holds, claims.Refuted, []string{"lua-reserve --jobs 0 --faults evic", "lua-reserve-hardened --jobs 0 --faults evic"}},
+		{"R17", claims.Holds, claims.Refuted, []string{"explore app-lock", "explore lua-reserve-hardened"}},
+		{"T19", claims.Refuted, claims.Holds, []string{"explore three-tier --", "explore three-tier-hardened --"}},
+		{"T23", claims.Refuted, claims.Holds, []string{"write=literal", "write=through"}},
+		{"T31", claims.Refuted, claims.Holds, []string{"source=replica", "source=primary"}},
+		{"U5-killed", claims.Refuted, claims.Holds, []string{"explore incr-expire", "explore incr-expire-atomic",
+			"sim incr-expire --policy user-links", "sim incr-expire-atomic --policy user-links"}},
 		{"R7", claims.HoldsOnlyIf, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
 		{"R13", claims.Refuted, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
 		{"R14", claims.Refuted, claims.Holds, []string{":failover=100ms", ""}},

@@ -65,6 +65,7 @@ func TestEveryRecord(t *testing.T) {
 		all[name] = fixture.Must[results.File](t)(codec.Read("../../../results/baseline/" + name + "/results.json"))
 	}
 	for name, f := range all {
+		f.Summaries = f.Summarised() // once for both plots
 		for plot, draw := range map[string]func(results.File) (*Plot, error){"latency": Latency, "leak": Leak} {
 			p, err := draw(f)
 			if errors.Is(err, ErrNothingToPlot) {

@@ -45,6 +45,7 @@ func TestSweep(t *testing.T) {
 		{"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192", "16384", "32768", "65536", "131072", "262144", "524288"},
 	} {
 		f := swept("workers", values...)
+		f.Summaries = f.Summarised() // once for all quantities
 		for _, q := range Quantities() {
 			p, err := SweepOf(f, q)
 			if q.rare {

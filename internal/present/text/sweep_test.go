@@ -18,9 +18,10 @@ import (
 func swept(until string) results.File {
 	f := fixture.New(6)
 	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "workers", Values: []string{"1", "2", "4", "8", "16"}}}, Until: until}
+	base := fixture.New(6, fixture.Strategies[0]).Runs
 	for i, v := range f.Sweep.Parameters[0].Values {
 		workers := 1 << i
-		for _, r := range fixture.New(6, fixture.Strategies[0]).Runs {
+		for _, r := range base {
 			r.Params.Workers, r.Params.Point = workers, map[string]string{"workers": v}
 			r.ThroughputPerS = 1000*float64(min(workers, 4)) + float64(r.Repetition)
 			r.PoolWait = []results.PoolWait{{Store: "redis", Taken: r.Issued, Waited: r.Issued / 4, WaitNS: r.Issued * int64(1000*max(0, workers-4))}}

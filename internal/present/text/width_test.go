@@ -16,6 +16,7 @@ import (
 // page without blanks and line breaks is the same at every width.
 func TestTableFitsEveryWidth(t *testing.T) {
 	for name, f := range fixture.Cases() {
+		f.Summaries = f.Summarised() // once for all widths
 		for _, width := range []int{80, 100, 120, 200} {
 			var b bytes.Buffer
 			if err := Table(&b, layout.Page{Width: width}, f); err != nil {
