@@ -12,10 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
@@ -243,7 +241,6 @@ func TestFurtherStores(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	harness.ServeIsolated()
-	measure.DefaultReferenceLength = testenv.Pick(4*time.Millisecond, measure.DefaultReferenceLength)
 	serveGenerator()
 	storetest.Main(m)
 }

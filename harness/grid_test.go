@@ -67,12 +67,12 @@ func cell(t *testing.T, m *strategies.Meta, kind quota.Kind, mode strategies.Mod
 	}
 	plan := harness.Plan{
 		Strategies: []strategies.Selection{sel}, Policy: gridPolicy(kind), Workload: sessions(kind),
-		Workers: 8, Load: harness.OpenAt(20_000), Instances: 2, Seed: 5, Duration: testenv.Pick[time.Duration](3, 6) * gridLength, Life: 2 * gridLength,
+		Workers: 8, Load: harness.OpenAt(20_000), Instances: 2, Seed: 5, Duration: 6 * gridLength, Life: 2 * gridLength,
 	}
 	switch mode {
 	case strategies.ModeMeasure:
 		// On a busy machine a short run may have nothing of a kind that is required.
-		for ; ; plan.Duration *= 2 {
+		for plan.Duration = testenv.Pick[time.Duration](3, 6) * gridLength; ; plan.Duration *= 2 {
 			report, err := measure.Measure(t.Context(), measure.Config{Plan: plan, Rounds: 1, NoReference: true})
 			if err != nil {
 				t.Fatal(err)

@@ -93,12 +93,11 @@ const (
 	// DefaultOutageDuration is that of a run with outages, which are shares of it, or with a network: clients
 	// must have time to notice an outage and to connect again.
 	DefaultOutageDuration = time.Second
+	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
+	// speed of a virtual machine wanders from second to second, so what helps is a
+	// loop right before and right after each strategy.
+	DefaultReferenceLength = 40 * time.Millisecond
 )
-
-// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
-// speed of a virtual machine wanders from second to second, so what helps is a
-// loop right before and right after each strategy. Tests that need no timings set a shorter one.
-var DefaultReferenceLength = 40 * time.Millisecond
 
 // Limits of what one run accepts.
 const (
