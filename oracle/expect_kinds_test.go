@@ -100,7 +100,7 @@ func TestExpectBucket(t *testing.T) {
 	}
 	seen.check(t, histories/24)
 	if 2*seen["reached"] < 3*histories {
-		t.Errorf("the upper end was reached in %d of 2400 readings: it has become weak", seen["reached"])
+		t.Errorf("the upper end was reached in %d of %d readings: it has become weak", seen["reached"], 2*histories)
 	}
 }
 

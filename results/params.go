@@ -13,15 +13,8 @@ func (r *Run) Key() string {
 	return fmt.Sprintf("%s|%s", r.Params.Label, r.setting())
 }
 
-// setting is what has to be equal for two runs to be comparable with each other: the parameters, except those of the
-// strategy, those that follow from others, and how long was measured.
 func (r *Run) setting() string {
-	p := r.Params
-	p.Label, p.Client, p.Unit = "", "", ""
-	p.PolicyLimit, p.RateFrom, p.Subjects = 0, "", 0
-	p.RunID, p.Stream = "", ""
-	p.Requests, p.DurationNS = 0, 0
-	return fmt.Sprintf("%s|%s|%+v", r.Policy, r.Workload, p)
+	return fmt.Sprintf("%s|%s|%+v", r.Policy, r.Workload, r.Params.Compared())
 }
 
 // Params are the parameters of a run.
@@ -123,6 +116,16 @@ const (
 	// OpenLoop: requests start when they are due, whatever the answers do.
 	OpenLoop = "open"
 )
+
+// Compared are the parameters that have to be equal for two runs to be comparable with each other: all except those of the
+// strategy, those that follow from others, and how long was measured.
+func (p Params) Compared() Params {
+	p.Label, p.Client, p.Unit = "", "", ""
+	p.PolicyLimit, p.RateFrom, p.Subjects = 0, "", 0
+	p.RunID, p.Stream = "", ""
+	p.Requests, p.DurationNS = 0, 0
+	return p
+}
 
 // WindowText is the window for people: lengths as in "rolling 1h"; Go writes
 // 1h0m0s.

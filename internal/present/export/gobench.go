@@ -3,6 +3,8 @@ package export
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +25,7 @@ func SubName(label, workload string) string {
 // GoBench renders runs in Go's benchmark format, a line per strategy and round, with
 // the names and units of go test -bench, so that benchstat compares the two. What runs
 // of a file differ in, other than strategy and workload, and a loop that is open, become further
-// keys. Rounds that are not behind the timings of reports have none here, and rounds whose
+// keys, by the names of parameters in a results file. Rounds that are not behind the timings of reports have none here, and rounds whose
 // correctness figures do not count are left out with a comment. Stores are named as the benchmark
 // names them, since figures on different ones are not compared.
 func GoBench(f *results.File) []byte {
@@ -62,68 +64,63 @@ func GoBench(f *results.File) []byte {
 	return b.Bytes()
 }
 
-// benchKey is a parameter that may tell runs apart.
-type benchKey struct {
-	name string
-	of   func(r *results.Run) string
-	// plain is the value that needs no key.
-	plain string
+// further are the parameters in which runs of the same name and loop differ, and the loop if one is open.
+func further(groups []group) (keys []string) {
+	first := map[string]map[string]string{}
+	for _, g := range groups {
+		r := g.runs[0]
+		given := parameters(r)
+		if given["loop"] != "" {
+			keys = append(keys, "loop")
+		}
+		// The open loop next to a closed one differs from it by what makes it open.
+		name := SubName(r.Params.Label, r.Workload) + "/" + r.Params.Loop
+		if first[name] == nil {
+			first[name] = given
+		}
+		for key, value := range given {
+			if first[name][key] != value {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
-var benchKeys = []benchKey{
-	{name: "loop", of: func(r *results.Run) string { return r.Params.Loop }, plain: results.ClosedLoop},
-	{name: "policy", of: func(r *results.Run) string { return r.Policy }},
-	{name: "limit", of: func(r *results.Run) string { return strconv.FormatInt(r.Params.Limit, 10) }},
-	{name: "window", of: func(r *results.Run) string { return r.Params.Window }},
-	{name: "rate", of: func(r *results.Run) string { return strconv.FormatFloat(r.Params.RatePerS, 'g', -1, 64) }, plain: "0"},
-	{name: "workers", of: func(r *results.Run) string { return strconv.Itoa(r.Params.Workers) }},
-	{name: "instances", of: func(r *results.Run) string { return strconv.Itoa(r.Params.Instances) }},
-	{name: "pool", of: func(r *results.Run) string { return strconv.Itoa(r.Params.Pool) }},
-	{name: "cold", of: func(r *results.Run) string { return strconv.FormatBool(r.Params.Cold) }},
-	{name: "retries", of: func(r *results.Run) string { return strconv.Itoa(r.Params.Retries) }},
-	{name: "speed", of: func(r *results.Run) string { return strconv.FormatFloat(r.Params.Speed, 'g', -1, 64) }},
-	{name: "outages", of: func(r *results.Run) string { return strings.Join(r.Params.Outages, ",") }},
-	{name: "skew", of: func(r *results.Run) string { return strings.Join(r.Params.Skew, ",") }},
-	{name: "network", of: func(r *results.Run) string { return strings.Join(r.Params.Network, ",") }},
-	{name: "changes", of: func(r *results.Run) string { return strings.Join(r.Params.LimitChanges, ",") }},
-	{name: "parameters", of: func(r *results.Run) string { return fmt.Sprint(r.Params.Workload) }},
-}
-
-// further are the keys in which runs of the same name differ, and those whose value
-// is not the plain one. Rates of open loops alone are not told: each has one.
-func further(groups []group) (out []benchKey) {
-	for _, k := range benchKeys {
-		seen := map[string]map[string]bool{}
-		differs := false
-		for _, g := range groups {
-			r := g.runs[0]
-			// The open loop next to a closed one differs from it by what makes it open.
-			name := SubName(r.Params.Label, r.Workload)
-			if k.name != "loop" {
-				name += "/" + r.Params.Loop
-			}
-			if seen[name] == nil {
-				seen[name] = map[string]bool{}
-			}
-			seen[name][k.of(r)] = true
-			differs = differs || len(seen[name]) > 1 || k.name == "loop" && k.of(r) != k.plain
+// parameters are what tells runs of a strategy under a workload apart, by the names in a results file, except that those of the
+// workload are "parameters". A closed loop is empty, as is what has no value.
+func parameters(r *results.Run) map[string]string {
+	p := r.Params.Compared()
+	out := map[string]string{"policy": r.Policy, "parameters": format.List(slices.Sorted(maps.Keys(p.Workload)), ",", func(name string) string {
+		return name + "=" + p.Workload[name]
+	})}
+	p.Workload, p.Point = nil, nil // the latter repeats others
+	all := reflect.ValueOf(p)
+	for i := range all.NumField() {
+		name, _, _ := strings.Cut(all.Type().Field(i).Tag.Get("json"), ",")
+		value := all.Field(i).Interface()
+		if list, ok := value.([]string); ok {
+			value = strings.Join(list, ",")
 		}
-		if differs {
-			out = append(out, k)
+		if all.Field(i).IsZero() || value == results.ClosedLoop {
+			value = ""
 		}
+		out[name] = fmt.Sprint(value)
 	}
 	return out
 }
 
 // benchName is the name after "Benchmark", as the testing package writes it.
-func benchName(f *results.File, r *results.Run, keys []benchKey) string {
+func benchName(f *results.File, r *results.Run, keys []string) string {
 	name := Benchmark + "/" + SubName(r.Params.Label, r.Workload)
 	if f.Kind == results.Simulated {
 		name += "/kind=" + results.Simulated
 	}
-	for _, k := range keys {
-		if v := k.of(r); v != k.plain {
-			name += "/" + k.name + "=" + strings.ReplaceAll(v, "/", "_")
+	given := parameters(r)
+	for _, key := range keys {
+		if v := given[key]; v != "" {
+			name += "/" + key + "=" + strings.ReplaceAll(v, "/", "_")
 		}
 	}
 	// The testing package names the processors of the process, wherever a run is placed.

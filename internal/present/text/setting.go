@@ -42,7 +42,10 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	}
 	entry("load", format.Join(" · ", loop, fixed(&p, "workers", format.Number(p.Workers, "worker")),
 		fixed(&p, "instances", format.Number(p.Instances, "instance")),
-		fixed(&p, "client-retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p)))
+		fixed(&p, "client-retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p), partsText(&p)))
+	if p.DecisionTimeoutNS > 0 {
+		entry("decision timeout", fixed(&p, "decision-timeout", time.Duration(p.DecisionTimeoutNS).String()))
+	}
 	entry("connections", fixed(&p, "pool", poolText(p)))
 	entry("clients", clientsText(group))
 	for _, text := range placementTexts(group) {
@@ -159,6 +162,12 @@ func boundText(p results.Params) string {
 		requests, duration = fixed(&p, "rate", requests), fixed(&p, "duration", time.Duration(p.DurationNS).String())
 	}
 	return surrounded("", format.Join(" or ", requests, duration), " per round")
+}
+
+// partsText says which part of a load this is, or how many were joined.
+func partsText(p *results.Params) string {
+	return format.Join(" · ", surrounded("shard ", p.Shard, ""), surrounded("generator ", p.Generator, ""),
+		some(int64(p.Shards), "shard joined", "shards joined"), some(int64(p.Generators), "generator joined", "generators joined"))
 }
 
 // openLoop says how requests arrive. A trace's have no rate of their own.
