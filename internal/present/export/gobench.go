@@ -92,9 +92,8 @@ func further(groups []group) (keys []string) {
 // workload are "parameters". A closed loop is empty, as is what has no value.
 func parameters(r *results.Run) map[string]string {
 	p := r.Params.Compared()
-	out := map[string]string{"policy": r.Policy, "parameters": format.List(slices.Sorted(maps.Keys(p.Workload)), ",", func(name string) string {
-		return name + "=" + p.Workload[name]
-	})}
+	given := format.List(slices.Sorted(maps.Keys(p.Workload)), ",", func(k string) string { return k + "=" + p.Workload[k] })
+	out := map[string]string{"policy": r.Policy, "parameters": given}
 	p.Workload, p.Point = nil, nil // the latter repeats others
 	all := reflect.ValueOf(p)
 	for i := range all.NumField() {
