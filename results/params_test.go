@@ -1,58 +1,46 @@
-package results_test
+package results
 
 import (
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/fixture"
-	"github.com/quotabench/quotabench/internal/present/export"
-	"github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/results"
 )
 
-// Reports say each parameter, the names of benchmarks tell runs apart that differ in it, and a command for what was not
-// tested repeats it, or there is none. Few need not be there.
-func TestEveryParameterIsShown(t *testing.T) {
-	absent := map[string][]string{
-		"reports":    {"Label", "Subjects", "RunID", "Stream"}, // rows have labels
-		"benchmarks": {"Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "RunID", "Stream", "Requests", "DurationNS", "Point"},
-		// The policy and the label say some, and the default of the rest is right.
-		"commands": {"PolicyLimit", "Unit", "Window", "RateFrom", "Subjects", "Client", "Requests", "DurationNS", "RunID", "Point", "Stream"},
-	}
-	shown := func(parameter string) map[string]string {
-		f := fixture.New(1, fixture.Strategies[0])
-		p := &f.Runs[0].Params
-		p.Loop, p.Arrivals, p.RatePerS, p.Instances = results.OpenLoop, "poisson", 500, 1
-		before := f.Runs[0]
-		for _, value := range []string{`"planted"`, `77`, `true`, `["planted", "twice"]`, `{"planted": "77"}`} {
-			if json.Unmarshal([]byte(`{"`+parameter+`": `+value+`}`), p) == nil {
-				break
-			}
+// TestSettingsAreToldApart: runs that differ in a parameter are no rounds of one measurement, and no report has them in one table,
+// unless the parameter is listed here.
+func TestSettingsAreToldApart(t *testing.T) {
+	alike := []string{"Label", "Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "RunID", "Stream", "Requests", "DurationNS"}
+	plain := Run{Strategy: "s"}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Params]()) {
+		other := plain
+		set(t, reflect.ValueOf(&other.Params).Elem().FieldByIndex(f.Index))
+		if got := other.setting() == plain.setting(); got != slices.Contains(alike, f.Name) {
+			t.Errorf("of another %s the setting is the same: %t", f.Name, got)
 		}
-		out := map[string]string{"reports": fmt.Sprint(text.Setting(f, f.Summarised())), "commands": answer.Of(f)[0].Untested[0].Command}
-		f.Runs = append(f.Runs, before)
-		for line := range strings.Lines(string(export.GoBench(&f))) {
-			if name, _, ok := strings.Cut(line, "\t"); ok {
-				out["benchmarks"] += name + "\n"
-			}
-		}
-		return out
 	}
-	one := shown("none")
-	if one["commands"] == "" {
-		t.Fatal("there is no command that could repeat a parameter")
+	second := plain
+	second.Params.Second = "10 routes: 100 requests per fixed 1m"
+	if n := len(Summarise([]Run{plain, second})); n != 2 {
+		t.Errorf("a run with a second quota and one without are %d measurement", n)
 	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[results.Params]()) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		for place, said := range shown(name) {
-			if same := slices.Contains(absent[place], field.Name); (said == one[place]) != same {
-				t.Errorf("%s, in %s: its value makes a difference: %v\n%s", field.Name, place, same, said)
-			}
-		}
+}
+
+func set(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch {
+	case v.CanInt():
+		v.SetInt(7)
+	case v.CanFloat():
+		v.SetFloat(7)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.Kind() == reflect.String:
+		v.SetString("x")
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.ValueOf([]string{"x"}))
+	case v.Kind() == reflect.Map:
+		v.Set(reflect.ValueOf(map[string]string{"a": "x"}))
+	default:
+		t.Fatalf("a parameter of kind %s", v.Kind())
 	}
 }
