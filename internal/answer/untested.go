@@ -143,7 +143,7 @@ func (s *Setting) command(x *Strategy, instances int) string {
 	add(p.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(p.DecisionTimeoutNS))
 	add(p.Pool != 0, "pool", p.Pool)
 	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
-	add(p.Loop == results.OpenLoop && p.Arrivals != "poisson", "arrivals", p.Arrivals)
+	add(p.Loop == results.OpenLoop && p.Arrivals != defaultArrivals, "arrivals", p.Arrivals)
 	if p.Cold {
 		words = append(words, "--cold")
 	}
@@ -155,6 +155,7 @@ func (s *Setting) command(x *Strategy, instances int) string {
 const (
 	defaultPolicy   = "agent-api"
 	defaultWorkload = "hot-key"
+	defaultArrivals = "poisson"
 	defaultWorkers  = 50
 
 	defaultInstances = 2
