@@ -263,7 +263,7 @@ func allStates(t *testing.T, sel strategies.Selection, cfg Config, x *ends) {
 		if err := s.serially(); err != nil {
 			return nil, err
 		}
-		w := &stateSearch{search: s, so: new(progress), res: s.newResult()}
+		w := &stateSearch{search: s, res: s.newResult()}
 		for _, p := range append([]Property{Stuck}, cfg.Properties...) { // of which nobody is
 			s.wanted[p] = true
 		}
@@ -282,7 +282,7 @@ func allStates(t *testing.T, sel strategies.Selection, cfg Config, x *ends) {
 func sameAsAll(t *testing.T, sel strategies.Selection, of *opened, cfg Config) (schedules int, leaks bool) {
 	t.Helper()
 	cfg.Properties, cfg.Asks, cfg.Workers = []Property{Leak, FalseReject}, -1, 1
-	cfg, err := cfg.complete(sel)
+	cfg, err := cfg.Complete(sel)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func TestBranchesAsAlone(t *testing.T) {
 				c.sel = chosen[0]
 			}
 			c.cfg.Clients = 3
-			cfg, err := c.cfg.complete(c.sel)
+			cfg, err := c.cfg.Complete(c.sel)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func branchAtRandom(t *testing.T, s *search, r *rand.Rand) (together int, err er
 		}
 		alone := map[engine.Choice]string{}
 		for _, c := range next {
-			if alone[c], err = seenOf(s, s.retrace(append(path[:len(path):len(path)], c), trail)); err != nil {
+			if alone[c], err = seenOf(s, s.retrace(append(path[:len(path):len(path)], c), trail, false)); err != nil {
 				return 0, err
 			}
 		}
@@ -178,7 +178,7 @@ func branchAtRandom(t *testing.T, s *search, r *rand.Rand) (together int, err er
 		for i, c := range next {
 			var got string
 			if i == 0 {
-				got, err = seenOf(s, b.Branch(append(path[:len(path):len(path)], c), trail))
+				got, err = seenOf(s, b.Branch(append(path[:len(path):len(path)], c), trail, true))
 			} else {
 				ok, stepped := b.Again(c)
 				if !ok && stepped == nil {
@@ -207,7 +207,7 @@ func seenOf(s *search, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hash, err := s.State()
+	hash, err := s.Engine.State()
 	if err != nil {
 		return "", err
 	}

@@ -183,7 +183,7 @@ func (s *search) serially() error {
 	if err != nil {
 		return err
 	}
-	if k, ok := s.Engine.(engine.Keeper); ok {
+	if k, ok := s.Engine.(engine.Local); ok {
 		k.Keep()
 	}
 	if again, err := s.inTurn(n); err != nil || slices.Equal(first, again) || s.Witness.Noted(witness.WallClock) {

@@ -17,11 +17,7 @@ import (
 
 // Complete fills in defaults, as [Run] does, and reports the first thing that does not
 // fit, as an [UnfitError].
-func (c Config) Complete(sel strategies.Selection) (Config, error) { return c.complete(sel) }
-
-// complete fills in defaults and reports the first thing that does not fit, as an
-// [UnfitError].
-func (c Config) complete(sel strategies.Selection) (Config, error) {
+func (c Config) Complete(sel strategies.Selection) (Config, error) {
 	c, err := c.fit(sel)
 	if err != nil {
 		err = &UnfitError{Err: err}

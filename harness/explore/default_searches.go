@@ -116,7 +116,7 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	}
 	out := cfg.Placed(sel)
 	add := func(c Config) {
-		if _, err := c.complete(sel); err == nil && !slices.ContainsFunc(c.Scripts, func(s Script) bool {
+		if _, err := c.Complete(sel); err == nil && !slices.ContainsFunc(c.Scripts, func(s Script) bool {
 			return slices.ContainsFunc(s, func(a Action) bool { return a.Units > 1 && !sel.ServesUnits(&c.Policy, a.Units) })
 		}) {
 			out = append(out, c)
@@ -165,7 +165,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	out := c.Placed(sel)
 	add := func(p Property, s Config) {
 		s.Properties = []Property{p}
-		if _, err := s.complete(sel); err == nil && slices.Contains(chosen(c.Properties), p) {
+		if _, err := s.Complete(sel); err == nil && slices.Contains(chosen(c.Properties), p) {
 			out = append(out, s)
 		}
 	}

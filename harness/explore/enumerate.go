@@ -17,32 +17,32 @@ type Census = results.Census
 // counts those that leak. Errors are as those of [Run].
 func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Census, error) {
 	cfg.enumerates = true
-	cfg, err := cfg.complete(sel)
+	cfg, err := cfg.Complete(sel)
 	if err != nil {
 		return nil, err
 	}
+	cfg.sofar = cmp.Or(cfg.sofar, new(progress))
 	if cfg.isolates(sel) {
 		return enumerateInChild(ctx, sel, &cfg)
 	}
 	cfg.First, cfg.began = false, clock.Nano()
-	so := cmp.Or(cfg.sofar, new(progress))
-	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
+	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx) })
 	if err != nil {
-		return so.partialCensus(ctx, sel, cfg, err), err
+		return cfg.sofar.partialCensus(ctx, sel, cfg, err), err
 	}
 	return c, unseen(c.Withheld)
 }
 
-func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
+func (s *search) enumerate(ctx context.Context) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
 	c.Store, c.Service, c.Part = s.Traits.Store, s.cfg.Service, s.cfg.Part.String()
-	so.note(nil, c, nil)
+	s.cfg.sofar.note(nil, c, nil)
 	var shortest *breakage
 	var err error
 	if s.Traits.State {
-		shortest, err = s.everySchedule(ctx, c, so)
+		shortest, err = s.everySchedule(ctx, c)
 	} else {
-		shortest, err = s.everyEnd(ctx, c, so)
+		shortest, err = s.everyEnd(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -58,11 +58,11 @@ func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 }
 
 // everyEnd counts over an engine that has no state.
-func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (shortest *breakage, err error) {
+func (s *search) everyEnd(ctx context.Context, c *Census) (shortest *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	w := s.newStatelessSearch(so)
+	w := s.newStatelessSearch()
 	w.wanted[Leak], w.census = true, c
 	if err := w.walkAndControl(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
 		return nil, err

@@ -19,11 +19,11 @@ import (
 const chunk, perBatch = 1024, 16
 
 // everySchedule counts depth first. What it counts is the same with any number of workers.
-func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (_ *breakage, err error) {
+func (s *search) everySchedule(ctx context.Context, c *Census) (_ *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	k := &counting{s: s, ctx: ctx, so: so, census: c, parts: []*part{{tree: new(sched.Tree)}}}
+	k := &counting{s: s, ctx: ctx, census: c, parts: []*part{{tree: new(sched.Tree)}}}
 	if s.cfg.Part.Of > 0 {
 		if k.parts, err = s.beginnings(); err != nil {
 			return nil, err
@@ -89,7 +89,6 @@ func (s *search) beginnings() (out []*part, err error) {
 type counting struct {
 	s   *search
 	ctx context.Context // of the one enumeration that it serves
-	so  *progress
 	// parts follow each other in the order of their schedules. What comes before the first
 	// is in census and shortest.
 	parts    []*part
@@ -166,7 +165,7 @@ func (k *counting) told(p *part, share float64) {
 	if l != nil {
 		broken = []breakage{*l}
 	}
-	k.so.note(nil, &c, broken)
+	k.s.cfg.sofar.note(nil, &c, broken)
 	k.s.cfg.Progress.set(Sofar{Runs: c.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: share})
 }
 

@@ -81,7 +81,7 @@ func doTask(ctx context.Context, t *task, tell func(any) error) (a answer, err e
 }
 
 // inChild has a child do a task. A child that has died is a [*DiedError].
-func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task, so *progress) (a answer, err error) {
+func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task) (a answer, err error) {
 	t.Config = *cfg
 	t.Config.Isolate, t.Config.Progress, t.Config.Postgres = false, nil, nil
 	if t.Strategy, err = isolate.Told(sel, &t.Config.Policy); err != nil {
@@ -90,8 +90,8 @@ func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task,
 	a, err = isolate.Run[news, answer](ctx, "", isolatedKind, &t, func(n news) {
 		if t.Token == "" {
 			cfg.Progress.set(n.Sofar)
+			cfg.sofar.told(&n)
 		}
-		so.told(&n)
 	})
 	if err == nil && a.Error != nil {
 		err = a.Error
@@ -101,13 +101,12 @@ func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task,
 
 // runInChild is [Run] in a process of its own.
 func runInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Result, error) {
-	so := new(progress)
-	a, err := inChild(ctx, sel, cfg, task{}, so)
+	a, err := inChild(ctx, sel, cfg, task{})
 	var died *DiedError
 	if !errors.As(err, &died) {
 		return a.Search, err
 	}
-	r := so.partial(ctx, sel, *cfg, err)
+	r := cfg.sofar.partial(ctx, sel, *cfg, err)
 	if r == nil { // nothing has been run
 		r = newResult(sel, cfg)
 		r.Capped, r.Withheld = endedByStrategy, withheldBy(err)
@@ -119,17 +118,16 @@ func runInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Re
 
 // enumerateInChild is [Enumerate] in a process of its own.
 func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Census, error) {
-	so := new(progress)
-	a, err := inChild(ctx, sel, cfg, task{Enumerates: true}, so)
+	a, err := inChild(ctx, sel, cfg, task{Enumerates: true})
 	if errors.As(err, new(*DiedError)) {
-		return so.partialCensus(ctx, sel, *cfg, err), err
+		return cfg.sofar.partialCensus(ctx, sel, *cfg, err), err
 	}
 	return a.Census, err
 }
 
 // replayInChild is [ReplayOf] in a process of its own.
 func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket, token string) (*Replayed, error) {
-	a, err := inChild(ctx, sel, cfg, task{Token: token}, new(progress))
+	a, err := inChild(ctx, sel, cfg, task{Token: token})
 	var died *DiedError
 	if t.Property != Panicked || !errors.As(err, &died) {
 		return a.Replayed, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/bubble"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/isolate"
 )
@@ -18,16 +19,9 @@ const (
 
 // trailed is an engine of foreign code that leaves its schedule in the trail of its process.
 type trailed struct {
-	foreignEngine
+	*bubble.Engine
 	trail *isolate.Trail
 	text  []byte
-}
-
-// foreignEngine is one of foreign code.
-type foreignEngine interface {
-	engine.Engine
-	engine.Keeper
-	engine.Passer
 }
 
 // Begin implements [engine.Engine].
@@ -36,7 +30,7 @@ func (e *trailed) Begin() error {
 	if err := e.trail.Set(e.text); err != nil {
 		return err
 	}
-	return e.foreignEngine.Begin()
+	return e.Engine.Begin()
 }
 
 // Step implements [engine.Engine].
@@ -45,16 +39,16 @@ func (e *trailed) Step(c engine.Choice) error {
 	if err := e.trail.Set(e.text); err != nil {
 		return err
 	}
-	return e.foreignEngine.Step(c)
+	return e.Engine.Step(c)
 }
 
-// Pass implements [engine.Passer]. No token holds what follows.
+// Pass implements [engine.Local]. No token holds what follows.
 func (e *trailed) Pass(d time.Duration) error {
 	e.text = append(e.text[:0], doingProbe...)
 	if err := e.trail.Set(e.text); err != nil {
 		return err
 	}
-	return e.foreignEngine.Pass(d)
+	return e.Engine.Pass(d)
 }
 
 // End implements [engine.Engine].
@@ -65,5 +59,5 @@ func (e *trailed) End() error {
 			return err
 		}
 	}
-	return e.foreignEngine.End()
+	return e.Engine.End()
 }

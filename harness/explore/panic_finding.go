@@ -36,7 +36,7 @@ func panicFinding(ctx context.Context, sel strategies.Selection, cfg *Config, di
 		path = path[:len(path)-1]
 	}
 	if len(path) > 0 {
-		a, err := inChild(ctx, sel, cfg, task{Token: tokenOf(sel, cfg, path, Panicked)}, new(progress))
+		a, err := inChild(ctx, sel, cfg, task{Token: tokenOf(sel, cfg, path, Panicked)})
 		if err != nil || a.Replayed == nil { // it dies of that, too
 			return f, nil
 		}

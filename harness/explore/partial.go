@@ -40,8 +40,11 @@ func (p *progress) told(n *news) {
 	p.note(n.Search, n.Census, broken)
 }
 
-// note notes how far a search or an enumeration has come, nil for none, and what is broken.
+// note notes how far a search or an enumeration has come, nil for none, and what is broken. On nil it does nothing.
 func (p *progress) note(res *Result, c *Census, broken []breakage) {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	if res != nil {
 		p.res = *res
@@ -121,7 +124,7 @@ func (b breakage) shown(ctx context.Context, sel strategies.Selection, cfg Confi
 	if cfg.isolates(sel) {
 		f := b.unshown(sel, &cfg)
 		f.Token = tokenOf(sel, &cfg, b.path, b.Property)
-		if a, err := inChild(ctx, sel, &cfg, task{Token: f.Token}, new(progress)); err == nil {
+		if a, err := inChild(ctx, sel, &cfg, task{Token: f.Token}); err == nil {
 			f.Steps, f.Columns, f.Faults = a.Replayed.Finding.Steps, a.Replayed.Finding.Columns, a.Replayed.Finding.Faults
 		}
 		return f

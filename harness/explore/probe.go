@@ -28,7 +28,7 @@ func (s *search) probe() error {
 			return nil
 		}
 	}
-	p, ok := s.Engine.(engine.Passer)
+	p, ok := s.Engine.(engine.Local)
 	if !ok {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *search) probe() error {
 
 // askLater runs the clients one after the other, lets several windows pass at rest, and has one more client ask. conclusive is
 // false if no request was rejected before that, or the client was not answered.
-func (s *search) askLater(p engine.Passer) (admitted, conclusive bool, err error) {
+func (s *search) askLater(p engine.Local) (admitted, conclusive bool, err error) {
 	defer func() { err = errors.Join(err, s.End()) }()
 	if err = s.Begin(); err == nil {
 		err = s.settle()

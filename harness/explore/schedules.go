@@ -201,7 +201,7 @@ func (w *statelessSearch) told() {
 		w.into(&now)
 		res = &now
 	}
-	w.so.note(res, c, slices.SortedFunc(maps.Values(w.found), byProperty))
+	w.cfg.sofar.note(res, c, slices.SortedFunc(maps.Values(w.found), byProperty))
 	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.states), Waiting: int64(w.queued), Depth: int64(w.depth),
 		Counting: w.before != nil, Preemptions: int64(w.preemptions)})
 }

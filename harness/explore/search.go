@@ -52,18 +52,18 @@ type Finding = results.Finding
 // search: the result is what was found before that, and claims nothing. Any other means
 // that it could not search.
 func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
-	cfg, err := cfg.complete(sel)
+	cfg, err := cfg.Complete(sel)
 	if err != nil {
 		return nil, err
 	}
+	cfg.sofar = cmp.Or(cfg.sofar, new(progress))
 	if cfg.isolates(sel) {
 		return runInChild(ctx, sel, &cfg)
 	}
-	so := cmp.Or(cfg.sofar, new(progress))
 	cfg.began = clock.Nano()
-	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx, so) })
+	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx) })
 	if err != nil {
-		return so.partial(ctx, sel, cfg, err), err
+		return cfg.sofar.partial(ctx, sel, cfg, err), err
 	}
 	return res, unseen(res.Withheld)
 }
@@ -91,7 +91,7 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 		defer func() { err = errors.Join(err, trail.Close()) }()
 		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) {
 			if trail != nil {
-				return f(newSearch(&trailed{foreignEngine: e, trail: trail}, sel, cfg))
+				return f(newSearch(&trailed{Engine: e, trail: trail}, sel, cfg))
 			}
 			return f(newSearch(e, sel, cfg))
 		})
@@ -203,7 +203,7 @@ func byProperty(a, b breakage) int {
 	return slices.Index(properties, a.Property) - slices.Index(properties, b.Property)
 }
 
-func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
+func (s *search) run(ctx context.Context) (*Result, error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
@@ -215,11 +215,11 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 		s.wanted[p] = p != TTL || hasEnd(&s.cfg.Policy)
 	}
 	var err error
-	so.note(res, nil, nil)
+	s.cfg.sofar.note(res, nil, nil)
 	if s.Traits.State {
-		err = s.overStates(ctx, res, so)
+		err = s.overStates(ctx, res)
 	} else {
-		err = s.allToTheirEnds(ctx, res, so)
+		err = s.allToTheirEnds(ctx, res)
 	}
 	if err != nil {
 		return nil, err
@@ -273,17 +273,17 @@ func (s *search) drive(next func() (engine.Choice, bool), look func(engine.Choic
 }
 
 // retrace runs a schedule whose last step alone is looked at. trail is what the actors
-// remembered before that.
-func (s *search) retrace(path []engine.Choice, trail []engine.Digest) error {
-	if r, ok := s.Engine.(engine.Retracer); ok {
-		return r.Retrace(path, trail)
+// remembered before that. several has other steps taken instead of the last one after it.
+func (s *search) retrace(path []engine.Choice, trail []engine.Digest, several bool) error {
+	if b, ok := s.Engine.(engine.Brancher); ok {
+		return b.Branch(path, trail, several)
 	}
 	return s.goTo(path)
 }
 
 func (s *search) trail() []engine.Digest {
-	if r, ok := s.Engine.(engine.Retracer); ok {
-		return r.Trail()
+	if b, ok := s.Engine.(engine.Brancher); ok {
+		return b.Trail()
 	}
 	return nil
 }

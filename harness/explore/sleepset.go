@@ -47,12 +47,12 @@ const rowBytes, listBytes, asleepBytes, footBytes = 8, 24, 12, 128
 
 // newSleepSets is nil if the engine does not tell footprints, or is not to.
 func (w *stateSearch) newSleepSets() *sleepSets {
-	t, ok := w.Engine.(engine.Tracer)
+	b, ok := w.Engine.(engine.Brancher)
 	if !ok {
 		return nil
 	}
 	w.traced = !w.cfg.everyOrder && !w.counts
-	if t.Trace(w.traced); !w.traced {
+	if b.Trace(w.traced); !w.traced {
 		return nil
 	}
 	return &sleepSets{numbers: map[engine.Footprint]uint32{}}

@@ -30,7 +30,7 @@ type graphOf struct {
 // walked searches the states of a strategy, by the steps of [sleep] or by all.
 func walked(t *testing.T, sel strategies.Selection, cfg Config) (out graphOf, runs, left int64) {
 	t.Helper()
-	cfg, err := cfg.complete(sel)
+	cfg, err := cfg.Complete(sel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func walked(t *testing.T, sel strategies.Selection, cfg Config) (out graphOf, ru
 		if err := s.orders(); err != nil {
 			return nil, err
 		}
-		w := &stateSearch{search: s, so: new(progress), res: s.newResult()}
+		w := &stateSearch{search: s, res: s.newResult()}
 		for _, p := range w.res.Properties {
 			s.wanted[p] = true
 		}
@@ -94,7 +94,7 @@ func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (Config{}).complete(chosen[0]); err != nil {
+		if _, err := (Config{}).Complete(chosen[0]); err != nil {
 			continue
 		}
 		for _, cfg := range []Config{
@@ -252,7 +252,7 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 		sel := programs(r, 2, seed%2 == 0)
 		cfg := Config{Clients: 2 + int(seed/2%2), Workers: 1, Asks: -1}
 		got, _, left := walked(t, sel, cfg)
-		cfg, err := cfg.complete(sel)
+		cfg, err := cfg.Complete(sel)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 				if err := s.goTo(path); err != nil {
 					return err
 				}
-				hash, err := s.State()
+				hash, err := s.Engine.State()
 				if err != nil {
 					return err
 				}

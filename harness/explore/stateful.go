@@ -14,8 +14,8 @@ import (
 // overStates searches an engine that has states: first by the number of steps, whatever
 // the preemptions, so that what is found is shortest; and if a bound ends that, by the
 // number of preemptions, which reaches deep bugs that need few.
-func (s *search) overStates(ctx context.Context, res *Result, so *progress) error {
-	w := &stateSearch{search: s, so: so, res: res}
+func (s *search) overStates(ctx context.Context, res *Result) error {
+	w := &stateSearch{search: s, res: res}
 	s.halves = s.bounds() > 0
 	if err := w.walk(ctx, 0); err != nil {
 		return err
@@ -32,7 +32,6 @@ func (s *search) overStates(ctx context.Context, res *Result, so *progress) erro
 // stateSearch is a search over states.
 type stateSearch struct {
 	*search
-	so     *progress
 	res    *Result
 	broken []breakage
 	graph  *graph
@@ -55,7 +54,7 @@ func (w *stateSearch) begin() error {
 	if err := w.Begin(); err != nil {
 		return err
 	}
-	root, err := w.State()
+	root, err := w.Engine.State()
 	if err != nil {
 		return err
 	}
@@ -146,8 +145,6 @@ type edge struct {
 type outcome struct {
 	found []Finding
 	hash  engine.Digest
-	// known is set if the state had been met when the step was tried.
-	known bool
 	actor int32
 	next  priced
 	trail []engine.Digest
@@ -279,7 +276,7 @@ func (w *stateSearch) told(waiting bool) {
 	if waiting {
 		sofar.Waiting = w.graph.waiting
 	}
-	w.so.note(w.res, nil, w.broken)
+	w.cfg.sofar.note(w.res, nil, w.broken)
 	w.cfg.Progress.set(sofar)
 }
 
@@ -292,18 +289,18 @@ func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) 
 		return o
 	}
 	o.paused = s.Run.Paused
-	if o.hash, o.err = s.State(); o.err != nil {
+	if o.hash, o.err = s.Engine.State(); o.err != nil {
 		return o
 	}
 	if w.sleep != nil {
-		o.foot = s.Engine.(engine.Tracer).Footprint()
+		o.foot = s.Engine.(engine.Brancher).Footprint()
 	}
 	o.actor = -1
 	if w.counts {
 		o.actor = inFlight(s.World, path[len(path)-1], e.of.actor)
 		o.hash.Num(uint64(o.actor + 1))
 	}
-	if _, o.known = w.graph.seen[o.hash]; !o.known {
+	if _, known := w.graph.seen[o.hash]; !known {
 		o.trail = s.trail()
 		o.next = priced{s.Enabled(nil, s.symmetric)}
 		if w.counts {

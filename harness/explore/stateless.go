@@ -21,7 +21,6 @@ import (
 // of the shortest beginnings first.
 type statelessSearch struct {
 	*search
-	so   *progress
 	crew *workers
 	// res is nil in an enumeration, which goes on when everything wanted has been found, and census in a search.
 	res    *Result
@@ -45,13 +44,13 @@ type abort struct {
 	shortest  *breakage
 }
 
-func (s *search) newStatelessSearch(so *progress) *statelessSearch {
-	return &statelessSearch{search: s, so: so, found: map[Property]breakage{}, aborts: map[Property]*abort{}, tally: tally{states: 1}}
+func (s *search) newStatelessSearch() *statelessSearch {
+	return &statelessSearch{search: s, found: map[Property]breakage{}, aborts: map[Property]*abort{}, tally: tally{states: 1}}
 }
 
 // allToTheirEnds searches an engine that has no state.
-func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
-	w := s.newStatelessSearch(so)
+func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
+	w := s.newStatelessSearch()
 	w.res = res
 	s.halves = s.bounds() > 0
 	maxPoints, maxRuns := s.cfg.MaxStates, int64(math.MaxInt64)
@@ -83,7 +82,7 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 
 // withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
 func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]breakage, error) {
-	x := w.newStatelessSearch(w.so)
+	x := w.newStatelessSearch()
 	x.res, x.before, x.found = w.res, w.found, maps.Clone(w.found)
 	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 		if !errors.Is(err, service.ErrStale) {
 			return err
 		}
-		fresh := w.newStatelessSearch(w.so)
+		fresh := w.newStatelessSearch()
 		fresh.res, fresh.census, fresh.before = w.res, w.census, w.before
 		maps.Copy(fresh.found, w.before)
 		*w = *fresh

@@ -200,7 +200,7 @@ func (t *ticket) config(sel strategies.Selection, on *Target) (cfg Config, err e
 	if cfg.Service != "" {
 		cfg.Redis = on.Redis
 	}
-	return cfg.complete(sel)
+	return cfg.Complete(sel)
 }
 
 // ownPolicyTicket is what a token holds of a policy that is not registered. The

@@ -30,12 +30,11 @@ func (e *twice) Fork(*sched.Beat) (engine.Engine, error) {
 	return nil, errFork
 }
 
-func (e *twice) Retrace([]engine.Choice, []engine.Digest) error {
+func (e *twice) Step(engine.Choice) error {
 	e.steps.Add(1)
 	return errStep
 }
 
-func (*twice) Trail() []engine.Digest     { return nil }
 func (*twice) Begin() error               { return nil }
 func (*twice) End() error                 { return nil }
 func (*twice) Close() error               { return nil }

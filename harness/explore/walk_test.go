@@ -74,7 +74,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg, err := c.cfg.complete(chosen[0])
+			cfg, err := c.cfg.Complete(chosen[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 				if err := s.serially(); err != nil {
 					return nil, err
 				}
-				w := &stateSearch{search: s, so: new(progress), res: s.newResult()}
+				w := &stateSearch{search: s, res: s.newResult()}
 				for _, p := range w.res.Properties {
 					s.wanted[p] = true
 				}
@@ -155,7 +155,7 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 					last = -1
 				}
 			}
-			hash, err := s.State()
+			hash, err := s.Engine.State()
 			if err != nil {
 				t.Fatal(err)
 			}

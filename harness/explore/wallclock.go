@@ -37,7 +37,7 @@ func (s *search) acquit(ctx context.Context) {
 	bubble.Run(func() {
 		time.Sleep(otherWall.Sub(clock.Runtime{}.Now()))
 		_, err := inproc.Search(s.sel, *cfg.setup(), func(e *inproc.Engine) (*Result, error) {
-			r, err := newSearch(e, s.sel, cfg).run(bubble.Asked{Context: ctx}, new(progress))
+			r, err := newSearch(e, s.sel, cfg).run(bubble.Asked{Context: ctx})
 			innocent = err == nil && ctx.Err() == nil && !e.Witness.Noted(witness.WallClock) &&
 				e.Witness.Seen() >= w.NotedAfter(witness.WallClock)
 			return r, err

@@ -196,8 +196,8 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 		own := *s
 		own.Engine, own.World = e, e.Common()
 		// Its runs must begin with the scripts that the search's begin with.
-		if t, ok := e.(engine.Tracer); ok {
-			t.Trace(s.traced)
+		if b, ok := e.(engine.Brancher); ok {
+			b.Trace(s.traced)
 		}
 		if err = own.serially(); err == nil {
 			own.normal = s.normal // which knows the orders of the clients, too
@@ -240,8 +240,9 @@ func (j *job) together(s *search, from, to int, several bool) (n int) {
 		}
 		e := &j.edges[i]
 		path[len(path)-1] = g.choices[e.of.next[e.number]]
-		switch {
-		case n > 0:
+		if n == 0 {
+			e.outcome = s.look(j.pass, path, e, s.retrace(path, e.of.trail, several))
+		} else {
 			ok, err := b.Again(path[len(path)-1])
 			if !ok && err == nil {
 				continue
@@ -254,10 +255,6 @@ func (j *job) together(s *search, from, to int, several bool) (n int) {
 				continue
 			}
 			e.outcome = o
-		case several:
-			e.outcome = s.look(j.pass, path, e, b.Branch(path, e.of.trail))
-		default:
-			e.outcome = s.look(j.pass, path, e, s.retrace(path, e.of.trail))
 		}
 		n++
 		j.finished[i].Store(true)

@@ -30,9 +30,6 @@ type Config struct {
 	// Interrupt, if not nil, is asked before every step of Simulate whether to
 	// return.
 	Interrupt func() bool
-	// Workers, if not nil, run the actors. Otherwise each has a coroutine of its
-	// own.
-	Workers *Workers
 	// Beat, if not nil, counts whenever an actor goes on.
 	Beat *Beat
 	// Within, if not 0, is where a function begins that is among the callers of [New] until the run ends.
@@ -88,6 +85,7 @@ type Scheduler struct {
 	reused  bool
 	members []*Actor
 	spare   []*Actor
+	idle    []*worker // that run no actor
 	// stepped counts steps, and touched changes of what was made in an earlier one. locks
 	// are the numbers of what was changed so in this run, opened how many were made outside
 	// of all steps, and woken the actors whose jobs were woken.
@@ -209,9 +207,17 @@ func (s *Scheduler) Kill(a *Actor) {
 	a.done = a.worker == nil || a.advance()
 }
 
-// Close kills all actors.
+// Close kills all actors and ends the coroutines that have run them. A scheduler must be closed.
 func (s *Scheduler) Close() {
 	s.cfg.Observe = nil
+	s.killAll()
+	for _, w := range s.idle {
+		w.stop()
+	}
+	s.idle = nil
+}
+
+func (s *Scheduler) killAll() {
 	for len(s.actors) > 0 {
 		s.Kill(s.actors[0])
 	}
@@ -222,7 +228,8 @@ func (s *Scheduler) Close() {
 // except clocks: these show the new run's time.
 func (s *Scheduler) Reset() {
 	observe := s.cfg.Observe
-	s.Close()
+	s.cfg.Observe = nil
+	s.killAll()
 	s.cfg.Observe, s.reused = observe, true
 	s.spare, s.members = append(s.spare, s.members...), s.members[:0]
 	s.syncs = s.syncs[:0]

@@ -52,9 +52,8 @@ func TestStartsIsTwoSteps(t *testing.T) {
 
 // An idle job that is killed begins no further round.
 func TestKilledJobBeginsNoRound(t *testing.T) {
-	var workers sched.Workers
-	defer workers.Close()
-	s := sched.New(sched.Config{Start: start, Workers: &workers})
+	s := sched.New(sched.Config{Start: start})
+	defer s.Close()
 	rounds := 0
 	a := s.NewJobs("").Start([]strategies.Job{{Name: "sync", Every: hour, Run: func(context.Context) (bool, error) {
 		rounds++

@@ -6,40 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// Workers are coroutines that serve the actors of one scheduler after the other.
-// A search makes and ends actors by the million, and a coroutine that has run
-// before has grown the stack that it needs. The zero value is ready; it belongs
-// to one goroutine, and must be closed.
-type Workers struct{ idle []*worker }
-
-// Close ends them. Schedulers that use them must have been closed before.
-func (p *Workers) Close() {
-	for _, w := range p.idle {
-		w.stop()
-	}
-	p.idle = nil
-}
-
-// take returns a worker that has nothing to do.
-func (p *Workers) take() *worker {
-	if p == nil || len(p.idle) == 0 {
-		return newWorker()
-	}
-	last := len(p.idle) - 1
-	w := p.idle[last]
-	p.idle = p.idle[:last]
-	return w
-}
-
-func (p *Workers) put(w *worker) {
-	if p == nil {
-		w.stop()
-		return
-	}
-	p.idle = append(p.idle, w)
-}
-
-// worker is a coroutine that runs the bodies of actors, one after the other.
+// worker is a coroutine that runs the bodies of actors, one after the other: a search makes
+// and ends actors by the million, and a coroutine that has run before has grown the stack
+// that it needs.
 type worker struct {
 	next  func() (struct{}, bool)
 	stop  func()
@@ -47,7 +16,13 @@ type worker struct {
 	actor *Actor // whose body runs, nil between two
 }
 
-func newWorker() *worker {
+// takeWorker returns a worker that has nothing to do.
+func (s *Scheduler) takeWorker() *worker {
+	if last := len(s.idle) - 1; last >= 0 {
+		w := s.idle[last]
+		s.idle = s.idle[:last]
+		return w
+	}
 	w := &worker{}
 	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
 		w.yield = yield
@@ -95,7 +70,7 @@ func (a *Actor) live() {
 func (a *Actor) advance() (ended bool) {
 	w := a.worker
 	if w == nil {
-		w = a.s.cfg.Workers.take()
+		w = a.s.takeWorker()
 		w.actor, a.worker = a, w
 	}
 	_, alive := w.next()
@@ -104,7 +79,7 @@ func (a *Actor) advance() (ended bool) {
 	}
 	a.worker, a.body = nil, nil
 	if alive {
-		a.s.cfg.Workers.put(w)
+		a.s.idle = append(a.s.idle, w)
 	}
 	return true
 }

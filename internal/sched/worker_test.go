@@ -10,13 +10,12 @@ import (
 	"github.com/quotabench/quotabench/internal/sched"
 )
 
-// Runs that follow each other on the same workers go as the first one went,
+// Runs that follow each other on the same coroutines go as the first one went,
 // whatever became of their actors: one ends, one is killed where it waits, one is
 // killed before it begins, and one panics.
 func TestWorkersServeRunAfterRun(t *testing.T) {
-	var workers sched.Workers
 	var log []string
-	s := sched.New(sched.Config{Workers: &workers, Observe: func(e *sched.Event) { log = append(log, e.String()) }})
+	s := sched.New(sched.Config{Observe: func(e *sched.Event) { log = append(log, e.String()) }})
 	body := func(name string) func(ctx context.Context) {
 		return func(ctx context.Context) {
 			defer func() { log = append(log, name+" leaves") }()
@@ -63,5 +62,4 @@ func TestWorkersServeRunAfterRun(t *testing.T) {
 		}()
 	}
 	s.Close()
-	workers.Close()
 }

@@ -54,7 +54,6 @@ type Engine struct {
 	instances []*instance
 	clients   []*client // and the last, which asks when the others have ended
 	last      *client
-	whole     bool // a step holds a request as a whole
 	snapshot  engine.Snapshot
 	fused     bool
 	common    bool // instances see memory of each other

@@ -2,7 +2,6 @@ package bubble
 
 import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
-	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -25,27 +24,12 @@ func (e *Engine) ask(instance int) error {
 	}
 	c.in = e.instances[instance]
 	e.Run.Timeline.By(c.Name, results.RoleClient, e.named(c.Name), results.EventCommand)
-	e.whole = true
-	defer func() { e.whole = false }()
-	if !c.started {
-		e.comes(c.in, c.Index, uint64(sched.Start))
-		c.started = true
-		e.activate(c)
-		go e.perform(c)
-		e.settle()
-	} else if err := e.act(engine.Choice{Kind: engine.StepActor}, c.at); err != nil {
-		return err
-	}
-	for range engine.MostOfAnAsk {
-		if c.at == nil || e.lastRests() {
-			break
+	return e.AskWhole(func() (goesOn bool, err error) {
+		if c.started {
+			err = e.act(engine.Choice{Kind: engine.StepActor}, c.at)
+		} else {
+			e.starts(c)
 		}
-		if err := e.act(engine.Choice{Kind: engine.StepActor}, c.at); err != nil {
-			return err
-		}
-	}
-	if l := e.Run.Timeline.Line; l != nil && l.Command == "" {
-		l.Command = "asks"
-	}
-	return nil
+		return c.at != nil && !e.lastRests(), err
+	})
 }

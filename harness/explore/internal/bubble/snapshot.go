@@ -13,7 +13,7 @@ import (
 // nobody, although the call that it works for may not be over.
 func (e *Engine) Snapshot() *engine.Snapshot {
 	s := &e.snapshot
-	*s = engine.Snapshot{Now: e.now, Actors: s.Actors[:0], Stuck: e.stuck}
+	*s = engine.Snapshot{Now: e.now, Actors: s.Actors[:0], Signs: engine.Signs{Stuck: e.stuck}}
 	for _, c := range e.clients {
 		if c != e.last || c.started {
 			s.Actors = append(s.Actors, e.caller(c))

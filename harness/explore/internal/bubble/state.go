@@ -13,7 +13,7 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Keep implements [engine.Keeper].
+// Keep implements [engine.Local].
 func (e *Engine) Keep() {
 	e.redis.Keep()
 	var opened []strategies.Strategy
@@ -78,7 +78,7 @@ func (e *Engine) Used() (readings []quota.Reading, ok bool) {
 	return readings, err == nil && hung == nil
 }
 
-// Pass implements [engine.Passer].
+// Pass implements [engine.Local].
 func (e *Engine) Pass(d time.Duration) error {
 	return e.in(func() {
 		e.pass(d)
@@ -125,22 +125,11 @@ func (e *Engine) say(text, reply string, event results.StepEvent) {
 	if l == nil {
 		return
 	}
-	if e.whole {
-		if event != results.EventCommand {
-			return
-		}
-		if text != "" && l.Reply != "" {
-			l.Command, l.Reply = l.Command+" = "+l.Reply, ""
-		}
-	}
-	if text != "" && l.Command != "" && l.Command != "starts" {
-		text = l.Command + "; " + text
+	if e.Run.Timeline.Whole && event != results.EventCommand {
+		return
 	}
 	if event != results.EventStart && event != results.EventResume {
 		l.Store, l.Kind = "redis", "redis"
 	}
-	if l.Event.Injected() {
-		event = l.Event
-	}
-	e.Run.Timeline.Write(text, reply, event)
+	e.Run.Timeline.Add(text, reply, event)
 }

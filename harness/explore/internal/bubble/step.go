@@ -105,14 +105,19 @@ func (e *Engine) number(p *parked) int {
 func (e *Engine) start(c *client) {
 	e.Run.Timeline.By(c.Name, results.RoleClient, c.Index, results.EventCommand)
 	e.say("starts", "", results.EventStart)
-	e.comes(c.in, c.Index, uint64(sched.Start))
-	c.started, e.went = true, nil
-	e.activate(c)
-	go e.perform(c)
-	e.settle()
+	e.went = nil
+	e.starts(c)
 	if e.fused && c.at != nil && c.at.op.Store() {
 		e.happen(c.at)
 	}
+}
+
+func (e *Engine) starts(c *client) {
+	e.comes(c.in, c.Index, uint64(sched.Start))
+	c.started = true
+	e.activate(c)
+	go e.perform(c)
+	e.settle()
 }
 
 // perform is a client's goroutine.

@@ -39,8 +39,7 @@ var (
 )
 
 // Engine runs schedules of one strategy. It is used from one goroutine. What it can do
-// beyond that it says by further interfaces: [Retracer], [Passer], [Forker], [Brancher],
-// [Keeper] and [Tracer].
+// beyond that it says by further interfaces: [Forker], [Local] and [Brancher].
 type Engine interface {
 	// Common is what the engine shares with others. It is the same in all runs.
 	Common() *World
@@ -63,31 +62,15 @@ type Engine interface {
 	// Used asks the first instance what its tiers believe to be in use. ok is false
 	// if it cannot say, or cannot be asked now.
 	Used() (readings []quota.Reading, ok bool)
-	// State is a hash of everything that the future depends on. Engines whose Traits
-	// have no State need not answer.
+	// State is a hash of everything that the future depends on, if the Traits have State.
 	State() (Digest, error)
-}
-
-// Retracer is an [Engine] that need not work out again what stands in a trail.
-type Retracer interface {
-	// Trail stands for what the actors remember.
-	Trail() []Digest
-	// Retrace begins a run and takes all steps of a path. trail is what Trail was before
-	// the last of them.
-	Retrace(path []Choice, trail []Digest) error
-}
-
-// Passer is an [Engine] whose clock can be moved to any moment.
-type Passer interface {
-	// Pass lets time pass at rest. Jobs that are due then have not run.
-	Pass(d time.Duration) error
 }
 
 // Traits are what an engine can do.
 type Traits struct {
 	// Store names a server; empty for stores in this process.
 	Store string
-	// State is set if [Engine.State] answers. Otherwise every schedule is run to
+	// State is set if [Engine.State] says something. Otherwise every schedule is run to
 	// its end.
 	State bool
 	// Deadlines is set if what is stored can expire.
@@ -155,7 +138,12 @@ type Snapshot struct {
 	// if something may happen at a moment that is not known.
 	Wakes time.Time
 	Waits bool
-	// Stuck says which clients wait for something that no passing of time brings.
+	Signs
+}
+
+// Signs are what an engine tells of a run besides where its actors are.
+type Signs struct {
+	// Stuck says which clients wait for something that cannot come, and for what.
 	Stuck []string
 	// Forgot lists instances of which a tier that rejects the subject has let it go in the
 	// last step.
@@ -177,19 +165,11 @@ type Look struct {
 	AtRest bool
 	// Ended is set if all scripts have ended and no further client has asked.
 	Ended bool
-	// Stuck says which clients wait for something that cannot come, and for what.
-	Stuck []string
-	// Forgot lists instances of which a tier that rejects the subject has let it go
-	// in the last step.
-	Forgot []int
 	// Faults that have happened.
 	Faults []quota.Fault
 	// Ticked is set if time has passed.
 	Ticked bool
-	// SyncPeriod is the period of a periodic job that has run.
-	SyncPeriod time.Duration
-	// PeriodicJobs is set if there is one.
-	PeriodicJobs bool
+	Signs
 }
 
 // Holding is one key or column as it is stored.
@@ -230,6 +210,8 @@ type Timeline struct {
 	Columns []results.Column
 	// Line is the step being described, or nil.
 	Line *results.Step
+	// Whole is set while a request is one step.
+	Whole bool
 }
 
 // Begin forgets the steps.
@@ -280,6 +262,24 @@ func (t *Timeline) Write(command, reply string, event results.StepEvent) {
 	if event != "" {
 		t.Line.Event = event
 	}
+}
+
+// Add adds an operation and its reply to what is on the line already.
+func (t *Timeline) Add(command, reply string, event results.StepEvent) {
+	l := t.Line
+	if l == nil {
+		return
+	}
+	if t.Whole && command != "" && l.Reply != "" {
+		l.Command, l.Reply = l.Command+" = "+l.Reply, ""
+	}
+	if command != "" && l.Command != "" && l.Command != "starts" {
+		command = l.Command + "; " + command
+	}
+	if l.Event.Injected() {
+		event = l.Event
+	}
+	t.Write(command, reply, event)
 }
 
 // Say adds what a caller was told.

@@ -11,8 +11,27 @@ import (
 // MostAsks bounds how often the last client asks.
 const MostAsks = MaxActions
 
-// MostOfAnAsk bounds the operations of one request of it.
-const MostOfAnAsk = 1_000
+// mostOfAnAsk bounds the operations of one request of the last client.
+const mostOfAnAsk = 1_000
+
+// AskWhole has a request of the last client be one step, of whatever take does again and again until it reports that the client
+// has to wait or to be asked for the next one.
+func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
+	t := &w.Run.Timeline
+	t.Whole = true
+	defer func() { t.Whole = false }()
+	for range mostOfAnAsk {
+		if goesOn, err := take(); err != nil {
+			return err
+		} else if !goesOn {
+			break
+		}
+	}
+	if l := t.Line; l != nil && l.Command == "" {
+		l.Command = "asks"
+	}
+	return nil
+}
 
 // LastClient is the client that asks once the scripts of all others have ended and everything is
 // at rest, without a break in any of its requests, until it does not get what it asks for.

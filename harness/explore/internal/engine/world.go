@@ -46,6 +46,9 @@ func (w *World) Common() *World { return w }
 // Crashable implements [Engine] for engines that inject no faults, or in which an instance ends with its client.
 func (*World) Crashable(int) bool { return false }
 
+// State implements [Engine] for engines in which what is stored or remembered cannot be hashed.
+func (*World) State() (Digest, error) { return Digest{}, nil }
+
 // Fresh begins a run at that moment, without what is left of the one before.
 func (w *World) Fresh(start time.Time) {
 	w.Budget, w.Err = Budget{}, nil
@@ -361,10 +364,7 @@ func (w *World) Serial() (c Choice, ok bool) {
 // Look describes where the run has got to.
 func (w *World) Look() Look {
 	s := w.port.Snapshot()
-	l := Look{
-		AtRest: s.atRest(), Ended: true, Faults: w.faults(), Ticked: w.ticks() > 0, Stuck: s.Stuck, Forgot: s.Forgot,
-		SyncPeriod: s.SyncPeriod, PeriodicJobs: s.PeriodicJobs,
-	}
+	l := Look{AtRest: s.atRest(), Ended: true, Faults: w.faults(), Ticked: w.ticks() > 0, Signs: s.Signs}
 	able := w.Traits.Foreign // it says itself who is stuck
 	for i := range s.Actors {
 		a := &s.Actors[i]

@@ -75,13 +75,15 @@ func (w *Engine) remembers(in *instance) engine.Digest {
 var _ engine.Brancher = (*Engine)(nil)
 
 // Branch implements [engine.Brancher].
-func (w *Engine) Branch(path []engine.Choice, trail []engine.Digest) error {
+func (w *Engine) Branch(path []engine.Choice, trail []engine.Digest, several bool) error {
 	if err := w.before(path, trail); err != nil {
 		return err
 	}
 	last := path[len(path)-1]
-	w.save(trail)
-	w.leaves(last)
+	if several {
+		w.save(trail)
+		w.leaves(last)
+	}
 	w.foot.due = w.foot.on
 	return w.Step(last)
 }

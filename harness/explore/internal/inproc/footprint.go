@@ -11,8 +11,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-var _ engine.Tracer = (*Engine)(nil)
-
 // What a footprint tells apart in its first number: these, the instances and the actors.
 // The other two hold keys and locks.
 const (
@@ -63,7 +61,7 @@ type footprint struct {
 	actor int
 }
 
-// Trace implements [engine.Tracer].
+// Trace implements [engine.Brancher].
 func (w *Engine) Trace(on bool) { w.foot.on = on }
 
 // footBefore notes what is so before a step.
@@ -157,7 +155,7 @@ func (w *Engine) footAsks() {
 	}
 }
 
-// Footprint implements [engine.Tracer].
+// Footprint implements [engine.Brancher].
 func (w *Engine) Footprint() engine.Footprint {
 	f := &w.foot
 	if !f.noted || len(f.after) != len(f.memory) {

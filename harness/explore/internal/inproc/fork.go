@@ -20,7 +20,7 @@ func (m *member) toCome() bool {
 	return m.client != nil && (m.Kind() == sched.Start || m.between() && m.client.Survives())
 }
 
-// Keep implements [engine.Keeper].
+// Keep implements [engine.Local].
 func (w *Engine) Keep() { w.store.keep() }
 
 // errOnce says that an engine cannot be had twice.

@@ -53,7 +53,6 @@ type Engine struct {
 
 	s          *sched.Scheduler
 	clock      quota.Clock // of s, ahead of nobody
-	workers    sched.Workers
 	memory     hasher
 	scratch    engine.Digest           // that it folds an instance into
 	older      map[unsafe.Pointer]bool // hidden, and has outlived a run: callers notice what it keeps in a second one
@@ -74,7 +73,6 @@ type Engine struct {
 	holdings   []engine.Holding
 	goroutines int  // of the program when the run began
 	known      bool // the strategy is one of this module
-	whole      bool // a step holds a request as a whole
 	branch     branch
 	foot       footprint
 }
@@ -166,7 +164,7 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	st.watch(w)
 	w.Traits = engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true}
 	w.Connect(w, &w.setup)
-	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers, Beat: setup.Beat})
+	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Beat: setup.Beat})
 	w.clock = w.s.Clock(0)
 	for i := range setup.Instances {
 		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: seed.NewSource(w.setup.Seed, seed.Instance, 0, uint64(i))}
@@ -370,6 +368,6 @@ func (w *Engine) End() error {
 // Close implements [engine.Engine].
 func (w *Engine) Close() error {
 	err := w.End()
-	w.workers.Close()
+	w.s.Close()
 	return errors.Join(err, w.store.close())
 }

@@ -14,17 +14,9 @@ func (w *Engine) ask(instance int) error {
 	}
 	m := c.m
 	w.column(m)
-	w.whole = true
-	defer func() { w.whole = false }()
-	for n := range engine.MostOfAnAsk {
-		if n > 0 && (m.Done() || !m.Ready() || m.between()) {
-			break
-		}
+	return w.AskWhole(func() (goesOn bool, err error) {
 		w.remember(m)
 		w.s.Step(m.Actor)
-	}
-	if l := w.Run.Timeline.Line; l != nil && l.Command == "" {
-		l.Command = "asks"
-	}
-	return nil
+		return !m.Done() && m.Ready() && !m.between(), nil
+	})
 }

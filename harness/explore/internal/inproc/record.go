@@ -19,7 +19,7 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 	if l == nil || l.Column != m.ID || e.Outcome == sched.Killed {
 		return
 	}
-	if w.whole && e.Op.Kind != sched.Command && e.Op.Kind != sched.Transaction && e.Op.Kind != sched.SQL {
+	if w.Run.Timeline.Whole && e.Op.Kind != sched.Command && e.Op.Kind != sched.Transaction && e.Op.Kind != sched.SQL {
 		return
 	}
 	if store, kind := storeName(e.Op); store != "" {
@@ -48,16 +48,7 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 	if p := w.store.prefix(); p != "" {
 		text = strings.ReplaceAll(text, p, "")
 	}
-	if w.whole && l.Reply != "" {
-		l.Command, l.Reply = l.Command+" = "+l.Reply, ""
-	}
-	if l.Command != "" && text != "" && e.Op.Kind != sched.Start {
-		text = strings.TrimPrefix(l.Command+"; "+text, "starts; ")
-	}
-	if l.Event.Injected() {
-		event = l.Event
-	}
-	w.Run.Timeline.Write(text, reply, event)
+	w.Run.Timeline.Add(text, reply, event)
 }
 
 // storeName is where an operation happens, and the kind of what is sent there.

@@ -44,22 +44,13 @@ func (w *Engine) State() (engine.Digest, error) {
 	return d, nil
 }
 
-// Trail implements [engine.Retracer].
+// Trail implements [engine.Brancher].
 func (w *Engine) Trail() []engine.Digest {
 	out := make([]engine.Digest, len(w.actors))
 	for i, m := range w.actors {
 		out[i] = m.history
 	}
 	return w.histories(out)
-}
-
-// Retrace implements [engine.Retracer].
-func (w *Engine) Retrace(path []engine.Choice, trail []engine.Digest) error {
-	if err := w.before(path, trail); err != nil {
-		return err
-	}
-	w.foot.due = w.foot.on
-	return w.Step(path[len(path)-1])
 }
 
 // before takes all steps of a path but the last.

@@ -142,7 +142,7 @@ func (w *Engine) tick(kind int) error {
 	return nil
 }
 
-// Pass implements [engine.Passer].
+// Pass implements [engine.Local].
 func (w *Engine) Pass(d time.Duration) error {
 	w.s.Advance(d)
 	w.s.Sync()

@@ -169,11 +169,6 @@ func (w *Engine) witnessed(ctx context.Context, sql string, args []any) {
 	}
 }
 
-// State implements [engine.Engine]: there is none.
-func (w *Engine) State() (engine.Digest, error) {
-	return engine.Digest{}, errors.New("explore: what a PostgreSQL server holds cannot be hashed")
-}
-
 // fresh makes connections as if they were new, except for statements that they
 // have prepared. Commits need not reach the disk, if nothing looks for them.
 const fresh = "RESET ALL; SELECT pg_advisory_unlock_all(); SET synchronous_commit TO off"

@@ -270,11 +270,6 @@ func (w *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// State implements [engine.Engine]: there is none.
-func (w *Engine) State() (engine.Digest, error) {
-	return engine.Digest{}, errors.New("explore: what a service keeps cannot be hashed")
-}
-
 // listing returns every key with its time to live in milliseconds.
 const listing = `local out = {}
 for i, k in ipairs(redis.call('KEYS', '*')) do out[i] = {k, redis.call('PTTL', k)} end
