@@ -184,19 +184,25 @@ func (s *search) fewText(r *Result) string {
 		return ""
 	}
 	text := fmt.Sprintf(", and none in %s (%s of up to %d steps)", b.Extent(), format.Count(b.Runs), b.Depth)
-	if b.Capped != "" && b.Preemptions != nil {
+	if b.Preemptions == nil {
+		return text
+	}
+	has := func(any ...quota.Fault) bool {
+		return slices.ContainsFunc(r.Faults, func(f quota.Fault) bool { return slices.Contains(any, f) })
+	}
+	if b.Capped != "" {
 		text += " and some with more"
 	}
-	if b.Preemptions != nil && slices.Contains(r.Faults, quota.FaultClock) {
+	if has(quota.FaultClock) {
 		text += ", where time that passes within a call, or while a job is due or at work, counts as two"
 	}
-	if b.Preemptions != nil && (slices.Contains(r.Faults, quota.FaultEviction) || slices.Contains(r.Faults, quota.FaultCrash)) {
+	if has(quota.FaultEviction, quota.FaultCrash) {
 		text += ", and an eviction or the end of an instance within a call as one"
 	}
-	if b.Preemptions != nil && (slices.Contains(r.Faults, engine.FaultScriptFlush) || slices.Contains(r.Faults, engine.FaultRestart)) {
+	if has(engine.FaultScriptFlush, engine.FaultRestart) {
 		text += ", and a loss of Redis within a call as one"
 	}
-	if b.Preemptions != nil && s.Run.Aside {
+	if s.Run.Aside {
 		text += ", and each goroutine that the limiter starts is interrupted for itself"
 	}
 	return text

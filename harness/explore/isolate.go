@@ -102,8 +102,8 @@ func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task)
 // runInChild is [Run] in a process of its own.
 func runInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Result, error) {
 	a, err := inChild(ctx, sel, cfg, task{})
-	var died *DiedError
-	if !errors.As(err, &died) {
+	died, ok := errors.AsType[*DiedError](err)
+	if !ok {
 		return a.Search, err
 	}
 	r := cfg.sofar.partial(ctx, sel, *cfg, err)
@@ -128,8 +128,8 @@ func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config
 // replayInChild is [ReplayOf] in a process of its own.
 func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket, token string) (*Replayed, error) {
 	a, err := inChild(ctx, sel, cfg, task{Token: token})
-	var died *DiedError
-	if t.Property != Panicked || !errors.As(err, &died) {
+	died, ok := errors.AsType[*DiedError](err)
+	if t.Property != Panicked || !ok {
 		return a.Replayed, err
 	}
 	f, err := panicFinding(ctx, sel, cfg, died)
@@ -155,7 +155,7 @@ func told(err error) *toldError {
 		return nil
 	}
 	t := &toldError{Text: err.Error(), Unfit: errors.As(err, new(*UnfitError))}
-	if p := (*PanicError)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*PanicError](err); ok {
 		t.Panic = &PanicError{Where: p.Where, Value: fmt.Sprint(p.Value), Stack: p.Stack}
 	}
 	errors.As(err, &t.Hung)

@@ -282,7 +282,7 @@ func (s *Scheduler) resume(a *Actor) {
 
 func (a *Actor) enter() {
 	if a.s.running != nil {
-		panic("sched: " + a.Name + " was stepped while " + a.s.runningName() + " was running")
+		panic("sched: " + a.Name + " was stepped while " + a.s.running.Name + " was running")
 	}
 	a.s.running = a
 }
@@ -305,13 +305,6 @@ func (a *Actor) leave() {
 	} else if s.queue != nil {
 		s.queue.park(a)
 	}
-}
-
-func (s *Scheduler) runningName() string {
-	if s.running == nil {
-		return "no actor"
-	}
-	return s.running.Name
 }
 
 func (s *Scheduler) note(a *Actor, op *Op, o Outcome, err error) {

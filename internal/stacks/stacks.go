@@ -133,14 +133,13 @@ func (g Goroutine) Locked() bool {
 // none.
 func (g Goroutine) Called(by ...string) (calls []Frame, ok bool) {
 	frames := g.Frames()
-	for i, f := range frames {
-		for _, name := range by {
-			if strings.HasSuffix(f.Func, name) {
-				return frames[:i], true
-			}
-		}
+	i := slices.IndexFunc(frames, func(f Frame) bool {
+		return slices.ContainsFunc(by, func(name string) bool { return strings.HasSuffix(f.Func, name) })
+	})
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return frames[:i], true
 }
 
 // Where names the innermost of the calls that is in no library: the standard one, or a
@@ -168,10 +167,8 @@ var clients = []string{"github.com/redis/", "github.com/jackc/", "golang.org/x/"
 func PassOver(paths ...string) { clients = append(clients, paths...) }
 
 func library(function string) bool {
-	for _, c := range clients {
-		if strings.HasPrefix(function, c) {
-			return true
-		}
+	if slices.ContainsFunc(clients, func(c string) bool { return strings.HasPrefix(function, c) }) {
+		return true
 	}
 	first, _, nested := strings.Cut(function, "/")
 	if !nested { // "sync.(*Mutex).Lock", or "main.main"

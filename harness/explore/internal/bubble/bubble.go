@@ -41,7 +41,6 @@ import (
 // Engine is one strategy with its clients and stores.
 type Engine struct {
 	engine.World
-	setup engine.Setup
 	sel   strategies.Selection
 	redis memredis.Redis
 	clock clock.Runtime
@@ -136,12 +135,12 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 }
 
 func newEngine(sel strategies.Selection, setup engine.Setup, r memredis.Redis) *Engine {
-	e := &Engine{setup: setup, sel: sel, redis: r}
+	e := &Engine{sel: sel, redis: r}
 	e.Witness = witness.New(witness.Config{
 		NeedsStore: len(sel.RedisNeeds()) > 0, Real: clock.Wall{}.Now(), Virtual: setup.Begins(),
 	})
 	e.Traits = engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true, Foreign: true}
-	e.Connect(e, &e.setup)
+	e.Connect(e, &setup)
 	for i := range setup.Instances {
 		in := &instance{index: i, source: seed.NewSource(setup.Seed, seed.Instance, 0, uint64(i))}
 		in.begin, in.rand = in.source.State(), rand.New(in.source)
@@ -176,7 +175,7 @@ func (e *Engine) fail(err error) {
 
 // in has the bubble do something, and returns with what went wrong.
 func (e *Engine) in(f func()) error {
-	if err := e.world.do(e.setup.Patience, f); err != nil {
+	if err := e.world.do(e.Setup.Patience, f); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -191,7 +190,7 @@ func (e *Engine) Begin() error {
 	if e.shared == nil || e.shared.Len() > 0 {
 		e.shared = &strategies.Shared{}
 	}
-	e.Fresh(e.setup.Begins())
+	e.Fresh(e.Setup.Begins())
 	for _, c := range e.clients[:e.last.Index] {
 		e.Run.Timeline.Column(c.Name, results.RoleClient)
 	}
@@ -201,7 +200,7 @@ func (e *Engine) Begin() error {
 // begin sets the run up, within the bubble.
 func (e *Engine) begin() {
 	e.news = make(chan struct{}, 1)
-	e.pass(e.setup.Begins().Sub(e.clock.Now()))
+	time.Sleep(e.Setup.Begins().Sub(e.clock.Now())) // in which goroutines wake
 	e.now = e.clock.Now()
 	e.redis.Reset(e.now.UnixNano())
 	for _, in := range e.instances {
@@ -224,7 +223,7 @@ func (e *Engine) begin() {
 		c.done.Store(false)
 		c.dead.Store(false)
 	}
-	e.fused = e.setup.Instances == e.setup.Clients && !e.setup.Ticks() && !e.setup.Befalls(engine.Asking) && !e.setup.Shares
+	e.fused = e.Setup.Instances == e.Setup.Clients && !e.Setup.Ticks() && !e.Setup.Befalls(engine.Asking) && !e.Setup.Shares
 	e.settle()
 	if !e.counted {
 		e.counted, e.own = true, bubble.Left(e.world.mark, e.world.root) > 0
@@ -234,7 +233,7 @@ func (e *Engine) begin() {
 func (e *Engine) provision() error {
 	e.direct.Store(true)
 	defer e.direct.Store(false)
-	return e.setup.Provision(context.Background(), e.instances[0].strategy, e.sel.Name)
+	return e.Setup.Provision(context.Background(), e.instances[0].strategy, e.sel.Name)
 }
 
 func (e *Engine) open(in *instance) error {
@@ -244,7 +243,7 @@ func (e *Engine) open(in *instance) error {
 	client := e.client(in)
 	env := strategies.Env{
 		Clock: e.clock, Rand: in.rand, Clients: map[string]any{string(strategies.NeedRedis): client}, Shared: e.shared,
-		Instance: in.index, Instances: e.setup.Instances, Subjects: 1, Options: e.sel.Options, Wake: func(string) {},
+		Instance: in.index, Instances: e.Setup.Instances, Subjects: 1, Options: e.sel.Options, Wake: func(string) {},
 	}
 	for _, name := range e.sel.RedisNeeds() {
 		env.Clients[string(name)] = client
@@ -261,13 +260,6 @@ func (e *Engine) open(in *instance) error {
 	return nil
 }
 
-// pass lets the time of the bubble pass. Goroutines wake meanwhile.
-func (e *Engine) pass(d time.Duration) {
-	if d > 0 {
-		time.Sleep(d)
-	}
-}
-
 // End implements [engine.Engine].
 func (e *Engine) End() error {
 	w := e.world
@@ -279,7 +271,7 @@ func (e *Engine) End() error {
 		e.abandon(w)
 		return nil
 	}
-	if err := w.do(e.setup.Patience, e.finish); err == nil {
+	if err := w.do(e.Setup.Patience, e.finish); err == nil {
 		if w.close(); w.failed == nil {
 			return nil
 		}

@@ -118,7 +118,7 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		effect := func() error { return h.e.carriesOut(func() error { return next(ctx, cmd) }) }
-		if h.e.passing() {
+		if h.e.direct.Load() {
 			return effect()
 		}
 		h.e.seen(ctx, cmd)
@@ -138,7 +138,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 			return next(ctx, cmds)
 		}
 		each := func(part []redis.Cmder) error { return h.e.carriesOut(func() error { return next(ctx, part) }) }
-		if h.e.passing() || len(cmds) == 0 {
+		if h.e.direct.Load() || len(cmds) == 0 {
 			return each(cmds)
 		}
 		for _, c := range cmds {

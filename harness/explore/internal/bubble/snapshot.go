@@ -31,7 +31,7 @@ func (e *Engine) Snapshot() *engine.Snapshot {
 }
 
 func (e *Engine) caller(c *client) engine.Actor {
-	a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: e.setup.Members(c.in.index), Lives: c.in.lives}
+	a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: e.Setup.Members(c.in.index), Lives: c.in.lives}
 	if c == e.last {
 		a.ID = e.lastNumber()
 	}
@@ -94,5 +94,5 @@ func (e *Engine) Crashable(i int) bool { return e.instances[i].history != engine
 // end has been woken by then.
 func (e *Engine) longest() time.Duration {
 	const most = 24 * time.Hour
-	return min(e.setup.Renewed(e.now).Sub(e.now)+time.Minute, most)
+	return min(e.Setup.Renewed(e.now).Sub(e.now)+time.Minute, most)
 }

@@ -21,7 +21,7 @@ func (e *Engine) Keep() {
 		opened = append(opened, in.strategy)
 	}
 	e.common = e.shared.Len() > 0 || e.Run.Left == 0 && inproc.Common(opened, e.sel.Options)
-	e.setup.Shares = e.setup.Shares || e.Run.Aside || e.common
+	e.Setup.Shares = e.Setup.Shares || e.Run.Aside || e.common
 }
 
 // State implements [engine.Engine].
@@ -42,7 +42,7 @@ func (e *Engine) State() (engine.Digest, error) {
 	if e.common { // instances see memory of each other
 		d.Fold(e.history)
 	}
-	e.Run.Truth.Digest(&d, e.setup.Ordered)
+	e.Run.Truth.Digest(&d, e.Setup.Ordered)
 	return d, nil
 }
 
@@ -81,7 +81,7 @@ func (e *Engine) Used() (readings []quota.Reading, ok bool) {
 // Pass implements [engine.Local].
 func (e *Engine) Pass(d time.Duration) error {
 	return e.in(func() {
-		e.pass(d)
+		time.Sleep(d)
 		e.now = e.clock.Now()
 		e.Run.Truth.At(e.now)
 		e.settle()

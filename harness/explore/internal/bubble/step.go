@@ -21,7 +21,7 @@ func (e *Engine) Step(c engine.Choice) error {
 		line := &e.Run.Timeline
 		line.Start()
 		if misfit = e.do(c); misfit == nil {
-			line.End(e.now.Sub(e.setup.Begins()), &e.Run.Truth)
+			line.End(e.now.Sub(e.Setup.Begins()), &e.Run.Truth)
 		}
 	})
 	if err != nil {
@@ -236,7 +236,7 @@ func (e *Engine) happen(p *parked) {
 	p.err = p.effect()
 	p.answered = true
 	e.replied(p)
-	if !e.setup.Split() || p.op.Index != p.op.Of-1 {
+	if !e.Setup.Split() || p.op.Index != p.op.Of-1 {
 		e.release(p, nil)
 	}
 }
@@ -324,7 +324,7 @@ func (e *Engine) tick(kind int) error {
 		if !ok {
 			return engine.ErrMisfit
 		}
-		e.pass(t.Sub(e.now))
+		time.Sleep(t.Sub(e.now))
 		synctest.Wait()
 	}
 	e.now = e.clock.Now()

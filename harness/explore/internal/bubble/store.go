@@ -30,9 +30,6 @@ func (e *Engine) client(in *instance) redis.UniversalClient {
 	return in.clients[in.lives]
 }
 
-// passing reports whether commands happen at once.
-func (e *Engine) passing() bool { return e.direct.Load() }
-
 // within reports whether a command is part of an effect that is being carried out, as the
 // greeting of a new connection is.
 func (e *Engine) within() bool {

@@ -31,7 +31,7 @@ func (w *Engine) Fork(beat *sched.Beat) (engine.Engine, error) {
 	if w.reopen == nil {
 		return nil, errOnce
 	}
-	setup := w.setup
+	setup := *w.Setup
 	setup.Beat = beat
 	e, err := w.reopen(setup)
 	if err != nil {

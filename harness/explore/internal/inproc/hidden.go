@@ -152,7 +152,7 @@ func (w *Engine) outlives() {
 		shares = shares || !w.aliased[p] // else it has outlived a run, too
 	}
 	if !w.known && shares {
-		w.setup.Shares = true
+		w.Setup.Shares = true
 		w.s.SplitReplies()
 	}
 }

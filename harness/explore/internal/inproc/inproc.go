@@ -31,7 +31,6 @@ import (
 // Engine is one strategy with its clients and stores.
 type Engine struct {
 	engine.World
-	setup engine.Setup
 	sel   strategies.Selection
 	store store
 	named map[string]any // the store's client by the names that the strategy has for it
@@ -88,7 +87,6 @@ const sampledRuns, sampledEach = 256, 16
 // instance is one application instance.
 type instance struct {
 	index    int
-	label    string // that its jobs' names begin with
 	clock    quota.Clock
 	source   *seed.Source
 	begin    uint64     // the state in which source begins each run
@@ -155,7 +153,7 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 }
 
 func newEngine(sel strategies.Selection, setup engine.Setup, st store, start time.Time) *Engine {
-	w := &Engine{setup: setup, sel: sel, store: st, start: start, memory: &memory{}, known: stacks.InCatalogue(sel.Open)}
+	w := &Engine{sel: sel, store: st, start: start, memory: &memory{}, known: stacks.InCatalogue(sel.Open)}
 	w.model = strategies.NewModel(w.statement)
 	w.Witness = witness.New(witness.Config{
 		NeedsStore: len(sel.RedisNeeds()) > 0 || sel.NeedsStore(strategies.NeedSource),
@@ -163,17 +161,17 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	})
 	st.watch(w)
 	w.Traits = engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true}
-	w.Connect(w, &w.setup)
+	w.Connect(w, &setup)
 	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Beat: setup.Beat})
 	w.clock = w.s.Clock(0)
 	for i := range setup.Instances {
-		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: seed.NewSource(w.setup.Seed, seed.Instance, 0, uint64(i))}
-		in.begin = in.source.State()
+		in := &instance{index: i, clock: w.s.Clock(w.Setup.SkewOf(i)), source: seed.NewSource(w.Setup.Seed, seed.Instance, 0, uint64(i))}
+		in.begin, in.rand = in.source.State(), rand.New(in.source)
+		label := ""
 		if setup.Instances > 1 {
-			in.label = fmt.Sprintf("%d:", i)
+			label = fmt.Sprintf("%d:", i)
 		}
-		in.rand = rand.New(in.source)
-		in.jobs = w.s.NewJobs(in.label)
+		in.jobs = w.s.NewJobs(label)
 		in.wake = in.jobs.Wake
 		w.instances = append(w.instances, in)
 	}
@@ -224,7 +222,7 @@ func (w *Engine) Begin() (err error) {
 			return err
 		}
 	}
-	if err := w.setup.Provision(setupContext, w.instances[0].strategy, w.sel.Name); err != nil {
+	if err := w.Setup.Provision(setupContext, w.instances[0].strategy, w.sel.Name); err != nil {
 		return err
 	}
 	for _, in := range w.instances {
@@ -258,7 +256,7 @@ func (w *Engine) open(in *instance) error {
 	env := strategies.Env{
 		Clock: in.clock, TrueClock: w.clock, Rand: in.rand,
 		Clients: w.named, Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
-		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.wake,
+		Instance: in.index, Instances: w.Setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.wake,
 	}
 	s, err := w.sel.Open(setupContext, env)
 	if err != nil {
@@ -267,7 +265,7 @@ func (w *Engine) open(in *instance) error {
 	in.strategy = s
 	in.screener, _ = s.(strategies.Screener)
 	in.screens, in.forgot = false, false
-	if w.setup.Has(quota.FaultCrash) {
+	if w.Setup.Has(quota.FaultCrash) {
 		in.fresh, _ = w.hash(in, w.shared)
 	}
 	return nil
@@ -320,7 +318,7 @@ func (w *Engine) join(a *sched.Actor, in *instance, c *client) *member {
 // canFuse reports whether a client's start and its first command may be one step:
 // nothing that happens in between could make a difference to it.
 func (w *Engine) canFuse() bool {
-	if w.setup.Ticks() || w.setup.Befalls(engine.Asking) || w.setup.Shares || w.sharesMemory() {
+	if w.Setup.Ticks() || w.Setup.Befalls(engine.Asking) || w.Setup.Shares || w.sharesMemory() {
 		return false
 	}
 	return !slices.ContainsFunc(w.instances, func(in *instance) bool { return in.members > 1 })

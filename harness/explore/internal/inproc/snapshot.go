@@ -45,7 +45,7 @@ func (w *Engine) actor(m *member, a *engine.Actor) {
 	case m.between():
 		a.At = engine.Between
 	case a.Idle && !a.Ready:
-		a.At, a.Prompts = engine.Between, m.Job().Every() > 0 && m.Job().Rounds < w.setup.JobRounds
+		a.At, a.Prompts = engine.Between, m.Job().Every() > 0 && m.Job().Rounds < w.Setup.JobRounds
 	case a.Idle, !a.Ready:
 		a.At = engine.Waiting
 	case kind == sched.Reply:

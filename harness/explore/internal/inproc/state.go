@@ -35,12 +35,12 @@ func (w *Engine) State() (engine.Digest, error) {
 		}
 		d.Bool(m.Done())
 		if j := m.Job(); j != nil && j.Every() > 0 {
-			d.Num(uint64(max(0, w.setup.JobRounds-j.Rounds))) // that may still begin
+			d.Num(uint64(max(0, w.Setup.JobRounds-j.Rounds))) // that may still begin
 		}
 	}
 	w.Budget.Digest(&d)
 	d.Num(uint64(w.synced))
-	w.Run.Truth.Digest(&d, w.setup.Ordered)
+	w.Run.Truth.Digest(&d, w.Setup.Ordered)
 	return d, nil
 }
 

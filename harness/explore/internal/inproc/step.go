@@ -166,7 +166,7 @@ func (w *Engine) observe(e *sched.Event) {
 	if e.Op.Kind == sched.SQL {
 		w.foot.tables = true
 	}
-	if w.blind || w.setup.Stateless {
+	if w.blind || w.Setup.Stateless {
 		return
 	}
 	reply := engine.Digest{}
@@ -190,7 +190,7 @@ func (w *Engine) observe(e *sched.Event) {
 // it was given, that is all that its own variables can depend on. What only
 // statements of the model reach is seen by those alone.
 func (w *Engine) remember(m *member) {
-	if w.blind || w.setup.Stateless {
+	if w.blind || w.Setup.Stateless {
 		return
 	}
 	var without *strategies.Shared
@@ -200,7 +200,7 @@ func (w *Engine) remember(m *member) {
 	if m.Op().Kind == sched.SQL {
 		w.foot.tables = true
 	}
-	if m.in.members > 1 || w.setup.Shares || without == nil && w.shared.Len() > 0 {
+	if m.in.members > 1 || w.Setup.Shares || without == nil && w.shared.Len() > 0 {
 		if len(w.current(w.memory.hash(&m.history, m.in.strategy, view{caller: m.client != nil, without: without}))) > 0 {
 			m.history.Fold(m.in.history)
 		}

@@ -51,7 +51,7 @@ func (w *Engine) release() (over bool, err error) {
 // ended waits until all clients have ended, which are told to, and names one that does
 // not.
 func (w *Engine) ended() error {
-	limit := guard.Grace(w.setup.Patience)
+	limit := guard.Grace(w.Setup.Patience)
 	if w.base.Err() != nil {
 		limit = min(limit, time.Second)
 	}

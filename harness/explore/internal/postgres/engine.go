@@ -32,7 +32,6 @@ import (
 // Engine is one strategy with its clients, in a schema of its own.
 type Engine struct {
 	engine.World
-	setup  engine.Setup
 	sel    strategies.Selection
 	server stores.Store
 	scope  stores.Scope
@@ -87,13 +86,13 @@ var (
 // when ctx is done, and can then still run again what was found.
 func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, server stores.Store) (_ *Engine, err error) {
 	w := &Engine{
-		setup: setup, sel: sel, server: server, base: ctx,
+		sel: sel, server: server, base: ctx,
 		scope:  stores.Scope(fmt.Sprintf("explore_%s_%d", process(), schemas.Add(1))),
 		events: make(chan stopped), timer: time.NewTimer(time.Hour),
 	}
 	version, _, _ := strings.Cut(server.Info().Version, " ") // not who packaged it
 	w.Traits, w.Run.Aborts = engine.Traits{Store: "PostgreSQL " + version}, map[results.Property]int{}
-	w.Connect(w, &w.setup)
+	w.Connect(w, &setup)
 	w.Witness = witness.New(witness.Config{
 		NeedsStore: true, Caller: w.belongs, Real: clock.Wall{}.Now(), Virtual: engine.Start,
 	})
@@ -128,9 +127,9 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, ser
 // connect opens the pools of all instances.
 func (w *Engine) connect() error {
 	w.pools = w.pools[:0]
-	for i := range w.setup.Instances {
+	for i := range w.Setup.Instances {
 		cfg := w.admin.Config()
-		cfg.MaxConns = int32(w.setup.Members(i))
+		cfg.MaxConns = int32(w.Setup.Members(i))
 		cfg.ConnConfig.Tracer = tracer{w}
 		dial := cfg.ConnConfig.DialFunc
 		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -199,7 +198,7 @@ func (w *Engine) Begin() error {
 	if err := w.openAll(); err != nil {
 		return err
 	}
-	for i := range w.setup.Clients {
+	for i := range w.Setup.Clients {
 		in := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
 		c := &client{w: w, in: in, resume: make(chan struct{}), Client: w.Client(i)}
@@ -207,15 +206,15 @@ func (w *Engine) Begin() error {
 		c.Over = func() bool { return w.ctx.Err() != nil }
 		w.callers = append(w.callers, c)
 	}
-	w.fused = w.shared.Len() == 0 && w.setup.Instances == w.setup.Clients
+	w.fused = w.shared.Len() == 0 && w.Setup.Instances == w.Setup.Clients
 	return nil
 }
 
 // once calls a strategy from outside of all clients, and gives it up if it does not
 // return.
 func once[T any](w *Engine, where string, f func(context.Context) (T, error)) (T, error) {
-	v, err := guard.Within(w.ctx, guard.Once(w.setup.Patience), guard.Grace(w.setup.Patience), where, f)
-	if hung := new(guard.HungError); errors.As(err, &hung) {
+	v, err := guard.Within(w.ctx, guard.Once(w.Setup.Patience), guard.Grace(w.Setup.Patience), where, f)
+	if _, hung := errors.AsType[*guard.HungError](err); hung {
 		w.hung = true
 	}
 	return v, err
@@ -232,9 +231,9 @@ func (w *Engine) openAll() error {
 			return err
 		}
 		env := strategies.Env{
-			Clock: virtual{w, w.setup.SkewOf(i)}, TrueClock: virtual{w, 0}, Rand: seed.Rand(w.setup.Seed, seed.Instance, 0, uint64(i)),
+			Clock: virtual{w, w.Setup.SkewOf(i)}, TrueClock: virtual{w, 0}, Rand: seed.Rand(w.Setup.Seed, seed.Instance, 0, uint64(i)),
 			Clients: map[string]any{string(strategies.NeedPostgres): pool}, Shared: w.shared, Instance: i,
-			Instances: w.setup.Instances, Options: w.sel.Options,
+			Instances: w.Setup.Instances, Options: w.sel.Options,
 			Wake: func(string) {},
 		}
 		s, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return w.sel.Open(ctx, env) })
@@ -247,7 +246,7 @@ func (w *Engine) openAll() error {
 		return nil
 	}
 	_, err := once(w, "setting subjects up", func(ctx context.Context) (any, error) {
-		return nil, w.setup.Provision(ctx, w.instances[0].strategy, w.sel.Name)
+		return nil, w.Setup.Provision(ctx, w.instances[0].strategy, w.sel.Name)
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/stacks"
 )
@@ -48,7 +49,7 @@ func (w *Engine) await(d time.Duration) *client {
 
 // hear waits for this client to stop. Others may, too.
 func (w *Engine) hear(c *client) error {
-	for left := w.setup.Patience; left > 0; {
+	for left := w.Setup.Patience; left > 0; {
 		got := w.await(left)
 		switch {
 		case w.panicked != nil:
@@ -69,7 +70,7 @@ func (w *Engine) hear(c *client) error {
 func (c *client) hung() error {
 	g := stacks.All()[c.number.Load()]
 	calls, _ := g.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
-	hung := &guard.HungError{Where: c.Name, At: g.Where(calls), After: c.w.setup.Patience, Stack: []byte(g.Text)}
+	hung := &guard.HungError{Where: c.Name, At: g.Where(calls), After: c.w.Setup.Patience, Stack: []byte(g.Text)}
 	return fmt.Errorf("%w: it %w", hung, errUnseen)
 }
 
@@ -96,7 +97,8 @@ func (w *Engine) settle() error {
 			return w.ctx.Err()
 		}
 		if left -= wait; left <= 0 {
-			return fmt.Errorf("client %s %w", w.flyingNames(), errUnseen)
+			flying := slices.DeleteFunc(slices.Clone(w.callers), func(c *client) bool { return !c.flying })
+			return fmt.Errorf("client %s %w", format.List(flying, ", ", func(c *client) string { return c.Name }), errUnseen)
 		}
 		wait = min(2*wait, settleMost)
 	}
@@ -117,16 +119,6 @@ func (w *Engine) contended() bool {
 
 func (w *Engine) anyFlying() bool {
 	return slices.ContainsFunc(w.callers, func(c *client) bool { return c.flying })
-}
-
-func (w *Engine) flyingNames() string {
-	var names []string
-	for _, c := range w.callers {
-		if c.flying {
-			names = append(names, c.Name)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // waiters asks who waits for a lock and for whom. pg_locks is read at one
@@ -169,16 +161,14 @@ func (w *Engine) look() (bool, error) {
 	for c, on := range blockers {
 		var names []string
 		for _, b := range on {
-			if !slices.Contains(names, b.Name) {
-				names = append(names, b.Name)
-			}
+			names = append(names, b.Name)
 		}
 		slices.Sort(names)
 		if c.waits == "" {
 			w.waited++
 			c.since = w.waited
 		}
-		c.waits = strings.Join(names, " and ")
+		c.waits = strings.Join(slices.Compact(names), " and ")
 	}
 	return true, nil
 }
@@ -197,8 +187,7 @@ func circular(blockers map[*client][]*client) bool {
 // errorText is an error of the server without what differs between two runs,
 // such as process numbers.
 func errorText(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Message + " (" + pg.Code + ")"
 	}
 	return err.Error()

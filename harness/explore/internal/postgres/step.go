@@ -24,7 +24,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 	idle := true
 	var wakes time.Time
 	for _, c := range w.callers {
-		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.setup.Members(c.in.index), At: engine.Between, Text: c}
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.Setup.Members(c.in.index), At: engine.Between, Text: c}
 		switch {
 		case c.op.kind == opDone:
 			a.At = engine.Done
@@ -176,12 +176,10 @@ func (w *Engine) writeLine() { w.Run.Timeline.End(w.now.Sub(engine.Start), &w.Ru
 var aborts = map[string]results.Property{"40P01": engine.Deadlock, "40001": engine.SerializationFailure}
 
 func (w *Engine) note(err error) {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return
-	}
-	if kind, ok := aborts[pg.Code]; ok && w.Run.Aborts[kind] == 0 {
-		w.Run.Aborts[kind] = w.taken
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if kind, ok := aborts[pg.Code]; ok && w.Run.Aborts[kind] == 0 {
+			w.Run.Aborts[kind] = w.taken
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func (w *Engine) madeLate(list string) ([]string, error) {
 	w.outside.Store(true)
 	defer w.outside.Store(false)
 	_, err := once(w, "being asked", func(ctx context.Context) (quota.Decision, error) {
-		return w.instances[0].strategy.Take(ctx, quota.Request{Subject: engine.Subject + "-first", Policy: &w.setup.Policy, Units: 1})
+		return w.instances[0].strategy.Take(ctx, quota.Request{Subject: engine.Subject + "-first", Policy: &w.Setup.Policy, Units: 1})
 	})
 	if w.hung {
 		return nil, err

@@ -35,7 +35,7 @@ func (w *Engine) stopped(in *instance) []string {
 	if c.Clock.IsZero() {
 		return nil
 	}
-	moment := []string{"FAKETIME=" + c.Clock.Add(w.setup.SkewOf(in.index)).Format(ClockLayout)}
+	moment := []string{"FAKETIME=" + c.Clock.Add(w.Setup.SkewOf(in.index)).Format(ClockLayout)}
 	if w.follows() {
 		moment = []string{"FAKETIME_TIMESTAMP_FILE=" + in.clock, "FAKETIME_NO_CACHE=1"}
 	}

@@ -33,7 +33,6 @@ var wall clock.Wall
 // Engine is a service with its clients.
 type Engine struct {
 	engine.World
-	setup     engine.Setup
 	sel       strategies.Selection
 	cmd       Command
 	base      context.Context // of the exploration
@@ -78,8 +77,9 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 	if cmd.faketime = faketime(); cmd.faketime == "" && !cmd.Clock.IsZero() {
 		return nil, unfit("stopping the clock of a service needs libfaketime: install it (Debian: libfaketime, macOS: brew install libfaketime)")
 	}
-	w := &Engine{setup: setup, sel: sel, cmd: cmd, sets: &sets{ctx: ctx}}
+	w := &Engine{sel: sel, cmd: cmd, sets: &sets{ctx: ctx}}
 	w.Witness = witness.New(witness.Config{Real: wall.Now(), Virtual: engine.Start})
+	w.Connect(w, &setup)
 	return w.openAll()
 }
 
@@ -87,9 +87,8 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 func (w *Engine) openAll() (_ *Engine, err error) {
 	w.base, w.timer, w.kept = w.ctx, time.NewTimer(time.Hour), map[string]bool{}
 	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
-	w.split = w.setup.Befalls(engine.Answering)
+	w.split = w.Setup.Befalls(engine.Answering)
 	w.Run.Aborts = map[results.Property]int{}
-	w.Connect(w, &w.setup)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -99,11 +98,11 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.moves(w.setup.Begins()); err != nil {
+	if err := w.moves(w.Setup.Begins()); err != nil {
 		return nil, err
 	}
 	w.Traits = engine.Traits{Store: version, Deadlines: true, Splits: w.split, Wall: true}
-	for i := range w.setup.Instances {
+	for i := range w.Setup.Instances {
 		if err := w.add(i); err != nil {
 			return nil, err
 		}
@@ -130,7 +129,7 @@ func (w *Engine) check() (err error) {
 	if all := strings.Join(w.control, ", "); strings.Contains(all, " error: ") {
 		return unfit("the service's answers to requests that come one after the other are no decisions: %s", all)
 	}
-	if w.setup.Has(engine.FaultTimeout) {
+	if w.Setup.Has(engine.FaultTimeout) {
 		return w.checkTimeout()
 	}
 	return nil
@@ -151,7 +150,7 @@ func (w *Engine) Begin() error {
 
 // begin starts a run.
 func (w *Engine) begin() error {
-	if begins := w.setup.Begins(); !w.now.Equal(begins) {
+	if begins := w.Setup.Begins(); !w.now.Equal(begins) {
 		if err := w.moves(begins); err != nil {
 			return err
 		}
@@ -178,7 +177,7 @@ func (w *Engine) begin() error {
 	}
 	w.seen = false
 	w.callers = w.callers[:0]
-	for i := range w.setup.Clients {
+	for i := range w.Setup.Clients {
 		in := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
 		c := &client{w: w, in: in, stops: make(chan stop, 1), Client: w.Client(i)}
@@ -190,7 +189,7 @@ func (w *Engine) begin() error {
 		c.ctx, c.cancel = context.WithCancel(w.base)
 		// The fault timeout would befall it while it waits, its clock would stand, of clients that share an instance the order counts,
 		// and those that come one after the other do so by the clocks that they send, too.
-		if !w.InTurn && !w.setup.Has(engine.FaultTimeout) && !w.follows() && !c.shares() {
+		if !w.InTurn && !w.Setup.Has(engine.FaultTimeout) && !w.follows() && !c.shares() {
 			c.send()
 		}
 	}
@@ -204,16 +203,16 @@ func (w *Engine) newSubject() quota.Subject {
 
 // use takes the units that are in use at the start.
 func (w *Engine) use() error {
-	for i := range w.setup.Used {
-		ctx, cancel := context.WithTimeout(w.base, w.setup.Patience)
+	for i := range w.Setup.Used {
+		ctx, cancel := context.WithTimeout(w.base, w.Setup.Patience)
 		in := w.instances[i%int64(len(w.instances))]
-		d, err := in.strategy.Take(ctx, quota.Request{Subject: quota.Subject(w.subject), Policy: &w.setup.Policy, Units: 1})
+		d, err := in.strategy.Take(ctx, quota.Request{Subject: quota.Subject(w.subject), Policy: &w.Setup.Policy, Units: 1})
 		cancel()
 		switch {
 		case err != nil:
-			return unfit("the service's answer to request %d of %d, which come one after the other, is no decision: %v", i+1, w.setup.Used, err)
+			return unfit("the service's answer to request %d of %d, which come one after the other, is no decision: %v", i+1, w.Setup.Used, err)
 		case !d.Admitted:
-			return unfit("the service rejects request %d of %d that come one after the other: its limit is lower than --limit", i+1, w.setup.Used)
+			return unfit("the service rejects request %d of %d that come one after the other: its limit is lower than --limit", i+1, w.Setup.Used)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ func (w *Engine) crash(c *client) error {
 	}
 	err := c.in.child.Close()
 	c.in.child = nil
-	c.in.proxy.Drain(w.setup.Patience)
+	c.in.proxy.Drain(w.Setup.Patience)
 	err = errors.Join(err, c.in.end())
 	for _, o := range append(c.among(), c) {
 		if !o.over() && o.at != ended {
@@ -75,7 +75,7 @@ func (w *Engine) checkTimeout() error {
 	}
 	if err == nil && w.outwaited {
 		err = unfit("the service waits for a reply of Redis for %v or longer: give its client of Redis a shorter timeout, or leave the "+
-			"fault %s out", w.setup.Patience, engine.FaultTimeout)
+			"fault %s out", w.Setup.Patience, engine.FaultTimeout)
 	}
 	return errors.Join(err, w.End())
 }

@@ -68,13 +68,13 @@ func (w *Engine) setClock(in *instance) error {
 	if !w.follows() {
 		return nil
 	}
-	text := w.now.Local().Add(w.setup.SkewOf(in.index) + 500*time.Nanosecond).Format(ClockLayout + ".0000000")
+	text := w.now.Local().Add(w.Setup.SkewOf(in.index) + 500*time.Nanosecond).Format(ClockLayout + ".0000000")
 	next := in.clock + ".new" // since it may be read at any moment
 	return cmp.Or(os.WriteFile(next, []byte(text+"\n"), 0o600), os.Rename(next, in.clock))
 }
 
 // follows reports whether the clocks of instances are moved with that of Redis.
-func (w *Engine) follows() bool { return !w.cmd.Clock.IsZero() && w.setup.Ticks() }
+func (w *Engine) follows() bool { return !w.cmd.Clock.IsZero() && w.Setup.Ticks() }
 
 // lacks notes that the Redis in memory does not have a command, which a server may have.
 func (w *Engine) lacks(command, reply string) {
@@ -88,7 +88,7 @@ var lacking = regexp.MustCompile(`(?i)^error: .*unknown (redis )?command`)
 
 // seesClock notes that an instance sends the time of its own clock, which is not moved although that of Redis is.
 func (w *Engine) seesClock(cmd *hold.Command) {
-	if !w.setup.Ticks() || w.follows() {
+	if !w.Setup.Ticks() || w.follows() {
 		return
 	}
 	for _, words := range cmd.Parts() {

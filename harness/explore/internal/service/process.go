@@ -126,7 +126,7 @@ func (w *Engine) add(i int) error {
 	if err != nil {
 		return err
 	}
-	pool := stores.ConnOptions{Pool: 1 + w.setup.Members(i), Timeout: w.setup.Patience}
+	pool := stores.ConnOptions{Pool: 1 + w.Setup.Members(i), Timeout: w.Setup.Patience}
 	w.instances = append(w.instances, &instance{index: i, proxy: proxy, http: httpstore.NewClient(pool, false)})
 	return nil
 }
@@ -162,13 +162,13 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 			return errors.Join(err, dir.Remove())
 		}
 		cmd := exec.Command("sh", "-c", w.cmd.shell())
-		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.setup.Policy.Limit, w.stopped(in))
+		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.Setup.Policy.Limit, w.stopped(in))
 		if in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil); err != nil {
 			return err
 		}
 		in.addr = net.JoinHostPort("127.0.0.1", number)
 		env := strategies.Env{
-			Clock: wall, TrueClock: wall, Options: w.sel.Options, Instance: in.index, Instances: w.setup.Instances,
+			Clock: wall, TrueClock: wall, Options: w.sel.Options, Instance: in.index, Instances: w.Setup.Instances,
 			Clients: map[string]any{"service": remote{in, "http://" + in.addr + w.cmd.Request}},
 		}
 		if in.strategy, err = w.sel.Open(w.base, env); err != nil {
@@ -218,14 +218,14 @@ func (w *Engine) answers(ctx context.Context, in *instance) error {
 // greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts. It reports as well whether the
 // connection ended without an answer.
 func (w *Engine) greet(ctx context.Context, in *instance) (wrong error, cut bool) {
-	timed, cancel := context.WithTimeout(ctx, w.setup.Patience)
+	timed, cancel := context.WithTimeout(ctx, w.Setup.Patience)
 	defer cancel()
-	_, err := in.strategy.Take(timed, quota.Request{Subject: w.newSubject(), Policy: &w.setup.Policy, Units: 1})
+	_, err := in.strategy.Take(timed, quota.Request{Subject: w.newSubject(), Policy: &w.Setup.Policy, Units: 1})
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err(), false
 	case timed.Err() != nil:
-		return unfit("the service does not answer its first request within %v: %s", w.setup.Patience, in.saying("it runs")), false
+		return unfit("the service does not answer its first request within %v: %s", w.Setup.Patience, in.saying("it runs")), false
 	}
 	wrong = unfit("the service's first answer is no decision: %s; %s", format.OneLine(err.Error()), in.saying("it runs"))
 	return wrong, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)

@@ -27,8 +27,10 @@ type sets struct {
 
 // Fork implements [engine.Forker]: it starts another set of instances, on the next database, or on another Redis in memory.
 func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
-	f := &Engine{setup: w.setup, sel: w.sel, cmd: w.cmd, sets: w.sets}
+	f := &Engine{sel: w.sel, cmd: w.cmd, sets: w.sets}
 	f.cmd.Redis, f.Witness = nil, w.Witness
+	setup := *w.Setup
+	f.Connect(f, &setup)
 	if w.memory == nil {
 		f.own = w.database(int(w.further.Add(1)))
 		f.cmd.Redis = f.own

@@ -63,7 +63,7 @@ type answer struct {
 func (c *client) send() {
 	c.first = make(chan answer, 1)
 	c.in.proxy.Hold(true)
-	strategy, req := c.in.strategy, quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.setup.Policy, Units: 1}
+	strategy, req := c.in.strategy, quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.Setup.Policy, Units: 1}
 	go func(first chan<- answer, ctx context.Context) {
 		d, err := strategy.Take(ctx, req)
 		first <- answer{d, err}
@@ -138,7 +138,7 @@ func (c *client) leave() {
 	c.in.proxy.Hold(false)
 	close(c.quit)
 	defer c.cancel()
-	late := time.AfterFunc(c.w.setup.Patience, c.cancel)
+	late := time.AfterFunc(c.w.Setup.Patience, c.cancel)
 	defer late.Stop()
 	if c.begun {
 		<-c.gone
@@ -158,7 +158,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 		}
 	}
 	for _, c := range w.callers {
-		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.setup.Members(c.in.index), Ready: c.ready(), Text: c}
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.Setup.Members(c.in.index), Ready: c.ready(), Text: c}
 		switch {
 		case c.at == ended:
 			a.At = engine.Done
@@ -195,7 +195,7 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 	t.Start()
 	defer func() {
 		if err == nil { // otherwise the client may still be writing the line
-			t.End(w.now.Sub(w.setup.Begins()), &w.Run.Truth)
+			t.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
 		}
 	}()
 	if _, actor := pick.Actor(); !actor {
@@ -248,7 +248,7 @@ func (w *Engine) goOn(c *client) error {
 		if err := w.wait(c); err != nil {
 			return err
 		}
-		if w.setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
+		if w.Setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
 			c.w.Run.Timeline.Write("starts", "", results.EventStart)
 			return nil
 		}

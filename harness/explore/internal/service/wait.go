@@ -15,7 +15,7 @@ import (
 var quiet = 100 * time.Millisecond
 
 // shares reports whether the instance has other clients, too.
-func (c *client) shares() bool { return c.w.setup.Members(c.in.index) > 1 }
+func (c *client) shares() bool { return c.w.Setup.Members(c.in.index) > 1 }
 
 // among are the other clients of the instance.
 func (c *client) among() (out []*client) {
@@ -63,7 +63,7 @@ func (w *Engine) wait(c *client) error {
 // await waits for one client. It takes in that it was answered in a step of its own only.
 func (w *Engine) await(c *client, own bool) error {
 	c.held, c.sent = nil, false
-	patience := w.setup.Patience
+	patience := w.Setup.Patience
 	if c.blocked() {
 		patience = quiet
 	}
@@ -99,11 +99,11 @@ func (w *Engine) await(c *client, own bool) error {
 				w.outwaited = true
 				c.late.Answer()
 				c.late = nil
-				w.timer.Reset(w.setup.Patience)
+				w.timer.Reset(w.Setup.Patience)
 				continue
 			}
 			if patience != quiet {
-				c.stuck = fmt.Sprintf("%s gets no answer within %v, and its instance sends no command", c.Name, w.setup.Patience)
+				c.stuck = fmt.Sprintf("%s gets no answer within %v, and its instance sends no command", c.Name, w.Setup.Patience)
 			}
 			return nil
 		case <-w.base.Done():
