@@ -2,7 +2,13 @@ package explore
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // Progress is how far a search or an enumeration has come. Its zero value is one that
@@ -59,4 +65,144 @@ func (s *search) over(ctx context.Context) string {
 	default:
 		return s.Run.Spent
 	}
+}
+
+// progress is how far a search or an enumeration has come, for the case that the strategy
+// ends it. What was given up may go on to write to it.
+type progress struct {
+	mu     sync.Mutex
+	res    Result
+	census Census
+	broken []breakage
+	// changed is called, without the lock, when broken has changed; nil for nothing.
+	changed func()
+}
+
+// read is what there is now.
+func (p *progress) read() (*Result, *Census, []breakage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	res, census := p.res, p.census
+	return &res, &census, slices.Clone(p.broken)
+}
+
+// told takes in what a child has read.
+func (p *progress) told(n *news) {
+	var broken []breakage
+	for _, f := range n.Found {
+		_, path, _ := parseToken(f.Token) // which the child has made
+		broken = append(broken, breakage{f, path})
+	}
+	p.note(n.Search, n.Census, broken)
+}
+
+// note notes how far a search or an enumeration has come, nil for none, and what is broken. On nil it does nothing.
+func (p *progress) note(res *Result, c *Census, broken []breakage) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	if res != nil {
+		p.res = *res
+	}
+	if c != nil {
+		p.census = *c
+	}
+	changed := !slices.EqualFunc(broken, p.broken, func(a, b breakage) bool { // another path replaces one
+		return len(a.path) == len(b.path) && (len(a.path) == 0 || &a.path[0] == &b.path[0])
+	})
+	if changed {
+		p.broken = slices.Clone(broken) // the search sorts its own
+	}
+	p.mu.Unlock()
+	if changed && p.changed != nil {
+		p.changed()
+	}
+}
+
+// endedByStrategy is why such a search is not complete.
+const endedByStrategy = "the strategy ended it"
+
+// withheldBy is why nothing may be claimed of a strategy that has ended its search: by a
+// panic, with its process, or by a call that did not return. It is nil for other errors.
+func withheldBy(err error) []results.Withheld {
+	var p *PanicError
+	var d *DiedError
+	var h *HungError
+	switch {
+	case errors.As(err, &p):
+		return []results.Withheld{{Code: harness.CodePanicked, Detail: p.Error()}}
+	case errors.As(err, &d):
+		return []results.Withheld{{Code: harness.CodePanicked, Detail: d.Error()}}
+	case errors.As(err, &h):
+		return []results.Withheld{{Code: harness.CodeHung, Detail: h.Error()}}
+	}
+	return nil
+}
+
+// partial is what a search had found when the strategy ended it with an error, and nil
+// if it had not begun or another thing ended it.
+func (p *progress) partial(ctx context.Context, sel strategies.Selection, cfg Config, err error) *Result {
+	reasons := withheldBy(err)
+	res, _, broken := p.read()
+	if reasons == nil || res.Runs == 0 {
+		return nil
+	}
+	res.Capped, res.Withheld, res.Findings = endedByStrategy, reasons, []Finding{}
+	slices.SortStableFunc(broken, byProperty)
+	for _, b := range broken {
+		res.Findings = append(res.Findings, b.shown(ctx, sel, cfg))
+	}
+	return res
+}
+
+// partialCensus is that of an enumeration.
+func (p *progress) partialCensus(ctx context.Context, sel strategies.Selection, cfg Config, err error) *Census {
+	reasons := withheldBy(err)
+	_, c, broken := p.read()
+	if reasons == nil || c.Schedules == 0 {
+		return nil
+	}
+	c.Complete, c.Withheld = false, reasons
+	for _, b := range broken {
+		if b.Property == Leak {
+			f := b.shown(ctx, sel, cfg)
+			c.Shortest = &f
+		}
+	}
+	return c
+}
+
+// shown is a finding with its steps, from an engine or a process of its own: the one that
+// it was found on may be in a call that does not return. It has no steps if the strategy
+// ends that, too.
+func (b breakage) shown(ctx context.Context, sel strategies.Selection, cfg Config) Finding {
+	if cfg.isolates(sel) {
+		f := b.unshown(sel, &cfg)
+		f.Token = tokenOf(sel, &cfg, b.path, b.Property)
+		if a, err := inChild(ctx, sel, &cfg, task{Token: f.Token}); err == nil {
+			f.Steps, f.Columns, f.Faults = a.Replayed.Finding.Steps, a.Replayed.Finding.Columns, a.Replayed.Finding.Faults
+		}
+		return f
+	}
+	f, err := explored(ctx, sel, cfg, func(s *search) (Finding, error) {
+		again := b
+		s.short = true
+		err := s.repeat(&again)
+		return again.Finding, err
+	})
+	if err != nil {
+		return b.unshown(sel, &cfg)
+	}
+	return f
+}
+
+// unshown is a finding without its steps.
+func (b breakage) unshown(sel strategies.Selection, cfg *Config) Finding {
+	f := b.Finding
+	f.Strategy = sel.String()
+	f.Policy = cfg.Policy.Name
+	f.Steps = []results.Step{}
+	f.Columns = []results.Column{}
+	return f
 }

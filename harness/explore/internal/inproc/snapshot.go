@@ -5,6 +5,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // Snapshot implements [engine.Engine].
@@ -70,4 +72,23 @@ func (w *Engine) Crashable(i int) bool {
 	}
 	own, hidden := w.hash(in, w.shared)
 	return own != in.fresh || len(hidden) > 0
+}
+
+// Holdings implements [engine.Engine].
+func (w *Engine) Holdings() ([]engine.Holding, error) {
+	w.s.Sync()
+	keys, err := w.store.keys()
+	w.holdings = engine.Held(w.holdings[:0], keys)
+	return w.holdings, err
+}
+
+// Used implements [engine.Engine].
+func (w *Engine) Used() (readings []quota.Reading, ok bool) {
+	v, ok := w.instances[0].strategy.(strategies.Viewer)
+	if !ok {
+		return nil, false
+	}
+	w.footAsks()
+	readings, err := v.Used(setupContext, engine.Subject, w.Run.Truth.Policy)
+	return readings, err == nil
 }

@@ -1,8 +1,12 @@
 package inproc
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 )
@@ -32,4 +36,117 @@ type store interface {
 	// lacking is an error once the store has met a command that it does not have.
 	lacking() error
 	close() error
+}
+
+// memoryStore is the store that searches run on: the simulator's, whose commands are
+// answered within the hook that sees them.
+type memoryStore struct {
+	redis   memredis.Redis
+	rdb     *redis.Client
+	connect func() *redis.Client
+	start   time.Time
+	synced  time.Time
+	onSync  func(now time.Time)
+	buf     []memredis.Key
+	names   []string
+	dialed  atomic.Bool // since the pool was looked at
+	// inside is set while the client carries out what came by its hooks.
+	inside atomic.Bool
+}
+
+func newMemoryStore(r memredis.Redis, start time.Time) *memoryStore {
+	t := &memoryStore{redis: r, start: start}
+	t.onSync = t.sync
+	return t
+}
+
+func (t *memoryStore) watch(w *Engine) {
+	t.connect = func() *redis.Client { return t.watched(w) }
+	t.rdb = t.connect()
+}
+
+func (t *memoryStore) watched(w *Engine) *redis.Client {
+	rdb := memredis.Watched(t.redis, mostConnections, func(first bool) error {
+		t.dialed.Store(true)
+		if !t.inside.Load() || first && !w.known && w.s.OnOwn() {
+			return w.Witness.Past()
+		}
+		return nil
+	})
+	rdb.AddHook(sched.Hook{Pass: w.pass, Checked: !w.known})
+	rdb.AddHook(engine.Direct{Redis: t.redis, Enter: t.enter})
+	return rdb
+}
+
+func (t *memoryStore) client() redis.UniversalClient { return t.rdb }
+
+func (t *memoryStore) prefix() string { return "" }
+
+// mostConnections are enough for all callers, and for half as many that were left within a call.
+const mostConnections = 512
+
+func (t *memoryStore) reset(s *sched.Scheduler) error {
+	if t.dialed.Swap(false) && t.rdb.PoolStats().TotalConns > mostConnections/2 {
+		_ = t.rdb.Close() // nobody waits for what it has to say
+		t.rdb = t.connect()
+	}
+	t.synced = t.start
+	t.redis.Reset(t.start.UnixNano())
+	s.OnSync(t.onSync)
+	return nil
+}
+
+// sync moves the store's clock. A deadline is met to the moment, so a key
+// that shall live as long as a window is gone when the next one begins, as the
+// search is in whole deadlines and not in milliseconds.
+func (t *memoryStore) sync(now time.Time) {
+	if now.Equal(t.synced) {
+		return
+	}
+	t.synced = now
+	t.redis.SetNow(now.UnixNano())
+	t.redis.ExpireDue()
+}
+
+func (t *memoryStore) keys() ([]memredis.Key, error) {
+	t.buf = t.redis.Keys(t.buf[:0])
+	return t.buf, nil
+}
+
+func (t *memoryStore) evict(key string) error {
+	t.redis.Remove(key)
+	return nil
+}
+
+func (t *memoryStore) copy() (restore func(), ok bool) {
+	table, ok := t.redis.(*memredis.Table)
+	if !ok {
+		return nil, false
+	}
+	return table.Copy(), true
+}
+
+func (t *memoryStore) trace(into *memredis.Trace) (ok bool) {
+	table, ok := t.redis.(*memredis.Table)
+	if ok {
+		table.Trace(into)
+	}
+	return ok
+}
+
+func (t *memoryStore) keep() { t.redis.Keep() }
+
+func (t *memoryStore) fresh() []string {
+	t.names = t.redis.Fresh(t.names[:0])
+	return t.names
+}
+
+func (t *memoryStore) close() error { return t.rdb.Close() }
+
+func (t *memoryStore) lacking() error { return memredis.Lacking(t.redis) }
+
+// enter has what the client sends come by its hooks, until what it returns is called.
+func (t *memoryStore) enter() func() {
+	before := t.inside.Swap(true) // a connection is greeted within a command
+	return func() { t.inside.Store(before) }
 }
