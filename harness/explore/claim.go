@@ -187,8 +187,8 @@ func (s *search) fewText(r *Result) string {
 	if b.Preemptions == nil {
 		return text
 	}
-	has := func(any ...quota.Fault) bool {
-		return slices.ContainsFunc(r.Faults, func(f quota.Fault) bool { return slices.Contains(any, f) })
+	has := func(some ...quota.Fault) bool {
+		return slices.ContainsFunc(r.Faults, func(f quota.Fault) bool { return slices.Contains(some, f) })
 	}
 	if b.Capped != "" {
 		text += " and some with more"

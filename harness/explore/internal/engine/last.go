@@ -21,9 +21,11 @@ func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
 	t.Whole = true
 	defer func() { t.Whole = false }()
 	for range mostOfAnAsk {
-		if goesOn, err := take(); err != nil {
+		goesOn, err := take()
+		if err != nil {
 			return err
-		} else if !goesOn {
+		}
+		if !goesOn {
 			break
 		}
 	}
