@@ -59,8 +59,8 @@ type FalseRejects struct {
 	LongestNS int64 `json:"longest_ns,omitempty" parts:"max"`
 	// LongestTier is that tier's name.
 	LongestTier string `json:"longest_tier,omitempty"`
-	// PctOfValid is Count in percent of the requests that had to be admitted:
-	// Count + admitted - leaked ones.
+	// PctOfValid is Count in percent of the valid requests, for which there was room when they
+	// were made: Count + admitted - leaked ones. A unit of room counts again for every attempt.
 	PctOfValid float64 `json:"pct_of_valid_requests" parts:"-"`
 	// Explained is set if some order of the operations, in keeping with what
 	// every caller saw, has no wrong rejection: then possible ones mean nothing.

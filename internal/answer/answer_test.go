@@ -51,6 +51,13 @@ func reject(n int64) func(*results.Run) {
 	}
 }
 
+// neverGiven plants the room that wrong rejections, each of so many units, kept from callers for good.
+func neverGiven(units, each int64) func(*results.Run) {
+	return func(r *results.Run) {
+		r.FalseRejects.Units, r.FalseRejects.NeverGiven = r.FalseRejects.Count*each, &units
+	}
+}
+
 func declare(clauses ...results.Clause) func(*results.Run) {
 	return func(r *results.Run) { r.Guarantee = clauses }
 }
@@ -100,9 +107,19 @@ func TestGroups(t *testing.T) {
 		"may reject":               {[]func(*results.Run){declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, answer.Bounded, "may reject wrongly, as it declares"},
 		"a broken clause":          {[]func(*results.Run){reject(1), declare(clause(results.FalseRejectProperty, 0, 1, results.Broken))}, answer.Fails, "breaks its guarantee: false rejects of at most F, 1 request beyond it"},
 		"rejects 89.8 %":           {[]func(*results.Run){reject(449)}, answer.Fails, "rejects 89.8 % of valid requests, and declares no bound"},
-		"rejects 90 %":             {[]func(*results.Run){reject(450)}, answer.Unusable, "rejects 90.0 % of the requests that had to be admitted"},
-		"rejects all, as declared": {[]func(*results.Run){reject(500), declare(any)}, answer.Unusable, "rejects 100 % of the requests that had to be admitted"},
-		"errors":                   {[]func(*results.Run){func(r *results.Run) { r.Errors = 101 }}, answer.Unusable, "10.1 % of requests end in an error"},
+		"rejects 90 %":             {[]func(*results.Run){reject(450)}, answer.Unusable, "rejects 90.0 % of valid requests"},
+		"rejects all, as declared": {[]func(*results.Run){reject(500), declare(any)}, answer.Unusable, "rejects 100 % of valid requests"},
+		"never gives 89.8 % of the room": {[]func(*results.Run){reject(450), neverGiven(440, 1)},
+			answer.Fails, "rejects 90.0 % of valid requests (room never given: 440 requests), and declares no bound"},
+		"never gives 90 % of the room": {[]func(*results.Run){reject(450), neverGiven(450, 1)},
+			answer.Unusable, "rejects 90.0 % of valid requests (room never given: 450 requests)"},
+		"never gives 90 % of the room, 3 units each": {[]func(*results.Run){reject(450), neverGiven(1350, 3)},
+			answer.Unusable, "rejects 90.0 % of valid requests (room never given: 1,350 requests)"},
+		"never gives a third of it, 3 units each": {[]func(*results.Run){reject(450), neverGiven(450, 3)},
+			answer.Fails, "rejects 90.0 % of valid requests (room never given: 450 requests), and declares no bound"},
+		"gives all room later, as declared": {[]func(*results.Run){reject(450), neverGiven(0, 1), declare(any)},
+			answer.Bounded, "rejects 90.0 % of valid requests (room never given: 0 requests), as it declares"},
+		"errors": {[]func(*results.Run){func(r *results.Run) { r.Errors = 101 }}, answer.Unusable, "10.1 % of requests end in an error"},
 		"all fail": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors, r.Leak.Trials, r.FirstError = 1000, 0, "CROSSSLOT Keys in request don't hash to the same slot"
 		}}, answer.Unusable, "100 % of requests end in an error: CROSSSLOT Keys in request don't hash to the same slot"},

@@ -16,7 +16,7 @@ import (
 const MaxBound = 0.1
 
 const (
-	// mostRejected is the share of valid requests in percent from which on wrong
+	// mostRejected is the share in percent of what had to be admitted from which on wrong
 	// rejections make a strategy unusable, and of all requests from which on its first error
 	// is named.
 	mostRejected = 90
@@ -69,8 +69,8 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 		return set(Unusable, "its figures do not count: "+s.Audit.Discarded())
 	case errorsPct(s, false) > mostErrors:
 		return set(Unusable, failing(s))
-	case s.FalseRejects.PctOfValid >= mostRejected:
-		return set(Unusable, fmt.Sprintf("rejects %s of the requests that had to be admitted", format.Pct(s.FalseRejects.PctOfValid)))
+	case notGivenPct(s) >= mostRejected:
+		return set(Unusable, rejects(s))
 	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0 && timedOut(s):
 		return set(Undecided, busyText(s))
 	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0:
@@ -242,8 +242,26 @@ func trouble(s *results.Summary) string {
 	return ""
 }
 
+// rejects says how often valid requests are rejected, and how much room that kept from callers
+// for good: the share counts a unit again for each attempt.
 func rejects(s *results.Summary) string {
-	return "rejects " + format.Pct(s.FalseRejects.PctOfValid) + " of valid requests"
+	text := "rejects " + format.Pct(s.FalseRejects.PctOfValid) + " of valid requests"
+	if n := s.FalseRejects.NeverGiven; n != nil {
+		text += " (room never given: " + format.Units(*n, s.Params.Unit) + ")"
+	}
+	return text
+}
+
+// notGivenPct is the share in percent of what had to be admitted and never was. Units become
+// requests by the mean cost of the wrongly rejected ones. If the room is not known, it is the share of
+// valid requests.
+func notGivenPct(s *results.Summary) float64 {
+	f := &s.FalseRejects
+	if f.NeverGiven == nil || f.Units == 0 {
+		return f.PctOfValid
+	}
+	requests := float64(*f.NeverGiven) * float64(f.Count) / float64(f.Units)
+	return results.Percent(requests, requests+float64(s.Admitted-s.Leak.Requests))
 }
 
 // clean says how much evidence there is that nothing leaks.

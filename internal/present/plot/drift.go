@@ -39,7 +39,7 @@ func Drift(f results.File) (*Plot, error) {
 		return nil, err
 	}
 	p := newPanel("drift, % of the limit")
-	p.lines = styled(lines)
+	p.lines = ordered(lines)
 	p.X.Label.Text, p.X.Min, p.X.Max = "round", 0.5, rounds+0.5
 	var ticks plot.ConstantTicks
 	for n := 1.0; n <= rounds; n++ {
@@ -58,7 +58,7 @@ func Drift(f results.File) (*Plot, error) {
 // driftOf is the drift of a strategy by round. It is not known if no counter was
 // read.
 func driftOf(runs []results.Run, s series) (l line, known bool) {
-	l.name = s.label
+	l.name, l.style = s.label, s.style
 	for i := range runs {
 		r := &runs[i]
 		if s.Key == "" || r.Key() != s.Key || r.Drift == nil || r.Partial || !r.Audit.Valid {

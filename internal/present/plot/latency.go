@@ -107,10 +107,8 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 		}
 	}
 	p.X.Tick.Marker = ticks
-	for n, c := range curves {
-		if c.style = styleOf(n); c.label == bareLabel {
-			c.style = bareStyle
-		}
+	for _, c := range curves {
+		c.line.style = c.series.style
 		if c.name = c.label; c.last().Y > hi {
 			c.name = fmt.Sprintf("%s, above the frame: p99 %s", c.name, strings.ReplaceAll(format.NS(c.value(0.99)), " ", "\u00a0"))
 		}
@@ -249,7 +247,7 @@ func bareCurve(all []series) (curve, bool) {
 	}
 	for _, s := range all {
 		if r := s.AtRate(); r.Reference != nil {
-			c := curveOf(series{Summary: &results.Summary{Params: r.Params, Service: *r.Reference}, label: bareLabel})
+			c := curveOf(series{Summary: &results.Summary{Params: r.Params, Service: *r.Reference}, label: bareLabel, style: bareStyle})
 			return c, len(c.at) > 0
 		}
 	}

@@ -37,12 +37,9 @@ func (l *line) last() plotter.XY {
 	return plotter.XY{}
 }
 
-// styled sorts lines by where they end, the highest first, and gives each a style.
-func styled(lines []line) []line {
+// ordered sorts lines by where they end, the highest first.
+func ordered(lines []line) []line {
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.last().Y, a.last().Y) })
-	for i := range lines {
-		lines[i].style = styleOf(i)
-	}
 	return lines
 }
 

@@ -89,6 +89,8 @@ type series struct {
 	group answer.Group
 	// other is set if it keeps something in a store that is neither Redis nor SQL.
 	other bool
+	// style is the same in all plots of a record.
+	style seriesStyle
 }
 
 // plotted returns the summaries of a file in the order of reports, each with a label that tells it from the
@@ -120,6 +122,15 @@ func plotted(f results.File) []series {
 			}
 			other := slices.ContainsFunc(x.Summary.Stored, func(k results.Stored) bool { return f.Class(k.Store) == results.ClassOther })
 			out = append(out, series{Summary: x.Summary, label: label, group: x.Group, other: other})
+		}
+	}
+	n := 0
+	for store := range inProcess + 1 { // strategies of one panel follow each other, so that their styles differ
+		for i := range out {
+			if out[i].store() == store {
+				out[i].style = styleOf(n)
+				n++
+			}
 		}
 	}
 	return out

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +95,40 @@ func TestRender(t *testing.T) {
 func TestDrawable(t *testing.T) {
 	if got := drawable("µs · a-配=é…"); got != "µs · a-?=é…" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestOneColourPerStrategy: plots sort lines by where they end, and a strategy has one colour in all plots of a record.
+func TestOneColourPerStrategy(t *testing.T) {
+	swatch := regexp.MustCompile(`stroke:(#\w+);stroke-width:1\.6[^\n]*\n(?:<path[^\n]*\n){0,4}<text[^>]*>([^<]+)</text>`)
+	run, sweep := fixture.New(6, fixture.Strategies...), swept("workers", "1", "2", "4")
+	for i := range sweep.Runs {
+		if r := &sweep.Runs[i]; r.Strategy != sweep.Runs[0].Strategy {
+			r.ThroughputPerS /= 2
+		}
+	}
+	for name, draw := range map[string][]func() (*Plot, error){
+		"run": {func() (*Plot, error) { return Latency(run) }, func() (*Plot, error) { return Drift(run) }},
+		"sweep": {
+			func() (*Plot, error) { return SweepOf(sweep, quantityOf("p99")) },
+			func() (*Plot, error) { return SweepOf(sweep, quantityOf("throughput")) },
+		},
+	} {
+		colours, orders := map[string]string{}, [][]string{}
+		for _, draw := range draw {
+			var order []string
+			svg := fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(draw()).SVG())
+			for _, m := range swatch.FindAllStringSubmatch(string(svg), -1) {
+				if was, ok := colours[m[2]]; ok && was != m[1] {
+					t.Errorf("%s: %s is %s in one plot and %s in another", name, m[2], was, m[1])
+				}
+				colours[m[2]], order = m[1], append(order, m[2])
+			}
+			orders = append(orders, order)
+		}
+		if len(orders[0]) == 0 || slices.Equal(orders[0], orders[1]) {
+			t.Errorf("%s: both plots name %v: nothing was tested", name, orders[0])
+		}
 	}
 }
 

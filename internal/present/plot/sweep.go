@@ -143,7 +143,7 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 		if all[i].Second != "" {
 			name += ", " + format.Plain(f.Sweep.Parameters[1].Name) + " " + format.Plain(all[i].Second)
 		}
-		s.line(name, &all[i], &q)
+		s.line(line{name: name, style: styleOf(i)}, &all[i], &q)
 	}
 	if err := drawn(len(p.lines), fmt.Sprintf("no setting of %s has %s", param, q.title)); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	if simulated && q.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
-	for _, l := range styled(p.lines) {
+	for _, l := range ordered(p.lines) {
 		if at, ok := s.knees[l.name]; ok {
 			p.upright(at, draw.LineStyle{Color: l.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
 		}
@@ -171,17 +171,16 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 }
 
 // line joins the readings of one series, and says where it begins, ends and bends.
-func (s *sweepPlot) line(name string, all *results.SweepSeries, q *Quantity) {
-	l := line{name: name}
+func (s *sweepPlot) line(l line, all *results.SweepSeries, q *Quantity) {
 	var told []string
 	for _, p := range all.Points {
 		r, value := q.of(p.Summary), format.Plain(p.Value)
 		if !r.ok {
-			s.notes.add("No figure", name+" at "+value, "it cannot be shown")
+			s.notes.add("No figure", l.name+" at "+value, "it cannot be shown")
 			continue
 		}
 		if r.doubt != "" {
-			s.notes.add("Pale", name+" at "+value, r.doubt)
+			s.notes.add("Pale", l.name+" at "+value, r.doubt)
 		}
 		l.marks = append(l.marks, len(l.at))
 		l.add(s.place[value], r.value)
@@ -194,11 +193,11 @@ func (s *sweepPlot) line(name string, all *results.SweepSeries, q *Quantity) {
 		return
 	}
 	s.panel.lines = append(s.panel.lines, l)
-	s.told = append(s.told, name+": "+told[0]+", "+told[len(told)-1])
+	s.told = append(s.told, l.name+": "+told[0]+", "+told[len(told)-1])
 	if k := all.Knee(); k.At >= 0 {
 		value := format.Plain(all.Points[k.At].Value)
-		s.knees[name] = s.place[value]
-		s.told = append(s.told, "knee of "+name+" at "+value)
+		s.knees[l.name] = s.place[value]
+		s.told = append(s.told, "knee of "+l.name+" at "+value)
 	}
 }
 

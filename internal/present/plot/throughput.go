@@ -55,13 +55,13 @@ func Throughput(f results.File) (*Plot, error) {
 		p := newPanel(format.Join(": ", x.title, "decisions per second"))
 		spanAxis(&p.X, "time since the start of a round", end)
 		for _, pace := range x.lines {
-			l := line{name: pace.label}
+			l := line{name: pace.label, style: pace.style}
 			for k, v := range pace.perS {
 				l.add((float64(k)+0.5)*pace.sliceNS, v)
 			}
 			p.lines = append(p.lines, l)
 		}
-		linearAxis(&p.Y, values(styled(p.lines)))
+		linearAxis(&p.Y, values(ordered(p.lines)))
 		for _, s := range shades {
 			p.shade(s.from*end, s.to*end)
 		}

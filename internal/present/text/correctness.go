@@ -116,7 +116,7 @@ func leakTiers(group []results.Summary) string {
 
 // correctnessNotes explain the columns.
 func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
-	falseRejects := "false rejects: of valid requests, which had to be admitted"
+	falseRejects := "false rejects: of valid requests, for which there was room when they were made"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
 	}
