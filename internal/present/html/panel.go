@@ -112,8 +112,7 @@ func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results
 	}
 	add := func(loop string, a *results.Summary) {
 		for _, reason := range a.Audit.Reasons {
-			r.Findings = append(r.Findings, text.Finding{Discards: reason.Discards, Code: reason.Code, Detail: reason.Detail,
-				Stack: reason.Stack, Of: format.Join(", ", loop, rounds(a, reason.Code))})
+			r.Findings = append(r.Findings, text.Finding{Reason: reason, Of: format.Join(", ", loop, rounds(a, reason.Code))})
 		}
 	}
 	if x.Paced == nil {
