@@ -88,45 +88,32 @@ func (r *Run) judged(shards []*Run) {
 		r.DegradedAdmitted += x.DegradedAdmitted
 	}
 	if x := all.Settled; x != nil {
-		r.Settlement = &Settlement{Commits: x.Commits, Refunds: x.Refunds, Abandoned: x.Abandoned, Errors: x.Errors, OverrunUnits: x.OverrunUnits,
-			ChargedForNothing: x.ChargedForNothing}
+		r.Settlement = &Settlement{}
+		add(r.Settlement, x)
 	}
 }
 
 // joinLatencies adds the histograms up.
 func (r *Run) joinLatencies(shards []*Run) (err error) {
-	of := func(get func(*Run) *Latency) *Latency {
-		var all []*Latency
-		for _, x := range shards {
-			if l := get(x); l != nil {
-				all = append(all, l)
-			}
+	var service, response, settled []*Latency
+	for _, x := range shards {
+		service = append(service, &x.Service)
+		if x.Response != nil {
+			response = append(response, x.Response)
 		}
-		if len(all) == 0 || err != nil {
-			return nil
+		if x.Settlement != nil {
+			settled = append(settled, &x.Settlement.Service)
 		}
-		var l Latency
-		if l, err = addLatencies(all); err != nil {
-			return nil
-		}
-		return &l
 	}
-	service := of(func(x *Run) *Latency { return &x.Service })
-	r.Response = of(func(x *Run) *Latency { return x.Response })
-	settled := of(func(x *Run) *Latency {
-		if x.Settlement == nil {
-			return nil
-		}
-		return &x.Settlement.Service
-	})
-	if err != nil {
-		return err
+	r.Service, err = addLatencies(service)
+	if r.Response = nil; response != nil && err == nil {
+		r.Response = new(Latency)
+		*r.Response, err = addLatencies(response)
 	}
-	r.Service = *service
-	if r.Settlement != nil && settled != nil {
-		r.Settlement.Service = *settled
+	if settled != nil && err == nil {
+		r.Settlement.Service, err = addLatencies(settled)
 	}
-	return nil
+	return err
 }
 
 // addLatencies adds latencies up without loss, part by part.

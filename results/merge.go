@@ -57,7 +57,7 @@ func Merge(files []Named) (File, error) {
 		Workload: first.Workload,
 	}
 	out.Ended, out.Workload.Notes = "", slices.Clone(out.Workload.Notes)
-	m := merger{by: map[string]*rounds{}}
+	var m merger
 	for i := range files {
 		f := &files[i].File
 		for j := range i {
@@ -131,20 +131,7 @@ func described(s Store) string {
 }
 
 // merger collects runs by strategy and setting, shards aside.
-type merger struct {
-	order []string
-	by    map[string]*rounds
-}
-
-// rounds are those of one strategy and setting.
-type rounds struct {
-	label string
-	first *Named
-	hosts map[Host]string
-	// last is the highest number so far.
-	last int
-	runs []numbered
-}
+type merger struct{ groups.By[string, numbered] }
 
 // numbered is a run with the file that it is from.
 type numbered struct {
@@ -169,37 +156,26 @@ func (n *Named) span() (began, ended time.Time) {
 // add takes the runs of a file, and returns by how much the numbers of its rounds
 // grew. Shards keep theirs.
 func (m *merger) add(n *Named) (later int, err error) {
-	var here []*rounds
+	for i := range n.File.Runs {
+		r := &n.File.Runs[i]
+		for _, x := range m.Of[keyOfWhole(r)] {
+			if (x.Params.part() == "") != (r.Params.part() == "") {
+				shard, whole := n.Name, x.from.Name
+				if r.Params.part() == "" {
+					shard, whole = whole, shard
+				}
+				return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", x.Params.Label, shard, whole)
+			}
+			if r.Params.part() == "" {
+				later = max(later, x.Repetition)
+			}
+		}
+	}
 	for i := range n.File.Runs {
 		r := n.File.Runs[i]
 		key := keyOfWhole(&r)
-		s := m.by[key]
-		if s == nil {
-			s = &rounds{label: r.Params.Label, first: n, hosts: map[Host]string{}}
-			m.order, m.by[key] = append(m.order, key), s
-		}
-		here = groups.Union(here, s)
-		if len(s.runs) > 0 && (s.runs[0].Params.part() == "") != (r.Params.part() == "") {
-			shard, whole := n.Name, s.runs[0].from.Name
-			if r.Params.part() == "" {
-				shard, whole = whole, shard
-			}
-			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label, shard, whole)
-		}
-	}
-	for _, s := range here {
-		if sharded := len(s.runs) > 0 && s.runs[0].Params.part() != ""; !sharded {
-			later = max(later, s.last)
-		}
-	}
-	for i := range n.File.Runs {
-		r := n.File.Runs[i]
-		s := m.by[keyOfWhole(&r)]
 		if r.Params.part() == "" {
-			if err := s.oneHost(n); err != nil {
-				return 0, err
-			}
-			if err := s.unseen(n, &r); err != nil {
+			if err := further(m.Of[key], n, &r); err != nil {
 				return 0, err
 			}
 			r.Repetition += later
@@ -209,12 +185,7 @@ func (m *merger) add(n *Named) (later int, err error) {
 				r.Paced = &p
 			}
 		}
-		s.runs = append(s.runs, numbered{r, n})
-	}
-	for _, s := range here {
-		for i := range s.runs {
-			s.last = max(s.last, s.runs[i].Repetition)
-		}
+		m.Add(key, numbered{r, n})
 	}
 	return later, nil
 }
@@ -226,26 +197,20 @@ func keyOfWhole(r *Run) string {
 	return whole.Key()
 }
 
-// oneHost refuses rounds of several machines.
-func (s *rounds) oneHost(n *Named) error {
+// further refuses a round that was measured on another machine than those before, and a simulated run that is
+// there already: of one seed it is the same.
+func further(before []numbered, n *Named, r *Run) error {
 	host := n.File.Provenance.Host
-	for h, name := range s.hosts {
-		if h != host && n.File.Kind == Measured {
+	for i := range slices.Backward(before) {
+		x := &before[i]
+		switch h := x.from.File.Provenance.Host; {
+		case n.File.Kind == Measured && h != host:
 			return fmt.Errorf("%s was measured on %s in %s and on %s in %s: "+
-				"timings of two machines are not one figure; merge those of each machine apart",
-				s.label, format.Plain(cmp.Or(h.Name, "an unnamed host")), name, format.Plain(cmp.Or(host.Name, "an unnamed host")), n.Name)
-		}
-	}
-	s.hosts[host] = n.Name
-	return nil
-}
-
-// unseen refuses a simulated run that is there already: of one seed it is the same.
-func (s *rounds) unseen(n *Named, r *Run) error {
-	for i := range s.runs {
-		x := &s.runs[i]
-		if n.File.Kind == Simulated && x.from.Name != n.Name && x.Params.Stream == r.Params.Stream && x.Trace == r.Trace {
-			return fmt.Errorf("%s and %s hold the same simulation of %s, which would count twice: give another seed", x.from.Name, n.Name, s.label)
+				"timings of two machines are not one figure; merge those of each machine apart", r.Params.Label,
+				format.Plain(cmp.Or(h.Name, "an unnamed host")), x.from.Name, format.Plain(cmp.Or(host.Name, "an unnamed host")), n.Name)
+		case n.File.Kind == Simulated && x.from.Name != n.Name && x.Params.Stream == r.Params.Stream && x.Trace == r.Trace:
+			return fmt.Errorf("%s and %s hold the same simulation of %s, which would count twice: give another seed", x.from.Name, n.Name,
+				r.Params.Label)
 		}
 	}
 	return nil
@@ -254,15 +219,15 @@ func (s *rounds) unseen(n *Named, r *Run) error {
 // runs are those of the merged file, shards joined, round by round.
 func (m *merger) runs() ([]Run, error) {
 	out := []Run{}
-	for _, key := range m.order {
-		s := m.by[key]
-		if s.runs[0].Params.part() == "" {
-			for i := range s.runs {
-				out = append(out, s.runs[i].Run)
+	for _, key := range m.Keys {
+		all := m.Of[key]
+		if all[0].Params.part() == "" {
+			for i := range all {
+				out = append(out, all[i].Run)
 			}
 			continue
 		}
-		joined, err := s.joined()
+		joined, err := joined(all)
 		if err != nil {
 			return nil, err
 		}
@@ -273,20 +238,20 @@ func (m *merger) runs() ([]Run, error) {
 }
 
 // joined are the rounds of a load that was shared.
-func (s *rounds) joined() (out []Run, err error) {
+func joined(all []numbered) (out []Run, err error) {
 	var by groups.By[int, numbered]
-	for _, r := range s.runs {
+	for _, r := range all {
 		by.Add(r.Repetition, r)
 	}
 	for _, n := range by.Keys {
-		parts := by.Of[n]
+		parts, label := by.Of[n], all[0].Params.Label
 		seen := map[string]string{}
 		for i := range parts {
 			p := &parts[i]
 			if other, ok := seen[p.Params.part()]; ok {
 				return nil, fmt.Errorf("round %d of %s is part %s in %s and in %s: "+
 					"their subjects are the same, and what leaked in both cannot be told",
-					n, s.label, format.Plain(p.Params.part()), other, p.from.Name)
+					n, label, format.Plain(p.Params.part()), other, p.from.Name)
 			}
 			if p.Params.Generator != "" && p.Params.RunID != parts[0].Params.RunID {
 				return nil, fmt.Errorf("%s and %s are of different runs, %s and %s: merge the generators of one run",
@@ -295,11 +260,11 @@ func (s *rounds) joined() (out []Run, err error) {
 			seen[p.Params.part()] = p.from.Name
 			_, of, _ := strings.Cut(p.Params.Shard, "/")
 			if want := fmt.Sprint(len(parts)); of != want && p.Params.Shard != "" {
-				return nil, fmt.Errorf("round %d of %s is shard %s in %s, and there are %s: give all shards of one load", n, s.label,
+				return nil, fmt.Errorf("round %d of %s is shard %s in %s, and there are %s: give all shards of one load", n, label,
 					format.Plain(p.Params.Shard), p.from.Name, format.Plural(int64(len(parts)), "shard", "shards"))
 			}
 		}
-		if err := s.together(parts); err != nil {
+		if err := atOnce(parts); err != nil {
 			return nil, err
 		}
 		runs := make([]*Run, len(parts))
@@ -312,15 +277,15 @@ func (s *rounds) joined() (out []Run, err error) {
 		}
 		whole, err := joining()
 		if err != nil {
-			return nil, fmt.Errorf("round %d of %s: %w", n, s.label, err)
+			return nil, fmt.Errorf("round %d of %s: %w", n, label, err)
 		}
 		out = append(out, whole)
 	}
 	return out, nil
 }
 
-// together refuses shards that were not measured at the same time: apart, each has the servers for itself.
-func (s *rounds) together(parts []numbered) error {
+// atOnce refuses shards that were not measured at the same time: apart, each has the servers for itself.
+func atOnce(parts []numbered) error {
 	ends, begins := parts[0].from, parts[0].from // the first that ended, and the last that began
 	for _, p := range parts {
 		began, ended := p.from.span()
@@ -338,5 +303,5 @@ func (s *rounds) together(parts []numbered) error {
 	}
 	text := func(t time.Time) string { return t.UTC().Format(time.DateTime) }
 	return fmt.Errorf("the shards of %s were not measured at the same time: %s from %s to %s UTC, %s from %s to %s: start all shards together",
-		s.label, ends.Name, text(from), text(to), begins.Name, text(began), text(ended))
+		parts[0].Params.Label, ends.Name, text(from), text(to), begins.Name, text(began), text(ended))
 }

@@ -291,3 +291,28 @@ func broken(runs []*results.Run) map[string][]string {
 	}
 	return out
 }
+
+// staleness compares how old what counters said was at the worst, if both sides have
+// the series of a simulated run. It is advisory: no clause bounds it.
+func (c *Comparison) staleness(p *pair, base, head []results.Series, o *Options) {
+	if p.setting != "" {
+		return // a series tells strategies apart, and no settings
+	}
+	of := func(all []results.Series) (out []value) {
+		i := slices.IndexFunc(all, func(s results.Series) bool { return s.Strategy == p.label })
+		if i < 0 || len(all[i].Samples) == 0 {
+			return nil
+		}
+		for k, counter := range all[i].Counters {
+			worst := int64(0)
+			for _, x := range all[i].Samples {
+				if k < len(x.Counters) {
+					worst = max(worst, x.Counters[k].StalenessNS)
+				}
+			}
+			out = append(out, value{figure: Staleness, of: counter, unit: "ms", v: float64(worst) / 1e6, advisory: true})
+		}
+		return out
+	}
+	c.values(p, o, both{of(base), of(head)})
+}

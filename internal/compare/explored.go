@@ -155,3 +155,50 @@ func (c *Comparison) census(p *pair, base, head *results.Census, o *Options) {
 		c.finding(p, base.Shortest, head.Shortest, "a leak", o)
 	}
 }
+
+// replays compares schedules that both sides repeated on a store. They are advisory: what a
+// search found decides.
+func (c *Comparison) replays(base, head []*results.Replay) {
+	for _, h := range head {
+		i := slices.IndexFunc(base, func(b *results.Replay) bool { return repeated(b) == repeated(h) })
+		if i < 0 {
+			continue
+		}
+		c.Pairs++
+		p := &pair{label: h.Strategy}
+		for _, x := range []struct {
+			figure     string
+			base, head bool
+		}{
+			{BrokenAgain, base[i].Broken, h.Broken},
+			{OtherReplies, !base[i].Same, !h.Same},
+		} {
+			b, n := once(x.base), once(x.head)
+			r := Row{Figure: x.figure, Of: "a repeated " + string(h.Property), Unit: "schedules", Kind: Exact, Base: &b, Head: &n, Verdict: Same,
+				Advisory: true}
+			switch {
+			case n > b:
+				r.Verdict, r.Detail = Worse, "on "+h.Store
+			case n < b:
+				r.Verdict, r.Detail = Better, "on "+h.Store
+			}
+			c.add(p, r)
+		}
+	}
+}
+
+// repeated is what was repeated, and where.
+func repeated(r *results.Replay) string {
+	token := ""
+	if r.Finding != nil {
+		token = r.Finding.Token
+	}
+	return fmt.Sprintf("%q %q %q %q %q", r.Strategy, r.Policy, r.Property, r.Store, token)
+}
+
+func once(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
+}

@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -268,4 +270,105 @@ func (g Gate) search(s *results.Search) Row {
 		}
 	}
 	return r
+}
+
+// Reference stands in a gate for the same figure of the reference loop.
+const Reference = "reference"
+
+// SearchFields are the names that [ParseSearchGate] takes: the properties, each with the
+// units by which a schedule breaks it, or 1 if it has none; "steps" of the shortest
+// schedule of all; and "counterexamples", how many properties break.
+func SearchFields(properties []results.Property) []string {
+	return append([]string{Counterexamples, Steps}, format.Strings(properties)...)
+}
+
+func searchField(s *results.Search, name string) (float64, error) {
+	switch name {
+	case Counterexamples:
+		return float64(len(s.Findings)), nil
+	case Steps:
+		fewest := math.Inf(1) // no schedule is as short as none
+		for i := range s.Findings {
+			fewest = min(fewest, float64(len(s.Findings[i].Steps)))
+		}
+		return fewest, nil
+	}
+	if !slices.Contains(s.Properties, results.Property(name)) {
+		return 0, fmt.Errorf("%s was not looked for", name)
+	}
+	f := s.Found(results.Property(name))
+	if f == nil {
+		return 0, nil
+	}
+	return max(1, float64(format.Magnitude(f.Units))), nil
+}
+
+// isTime reports whether a field is in nanoseconds: then its number may have a unit.
+func isTime(field string) bool {
+	f := figures.Lookup(field)
+	return f != nil && f.Unit == figures.Nanoseconds
+}
+
+// hasReference reports whether the reference loop has the same figure.
+func hasReference(field string) bool {
+	return field == Throughput || figures.Lookup("bare."+field) != nil
+}
+
+// Held says how a condition fares at one point of a sweep.
+type Held struct {
+	// Holds is set if the condition does, and an open loop keeps up with its rate.
+	Holds bool
+	// Unknown is set if there is no figure that counts, which is taken for no.
+	Unknown bool
+	// Detail is the value that the condition was checked against, or why it does not hold
+	// or is not known.
+	Detail string
+}
+
+// At checks the condition against one point. An open loop that cannot keep up with its
+// rate holds nothing: its latency is that of a queue that grows for as long as it runs.
+func (g Gate) At(s *results.Summary) Held {
+	if s.AtRate().Params.Loop == results.OpenLoop && s.Overloaded() {
+		return Held{Detail: "it cannot keep up with the rate"}
+	}
+	r := g.run(s, true)
+	if r.Head == nil {
+		return Held{Unknown: true, Detail: cmp.Or(r.Detail, "it has no finite value")}
+	}
+	return Held{Holds: r.Verdict == Worse, Detail: g.valueText(*r.Head)}
+}
+
+// Edge says where along a series a condition begins or ceases to hold.
+type Edge struct {
+	// Held at each point.
+	Held []Held
+	// From and To are the first and the last point of the only stretch in which it holds;
+	// -1 if it holds nowhere. Stretches counts them.
+	From, To, Stretches int
+}
+
+// Along checks the condition against the points of a series in their order.
+func (g Gate) Along(s *results.SweepSeries) Edge {
+	e := Edge{From: -1, To: -1}
+	for i := range s.Points {
+		h := g.At(s.Points[i].Summary)
+		e.Held = append(e.Held, h)
+		if !h.Holds {
+			continue
+		}
+		if i == 0 || !e.Held[i-1].Holds {
+			e.Stretches++
+			e.From = i
+		}
+		e.To = i
+	}
+	if e.Stretches > 1 {
+		e.From, e.To = -1, -1
+	}
+	return e
+}
+
+// pointText names the values of swept parameters.
+func pointText(point map[string]string) string {
+	return format.List(slices.Sorted(maps.Keys(point)), ", ", func(name string) string { return name + " " + point[name] })
 }

@@ -176,16 +176,9 @@ func (f *Figure) Round(r *results.Run) (float64, bool) {
 	if latency {
 		of = r.Latency()
 	}
-	x, ok := read(of, from)
+	v, ok := At(reflect.ValueOf(of), from)
+	x := Numeric(v)
 	return x, ok && (x > 0 || !f.Blank)
-}
-
-func read(of any, path string) (float64, bool) {
-	v, ok := At(reflect.ValueOf(of), path)
-	if !ok {
-		return 0, false
-	}
-	return Numeric(v), true
 }
 
 // UnitOf is what a round's number counts, in the policy's own unit if it counts those.

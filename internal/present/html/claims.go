@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/figures"
 )
 
 //go:embed claims.html.tmpl
@@ -20,4 +21,22 @@ func WriteClaims(w io.Writer, r *claims.Report) error {
 		Style    template.CSS
 		Verdicts []claims.Verdict
 	}{r, template.CSS(style), claims.Verdicts})
+}
+
+//go:embed faults.html.tmpl
+var faultsTemplate string
+
+var faultsPage = template.Must(template.New("faults").Parse(faultsTemplate))
+
+// WriteFaults writes a matrix of strategies and faults as one page.
+func WriteFaults(w io.Writer, r *claims.Report) error {
+	var columns []*figures.Figure
+	for _, key := range figures.Table("faults") {
+		columns = append(columns, figures.Of(key))
+	}
+	return faultsPage.Execute(w, map[string]any{
+		"Style": template.CSS(style), "Columns": columns, "Marks": claims.Marks,
+		"Faults":     r.ByFault(),
+		"Strategies": r.ByStrategy(),
+	})
 }

@@ -40,8 +40,8 @@ func (v *recordView) explored(x *results.Exploration, p *panels) {
 	}
 	v.skipped(x.Skipped)
 	for _, f := range x.Failed {
-		v.Findings = append(v.Findings, text.Finding{Discards: results.DiscardsCorrectness, Code: "search-failed", Detail: f.Error,
-			Of: f.Strategy, Stack: f.Stack})
+		why := results.Reason{Discards: results.DiscardsCorrectness, Code: "search-failed", Detail: f.Error, Stack: f.Stack}
+		v.Findings = append(v.Findings, text.Finding{Reason: why, Of: f.Strategy})
 	}
 	t := newTable("Schedules explored: the shortest that breaks each property", "strategy", "searched with", "found", "search")
 	for _, s := range x.Searches {

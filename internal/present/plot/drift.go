@@ -13,8 +13,6 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-const driftTitle = "Drift at the end of each round"
-
 // Drift draws how far counters were from the truth when nothing was in flight any more,
 // round by round: the worst reading with its sign, in percent of the limit. Rounds begin
 // with counters of their own, so the lines are no trend. Strategies without drift
@@ -49,7 +47,8 @@ func Drift(f results.File) (*Plot, error) {
 	linearAxis(&p.Y, values(lines))
 	p.zero()
 	g := figure{panels: []*panel{p}, sheet: sheet{
-		title: driftTitle, caption: caption(f, all, throughputLoop), simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
+		title: "Drift at the end of each round", caption: caption(f, all, throughputLoop),
+		simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
 		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.", notes.text()),
 	}}
 	return g.plot(), nil

@@ -25,8 +25,6 @@ type curve struct {
 	line
 }
 
-const latencyTitle = "Latency by percentile"
-
 // crowd is how many lines one pair of axes holds; more are split by store.
 const crowd = 12
 
@@ -69,7 +67,7 @@ func Latency(f results.File) (*Plot, error) {
 	}
 	simulated := f.Kind == results.Simulated
 	g := figure{sheet: sheet{
-		title: latencyTitle, caption: caption(f, all, latencyLoop), simulated: simulated, desc: desc,
+		title: "Latency by percentile", caption: caption(f, all, latencyLoop), simulated: simulated, desc: desc,
 		note: format.Join(" ", "All kept rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited,
 			notes.text()),
 	}}

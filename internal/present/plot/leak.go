@@ -18,8 +18,6 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-const leakTitle = "Leak and latency"
-
 // leakRow is a strategy's row in the plot.
 type leakRow struct {
 	series
@@ -56,8 +54,8 @@ func Leak(f results.File) (*Plot, error) {
 	if g.markFrontier() {
 		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per process, or are unusable."
 	}
-	g.sheet = sheet{title: leakTitle, caption: caption(f, all, latencyLoop), note: format.Join(" ", note, notes.text()), desc: g.describe(),
-		simulated: f.Kind == results.Simulated}
+	g.sheet = sheet{title: "Leak and latency", caption: caption(f, all, latencyLoop), note: format.Join(" ", note, notes.text()),
+		desc: g.describe(), simulated: f.Kind == results.Simulated}
 	g.scales()
 	for i := range g.rows {
 		g.draw(&g.rows[i])

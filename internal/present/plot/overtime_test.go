@@ -100,6 +100,13 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("nothing about %q in %s", want, text)
 		}
 	}
+	for kind, marked := range map[string]bool{results.Measured: false, results.Simulated: true} {
+		f.Kind = kind
+		svg := string(fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(Schedules(&x, f)).SVG()))
+		if strings.Contains(svg, ">SIMULATED<") != marked {
+			t.Errorf("%s: a watermark: %t", kind, !marked)
+		}
+	}
 }
 
 // TestDates plants a month that ends in the middle, and an hour that is left out.

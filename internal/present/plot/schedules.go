@@ -18,8 +18,6 @@ type scheduleRow struct {
 	schedules, trials float64 // that leaked, in percent
 }
 
-const schedulesTitle = "Leaks among schedules, and under load"
-
 // Schedules draws, for each strategy, the share of leaking schedules that an
 // exploration counted next to the share of trials that leaked in a run. The first is
 // no probability: real schedules are not equally likely. It returns [ErrNothingToPlot]
@@ -82,7 +80,8 @@ func drawSchedules(rows []scheduleRow, f results.File, all []series, notes strin
 			format.Count(r.census.Schedules), format.Plural(int64(r.census.Clients), "client", "clients"),
 			format.Count(r.Leak.LeakedTrials), format.Count(r.Leak.Trials))
 	}
-	t.sheet = sheet{title: schedulesTitle, caption: caption(f, all, throughputLoop), desc: drawable(desc[:len(desc)-1] + "."),
+	t.sheet = sheet{title: "Leaks among schedules, and under load", caption: caption(f, all, throughputLoop),
+		simulated: f.Kind == results.Simulated, desc: drawable(desc[:len(desc)-1] + "."),
 		note: format.Join(" ", "A share of schedules is no probability: under load some are far more likely than others.", notes)}
 	return t.plot()
 }

@@ -27,9 +27,9 @@ type Quantity struct {
 
 // reading is a quantity of one summary.
 type reading struct {
-	value, lo, hi float64
-	ok            bool   // there is one
-	doubt         string // why it may not be believed; empty if it may
+	results.Figure
+	ok    bool   // there is one
+	doubt string // why it may not be believed; empty if it may
 }
 
 // The names of quantities with whiskers of their own kind.
@@ -51,14 +51,11 @@ func Quantities() []Quantity {
 	}
 }
 
-func readP99(s *results.Summary) (r reading) {
+func readP99(s *results.Summary) reading {
 	p := s.Latency().P99
-	if !p.Shown() {
-		return reading{}
-	}
-	r = reading{value: p.Value, lo: p.Value, hi: p.Value, ok: p.Value > 0}
-	if p.Coverage > 0 {
-		r.lo, r.hi = p.Lo, p.Hi
+	r := reading{Figure: p.Figure, ok: p.Shown() && p.Value > 0}
+	if p.Coverage == 0 {
+		r.Lo, r.Hi = p.Value, p.Value
 	}
 	if 2*p.Waited > p.Rounds {
 		r.doubt = "waiting for a core could explain its p99 in most rounds"
@@ -68,31 +65,32 @@ func readP99(s *results.Summary) (r reading) {
 
 func readLeak(s *results.Summary) reading {
 	possible := max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)
-	return reading{value: s.Leak.PctOfLimit, lo: s.Leak.PctOfLimit, hi: possible, ok: s.Counts()}
+	return reading{Figure: results.Figure{Value: s.Leak.PctOfLimit, Lo: s.Leak.PctOfLimit, Hi: possible}, ok: s.Counts()}
 }
 
 func readFalseRejects(s *results.Summary) reading {
-	v := s.FalseRejects.PctOfValid
-	return reading{value: v, lo: v, hi: v, ok: s.Counts()}
+	return exactly(s.FalseRejects.PctOfValid, s.Counts())
 }
 
 func readLost(s *results.Summary) reading {
-	v, ok := s.Drift.Lost()
-	v /= float64(max(s.Rounds-s.Invalid, 1))
-	return reading{value: v, lo: v, hi: v, ok: ok && s.Counts()}
+	units, ok := s.Drift.Lost()
+	return exactly(units/float64(max(s.Rounds-s.Invalid, 1)), ok && s.Counts())
 }
 
 func readThroughput(s *results.Summary) reading {
-	t := s.Throughput
-	return reading{value: t.Value, lo: t.Lo, hi: t.Hi, ok: t.Value > 0} // which a simulation does not have
+	return reading{Figure: s.Throughput, ok: s.Throughput.Value > 0} // which a simulation does not have
 }
 
 func readPoolWait(s *results.Summary) reading {
 	if s.PoolWait == nil {
 		return reading{}
 	}
-	w := s.PoolWait.MeanNS
-	return reading{value: w.Value, lo: w.Lo, hi: w.Hi, ok: w.Rounds > 0}
+	return reading{Figure: s.PoolWait.MeanNS, ok: s.PoolWait.MeanNS.Rounds > 0}
+}
+
+// exactly is a reading without an interval.
+func exactly(x float64, ok bool) reading {
+	return reading{Figure: results.Figure{Value: x, Lo: x, Hi: x}, ok: ok}
 }
 
 // waitAxis is linear, since no wait at all is what is hoped for.
@@ -183,11 +181,11 @@ func (s *sweepPlot) line(l line, all *results.SweepSeries, q *Quantity) {
 			s.notes.add("Pale", l.name+" at "+value, r.doubt)
 		}
 		l.marks = append(l.marks, len(l.at))
-		l.add(s.place[value], r.value)
-		l.lo, l.hi = append(l.lo, r.lo), append(l.hi, r.hi)
+		l.add(s.place[value], r.Value)
+		l.lo, l.hi = append(l.lo, r.Lo), append(l.hi, r.Hi)
 		l.pale = append(l.pale, r.doubt != "")
-		s.extent = append(s.extent, r.value, r.lo, r.hi)
-		told = append(told, fmt.Sprintf("%s at %s", q.show(r.value), value))
+		s.extent = append(s.extent, r.Value, r.Lo, r.Hi)
+		told = append(told, fmt.Sprintf("%s at %s", q.show(r.Value), value))
 	}
 	if told == nil {
 		return

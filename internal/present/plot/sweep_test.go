@@ -82,8 +82,8 @@ func TestSweepLost(t *testing.T) {
 	q := quantityOf("lost")
 	for _, s := range f.SweepSeries() {
 		for _, p := range s.Points {
-			if r := q.of(p.Summary); p.Summary.Rounds < 2 || r.value != 7 {
-				t.Errorf("%v in each of %d rounds, want 7", r.value, p.Summary.Rounds)
+			if r := q.of(p.Summary); p.Summary.Rounds < 2 || r.Value != 7 {
+				t.Errorf("%v in each of %d rounds, want 7", r.Value, p.Summary.Rounds)
 			}
 		}
 	}

@@ -19,8 +19,6 @@ type pace struct {
 	sliceNS float64   // mean over rounds
 }
 
-const throughputTitle = "Throughput over time"
-
 // Throughput draws decisions per second over the time of a round, one line per
 // strategy: the mean over rounds. Stores that were taken away are shaded.
 func Throughput(f results.File) (*Plot, error) {
@@ -44,7 +42,8 @@ func Throughput(f results.File) (*Plot, error) {
 	}
 	shades, shaded := outages(all)
 	g := figure{sheet: sheet{
-		title: throughputTitle, caption: caption(f, all, throughputLoop), simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
+		title: "Throughput over time", caption: caption(f, all, throughputLoop),
+		simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
 		note: format.Join(" ", "Decisions per second, mean over kept rounds.", shaded, notes.text()),
 	}}
 	end := 0.0

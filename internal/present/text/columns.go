@@ -54,25 +54,6 @@ func cellsOf(s *results.Summary, columns []column, notes *figures.Notes) (out []
 	return out
 }
 
-// Rows is a table with any number of rows for a strategy, which a terminal and a page have alike.
-type Rows struct {
-	Columns []layout.Column
-	Of      func(*results.Summary) [][]string
-}
-
-// grid has the rows of all strategies, each with its label before the first of them.
-func (r *Rows) grid(group []results.Summary) *layout.Grid {
-	g := &layout.Grid{Columns: append([]layout.Column{labelColumn}, r.Columns...)}
-	for i := range group {
-		label := format.Plain(group[i].Label)
-		for _, cells := range r.Of(&group[i]) {
-			g.Add(append([]string{label}, cells...)...)
-			label = ""
-		}
-	}
-	return g
-}
-
 // figureTable has a row for each strategy. What always holds stands below it, before what its marks
 // mean.
 func figureTable(page layout.Page, title string, group []results.Summary, columns []column, always string) []string {

@@ -47,14 +47,10 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 
 // Finding is what the audit found, and of which strategies.
 type Finding struct {
-	// Discards and Code are those of the [results.Reason].
-	Discards, Code string
-	// Detail is one line, an example if strategies differ in it.
-	Detail string
+	// Reason has an example as its detail if strategies differ in it, and a stack if the finding is of one strategy.
+	results.Reason
 	// Of names the strategies, and the loop if they ran in two.
 	Of string
-	// Stack is that of the [results.Reason], if the finding is of one strategy.
-	Stack string
 }
 
 // Findings are what the audit found, the gravest first.
@@ -79,8 +75,8 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		if x.differs {
 			detail = "e.g. " + detail
 		}
-		out = append(out, Finding{Discards: x.Discards, Code: format.Plain(x.Code), Detail: detail,
-			Of: x.loop + format.Plain(concerned(x.who, len(summaries)))})
+		reason := results.Reason{Discards: x.Discards, Code: format.Plain(x.Code), Detail: detail}
+		out = append(out, Finding{reason, x.loop + format.Plain(concerned(x.who, len(summaries)))})
 	}
 	return out
 }

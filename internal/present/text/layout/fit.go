@@ -31,7 +31,7 @@ func (g *Grid) needs() []needs {
 		if !c.Flexible {
 			pieces = cells
 		}
-		title, word := TextWidth(c.Title), longestWord(c.Title)
+		title, word := TextWidth(c.Title), TextWidth(strings.Join(strings.Fields(c.Title), "\n"))
 		n := &out[i]
 		n[natural] = max(cells, title)
 		if c.Flexible {
@@ -129,13 +129,4 @@ func sequence(from, to int) (out []int) {
 		out = append(out, i)
 	}
 	return out
-}
-
-// longestWord is the width of the widest word of a title.
-func longestWord(s string) int {
-	w := 0
-	for _, f := range strings.Fields(s) {
-		w = max(w, uniseg.StringWidth(f))
-	}
-	return w
 }
