@@ -2,11 +2,15 @@ package service
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/hold"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -34,6 +38,7 @@ type client struct {
 	engine.Client
 	w      *Engine
 	in     *instance
+	child  *server.Child   // of the instance; nil if it was not started here
 	ctx    context.Context // of its requests
 	cancel context.CancelFunc
 	stops  chan stop
@@ -63,11 +68,28 @@ type answer struct {
 func (c *client) send() {
 	c.first = make(chan answer, 1)
 	c.in.proxy.Hold(true)
-	strategy, req := c.in.strategy, quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.Setup.Policy, Units: 1}
-	go func(first chan<- answer, ctx context.Context) {
-		d, err := strategy.Take(ctx, req)
+	req := quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.Setup.Policy, Units: 1}
+	go func(first chan<- answer) {
+		d, err := c.ask(req)
 		first <- answer{d, err}
-	}(c.first, c.ctx)
+	}(c.first)
+}
+
+// endingTime is how long the end of a process is waited for that broke a connection.
+const endingTime = time.Second
+
+// ask sends a request to the instance. If the process ends, a broken connection may tell it
+// before the process does.
+func (c *client) ask(req quota.Request) (quota.Decision, error) {
+	d, err := c.in.strategy.Take(c.ctx, req)
+	if c.child != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED)) {
+		select {
+		case <-c.child.Done():
+		case <-c.ctx.Done():
+		case <-time.After(endingTime):
+		}
+	}
+	return d, err
 }
 
 // Take implements [strategies.Strategy].
@@ -80,7 +102,7 @@ func (c *client) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 	}
 	req.Subject = quota.Subject(c.w.subject)
 	c.in.proxy.Hold(true)
-	return c.in.strategy.Take(ctx, req)
+	return c.ask(req)
 }
 
 // Close implements [strategies.Strategy].
