@@ -107,6 +107,28 @@ type Counts struct {
 	FirstError error
 }
 
+// Told counts what a request was told, a decision or the error in its place, and returns what that is to the oracle.
+func (c *Counts) Told(dec *quota.Decision, err error) oracle.Outcome {
+	switch {
+	case err != nil:
+		c.Count(err)
+		return oracle.Failed
+	case dec.Admitted:
+		c.Admitted++
+		if dec.Degraded {
+			c.Degraded++
+			c.DegradedAdmitted++
+		}
+		return oracle.Admitted
+	case dec.Degraded:
+		c.Rejected++
+		c.Degraded++
+		return oracle.RejectedDegraded
+	}
+	c.Rejected++
+	return oracle.Rejected
+}
+
 // Add counts those of o too.
 func (c *Counts) Add(o Counts) {
 	c.Admitted, c.Rejected = c.Admitted+o.Admitted, c.Rejected+o.Rejected

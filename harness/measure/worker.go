@@ -148,16 +148,10 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 		k.count(c, own, op.Units, granted, begun{mark, limit})
 	}
 	if d.history != nil {
-		e := oracle.Event{
+		d.plan.Record(d.history, k.id, oracle.Event{
 			Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 			Kind: oracle.Take, Outcome: own, Tier: tier, Instance: k.instance,
-		}
-		if out == oracle.Admitted && granted < op.Units {
-			k.short(e, granted)
-		} else {
-			d.history.Append(k.id, e)
-		}
-		d.plan.RecordSecond(d.history, k.id, e, i)
+		}, granted, i)
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
 		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: c, takeCall: call - d.epoch, takeReply: reply - d.epoch})
@@ -220,34 +214,15 @@ func (k *worker) enter(s *subject, units int64) (w *window, c *windowCell, mark,
 
 // told counts what a decision says, or the error in its place.
 func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
-	switch {
-	case err != nil:
-		out = oracle.Failed
-		k.counts.Count(err)
+	out = k.counts.Told(dec, err)
+	if err != nil {
 		k.d.errOnce.Do(func() { k.d.counts.FirstError = err })
-	case dec.Admitted:
-		out = oracle.Admitted
-		k.counts.Admitted++
-	default:
-		out = oracle.Rejected
-		if dec.Degraded {
-			out = oracle.RejectedDegraded
-		}
-		k.counts.Rejected++
+		return out, 0
 	}
-	if err == nil {
-		if dec.Tier != k.tier {
-			k.tier, k.tierIndex = dec.Tier, k.d.rec.tiers.index(dec.Tier)
-		}
-		tier = k.tierIndex
-		if dec.Degraded {
-			k.counts.Degraded++
-			if dec.Admitted {
-				k.counts.DegradedAdmitted++
-			}
-		}
+	if dec.Tier != k.tier {
+		k.tier, k.tierIndex = dec.Tier, k.d.rec.tiers.index(dec.Tier)
 	}
-	return out, tier
+	return out, k.tierIndex
 }
 
 // begun is what a rejection needs of the moment of its request: the mark of its cell, and the limit in force.
@@ -269,14 +244,4 @@ func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted int64, 
 	default:
 		c.Reject(units, b.mark, k.d.heldAgainst(b.limit))
 	}
-}
-
-// short records an admitted request that was granted fewer units than it asked for:
-// by itself, so that others do not pay for the second event.
-func (k *worker) short(e oracle.Event, granted int64) {
-	missing := e
-	missing.Units, missing.Outcome = e.Units-granted, oracle.Short
-	k.d.history.Append(k.id, missing)
-	e.Units = granted
-	k.d.history.Append(k.id, e)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/quotabench/quotabench/oracle"
@@ -84,9 +85,7 @@ func (d *drive) event(subject uint32, kind oracle.Kind, units int64, t took, do 
 	if err != nil {
 		e.Outcome = oracle.Failed
 		d.settlement.Errors++
-		if d.counts.FirstError == nil {
-			d.counts.FirstError = err
-		}
+		d.counts.FirstError = cmp.Or(d.counts.FirstError, err)
 	}
 	d.history.Append(0, e)
 	d.lastEnd = max(d.lastEnd, reply)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -83,25 +84,20 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 	d.inFlight--
 	d.lastEnd = max(d.lastEnd, reply)
 
-	out, tier := d.outcome(dec, err)
+	out, tier := d.outcome(&dec, err)
 	d.record(out, tier, reply-w.intended, reply-t.call)
 	if dec.BySecond && !dec.Admitted {
 		out = oracle.Elsewhere
 	}
 	d.truth.at(reply, d.windowAt)
 	d.truth.end(t, op.Units, granted, reply, out)
-	e := oracle.Event{
+	d.cfg.Record(d.history, 0, oracle.Event{
 		Call: t.call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(t.instance),
-	}
+	}, granted, w.index)
 	if out == oracle.Admitted && granted < op.Units {
-		short := e
-		short.Units, short.Outcome = op.Units-granted, oracle.Short
-		d.history.Append(0, short)
-		e.Units, op.Units, op.Actual = granted, granted, min(op.Actual, granted)
+		op.Units, op.Actual = granted, min(op.Actual, granted)
 	}
-	d.history.Append(0, e)
-	d.cfg.RecordSecond(d.history, 0, e, w.index)
 	if d.live != nil && (d.counts.Admitted+d.counts.Rejected+d.counts.Errors.Total())%liveEvery == 0 {
 		d.cfg.Live.show(d, d.state(reply), false)
 	}
@@ -134,31 +130,15 @@ func (d *drive) session(op workloads.Op, r quota.Reservation, t took) {
 }
 
 // outcome counts an answer.
-func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
+func (d *drive) outcome(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
+	out = d.counts.Told(dec, err)
 	if err != nil {
-		d.counts.Count(err)
-		if d.counts.FirstError == nil {
-			d.counts.FirstError = err
-		}
-		return oracle.Failed, 0
+		d.counts.FirstError = cmp.Or(d.counts.FirstError, err)
+		return out, 0
 	}
-	tier := d.tier(dec.Tier)
+	tier = d.tier(dec.Tier)
 	d.hits[tier]++
-	if dec.Degraded {
-		d.counts.Degraded++
-	}
-	if dec.Admitted {
-		d.counts.Admitted++
-		if dec.Degraded {
-			d.counts.DegradedAdmitted++
-		}
-		return oracle.Admitted, tier
-	}
-	d.counts.Rejected++
-	if dec.Degraded {
-		return oracle.RejectedDegraded, tier
-	}
-	return oracle.Rejected, tier
+	return out, tier
 }
 
 // tier numbers the places where decisions are made; 0 has no name.
