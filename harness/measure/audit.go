@@ -7,7 +7,6 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -77,25 +76,12 @@ func (p *pass) auditStore(st *siteStore) {
 			"commands and statements are too low", st.traffic.Unparsed, st.name)
 	}
 	b, a := st.before, st.after
-	if !b.Known || !a.Known || p.s.failedOver(st.name) {
+	if !p.comparable(st) || a.Incarnation != b.Incarnation { // it, or some of its servers, is another one or did not answer
 		return
 	}
-	if p.stores.Restarted(st.name) {
-		return
-	}
-	if stores.Restarted(b.Incarnation, a.Incarnation) {
-		p.discard("store-restarted", results.DiscardsCorrectness, "%s was restarted during the run", st.name)
-		return
-	}
-	if a.Incarnation != b.Incarnation { // some of its servers did not answer: nothing can be compared
-		return
-	}
-	switch n := a.Evicted - b.Evicted; {
-	case n > 0 && p.s.evicts(st):
+	if n := a.Evicted - b.Evicted; n > 0 && p.s.evicts(st) {
 		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was to",
 			st.name, format.Number(n, "key"))
-	case n > 0:
-		p.discard("store-evicted", results.DiscardsCorrectness, "%s evicted %d keys during the run: it is out of memory", st.name, n)
 	}
 	if a.Forks > b.Forks || a.Forking {
 		p.discard("store-forked", results.DiscardsRound, "%s forked to save during the run", st.name)

@@ -121,11 +121,11 @@ func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
 func (p *pass) facts() *harness.Facts {
 	d := p.d
 	facts := &harness.Facts{
-		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
+		Plan: &p.m.cfg.Plan, Selection: p.s.Selection, Policy: p.policy, Epoch: d.tb.time(d.epoch),
 		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
 		History: d.history, Cells: p.cells(), Counts: d.counts,
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
-		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),
+		SyncPeriod: p.s.AchievedPeriod(), Tiers: format.Strings(*d.rec.tiers.names.Load()), TiersFolded: d.rec.tiers.folded.Load(),
 	}
 	facts.ClockAhead, facts.ClockWrong = p.m.bound()
 	facts.FailedRounds, facts.JobError = p.s.FailedRounds()

@@ -18,7 +18,7 @@ func (p *pass) overwrite(ctx context.Context) (stop func()) {
 }
 
 func (p *pass) overwriteOnce(ctx context.Context, c overwrite.Change) error {
-	st := p.s.stores[string(p.s.sel.RedisNeeds()[0])]
+	st := p.s.stores[string(p.s.Selection.RedisNeeds()[0])]
 	conn, err := st.Connect(ctx, p.s.scope, stores.ConnOptions{Pool: 1})
 	if err != nil {
 		return err
