@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
@@ -31,7 +30,7 @@ const probeTimeouts = 2
 // another one is tried; if all are rejected, that is what the strategy does.
 func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 	policy := *p.policy
-	cost := harness.Cost(&policy, slices.Min[[]int64])
+	cost := harness.LeastCost(&policy)
 	policy.Limit = probeRequests * cost
 	var out *results.Probe
 	for n := range uint64(probeSubjects) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -16,7 +15,7 @@ import (
 // other subjects.
 func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
 	c := m.cfg
-	stream := warmStream{units: harness.Cost(policy, slices.Min[[]int64])}
+	stream := warmStream{units: harness.LeastCost(policy)}
 	if c.Shard.Shared {
 		stream.whose = fmt.Sprintf("g%d-", c.Shard.Part)
 	}

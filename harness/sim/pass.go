@@ -149,7 +149,9 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
 		return err
 	}
-	p.auditUnseen()
+	for _, r := range p.d.witness.Reasons() {
+		p.run.Audit.Discard(string(r.Code), results.DiscardsCorrectness, r.Detail)
+	}
 	return nil
 }
 

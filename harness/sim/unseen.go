@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -10,7 +9,6 @@ import (
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -65,7 +63,7 @@ func (p *pass) probe(ctx context.Context) error {
 		if d.clock.Sleep(ctx, wait) != nil {
 			return
 		}
-		req := quota.Request{ID: harness.ProbeID, Subject: d.rejectedLast, Policy: &p.policy, Units: harness.Cost(&p.policy, slices.Min[[]int64])}
+		req := quota.Request{ID: harness.ProbeID, Subject: d.rejectedLast, Policy: &p.policy, Units: harness.LeastCost(&p.policy)}
 		dec, err := p.st.Instances[0].Take(ctx, req)
 		admitted, answered = dec.Admitted, err == nil
 	})
@@ -77,11 +75,4 @@ func (p *pass) probe(ctx context.Context) error {
 			"strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
 	}
 	return nil
-}
-
-// auditUnseen discards the figures of a strategy whose work was not seen.
-func (p *pass) auditUnseen() {
-	for _, r := range p.d.witness.Reasons() {
-		p.run.Audit.Discard(string(r.Code), results.DiscardsCorrectness, r.Detail)
-	}
 }
