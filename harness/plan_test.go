@@ -213,7 +213,7 @@ func TestBlank(t *testing.T) {
 
 // TestNewHistory keeps what the plan says, for so many workers.
 func TestNewHistory(t *testing.T) {
-	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2)
+	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2, 0)
 	defer func() { _ = h.Close() }()
 	for _, e := range takes(0, 0, 5000, 0) {
 		h.Append(1, e)
@@ -265,7 +265,7 @@ func TestRecordGranted(t *testing.T) {
 	if err := p.completeSecond(); err != nil {
 		t.Fatal(err)
 	}
-	h := p.NewHistory(1)
+	h := p.NewHistory(1, 0)
 	defer func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)

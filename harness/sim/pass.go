@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -23,7 +22,6 @@ import (
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/internal/witness"
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -250,12 +248,10 @@ const historyEvents = 1 << 20
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
-	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: cmp.Or(c.HistoryDir,
-		os.TempDir()), Memory: historyEvents})
 	d := &drive{
 		cfg: c, s: s, st: p.st, number: p.number, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
-		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
-		service: results.NewHistogram(), settled: results.NewHistogram(),
+		requests: math.MaxInt64, history: c.NewHistory(1, historyEvents), placement: seed.Stream(c.Seed, seed.Placement),
+		tiers: []quota.Tier{""}, hits: []int64{0}, service: results.NewHistogram(), settled: results.NewHistogram(),
 	}
 	p.d = d
 	d.live, d.liveParts = c.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
