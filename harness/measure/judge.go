@@ -104,19 +104,6 @@ func (p *pass) judge(ctx context.Context) error {
 	return nil
 }
 
-// eachTake shows each take to all that look at takes.
-func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
-	return func(events []oracle.Event) {
-		for i := range events {
-			if e := &events[i]; e.Kind == oracle.Take {
-				for _, look := range looks {
-					look(e)
-				}
-			}
-		}
-	}
-}
-
 // facts are what the pass knows of its requests and of what happened meanwhile.
 func (p *pass) facts() *harness.Facts {
 	d := p.d
@@ -312,47 +299,6 @@ func (p *pass) latencies() error {
 		BacklogHalf: l.backlogHalf, BacklogEnd: l.backlogEnd, Saturated: l.saturated(),
 	}
 	return nil
-}
-
-// tails looks at what is behind the high percentiles: how many separate events, and
-// whether threads waited for a core meanwhile.
-type tails struct {
-	p       *pass
-	service *slowest
-}
-
-func (p *pass) tails() *tails { return &tails{p, newSlowest(p.run.ElapsedNS)} }
-
-// take notes the service time.
-func (t *tails) take(e *oracle.Event) { t.service.record(e.Call, e.Reply-e.Call) }
-
-// finish looks at the service times, and in an open loop at the response times,
-// whose moments the recorder kept.
-func (t *tails) finish() {
-	r := t.p.run
-	t.look(&r.Service, t.service, "service")
-	if r.Response != nil {
-		t.look(r.Response, t.p.d.slow, "response")
-	}
-	r.Waiting = t.p.cores.Record(t.p.machine.Share())
-}
-
-func (t *tails) look(l *results.Latency, s *slowest, name string) {
-	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
-	share := func(ns int64) float64 { return s.explained(t.p.cores, t.p.d.epoch, ns, l.P50) }
-	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
-	var waited []string
-	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {
-		if l.WaitedForCore(q) {
-			waited = append(waited, []string{"p90", "p99", "p99.9", "p99.99"}[i])
-		}
-	}
-	if len(waited) > 0 {
-		t.p.discard("waited-for-core", results.DiscardsNothing,
-			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of "+
-				"a server started here was ready to run and had no core, for long enough to explain them",
-			strings.Join(waited, ", "), name)
-	}
 }
 
 // latency is the whole of one kind of histogram with its parts.

@@ -17,10 +17,12 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/memredis"
+	conditions "github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -302,6 +304,45 @@ func (p *pass) provision(ctx context.Context) error {
 			s.recent = append(s.recent, charge{at: d.epoch, units: g.Used, fill: true})
 			d.truth.recent = append(d.truth.recent, charge{at: d.epoch, units: g.Used, fill: true})
 		}
+	}
+	return nil
+}
+
+// errRestarted is what a caller sees of a process that ends.
+var errRestarted = conditions.Reset("planned restart")
+
+// stopping lets virtual time pass up to a moment, and carries out what is planned until then.
+func (p *pass) stopping(ctx context.Context, until time.Time) error {
+	all, err := stops.Plan(p.cfg.Pauses, p.cfg.Restarts, p.cfg.Duration, p.cfg.Topology.total())
+	for _, x := range all {
+		if err = p.through(p.cfg.Start.Add(x.At)); err != nil || p.cut || p.st.s.Since() < x.At { // then nothing is left to do
+			return err
+		}
+		if err = p.stop(ctx, x); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(err, p.through(until))
+}
+
+// stop has instances stand still, or opens them anew and ends what they were doing.
+func (p *pass) stop(ctx context.Context, x stops.Stop) error {
+	for i, process := range p.st.process {
+		switch {
+		case !x.Of(i):
+			continue
+		case x.Pause > 0:
+			p.paused = max(p.paused, process.Pause(x.Pause))
+			continue
+		}
+		p.st.w.watching = false
+		err := p.st.Reopen(context.WithoutCancel(ctx), p.st, i)
+		p.st.w.watching = true
+		if err != nil {
+			return err
+		}
+		process.Crash(errRestarted)
+		p.restarts = append(p.restarts, int64(x.At))
 	}
 	return nil
 }
