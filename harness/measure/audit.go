@@ -76,7 +76,7 @@ func (p *pass) auditStore(st *siteStore) {
 			"commands and statements are too low", st.traffic.Unparsed, st.name)
 	}
 	b, a := st.before, st.after
-	if !p.comparable(st) || a.Incarnation != b.Incarnation { // it, or some of its servers, is another one or did not answer
+	if !p.canCompare(st) || a.Incarnation != b.Incarnation { // it, or some of its servers, is another one or did not answer
 		return
 	}
 	if n := a.Evicted - b.Evicted; n > 0 && p.s.evicts(st) {

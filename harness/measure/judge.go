@@ -305,7 +305,9 @@ func (p *pass) latencies() error {
 func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (results.Latency, error) {
 	var parts []results.Part
 	for k, h := range r.merge(pick) {
-		parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: h})
+		if h != nil {
+			parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: h})
+		}
 	}
 	return results.LatencyOf(parts)
 }

@@ -46,9 +46,9 @@ func (p *pass) mark(ctx context.Context) error {
 	return nil
 }
 
-// comparable reports whether what a store said of itself before and after the pass can be compared, and was not told of as a
+// canCompare reports whether what a store said of itself before and after the pass can be compared, and was not told of as a
 // restart or a failover already.
-func (p *pass) comparable(st *siteStore) bool {
+func (p *pass) canCompare(st *siteStore) bool {
 	return st.before.Known && st.after.Known && !p.stores.Restarted(st.name) && !p.s.failedOver(st.name)
 }
 
@@ -57,7 +57,7 @@ func (p *pass) noticed() []harness.Notice {
 	out := p.stores.Notices()
 	for _, st := range p.s.stores {
 		switch b, a := st.before, st.after; {
-		case !p.comparable(st):
+		case !p.canCompare(st):
 		case stores.Restarted(b.Incarnation, a.Incarnation):
 			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-restarted",
 				Detail: st.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
