@@ -11,7 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,13 +102,9 @@ type Witness struct {
 	told             atomic.Bool
 	answered, failed atomic.Int64
 	mu               sync.Mutex
-	notes            map[Code]note // guarded by mu
-}
-
-// note is a reason that was noted, and how many commands had been seen then.
-type note struct {
-	detail string
-	after  int64
+	reasons          []Reason
+	codes            atomic.Uint32  // bits of the codes noted, in their order below
+	after            map[Code]int64 // how many commands had been seen then
 }
 
 // order of codes in reports.
@@ -116,7 +112,7 @@ var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed,
 
 // New makes a witness.
 func New(cfg Config) *Witness {
-	w := &Witness{cfg: cfg, notes: map[Code]note{}}
+	w := &Witness{cfg: cfg}
 	if apart := cfg.Real.Sub(cfg.Virtual).Abs(); !cfg.Real.IsZero() && !cfg.Virtual.IsZero() && apart > 100*24*time.Hour {
 		w.stamps, w.month = true, cfg.Real.UTC().Format("2006-01")
 		for i := range w.lowest {
@@ -132,10 +128,18 @@ func (w *Witness) Note(code Code, detail string) {
 	if w == nil {
 		return
 	}
+	if w.Noted(code) {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, again := w.notes[code]; !again {
-		w.notes[code] = note{detail, w.seen.Load()}
+	if !w.Noted(code) {
+		w.codes.Store(w.codes.Load() | bit(code))
+		w.reasons = append(w.reasons, Reason{code, detail})
+		if w.after == nil {
+			w.after = map[Code]int64{}
+		}
+		w.after[code] = w.seen.Load()
 	}
 }
 
@@ -153,7 +157,7 @@ func (w *Witness) Past() error {
 func (w *Witness) NotedAfter(code Code) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.notes[code].after
+	return w.after[code]
 }
 
 // Withdraw takes back what was noted with the code: it has turned out to be something
@@ -161,19 +165,14 @@ func (w *Witness) NotedAfter(code Code) int64 {
 func (w *Witness) Withdraw(code Code) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.notes, code)
+	w.codes.Store(w.codes.Load() &^ bit(code))
+	w.reasons = slices.DeleteFunc(w.reasons, func(r Reason) bool { return r.Code == code })
 }
 
 // Noted reports whether a reason of that code has been noted.
-func (w *Witness) Noted(code Code) bool {
-	if w == nil {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, noted := w.notes[code]
-	return noted
-}
+func (w *Witness) Noted(code Code) bool { return w != nil && w.codes.Load()&bit(code) != 0 }
+
+func bit(code Code) uint32 { return 1 << max(0, slices.Index(order, code)) }
 
 // Taken notes what a take was answered: a decision, or an error.
 func (w *Witness) Taken(err error) {
@@ -192,25 +191,21 @@ func (w *Witness) Seen() int64 { return w.seen.Load() }
 // Reasons are why the run's claim must be withheld, none if all was seen. What
 // can only be known at the end, such as that no command ever came, is worked out
 // from what was seen so far.
-func (w *Witness) Reasons() (out []Reason) {
+func (w *Witness) Reasons() []Reason {
 	if w == nil {
 		return nil
 	}
 	w.mu.Lock()
-	notes := maps.Clone(w.notes)
+	out := slices.Clone(w.reasons)
 	w.mu.Unlock()
 	answered, failed := w.answered.Load(), w.failed.Load()
-	if _, own := notes[OwnGoroutine]; w.cfg.NeedsStore && !own && w.seen.Load() == 0 && answered+failed > 0 {
-		notes[NoCommand] = note{detail: "it needs a store, and no command came through the client that it was given"}
+	if w.cfg.NeedsStore && !w.Noted(OwnGoroutine) && w.seen.Load() == 0 && answered+failed > 0 {
+		out = append(out, Reason{NoCommand, "it needs a store, and no command came through the client that it was given"})
 	}
 	if failed > 0 && answered == 0 {
-		notes[AllFailed] = note{detail: "every take ended in an error"}
+		out = append(out, Reason{AllFailed, "every take ended in an error"})
 	}
-	for _, code := range order {
-		if n, noted := notes[code]; noted {
-			out = append(out, Reason{code, n.detail})
-		}
-	}
+	slices.SortFunc(out, func(a, b Reason) int { return slices.Index(order, a.Code) - slices.Index(order, b.Code) })
 	return out
 }
 
