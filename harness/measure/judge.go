@@ -69,8 +69,7 @@ func (p *pass) judge(ctx context.Context) error {
 		return err
 	}
 	facts.Noticed = append(facts.Noticed, jumps...)
-	behind := p.tails()
-	asked := askedHash{}
+	behind, asked := newSlowest(r.ElapsedNS), askedHash{}
 	thirds := thirdsOf(r)
 	over := overTimeOf(r)
 	jobs := p.jobLatencies()
@@ -89,7 +88,7 @@ func (p *pass) judge(ctx context.Context) error {
 	if r.ElapsedNS > 0 {
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
 	}
-	behind.finish()
+	p.tails(behind)
 	r.OverTime = over.out
 	for _, j := range jobs {
 		r.Jobs = append(r.Jobs, j.finish())
@@ -222,18 +221,17 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 		return nil
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
+	if len(p.s.Jobs) == 0 {
+		return nil
+	}
 	start := p.d.tb.nano()
-	type settled struct{ any, idle bool }
-	jobs, err := guard.Within(ctx, settleLimit, guard.Grace(p.s.Deadline), "its jobs",
-		func(ctx context.Context) (s settled, err error) {
-			s.any, s.idle = p.s.Settle(ctx)
-			return s, nil
-		})
-	if err != nil || !jobs.any {
+	idle, err := guard.Within(ctx, settleLimit, guard.Grace(p.s.Deadline), "its jobs",
+		func(ctx context.Context) (bool, error) { return p.s.Settle(ctx), nil })
+	if err != nil {
 		return err
 	}
 	took := p.d.tb.nano() - start
-	if !jobs.idle {
+	if !idle {
 		p.run.Audit.Discard("jobs-not-idle", results.DiscardsNothing,
 			fmt.Sprintf("background jobs still changed something after %s", settleLimit))
 	}

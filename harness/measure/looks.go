@@ -138,32 +138,24 @@ func (o *overTime) take(e *oracle.Event) {
 	}
 }
 
-// tails looks at what is behind the high percentiles: how many separate events, and
-// whether threads waited for a core meanwhile.
-type tails struct {
-	p       *pass
-	service *slowest
-}
-
-func (p *pass) tails() *tails { return &tails{p, newSlowest(p.run.ElapsedNS)} }
-
 // take notes the service time.
-func (t *tails) take(e *oracle.Event) { t.service.record(e.Call, e.Reply-e.Call) }
+func (s *slowest) take(e *oracle.Event) { s.record(e.Call, e.Reply-e.Call) }
 
-// finish looks at the service times, and in an open loop at the response times,
-// whose moments the recorder kept.
-func (t *tails) finish() {
-	r := t.p.run
-	t.look(&r.Service, t.service, "service")
+// tails looks at what is behind the high percentiles: how many separate events, and
+// whether threads waited for a core meanwhile. service has the service times; the moments
+// of the response times of an open loop were kept as they came.
+func (p *pass) tails(service *slowest) {
+	r := p.run
+	p.look(&r.Service, service, "service")
 	if r.Response != nil {
-		t.look(r.Response, t.p.d.slow, "response")
+		p.look(r.Response, p.d.slow, "response")
 	}
-	r.Waiting = t.p.cores.Record(t.p.machine.Share())
+	r.Waiting = p.cores.Record(p.machine.Share())
 }
 
-func (t *tails) look(l *results.Latency, s *slowest, name string) {
+func (p *pass) look(l *results.Latency, s *slowest, name string) {
 	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
-	share := func(ns int64) float64 { return s.explained(t.p.cores, t.p.d.epoch, ns, l.P50) }
+	share := func(ns int64) float64 { return s.explained(p.cores, p.d.epoch, ns, l.P50) }
 	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
 	var waited []string
 	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {
@@ -172,7 +164,7 @@ func (t *tails) look(l *results.Latency, s *slowest, name string) {
 		}
 	}
 	if len(waited) > 0 {
-		t.p.discard("waited-for-core", results.DiscardsNothing,
+		p.discard("waited-for-core", results.DiscardsNothing,
 			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of "+
 				"a server started here was ready to run and had no core, for long enough to explain them",
 			strings.Join(waited, ", "), name)

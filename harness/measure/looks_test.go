@@ -122,7 +122,7 @@ func TestPercentilesAreMarked(t *testing.T) {
 	s := newSlowest(ms(100))
 	s.record(ms(10), ms(5))
 	s.record(ms(60), ms(2))
-	p.tails().look(&l, s, "response")
+	p.look(&l, s, "response")
 	if w := l.Waited; w.P99 != 1 || w.P999 != 1 || w.P9999 != 1 || w.P90 != 0.5 {
 		t.Errorf("%+v", w)
 	}

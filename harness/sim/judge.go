@@ -107,7 +107,7 @@ func (p *pass) settled(ctx context.Context, f *harness.Facts) error {
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: r.list})
 	ctx = context.WithoutCancel(ctx)
-	if any, idle := p.st.Settle(ctx); !any || !idle || p.window() != r.window {
+	if len(p.st.Jobs) == 0 || !p.st.Settle(ctx) || p.window() != r.window {
 		return nil
 	}
 	list, err := p.st.Read(ctx, p.st.howToRead(p.d), r.subjects)

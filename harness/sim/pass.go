@@ -274,7 +274,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 		return err
 	}
 	p.series.Outages = append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(true, int64(p.cfg.Duration))...)
-	d.series = &sampler{d: d, out: &p.series, every: p.every(), st: p.st}
+	d.series = &sampler{d: d, out: &p.series, every: p.every()}
 	return nil
 }
 

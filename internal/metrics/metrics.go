@@ -64,7 +64,11 @@ func Measured(live *measure.Live) Source {
 // Simulated is the source of a simulation. Its samples have the label time="virtual", too:
 // their seconds are those of virtual time, and their latencies modelled.
 func Simulated(live *sim.Live) Source {
-	return func() []byte { return simulatedText(live.Figures()) }
+	return func() []byte {
+		return text(simulated, func(m *Metric) string { return m.Virtual }, live.Figures(), func(f *sim.LiveFigures) []string {
+			return []string{"strategy", f.Strategy, "loop", f.Loop, "time", "virtual"}
+		})
+	}
 }
 
 // Text renders the figures of a measurement.
@@ -313,12 +317,6 @@ var simulated = read[sim.LiveFigures]{
 	"quotabench_certain_false_rejects": func(w *writer, f *sim.LiveFigures) { w.put("", float64(f.Sample.FalseRejects)) },
 	"quotabench_virtual_seconds":       func(w *writer, f *sim.LiveFigures) { w.put("", float64(f.Sample.AtNS)/1e9) },
 	"quotabench_running":               func(w *writer, f *sim.LiveFigures) { w.is(f.Running) },
-}
-
-func simulatedText(all []sim.LiveFigures) []byte {
-	return text(simulated, func(m *Metric) string { return m.Virtual }, all, func(f *sim.LiveFigures) []string {
-		return []string{"strategy", f.Strategy, "loop", f.Loop, "time", "virtual"}
-	})
 }
 
 func simThroughput(w *writer, f *sim.LiveFigures) {
