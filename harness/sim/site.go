@@ -250,3 +250,37 @@ func (st *site) close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// present brings all Redis up to this moment, as a command would.
+func (st *site) present() {
+	for i, t := range st.tables {
+		storeHook{w: st.w, table: t, to: st.redis[i]}.present()
+	}
+}
+
+// count is what there is in all Redis; nothing if that is not known at once: a real server
+// which may serve others too would have to be searched.
+func (st *site) count(ctx context.Context) (u stores.Usage, err error) {
+	if st.real == nil {
+		return st.usage(ctx)
+	}
+	st.present() // the tables only know what expires there
+	if c, ok := st.real.(stores.Counter); ok && stores.PlaceOf(st.real) == stores.StartedHere {
+		return c.Count(ctx)
+	}
+	return u, nil
+}
+
+// usage is what there is in all Redis. What a table takes in memory is no statement about
+// a Redis, so only a real one tells bytes.
+func (st *site) usage(ctx context.Context) (u stores.Usage, err error) {
+	st.present()
+	if st.real != nil {
+		return st.real.Usage(ctx, scope)
+	}
+	for _, t := range st.tables {
+		u.Keys += int64(t.Len())
+		u.WithoutTTL += t.WithoutTTL()
+	}
+	return u, nil
+}
