@@ -50,7 +50,8 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	cfg := *p.m.cfg
 	cfg.Pool = 1
 	session := &harness.Session{Plan: &cfg.Plan, Selection: s.Selection, Deadline: monitor.Timeout}
-	c.site = &site{Session: session, cfg: &cfg, tb: s.tb, scope: s.scope, model: s.model, jobs: newJobRunner(s.tb), stores: map[string]*siteStore{}}
+	c.site = &site{Session: session, cfg: &cfg, tb: s.tb, scope: s.scope, model: s.model, jobs: newJobRunner(s.tb),
+		stores: map[string]*siteStore{}}
 	for name, st := range s.stores {
 		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
 	}
