@@ -128,8 +128,8 @@ func (s *Session) CatchUp(ctx context.Context) (again bool, err error) {
 }
 
 // Settle runs all jobs until none changes anything any more. No job may be
-// running. any is false if there are none; idle, if ctx ended first.
-func (s *Session) Settle(ctx context.Context) (any, idle bool) {
+// running. idle is false if ctx ended first.
+func (s *Session) Settle(ctx context.Context) (idle bool) {
 	for ctx.Err() == nil {
 		changed := false
 		for _, j := range s.Jobs {
@@ -137,8 +137,8 @@ func (s *Session) Settle(ctx context.Context) (any, idle bool) {
 			changed = changed || c && err == nil
 		}
 		if !changed {
-			return len(s.Jobs) > 0, true
+			return true
 		}
 	}
-	return len(s.Jobs) > 0, false
+	return false
 }

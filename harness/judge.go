@@ -97,32 +97,6 @@ type Facts struct {
 	TiersFolded int64
 }
 
-// Counts are what callers counted themselves.
-type Counts struct {
-	Admitted, Rejected int64
-	Failures
-	// Degraded decisions are among the first two, and DegradedAdmitted are those of them that were admitted.
-	Degraded, DegradedAdmitted int64
-
-	FirstError error
-}
-
-// Add counts those of o too.
-func (c *Counts) Add(o Counts) {
-	c.Admitted, c.Rejected = c.Admitted+o.Admitted, c.Rejected+o.Rejected
-	c.Degraded, c.DegradedAdmitted = c.Degraded+o.Degraded, c.DegradedAdmitted+o.DegradedAdmitted
-	c.Failures.Add(o.Failures)
-}
-
-// record sets the run's counts.
-func (c *Counts) record(run *results.Run) {
-	run.Admitted = c.Admitted
-	run.Rejected = c.Rejected
-	run.Errors = c.Errors.Total()
-	run.Degraded, run.DegradedAdmitted = c.Degraded, c.DegradedAdmitted
-	run.Issued, run.ErrorKinds = c.Admitted+c.Rejected+run.Errors, c.Errors.OrNil()
-}
-
 // Readings are counters read in one go.
 type Readings struct {
 	// At is "rest" or "after-jobs".
@@ -184,6 +158,21 @@ func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor)
 	}
 	*run = j.run
 	return j.verdict, nil
+}
+
+// judgeGrace is how long the judgement of a run may go on after the context ended that
+// the run was started with.
+const judgeGrace = 700 * time.Millisecond
+
+// Judging is a context for what follows a run: it ends [judgeGrace] after ctx does.
+// The function that it returns frees it.
+func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
+	judging, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(judgeGrace, end) })
+	return judging, func() {
+		stop()
+		end()
+	}
 }
 
 // judge is what [Judge] does. It asks before each subject whether to go on.

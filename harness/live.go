@@ -3,20 +3,10 @@ package harness
 import "slices"
 
 // LiveBounds are the upper bounds of the classes of [LiveLatency.UpTo], in nanoseconds.
-var LiveBounds = liveBounds()
-
-const liveClasses = 21
-
-// liveBounds are 1, 2 and 5 of every power of ten from 1 µs to 5 s.
-func liveBounds() (out [liveClasses]int64) {
-	i := 0
-	for ten := int64(1_000); ten <= 1_000_000_000; ten *= 10 {
-		for _, x := range []int64{1, 2, 5} {
-			out[i] = x * ten
-			i++
-		}
-	}
-	return out
+var LiveBounds = [...]int64{
+	1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, // from a microsecond on
+	1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 2e8, 5e8, // from a millisecond on
+	1e9, 2e9, 5e9,
 }
 
 // LiveLatency is the service time of one outcome at one tier, while a run goes on.
@@ -25,7 +15,7 @@ type LiveLatency struct {
 	Outcome, Tier string
 	// UpTo counts requests by their class: those of at most [LiveBounds] and above the
 	// bound before.
-	UpTo [liveClasses]int64
+	UpTo [len(LiveBounds)]int64
 	// Count is all of them, the longer ones included.
 	Count int64
 	// SumNS is the sum in nanoseconds.
@@ -34,7 +24,7 @@ type LiveLatency struct {
 
 // Add counts a request that took so many nanoseconds.
 func (l *LiveLatency) Add(ns int64) {
-	if i, _ := slices.BinarySearch(LiveBounds[:], ns); i < liveClasses {
+	if i, _ := slices.BinarySearch(LiveBounds[:], ns); i < len(LiveBounds) {
 		l.UpTo[i]++
 	}
 	l.Count++

@@ -115,9 +115,11 @@ func NewPlan(list, policy, workload string) (p Plan, err error) {
 	return p, err
 }
 
-// NewHistory makes the history of a run with that many workers. It must be closed.
-func (p *Plan) NewHistory(workers int) *oracle.History {
-	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir())})
+// NewHistory makes the history of a run with that many workers, which keeps so many events in memory; 0 is
+// the default. It must be closed.
+func (p *Plan) NewHistory(workers int, memory int64) *oracle.History {
+	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir()),
+		Memory: memory})
 }
 
 // Complete fills in the defaults that all runners share and reports the first

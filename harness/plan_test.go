@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -212,7 +213,7 @@ func TestBlank(t *testing.T) {
 
 // TestNewHistory keeps what the plan says, for so many workers.
 func TestNewHistory(t *testing.T) {
-	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2)
+	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2, 0)
 	defer func() { _ = h.Close() }()
 	for _, e := range takes(0, 0, 5000, 0) {
 		h.Append(1, e)
@@ -255,5 +256,35 @@ func TestBlankSaysWhatCannotBeExplored(t *testing.T) {
 		if got := p.Blank(p.Strategies[0], 1, stream, info).NotExplored; (got != "") != want {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// TestRecordGranted: what a request was not granted is an event of its own, and its second quota is charged what it was granted.
+func TestRecordGranted(t *testing.T) {
+	p := &Plan{Workload: &workloads.Meta{}, Second: &quota.Policy{Name: "route", Limit: 10}, Routes: 1}
+	if err := p.completeSecond(); err != nil {
+		t.Fatal(err)
+	}
+	h := p.NewHistory(1, 0)
+	defer func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	p.Record(h, 0, oracle.Event{Units: 10, Outcome: oracle.Admitted}, 4, 0)
+	got := map[oracle.Outcome]int64{}
+	for events, err := range h.Subjects() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.Subject >= secondFrom && (e.Units != 4 || e.Outcome != oracle.Admitted) {
+				t.Errorf("the second quota: %+v", e)
+			}
+			got[e.Outcome] += e.Units
+		}
+	}
+	if got[oracle.Admitted] != 8 || got[oracle.Short] != 6 {
+		t.Errorf("units by outcome: %v", got)
 	}
 }

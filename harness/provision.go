@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -166,10 +167,10 @@ func (s *Session) fillCost(p *quota.Policy, used int64) (usual, times int64, err
 	return usual, 1, nil
 }
 
-// Cost picks one of the policy's costs; 1 if it names none.
-func Cost(p *quota.Policy, pick func([]int64) int64) int64 {
+// LeastCost is the least of the policy's costs; 1 if it names none.
+func LeastCost(p *quota.Policy) int64 {
 	if len(p.Costs) == 0 {
 		return 1
 	}
-	return pick(p.Costs)
+	return slices.Min(p.Costs)
 }

@@ -223,10 +223,10 @@ func TestGrants(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	if got := Cost(&quota.Policy{Costs: []int64{2, 5, 3}}, slices.Max[[]int64]); got != 5 {
+	if got := LeastCost(&quota.Policy{Costs: []int64{2, 5, 3}}); got != 2 {
 		t.Error(got)
 	}
-	if got := Cost(&quota.Policy{}, slices.Max[[]int64]); got != 1 {
+	if got := LeastCost(&quota.Policy{}); got != 1 {
 		t.Error(got)
 	}
 }

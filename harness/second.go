@@ -51,9 +51,16 @@ func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
 	}
 }
 
-// RecordSecond records what request i was told about its second quota, if it was asked about
-// it. e is the event of the first one.
-func (p *Plan) RecordSecond(h *oracle.History, worker int, e oracle.Event, i int64) {
+// Record records what request i was told, which was granted that many of its units: the event, one more about what an admitted
+// request was not granted, and one about its second quota, if it was asked about that.
+func (p *Plan) Record(h *oracle.History, worker int, e oracle.Event, granted, i int64) {
+	if e.Outcome == oracle.Admitted && granted < e.Units {
+		short := e
+		short.Units, short.Outcome = e.Units-granted, oracle.Short
+		h.Append(worker, short)
+		e.Units = granted
+	}
+	h.Append(worker, e)
 	switch {
 	case p == nil || p.Second == nil || e.Outcome == oracle.Rejected || e.Outcome == oracle.RejectedDegraded:
 		return

@@ -45,20 +45,20 @@ type Session struct {
 	former        []strategies.Strategy // that others have taken the place of
 }
 
-// OpenSession opens that many instances, numbered from 0, of a session that has its plan,
+// Open opens that many instances, numbered from 0, of a session that has its plan,
 // selection and deadline. round, counted from 1, tells their random sources apart from those of
 // other rounds. If it fails, instances that are open already are closed again.
-func OpenSession(ctx context.Context, s *Session, instances, round int, h host) (*Session, error) {
+func (s *Session) Open(ctx context.Context, instances, round int, h host) error {
 	s.round, s.env = round, strategies.Env{Shared: new(strategies.Shared), Instances: instances, Options: s.Selection.Options}
 	for i := range instances {
 		if err := s.Reopen(ctx, h, i); err != nil {
 			if hung := new(guard.HungError); errors.As(err, &hung) { // the others may not answer, either
 				s.Deadline = min(s.Deadline, guard.LeastOnce)
 			}
-			return nil, errors.Join(fmt.Errorf("open %s: %w", s.Selection, err), s.Close(context.WithoutCancel(ctx)))
+			return errors.Join(fmt.Errorf("open %s: %w", s.Selection, err), s.Close(context.WithoutCancel(ctx)))
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // Reopen opens an instance, anew if it is open: without what it knew, as after a crash. How the

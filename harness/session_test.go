@@ -86,8 +86,8 @@ func TestReopen(t *testing.T) {
 		draws = append(draws, env.Rand.Uint64())
 		return &meteredJob{counting{nil, 5, 100, 9}, func(context.Context) (bool, error) { return true, fails }, &closed}, nil
 	}}
-	s, err := OpenSession(t.Context(), &Session{Plan: &Plan{}, Selection: strategies.Selection{Meta: meta}}, 2, 1, h)
-	if err != nil {
+	s := &Session{Plan: &Plan{}, Selection: strategies.Selection{Meta: meta}}
+	if err := s.Open(t.Context(), 2, 1, h); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
@@ -134,8 +134,8 @@ func TestInstancesOfGenerators(t *testing.T) {
 	}}
 	for part := 1; part <= 3; part++ {
 		plan := &Plan{Shard: workloads.Shard{Part: part, Of: 3, Shared: true}}
-		s, err := OpenSession(t.Context(), &Session{Plan: plan, Selection: strategies.Selection{Meta: meta}}, 2, 1, handHost{&handClock{}})
-		if err != nil {
+		s := &Session{Plan: plan, Selection: strategies.Selection{Meta: meta}}
+		if err := s.Open(t.Context(), 2, 1, handHost{&handClock{}}); err != nil {
 			t.Fatal(err)
 		}
 		jobs += len(s.Jobs)

@@ -1,11 +1,13 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -28,6 +30,21 @@ func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 		return nil, info, err
 	}
 	return p.Shard.Stream(stream), info, nil
+}
+
+// NewStreamUnless is [Plan.NewStream], given up when ctx is done: a trace may come from
+// a pipe that never ends, and a schedule may be long.
+func (p *Plan) NewStreamUnless(ctx context.Context, round int) (workloads.Stream, workloads.Info, error) {
+	type made struct {
+		stream workloads.Stream
+		info   workloads.Info
+	}
+	plan := *p // which is its caller's again afterwards
+	m, err := cancel.Call(ctx, func() (made, error) {
+		stream, info, err := plan.NewStream(round)
+		return made{stream, info}, err
+	})
+	return m.stream, m.info, err
 }
 
 // roundSeed derives a round's seed.

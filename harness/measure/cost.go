@@ -2,10 +2,22 @@ package measure
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // costs are per decision: what went over the connections in the pass, by the
@@ -49,4 +61,187 @@ func (p *pass) leftovers(ctx context.Context) error {
 		c.Probe = probe
 	}
 	return nil
+}
+
+// ownCPU is what this process has used of the processors.
+type ownCPU struct {
+	used time.Duration
+	// waiting is how long its threads were ready to run and were not running:
+	// the run-queue delay. Zero if the system does not tell.
+	waiting time.Duration
+}
+
+// readOwnCPU reads both. Threads that have ended are missing from waiting.
+func readOwnCPU() ownCPU {
+	c := ownCPU{used: clock.Processor()}
+	_, c.waiting = cores.ThreadTimes(os.Getpid())
+	return c
+}
+
+func (c ownCPU) sub(earlier ownCPU) ownCPU {
+	return ownCPU{c.used - earlier.used, max(0, c.waiting-earlier.waiting)}
+}
+
+// countKeys counts the strategy's keys in all stores if that can be done.
+func (p *pass) countKeys(ctx context.Context) map[string]results.StoredAt {
+	keys := map[string]results.StoredAt{}
+	for name, st := range p.s.stores {
+		// In an outage of the server's own nothing is known.
+		if c := monitor.Countable(st.Store); c != nil {
+			if n, err := c.Count(ctx); err == nil {
+				marks := p.stores.Marks(name) // which never expire
+				keys[name] = results.StoredAt{Entries: max(0, n.Keys-st.others.Keys-marks),
+					WithoutTTL: max(0, n.WithoutTTL-st.others.WithoutTTL-marks), Bytes: max(0, n.Bytes-st.others.Bytes)}
+			}
+		}
+	}
+	return keys
+}
+
+// keep counts what the strategy left in its stores.
+func (p *pass) keep(ctx context.Context) error {
+	c := &p.run.Cost
+	subjects := p.subjects()
+	for _, name := range slices.Sorted(maps.Keys(p.s.stores)) {
+		st := p.s.stores[name]
+		if monitor.Follows(st.Store) {
+			continue // its primary's
+		}
+		u, err := st.Usage(ctx, p.s.scope)
+		if err != nil {
+			return fmt.Errorf("count keys: %w", err)
+		}
+		c.KeysAtEnd += u.Keys
+		c.KeysWithoutTTL += u.WithoutTTL
+		if p.m.latencyOnly {
+			continue
+		}
+		over := p.keys.Over[name]
+		if len(over) < results.Quarters-1 {
+			over = nil // the run ended early
+		}
+		p.run.Stored = append(p.run.Stored, results.NewStored(name, subjects, u.Keys+u.Rows, u.Bytes, over))
+	}
+	return nil
+}
+
+// subjects is how many the strategy was asked about, in the warm-up and in the pass, or
+// that were set up.
+func (p *pass) subjects() (n int64) {
+	if _, setUp := p.s.Instances[0].(strategies.Provisioner); setUp {
+		return warmSubjects + int64(p.d.subjects.n)
+	}
+	for _, s := range p.d.subjects.all() {
+		if s.initial != 0 || s.touched() {
+			n++
+		}
+	}
+	return p.warmed + n
+}
+
+// probeRequests is how many requests of each outcome a cost probe averages over.
+const probeRequests = 16
+
+// probeSubjects bounds how many unused subjects are tried: a filter may take one
+// of them for another that has used up its quota, and reject it at once.
+const probeSubjects = 8
+
+// probeTimeouts is how many requests may get no answer in time before a probe is given
+// up: each may take seconds.
+const probeTimeouts = 2
+
+// probe measures what one decision costs, exactly: one caller, one request at a
+// time, no background jobs, scripts loaded and statements prepared, subjects of
+// its own. Its figures are counts, the same on every machine. A subject whose
+// first request is rejected tells what a rejection costs and nothing else, so
+// another one is tried; if all are rejected, that is what the strategy does.
+func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
+	policy := *p.policy
+	cost := harness.LeastCost(&policy)
+	policy.Limit = probeRequests * cost
+	var out *results.Probe
+	for n := range uint64(probeSubjects) {
+		subject := quota.Subject(fmt.Sprintf("cost-probe-%d", n))
+		grants := []strategies.Grant{{Subject: subject, Limit: policy.Limit}}
+		if err := p.s.Provision(ctx, &policy, grants, 0); err != nil {
+			return nil, err
+		}
+		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, harness.ProbeID+n<<16)
+		if err != nil || admitted {
+			return probe, err
+		}
+		if probe != nil {
+			out = probe
+		}
+	}
+	if out == nil {
+		return nil, errors.New("cost probe: the first request of every subject failed")
+	}
+	return out, nil
+}
+
+// probeSubject asks for one subject until it has been rejected often enough.
+// admitted is set if its first request was. There is no probe if that one failed.
+func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64,
+	id uint64) (out *results.Probe, admitted bool, err error) {
+	out = &results.Probe{}
+	var taken, rejected probeSum
+	var failures harness.Failures
+	for i := range uint64(4 * probeRequests) {
+		before := p.s.traffic(mallocs())
+		d, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
+		if err != nil && !strategies.IsPrescribed(err) {
+			failures.Count(err)
+			// A service that fails now and then is no broken store.
+			if e := failures.Errors; e.TimeOuts > probeTimeouts || e.Store+e.Other > 0 && !p.run.Outside {
+				return nil, false, fmt.Errorf("cost probe: %w", err)
+			}
+			if i == 0 { // of this subject there is no first decision
+				return nil, false, nil
+			}
+			continue // no decision, and no cost of one
+		}
+		sent := p.s.traffic(mallocs()).sub(before)
+		switch {
+		case i == 0:
+			out.First, admitted = sent.cost(1), d.Admitted
+		case d.Admitted && taken.n < probeRequests:
+			taken.add(sent)
+		case !d.Admitted && rejected.n < probeRequests:
+			rejected.add(sent)
+		}
+		if rejected.n == probeRequests {
+			break
+		}
+	}
+	out.Admitted, out.Rejected = taken.mean(), rejected.mean()
+	return out, admitted, nil
+}
+
+// mallocs counts allocations so far, exactly: unlike reading the metric it stops
+// the world, which a probe may.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// probeSum adds up requests of one outcome.
+type probeSum struct {
+	n    int
+	sent traffic
+}
+
+func (s *probeSum) add(sent traffic) {
+	s.n++
+	s.sent = s.sent.add(sent)
+}
+
+// mean is nil if there was no request of the outcome.
+func (s *probeSum) mean() *results.ProbeCost {
+	if s.n == 0 {
+		return nil
+	}
+	m := s.sent.cost(float64(s.n))
+	return &m
 }

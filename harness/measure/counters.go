@@ -49,13 +49,13 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	}
 	cfg := *p.m.cfg
 	cfg.Pool = 1
-	c.site = &site{cfg: &cfg, tb: s.tb, sel: s.sel, scope: s.scope, model: s.model, jobs: newJobRunner(s.tb), stores: map[string]*siteStore{}}
+	session := &harness.Session{Plan: &cfg.Plan, Selection: s.Selection, Deadline: monitor.Timeout}
+	c.site = &site{Session: session, cfg: &cfg, tb: s.tb, scope: s.scope, model: s.model, jobs: newJobRunner(s.tb),
+		stores: map[string]*siteStore{}}
 	for name, st := range s.stores {
 		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
 	}
-	var err error
-	session := &harness.Session{Plan: &cfg.Plan, Selection: s.sel, Deadline: monitor.Timeout}
-	if c.site.Session, err = harness.OpenSession(ctx, session, 1, p.run.Repetition, c.site); err != nil {
+	if c.site.Open(ctx, 1, p.run.Repetition, c.site) != nil {
 		c.close(ctx)
 	}
 }

@@ -69,21 +69,15 @@ type settlement struct{ commits, refunds, abandoned, failed, chargedForNothing a
 func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
 	f.due = k.last + int64(op.Settle)
 	f.subject, f.fate, f.hold = op.Subject, op.Fate, int64(op.Hold)
-	f.units, f.actual = granted, actual(op, granted)
+	if f.units, f.actual = granted, op.Actual; granted < op.Units {
+		f.actual = min(op.Actual, granted)
+	}
 	if op.Fate == workloads.FateAbandon {
 		k.d.settled.abandoned.Add(1)
 		k.abandon(f)
 		return
 	}
 	k.agenda.add(f)
-}
-
-// actual is what a commit is for.
-func actual(op *workloads.Op, granted int64) int64 {
-	if granted < op.Units {
-		return min(op.Actual, granted)
-	}
-	return op.Actual
 }
 
 // leave gives up what is not settled when the pass ends: it will not be settled.

@@ -69,8 +69,7 @@ func (p *pass) judge(ctx context.Context) error {
 		return err
 	}
 	facts.Noticed = append(facts.Noticed, jumps...)
-	behind := p.tails()
-	asked := askedHash{}
+	behind, asked := newSlowest(r.ElapsedNS), askedHash{}
 	thirds := thirdsOf(r)
 	over := overTimeOf(r)
 	jobs := p.jobLatencies()
@@ -89,7 +88,7 @@ func (p *pass) judge(ctx context.Context) error {
 	if r.ElapsedNS > 0 {
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
 	}
-	behind.finish()
+	p.tails(behind)
 	r.OverTime = over.out
 	for _, j := range jobs {
 		r.Jobs = append(r.Jobs, j.finish())
@@ -104,28 +103,15 @@ func (p *pass) judge(ctx context.Context) error {
 	return nil
 }
 
-// eachTake shows each take to all that look at takes.
-func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
-	return func(events []oracle.Event) {
-		for i := range events {
-			if e := &events[i]; e.Kind == oracle.Take {
-				for _, look := range looks {
-					look(e)
-				}
-			}
-		}
-	}
-}
-
 // facts are what the pass knows of its requests and of what happened meanwhile.
 func (p *pass) facts() *harness.Facts {
 	d := p.d
 	facts := &harness.Facts{
-		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
+		Plan: &p.m.cfg.Plan, Selection: p.s.Selection, Policy: p.policy, Epoch: d.tb.time(d.epoch),
 		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
 		History: d.history, Cells: p.cells(), Counts: d.counts,
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
-		SyncPeriod: p.s.AchievedPeriod(), Tiers: d.rec.tiers.all(), TiersFolded: d.rec.tiers.folded.Load(),
+		SyncPeriod: p.s.AchievedPeriod(), Tiers: format.Strings(*d.rec.tiers.names.Load()), TiersFolded: d.rec.tiers.folded.Load(),
 	}
 	facts.ClockAhead, facts.ClockWrong = p.m.bound()
 	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
@@ -235,18 +221,17 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 		return nil
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
+	if len(p.s.Jobs) == 0 {
+		return nil
+	}
 	start := p.d.tb.nano()
-	type settled struct{ any, idle bool }
-	jobs, err := guard.Within(ctx, settleLimit, guard.Grace(p.s.Deadline), "its jobs",
-		func(ctx context.Context) (s settled, err error) {
-			s.any, s.idle = p.s.Settle(ctx)
-			return s, nil
-		})
-	if err != nil || !jobs.any {
+	idle, err := guard.Within(ctx, settleLimit, guard.Grace(p.s.Deadline), "its jobs",
+		func(ctx context.Context) (bool, error) { return p.s.Settle(ctx), nil })
+	if err != nil {
 		return err
 	}
 	took := p.d.tb.nano() - start
-	if !jobs.idle {
+	if !idle {
 		p.run.Audit.Discard("jobs-not-idle", results.DiscardsNothing,
 			fmt.Sprintf("background jobs still changed something after %s", settleLimit))
 	}
@@ -314,52 +299,13 @@ func (p *pass) latencies() error {
 	return nil
 }
 
-// tails looks at what is behind the high percentiles: how many separate events, and
-// whether threads waited for a core meanwhile.
-type tails struct {
-	p       *pass
-	service *slowest
-}
-
-func (p *pass) tails() *tails { return &tails{p, newSlowest(p.run.ElapsedNS)} }
-
-// take notes the service time.
-func (t *tails) take(e *oracle.Event) { t.service.record(e.Call, e.Reply-e.Call) }
-
-// finish looks at the service times, and in an open loop at the response times,
-// whose moments the recorder kept.
-func (t *tails) finish() {
-	r := t.p.run
-	t.look(&r.Service, t.service, "service")
-	if r.Response != nil {
-		t.look(r.Response, t.p.d.slow, "response")
-	}
-	r.Waiting = t.p.cores.Record(t.p.machine.Share())
-}
-
-func (t *tails) look(l *results.Latency, s *slowest, name string) {
-	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
-	share := func(ns int64) float64 { return s.explained(t.p.cores, t.p.d.epoch, ns, l.P50) }
-	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
-	var waited []string
-	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {
-		if l.WaitedForCore(q) {
-			waited = append(waited, []string{"p90", "p99", "p99.9", "p99.99"}[i])
-		}
-	}
-	if len(waited) > 0 {
-		t.p.discard("waited-for-core", results.DiscardsNothing,
-			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of "+
-				"a server started here was ready to run and had no core, for long enough to explain them",
-			strings.Join(waited, ", "), name)
-	}
-}
-
 // latency is the whole of one kind of histogram with its parts.
 func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (results.Latency, error) {
 	var parts []results.Part
 	for k, h := range r.merge(pick) {
-		parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: h})
+		if h != nil {
+			parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: h})
+		}
 	}
 	return results.LatencyOf(parts)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -218,3 +219,44 @@ func (m *measurement) realign(p *quota.Policy, info workloads.Info, now time.Tim
 		m.ours(&p.Window)
 	}
 }
+
+// Observer is told how a measurement goes on. Calls come from one goroutine, except those of Filling.
+type Observer interface {
+	// Begin is told how many runs there will be.
+	Begin(runs int)
+	// Running is told which run starts.
+	Running(strategy string, round, rounds int)
+	// Filling is told which share of what subjects have used at the start is filled in, if that
+	// takes requests. Calls come from several goroutines.
+	Filling(share float64)
+	// SoFar is given the runs of the round under way after each of them. What follows
+	// from comparing runs is not yet in them.
+	SoFar(round []results.Run)
+	// Done is given each finished run of a round when that is complete, partial ones
+	// included.
+	Done(run results.Run)
+	// EndRound is told that a round is complete.
+	EndRound()
+}
+
+// Silent is an observer that does nothing.
+var Silent Observer = silent{}
+
+type silent struct{}
+
+func (silent) Begin(int)                {}
+func (silent) Running(string, int, int) {}
+func (silent) Filling(float64)          {}
+func (silent) SoFar([]results.Run)      {}
+func (silent) Done(results.Run)         {}
+func (silent) EndRound()                {}
+
+// timebase is where a run's times come from: nanoseconds for measuring, and the
+// clock that strategies are given. Both are views of one clock.
+type timebase struct {
+	nano  func() int64
+	time  func(nano int64) time.Time
+	clock quota.Clock
+}
+
+var wallTime = &timebase{nano: clock.Nano, time: clock.Time, clock: clock.Wall{}}

@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -45,16 +46,24 @@ func (p *pass) mark(ctx context.Context) error {
 	return nil
 }
 
+// canCompare reports whether what a store said of itself before and after the pass can be compared, and was not told of as a
+// restart or a failover already.
+func (p *pass) canCompare(st *siteStore) bool {
+	return st.before.Known && st.after.Known && !p.stores.Restarted(st.name) && !p.s.failedOver(st.name)
+}
+
 // noticed is what happened to the stores.
 func (p *pass) noticed() []harness.Notice {
 	out := p.stores.Notices()
 	for _, st := range p.s.stores {
 		switch b, a := st.before, st.after; {
-		case !b.Known || !a.Known || p.stores.Restarted(st.name) || p.s.failedOver(st.name):
+		case !p.canCompare(st):
 		case stores.Restarted(b.Incarnation, a.Incarnation):
-			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
-		case a.Evicted > b.Evicted && !p.s.evicts(st):
-			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
+			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-restarted",
+				Detail: st.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
+		case a.Evicted > b.Evicted && a.Incarnation == b.Incarnation && !p.s.evicts(st):
+			out = append(out, harness.Notice{Fault: quota.FaultEviction, Code: "store-evicted",
+				Detail: fmt.Sprintf("%s evicted %d keys during the run: it is out of memory", st.name, a.Evicted-b.Evicted)})
 		}
 	}
 	if n := p.d.counts.Degraded; n > 0 && len(p.s.outages) == 0 && !p.s.loses("") {
@@ -79,9 +88,7 @@ const lostDeadline = time.Second
 // lose notes that the strategy has failed in a way after which it may not answer.
 func (s *site) lose() {
 	s.lost = true
-	if s.Session != nil {
-		s.Deadline = min(s.Deadline, lostDeadline)
-	}
+	s.Deadline = min(s.Deadline, lostDeadline)
 }
 
 // hung notes so if err is that a call did not return.

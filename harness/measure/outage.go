@@ -2,12 +2,16 @@ package measure
 
 import (
 	"context"
+	"errors"
+	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -78,4 +82,147 @@ func (o *outage) span(epoch int64) (s results.Span, ok bool) {
 	from, to := o.from.Load(), o.to.Load()
 	away := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
 	return results.Span{Store: o.Store, FromNS: from - epoch, ToNS: to - epoch, Away: away}, from != 0
+}
+
+// canFailOver returns nil, or why a replica cannot take a store's place in the outage of a run of that length.
+func canFailOver(s stores.Store, o harness.Outage, length time.Duration) error {
+	f, ok := s.(stores.FailsOver)
+	if !ok {
+		return errors.New("no store of its kind can")
+	}
+	from, _ := o.Within(length)
+	return f.CanFailOver(o.Behind, length-from)
+}
+
+// befallen is the store of the outage; nil if the strategy does not use it.
+func (o *outage) befallen() *siteStore {
+	for name, st := range o.site.stores {
+		if o.site.concerns(o.Store, name) {
+			return st
+		}
+	}
+	return nil
+}
+
+// inflict does to the store what is done instead of taking it away, and ends that after a wait.
+func (o *outage) inflict(wait func()) error {
+	st := o.befallen()
+	if st == nil {
+		return nil
+	}
+	mend, err := st.Store.(stores.Breakable).Break(o.ctx, o.Fault, o.site.scope) // as was checked
+	if mend != nil {
+		wait()
+		err = errors.Join(err, mend(o.ctx))
+	}
+	return err
+}
+
+// failing calls do with the store of the outage, if the strategy uses it.
+func (o *outage) failing(ctx context.Context, do func(stores.FailsOver, context.Context) error) error {
+	if st := o.befallen(); st != nil {
+		return do(st.Store.(stores.FailsOver), ctx) // as was checked
+	}
+	return nil
+}
+
+// concerns reports whether what is planned for one store befalls the one with the name: that one, or
+// the same one by another name.
+func (s *site) concerns(planned, name string) bool {
+	if planned == name {
+		return true
+	}
+	away, ok1 := s.cfg.Stores.Get(planned)
+	other, ok2 := s.cfg.Stores.Get(name)
+	return ok1 && ok2 && away == other
+}
+
+// failedOver reports whether another server, or the same one anew, was planned to take the place of the store.
+func (s *site) failedOver(name string) bool {
+	return slices.ContainsFunc(s.outages, func(o *outage) bool {
+		return (o.Failover || o.restarts()) && s.concerns(o.Store, name)
+	})
+}
+
+// restarts reports whether a server is killed and comes back, so that connections to it are found dead.
+func (o *outage) restarts() bool { return o.Fault == "restarted" || o.Fault == "node-killed" }
+
+// moves reports whether keys go to other servers of a cluster.
+func (o *outage) moves() bool { return o.Fault == "slot-moved" || o.Fault == "node-killed" }
+
+// evicts reports whether a store is to evict keys.
+func (s *site) evicts(st *siteStore) bool {
+	return st.Info().Evicts || slices.ContainsFunc(s.outages, func(o *outage) bool {
+		return o.Fault == "evicting" && s.concerns(o.Store, st.name)
+	})
+}
+
+// replicate waits until the replicas that are to take a store's place have what was
+// written so far, and has them follow as late as planned from then on.
+func (s *site) replicate(ctx context.Context) error {
+	for _, o := range s.outages {
+		if !o.Failover {
+			continue
+		}
+		err := o.failing(ctx, func(f stores.FailsOver, ctx context.Context) (err error) {
+			if o.Behind > 0 {
+				o.lags, err = f.Lag(ctx, o.Behind)
+			}
+			return errors.Join(err, f.Replicate(ctx))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recover gives stores that failed over a replica again.
+func (s *site) recover(ctx context.Context) error {
+	var errs []error
+	for _, o := range s.outages {
+		if o.Failover {
+			errs = append(errs, o.failing(ctx, stores.FailsOver.Recover))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// link is the network between an instance and a store, for its connections; nil if nothing is to be wrong with it.
+func (s *site) link(store string, instance int) func(net.Conn) net.Conn {
+	random := seed.Rand(s.cfg.Seed, seed.Conditions, s.round, uint64(instance), uint64(len(s.links)))
+	l := network.NewLink(s.network, func(c network.Condition) bool {
+		return s.concerns(c.Store, store) && (c.Instance < 0 || c.Instance == instance)
+	}, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, random)
+	if l == nil {
+		return nil
+	}
+	s.links = append(s.links, l)
+	return l.Wrap
+}
+
+// loses reports whether requests to a store, or with "" to any, may fail by what is wrong with the network.
+func (s *site) loses(store string) bool {
+	return network.Loses(s.network, func(of string) bool { return store == "" || s.concerns(of, store) })
+}
+
+// losses notes how many requests and replies the network has lost.
+func (p *pass) losses() {
+	for _, l := range p.s.links {
+		p.run.LostRequests += l.Lost.Load()
+		p.run.LostReplies += l.LostReplies.Load()
+	}
+}
+
+// goWrong begins what is wrong with the network, and plans the outages. Pauses are counted from now. What it returns ends them.
+func (s *site) goWrong() (over []func()) {
+	s.began.Store(s.tb.nano())
+	for _, l := range s.links {
+		l.Begin()
+		over = append(over, l.End)
+	}
+	for _, o := range s.outages {
+		over = append(over, o.schedule(s.tb.nano, s.cfg.Duration))
+	}
+	return over
 }

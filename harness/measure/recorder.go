@@ -48,7 +48,9 @@ type sample struct {
 }
 
 func newRecorder(workers int) *recorder {
-	return &recorder{stripes: make([]stripe, min(workers, maxStripes)), shared: workers > maxStripes}
+	r := &recorder{stripes: make([]stripe, min(workers, maxStripes)), shared: workers > maxStripes}
+	r.tiers.names.Store(&[]quota.Tier{""})
+	return r
 }
 
 // warmed is a recorder for the pass that follows the one that r recorded, in closed
@@ -239,21 +241,12 @@ type tierSet struct {
 }
 
 func (t *tierSet) index(name quota.Tier) uint8 {
-	if p := t.names.Load(); p != nil {
-		if i := slices.Index(*p, name); i >= 0 {
-			return uint8(i)
-		}
+	if i := slices.Index(*t.names.Load(), name); i >= 0 {
+		return uint8(i)
 	}
-	return t.add(name)
-}
-
-func (t *tierSet) add(name quota.Tier) uint8 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	names := []quota.Tier{""}
-	if p := t.names.Load(); p != nil {
-		names = slices.Clone(*p)
-	}
+	names := *t.names.Load()
 	if i := slices.Index(names, name); i >= 0 {
 		return uint8(i)
 	}
@@ -261,23 +254,9 @@ func (t *tierSet) add(name quota.Tier) uint8 {
 		t.folded.Add(1)
 		return 0
 	}
-	names = append(names, name)
-	t.names.Store(&names)
-	return uint8(len(names) - 1)
+	more := append(slices.Clip(names), name)
+	t.names.Store(&more)
+	return uint8(len(names))
 }
 
-func (t *tierSet) all() (out []string) {
-	for i := range maxTiers {
-		if name := t.name(uint8(i)); i == 0 || name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-func (t *tierSet) name(i uint8) string {
-	if p := t.names.Load(); p != nil && int(i) < len(*p) {
-		return string((*p)[i])
-	}
-	return ""
-}
+func (t *tierSet) name(i uint8) string { return string((*t.names.Load())[i]) }

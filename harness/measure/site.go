@@ -30,7 +30,6 @@ type site struct {
 
 	cfg   *Config
 	tb    *timebase
-	sel   strategies.Selection
 	scope stores.Scope
 	// apart is set if generators do not end together: each removes what it may have written after the first did so.
 	apart  bool
@@ -70,7 +69,8 @@ type siteStore struct {
 // openSite opens the instances of a strategy. What was opened is closed again if
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
-	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
+	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg, tb: tb,
+		scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
 	s.network, s.round = network.Plan(cfg.Network), uint64(round)
 	s.pauses, _ = stops.Plan(cfg.Pauses, nil, cfg.Duration, cfg.Instances)
 	s.clocks, _ = stops.Clocks(cfg.Skew, cfg.Duration, cfg.Instances)
@@ -79,8 +79,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 	}
 	err := s.prepare(ctx)
 	if err == nil {
-		session := &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}
-		s.Session, err = harness.OpenSession(ctx, session, cfg.Instances, round, s)
+		err = s.Open(ctx, cfg.Instances, round, s)
 	}
 	if err != nil {
 		s.hung(err)
@@ -91,7 +90,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 
 // prepare makes room in every store that the strategy needs.
 func (s *site) prepare(ctx context.Context) error {
-	for _, need := range s.sel.Needs {
+	for _, need := range s.Selection.Needs {
 		name := need.Store()
 		store, ok := s.cfg.Stores.Get(name)
 		switch {
@@ -115,7 +114,7 @@ func (s *site) prepare(ctx context.Context) error {
 			}
 		}
 		if st.others, err = monitor.Count(ctx, store); err != nil {
-			return fmt.Errorf("open %s: %w", s.sel, err)
+			return fmt.Errorf("open %s: %w", s.Selection, err)
 		}
 		s.stores[name] = st
 	}
@@ -126,12 +125,12 @@ func (s *site) prepare(ctx context.Context) error {
 func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) {
 	strays, err := store.Prepare(ctx, s.scope)
 	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", s.sel, err)
+		return 0, fmt.Errorf("open %s: %w", s.Selection, err)
 	}
 	return s.strays + strays, nil
 }
 
-// Furnish serves [harness.OpenSession].
+// Furnish serves [harness.Session.Open].
 func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	env.Clock, env.TrueClock = s.tb.clock, s.tb.clock
 	if i := env.Instance; i < len(s.clocks) {
@@ -144,10 +143,10 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
 		o := stores.ConnOptions{
-			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries,
+			Pool: s.cfg.poolFor(s.Selection, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries,
 			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
 		}
-		if s.sel.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
+		if s.Selection.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
 			o.AutoPipeline, o.Timeout = true, s.cfg.pipelineTimeout()
 		}
 		c, err := st.Connect(ctx, s.scope, o)
@@ -185,7 +184,7 @@ func (s *site) Provision(ctx context.Context, p *quota.Policy, grants []strategi
 	return nil
 }
 
-// Adopt serves [harness.OpenSession].
+// Adopt serves [harness.Session.Open].
 func (s *site) Adopt(_ int, jobs []*harness.Job) error {
 	s.jobs.add(jobs)
 	return nil
@@ -226,15 +225,9 @@ func (s *site) close(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	deadline := s.cfg.DecisionTimeout
-	if s.Session != nil {
-		ended(s.Close(ctx))
-		deadline = s.Deadline
-	} else if s.lost {
-		deadline = min(deadline, lostDeadline)
-	}
+	ended(s.Close(ctx))
 	for _, c := range s.conns { // a pool waits for connections that are in use
-		_, err := guard.Within(ctx, deadline, guard.Grace(deadline), "its connections being closed", func(context.Context) (any, error) {
+		_, err := guard.Within(ctx, s.Deadline, guard.Grace(s.Deadline), "its connections being closed", func(context.Context) (any, error) {
 			return nil, c.Close()
 		})
 		ended(err)
@@ -311,4 +304,65 @@ func (s *site) traffic(allocs uint64) traffic {
 		t.bytes += c.BytesIn + c.BytesOut
 	}
 	return t
+}
+
+// CheckRoom reports the first strategy whose connections a store has no room for: it
+// would fail in every round. Stores is set.
+func (c *Config) CheckRoom(ctx context.Context) error {
+	selected, _ := c.Split()
+	type room struct {
+		left    int
+		setting string
+	}
+	rooms := map[string]*room{}
+	for _, s := range selected {
+		for _, name := range storesOf(s) {
+			st, here := c.Stores.Get(name)
+			r, can := st.(stores.Roomer)
+			if !here || !can {
+				continue
+			}
+			if _, asked := rooms[name]; !asked {
+				rooms[name] = nil
+				if left, setting, known := r.Room(ctx); known {
+					rooms[name] = &room{left, setting}
+				}
+			}
+			has, each := rooms[name], c.poolFor(s, name, st.Driver())
+			if has == nil || each*c.Instances <= has.left {
+				continue
+			}
+			return fmt.Errorf("strategy %s opens %d connections to %s in each of %d instances, %d in all, "+
+				"and the server has room for %d (%s): give a smaller --pool, fewer --instances, or raise that",
+				s, each, name, c.Instances, each*c.Instances, has.left, has.setting)
+		}
+	}
+	return nil
+}
+
+// siteConn is an instance's client of one of the site's stores.
+type siteConn struct {
+	stores.Conn
+	store string
+}
+
+// poolUse is how the pools of all instances were used, by store. Clients that do not
+// tell have none.
+func (s *site) poolUse() map[string]stores.PoolUse {
+	out := map[string]stores.PoolUse{}
+	for _, c := range s.conns {
+		if p, ok := c.Conn.(stores.Pooled); ok {
+			out[c.store] = out[c.store].Add(p.PoolUse())
+		}
+	}
+	return out
+}
+
+// poolWaits is what was waited for connections between two such readings.
+func poolWaits(before, after map[string]stores.PoolUse) (out []results.PoolWait) {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		u := after[name].Sub(before[name])
+		out = append(out, results.PoolWait{Store: name, Taken: u.Taken, Waited: u.Waited, WaitNS: int64(u.Wait)})
+	}
+	return out
 }

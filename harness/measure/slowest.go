@@ -2,11 +2,11 @@ package measure
 
 import (
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // slowest keeps the longest response of each short stretch of an open loop's
@@ -14,7 +14,7 @@ import (
 // be counted once the percentile is known.
 type slowest struct {
 	width int64 // of a stretch, in nanoseconds
-	most  []atomic.Int64
+	most  []strategies.Tally
 }
 
 const (
@@ -26,18 +26,13 @@ const (
 // length is not known, or is more than the finest stretches cover, they are wider.
 func newSlowest(length int64) *slowest {
 	width := max(finest, length/maxStretchs+1)
-	return &slowest{width: width, most: make([]atomic.Int64, min(length/width+1, maxStretchs))}
+	return &slowest{width: width, most: make([]strategies.Tally, min(length/width+1, maxStretchs))}
 }
 
 // record notes a response to a request that was due at that time since the epoch.
 func (s *slowest) record(due, response int64) {
 	i := min(max(due, 0)/s.width, int64(len(s.most)-1))
-	m := &s.most[i]
-	for old := m.Load(); response > old; old = m.Load() {
-		if m.CompareAndSwap(old, response) {
-			return
-		}
-	}
+	s.most[i].Most(response)
 }
 
 // explained is the share of the moments with a latency of at least that length in which a thread waited for a core for long

@@ -165,19 +165,18 @@ func (c *Config) Complete() error {
 // checkOutages reports an outage that virtual time cannot have.
 func (c *Config) checkOutages() error {
 	for _, o := range c.Outages {
-		if o.Store != string(strategies.NeedRedis) && o.Store != string(strategies.NeedPostgres) {
+		isRedis := o.Store == string(strategies.NeedRedis)
+		_, real := c.Stores.Get(o.Store)
+		switch {
+		case !isRedis && o.Store != string(strategies.NeedPostgres):
 			return fmt.Errorf("an outage of %s: a simulation has the stores redis and postgres", o.Store)
-		}
-		if o.Fault != "" {
+		case o.Fault != "":
 			return fmt.Errorf("the outage %s: a simulation has no server that can be %s: leave that out, or measure it", o, o.Fault)
-		}
-		if o.Empty && o.Store != string(strategies.NeedRedis) {
+		case o.Empty && !isRedis:
 			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
-		}
-		if o.Failover && o.Store != string(strategies.NeedRedis) {
+		case o.Failover && !isRedis:
 			return fmt.Errorf("the outage %s: %s cannot come back as its replica: leave out :failover", o, o.Store)
-		}
-		if _, real := c.Stores.Get(o.Store); real && (o.Empty || o.Failover) {
+		case real && (o.Empty || o.Failover):
 			return fmt.Errorf("the outage %s: only the Redis in this process can come back without its data in virtual time", o)
 		}
 	}

@@ -1,14 +1,23 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/promise"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // judge turns a finished pass into its figures, until the context judging ends.
@@ -107,7 +116,7 @@ func (p *pass) settled(ctx context.Context, f *harness.Facts) error {
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: r.list})
 	ctx = context.WithoutCancel(ctx)
-	if any, idle := p.st.Settle(ctx); !any || !idle || p.window() != r.window {
+	if len(p.st.Jobs) == 0 || !p.st.Settle(ctx) || p.window() != r.window {
 		return nil
 	}
 	list, err := p.st.Read(ctx, p.st.howToRead(p.d), r.subjects)
@@ -195,5 +204,125 @@ func (p *pass) costs(ctx context.Context) error {
 	c.Commands = float64(commands) / n
 	c.ModelSQL = float64(p.st.postgres.served) / n
 	c.RoundTrips = float64(p.st.w.legs) / n
+	return nil
+}
+
+// keep records what is in Redis when the last request was issued.
+func (p *pass) keep(ctx context.Context) error {
+	if !needsRedis(p.sel) {
+		return nil
+	}
+	u, err := p.st.usage(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), u.Keys, u.Bytes, p.overTime())}
+	if extended := int64(0); len(p.st.tables) > 0 {
+		for _, r := range p.st.tables {
+			t, ok := r.(*memredis.Table)
+			if !ok {
+				return nil // miniredis does not count it
+			}
+			extended += t.Extended
+		}
+		p.run.Stored[0].Extended = &extended
+	}
+	return nil
+}
+
+// subjects is how many were set up or asked about.
+func (p *pass) subjects() (n int64) {
+	_, setUp := p.st.Instances[0].(strategies.Provisioner)
+	for i := range p.d.truth.subjects {
+		if s := &p.d.truth.subjects[i]; setUp || s.asked || s.initial != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// overTime is what the samples found at the quarters of the run; nil if the series
+// has too few.
+func (p *pass) overTime() (out []results.StoredAt) {
+	length := cmp.Or(int64(p.cfg.Duration), p.d.lastEnd-p.d.epoch)
+	samples := p.series.Samples
+	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(x results.Sample) bool { return x.Keys > 0 }) {
+		return nil
+	}
+	for q := range int64(results.Quarters - 1) {
+		at := 0
+		for i := range samples {
+			if samples[i].AtNS <= length/results.Quarters*(q+1) {
+				at = i
+			}
+		}
+		x := &samples[at]
+		out = append(out, results.StoredAt{AtNS: x.AtNS, Entries: x.Keys, WithoutTTL: x.KeysWithoutTTL, Bytes: x.Bytes})
+	}
+	return out
+}
+
+// newWitness watches whether the strategy works where a simulation can see it.
+// The wall clock's time is looked for if virtual time never comes near it.
+func (p *pass) newWitness() *witness.Witness {
+	real, virtual := p.real, p.cfg.Start
+	if end := virtual.Add(p.cfg.Duration + drain); !end.Before(real) && virtual.Before(real) {
+		virtual = real
+	} else if end.Before(real) {
+		virtual = end
+	}
+	return witness.New(witness.Config{
+		NeedsStore: needsRedis(p.sel),
+		Caller:     func(ctx context.Context) bool { return sched.From(ctx) != nil },
+		Real:       real, Virtual: virtual,
+		AllUntil: watchedCommands,
+	})
+}
+
+// watchedCommands are looked at one by one for the wall clock's time; of later ones
+// a sample is, since a strategy that uses it does so in every decision.
+const watchedCommands = 20_000
+
+// probeWindows is how many windows pass before a strategy that rejected must
+// admit again.
+const probeWindows = 3
+
+// maxProbeRounds bounds the rounds of periodic jobs for which the probe waits.
+const maxProbeRounds = 10_000
+
+// probe asks once more for a subject that was rejected, after several windows have
+// passed at rest. A strategy that still rejects does not take the time from its
+// clock. It is no part of the trace or of any figure.
+func (p *pass) probe(ctx context.Context) error {
+	d, w := p.d, p.policy.Window
+	if d.rejectedLast == "" || d.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || w.Kind == quota.Standing ||
+		ctx.Err() != nil {
+		return nil
+	}
+	wait := probeWindows * promise.Length(&p.policy, p.st.s.Now())
+	if wait <= 0 || wait > MaxDuration {
+		return nil
+	}
+	for _, j := range p.st.Jobs {
+		if j.Every > 0 && wait/j.Every > maxProbeRounds {
+			return nil
+		}
+	}
+	var admitted, answered bool
+	p.st.s.Go("probe", func(ctx context.Context) {
+		if d.clock.Sleep(ctx, wait) != nil {
+			return
+		}
+		req := quota.Request{ID: harness.ProbeID, Subject: d.rejectedLast, Policy: &p.policy, Units: harness.LeastCost(&p.policy)}
+		dec, err := p.st.Instances[0].Take(ctx, req)
+		admitted, answered = dec.Admitted, err == nil
+	})
+	if err := p.st.s.Simulate(p.st.s.Now().Add(wait+time.Hour), p.st.w.latency); err != nil {
+		return err
+	}
+	if answered && !admitted {
+		d.witness.Note(witness.NeverAgain, "a subject that was rejected is still rejected after several windows have passed: the "+
+			"strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
+	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -18,12 +17,13 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/memredis"
+	conditions "github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/witness"
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -149,7 +149,9 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
 		return err
 	}
-	p.auditUnseen()
+	for _, r := range p.d.witness.Reasons() {
+		p.run.Audit.Discard(string(r.Code), results.DiscardsCorrectness, r.Detail)
+	}
 	return nil
 }
 
@@ -248,12 +250,10 @@ const historyEvents = 1 << 20
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
-	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: cmp.Or(c.HistoryDir,
-		os.TempDir()), Memory: historyEvents})
 	d := &drive{
 		cfg: c, s: s, st: p.st, number: p.number, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
-		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
-		service: results.NewHistogram(), settled: results.NewHistogram(),
+		requests: math.MaxInt64, history: c.NewHistory(1, historyEvents), placement: seed.Stream(c.Seed, seed.Placement),
+		tiers: []quota.Tier{""}, hits: []int64{0}, service: results.NewHistogram(), settled: results.NewHistogram(),
 	}
 	p.d = d
 	d.live, d.liveParts = c.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
@@ -274,7 +274,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 		return err
 	}
 	p.series.Outages = append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(true, int64(p.cfg.Duration))...)
-	d.series = &sampler{d: d, out: &p.series, every: p.every(), st: p.st}
+	d.series = &sampler{d: d, out: &p.series, every: p.every()}
 	return nil
 }
 
@@ -304,6 +304,45 @@ func (p *pass) provision(ctx context.Context) error {
 			s.recent = append(s.recent, charge{at: d.epoch, units: g.Used, fill: true})
 			d.truth.recent = append(d.truth.recent, charge{at: d.epoch, units: g.Used, fill: true})
 		}
+	}
+	return nil
+}
+
+// errRestarted is what a caller sees of a process that ends.
+var errRestarted = conditions.Reset("planned restart")
+
+// stopping lets virtual time pass up to a moment, and carries out what is planned until then.
+func (p *pass) stopping(ctx context.Context, until time.Time) error {
+	all, err := stops.Plan(p.cfg.Pauses, p.cfg.Restarts, p.cfg.Duration, p.cfg.Topology.total())
+	for _, x := range all {
+		if err = p.through(p.cfg.Start.Add(x.At)); err != nil || p.cut || p.st.s.Since() < x.At { // then nothing is left to do
+			return err
+		}
+		if err = p.stop(ctx, x); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(err, p.through(until))
+}
+
+// stop has instances stand still, or opens them anew and ends what they were doing.
+func (p *pass) stop(ctx context.Context, x stops.Stop) error {
+	for i, process := range p.st.process {
+		switch {
+		case !x.Of(i):
+			continue
+		case x.Pause > 0:
+			p.paused = max(p.paused, process.Pause(x.Pause))
+			continue
+		}
+		p.st.w.watching = false
+		err := p.st.Reopen(context.WithoutCancel(ctx), p.st, i)
+		p.st.w.watching = true
+		if err != nil {
+			return err
+		}
+		process.Crash(errRestarted)
+		p.restarts = append(p.restarts, int64(x.At))
 	}
 	return nil
 }

@@ -21,7 +21,6 @@ type sampler struct {
 	d     *drive
 	out   *results.Series
 	every time.Duration
-	st    *site
 	err   error
 }
 
@@ -60,14 +59,14 @@ func (s *sampler) take() {
 	x := d.state(now)
 	x.Usage, x.Fill = d.truth.inUse(now)
 	var u stores.Usage
-	if u, s.err = s.st.count(context.Background()); s.err != nil {
+	if u, s.err = s.d.st.count(context.Background()); s.err != nil {
 		return
 	}
-	x.Keys, x.KeysWithoutTTL, x.Bytes = u.Keys, u.WithoutTTL, max(0, u.Bytes-s.st.empty)
-	if s.st.Counts() {
-		s.st.w.watching = false
+	x.Keys, x.KeysWithoutTTL, x.Bytes = u.Keys, u.WithoutTTL, max(0, u.Bytes-s.d.st.empty)
+	if s.d.st.Counts() {
+		s.d.st.w.watching = false
 		s.err = s.read(&x, now)
-		s.st.w.watching = true
+		s.d.st.w.watching = true
 	}
 	s.out.Samples = append(s.out.Samples, x)
 	d.cfg.Live.show(d, x, true)
@@ -83,7 +82,7 @@ func (d *drive) state(now int64) results.Sample {
 }
 
 func (s *sampler) read(x *results.Sample, now int64) error {
-	how := s.st.howToRead(s.d)
+	how := s.d.st.howToRead(s.d)
 	x.Counters = make([]results.Counter, len(s.out.Counters))
 	fresh := make([]int64, len(s.out.Counters)) // readings behind the mean
 	for _, tr := range s.d.truth.tracks {
@@ -93,7 +92,7 @@ func (s *sampler) read(x *results.Sample, now int64) error {
 			continue // which window it was charged to is not known
 		}
 		want := s.d.truth.expected(sub, now)
-		readings, err := s.st.Read(context.Background(), how, []harness.Subject{{Number: tr.number, Name: sub.name}})
+		readings, err := s.d.st.Read(context.Background(), how, []harness.Subject{{Number: tr.number, Name: sub.name}})
 		if err != nil {
 			return fmt.Errorf("at %v: %w", time.Duration(x.AtNS), err)
 		}

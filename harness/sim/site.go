@@ -22,7 +22,6 @@ type site struct {
 	*harness.Session
 
 	cfg *Config
-	sel strategies.Selection
 	s   *sched.Scheduler
 	w   *network
 	// open makes a Redis in this process.
@@ -45,11 +44,11 @@ type site struct {
 const scope = stores.Scope("sim")
 
 func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (memredis.Redis, error)) (*site, error) {
-	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, open: open, postgres: newServer(*cfg.PostgresNet),
-		process: make([]*sched.Process, cfg.Topology.total())}
+	st := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg: cfg, s: w.s, w: w, open: open,
+		postgres: newServer(*cfg.PostgresNet), process: make([]*sched.Process, cfg.Topology.total())}
 	err := st.prepare(ctx)
 	if err == nil {
-		st.Session, err = harness.OpenSession(ctx, &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg.Topology.total(), 1, st)
+		err = st.Open(ctx, cfg.Topology.total(), 1, st)
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.close(ctx))
@@ -62,7 +61,7 @@ func needsRedis(sel strategies.Selection) bool { return len(sel.RedisNeeds()) > 
 
 // prepare makes the Redis of each region.
 func (st *site) prepare(ctx context.Context) error {
-	if real, ok := st.cfg.Stores.Get(string(strategies.NeedRedis)); ok && needsRedis(st.sel) {
+	if real, ok := st.cfg.Stores.Get(string(strategies.NeedRedis)); ok && needsRedis(st.Selection) {
 		strays, err := real.Prepare(ctx, scope)
 		if err == nil && strays > 0 { // of an earlier run that could not remove them
 			if err = real.Wipe(ctx, scope); err == nil {
@@ -112,7 +111,7 @@ func (st *site) connect(ctx context.Context, real stores.Store, pool int) (redis
 	return c, nil
 }
 
-// Furnish serves [harness.OpenSession].
+// Furnish serves [harness.Session.Open].
 func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	t := &st.cfg.Topology
 	r := t.region(env.Instance)
@@ -130,15 +129,15 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	env.Region = t.Regions[r]
 	env.Wake = st.jobs.Wake
 	env.Prefix = st.prefix(n)
-	if st.sel.NeedsStore(strategies.NeedSource) {
+	if st.Selection.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(st.w.statement(toSQL))
 	}
-	if needsRedis(st.sel) {
+	if needsRedis(st.Selection) {
 		c, err := st.client(ctx, st.tables[n], toRedis)
 		if err != nil {
 			return err
 		}
-		env.Clients = map[string]any{string(st.sel.RedisNeeds()[0]): c}
+		env.Clients = map[string]any{string(st.Selection.RedisNeeds()[0]): c}
 	}
 	return nil
 }
@@ -146,7 +145,7 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 // prefix of the keys in the Redis of that number: regions may share a real server.
 func (st *site) prefix(n int) string { return fmt.Sprintf("%sr%d:", scope.Prefix(), n) }
 
-// Adopt serves [harness.OpenSession].
+// Adopt serves [harness.Session.Open].
 func (st *site) Adopt(instance int, jobs []*harness.Job) error {
 	var own []strategies.Job
 	for _, j := range jobs {
@@ -169,7 +168,7 @@ func (st *site) newTable(ctx context.Context) (memredis.Redis, error) {
 		if st.admin != nil {
 			table.Expired = func(key string) { st.admin.Del(ctx, key) }
 		}
-		if st.sel.NeedsStore(strategies.NeedReplicated) {
+		if st.Selection.NeedsStore(strategies.NeedReplicated) {
 			table.Replicas = 1
 		}
 	}
@@ -213,7 +212,7 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 // one region's sets up, another's does not see.
 func (st *site) through() []int {
 	through := []int{0}
-	if st.cfg.Topology.apart() && needsRedis(st.sel) {
+	if st.cfg.Topology.apart() && needsRedis(st.Selection) {
 		for r := 1; r < len(st.cfg.Topology.Regions); r++ {
 			through = append(through, r*st.cfg.Instances)
 		}
@@ -242,10 +241,7 @@ func (st *site) unknown() string {
 
 func (st *site) close(ctx context.Context) error {
 	st.s.Close()
-	var errs []error
-	if st.Session != nil {
-		errs = append(errs, st.Close(ctx))
-	}
+	errs := []error{st.Close(ctx)}
 	for _, c := range st.clients {
 		errs = append(errs, c.Close())
 	}
@@ -253,4 +249,38 @@ func (st *site) close(ctx context.Context) error {
 		errs = append(errs, st.real.Wipe(context.WithoutCancel(ctx), scope))
 	}
 	return errors.Join(errs...)
+}
+
+// present brings all Redis up to this moment, as a command would.
+func (st *site) present() {
+	for i, t := range st.tables {
+		storeHook{w: st.w, table: t, to: st.redis[i]}.present()
+	}
+}
+
+// count is what there is in all Redis; nothing if that is not known at once: a real server
+// which may serve others too would have to be searched.
+func (st *site) count(ctx context.Context) (u stores.Usage, err error) {
+	if st.real == nil {
+		return st.usage(ctx)
+	}
+	st.present() // the tables only know what expires there
+	if c, ok := st.real.(stores.Counter); ok && stores.PlaceOf(st.real) == stores.StartedHere {
+		return c.Count(ctx)
+	}
+	return u, nil
+}
+
+// usage is what there is in all Redis. What a table takes in memory is no statement about
+// a Redis, so only a real one tells bytes.
+func (st *site) usage(ctx context.Context) (u stores.Usage, err error) {
+	st.present()
+	if st.real != nil {
+		return st.real.Usage(ctx, scope)
+	}
+	for _, t := range st.tables {
+		u.Keys += int64(t.Len())
+		u.WithoutTTL += t.WithoutTTL()
+	}
+	return u, nil
 }

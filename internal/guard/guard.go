@@ -136,9 +136,7 @@ func Within[T any](ctx context.Context, limit, grace time.Duration, where string
 	id := <-number
 	var over <-chan time.Time
 	if limit > 0 {
-		t := time.NewTimer(limit)
-		defer t.Stop()
-		over = t.C
+		over = time.After(limit)
 	}
 	var none T
 	select {
@@ -154,12 +152,10 @@ func Within[T any](ctx context.Context, limit, grace time.Duration, where string
 		}
 	}
 	cancel()
-	t := time.NewTimer(grace)
-	defer t.Stop()
 	select {
 	case r := <-done:
 		return r.v, r.err
-	case <-t.C:
+	case <-time.After(grace):
 	}
 	g := stacks.All()[id]
 	calls, _ := g.Called("guard.Within[...].func1")

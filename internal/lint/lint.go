@@ -212,8 +212,8 @@ func (d *driver) close() (err error) {
 
 // drive asks for more than the limit in several windows, gives some of it back, and looks at what is left.
 func (d *driver) drive(ctx context.Context) (err error) {
-	s, err := harness.OpenSession(ctx, &harness.Session{Plan: &harness.Plan{Seed: 1}, Selection: d.sel}, 2, 1, d)
-	if err != nil {
+	s := &harness.Session{Plan: &harness.Plan{Seed: 1}, Selection: d.sel}
+	if err := s.Open(ctx, 2, 1, d); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close(ctx)) }()

@@ -76,10 +76,6 @@ func (q *RunQueue) Close() (err error) {
 	for _, t := range q.threads {
 		err = errors.Join(err, unix.Close(t.file))
 	}
-	q.threads = nil
-	q.known = map[int]bool{}
-	q.roots = nil
-	q.processes = nil
 	return err
 }
 

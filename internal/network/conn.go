@@ -6,7 +6,9 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // conn is the client's end of a connection over a link.
@@ -140,3 +142,97 @@ func (c *conn) LocalAddr() net.Addr { return c.store.LocalAddr() }
 
 // RemoteAddr implements [net.Conn].
 func (c *conn) RemoteAddr() net.Addr { return c.store.RemoteAddr() }
+
+// Reset is what a client sees of a connection that is lost as planned; text says of which plan.
+func Reset(text string) error {
+	return &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New(text), syscall.ECONNRESET)}
+}
+
+// Switch cuts connections off: while it is off, every read and write on them fails as if the other side had gone. The zero value
+// lets everything through.
+type Switch struct{ off atomic.Bool }
+
+// Set cuts connections off, or lets them through again.
+func (s *Switch) Set(off bool) { s.off.Store(off) }
+
+// Wrap puts the switch into a connection.
+func (s *Switch) Wrap(c net.Conn) net.Conn { return &switched{c, s} }
+
+type switched struct {
+	net.Conn
+	s *Switch
+}
+
+var errOff = Reset("planned outage")
+
+// Read implements [net.Conn]. What arrives while the switch is off is lost.
+func (c *switched) Read(b []byte) (int, error) {
+	if c.s.off.Load() {
+		return 0, errOff
+	}
+	n, err := c.Conn.Read(b)
+	if c.s.off.Load() {
+		return 0, errOff
+	}
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *switched) Write(b []byte) (int, error) {
+	if c.s.off.Load() {
+		return 0, errOff
+	}
+	return c.Conn.Write(b)
+}
+
+// Relay is an address on this machine whose connections lead to another one over a link.
+type Relay struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn // of both sides
+}
+
+// NewRelay listens, and leads each connection to the address over the link.
+func NewRelay(to string, link *Link) (*Relay, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &Relay{Listener: l}
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			far = link.Wrap(far)
+			r.mu.Lock()
+			r.conns = append(r.conns, near, far)
+			r.mu.Unlock()
+			go pump(near, far)
+			go pump(far, near)
+		}
+	}()
+	return r, nil
+}
+
+// pump carries what comes from one side to the other one, and ends both.
+func pump(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	_, _ = to.Close(), from.Close()
+}
+
+// Close ends the relay and its connections at once: what is on its way is lost. One that is being opened may go on.
+func (r *Relay) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	return r.Listener.Close()
+}

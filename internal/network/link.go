@@ -117,10 +117,8 @@ func (l *Link) wait(at int64) {
 	const tail = int64(1200 * time.Microsecond)
 	left := at - l.now()
 	if left > tail {
-		t := time.NewTimer(time.Duration(left - tail))
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(time.Duration(left - tail)):
 		case <-l.ended:
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -63,4 +65,36 @@ func (t *truth) heldAgainst(a asked) int64 {
 // lowered, what was in use then, until it is given back or leaves the window.
 func (t *truth) allow(s *subject) {
 	s.allowed = max(t.most, min(s.allowed, s.used-s.overrun))
+}
+
+// overwrite changes the strategy's counters in every Redis, in no time.
+func (p *pass) overwrite(c overwrite.Change) error {
+	for n := range p.st.tables {
+		changed, err := p.st.overwrite(context.Background(), n, c)
+		p.overwritten += changed
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overwrite changes the counters in the Redis of that number.
+func (st *site) overwrite(ctx context.Context, n int, c overwrite.Change) (int64, error) {
+	prefix := st.prefix(n)
+	if st.real != nil {
+		keys, err := overwrite.Keys(ctx, st.admin, prefix)
+		if err != nil {
+			return 0, err
+		}
+		return c.Apply(ctx, st.admin, prefix, keys)
+	}
+	storeHook{w: st.w, table: st.tables[n], to: st.redis[n]}.present()
+	var keys []string
+	for _, k := range st.tables[n].Keys(nil) {
+		keys = append(keys, k.Name)
+	}
+	client := memredis.Client(st.tables[n])
+	defer func() { _ = client.Close() }()
+	return c.Apply(ctx, client, prefix, keys)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -83,25 +84,20 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 	d.inFlight--
 	d.lastEnd = max(d.lastEnd, reply)
 
-	out, tier := d.outcome(dec, err)
+	out, tier := d.outcome(&dec, err)
 	d.record(out, tier, reply-w.intended, reply-t.call)
 	if dec.BySecond && !dec.Admitted {
 		out = oracle.Elsewhere
 	}
 	d.truth.at(reply, d.windowAt)
 	d.truth.end(t, op.Units, granted, reply, out)
-	e := oracle.Event{
+	d.cfg.Record(d.history, 0, oracle.Event{
 		Call: t.call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(t.instance),
-	}
+	}, granted, w.index)
 	if out == oracle.Admitted && granted < op.Units {
-		short := e
-		short.Units, short.Outcome = op.Units-granted, oracle.Short
-		d.history.Append(0, short)
-		e.Units, op.Units, op.Actual = granted, granted, min(op.Actual, granted)
+		op.Units, op.Actual = granted, min(op.Actual, granted)
 	}
-	d.history.Append(0, e)
-	d.cfg.RecordSecond(d.history, 0, e, w.index)
 	if d.live != nil && (d.counts.Admitted+d.counts.Rejected+d.counts.Errors.Total())%liveEvery == 0 {
 		d.cfg.Live.show(d, d.state(reply), false)
 	}
@@ -134,31 +130,15 @@ func (d *drive) session(op workloads.Op, r quota.Reservation, t took) {
 }
 
 // outcome counts an answer.
-func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
+func (d *drive) outcome(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
+	out = d.counts.Told(dec, err)
 	if err != nil {
-		d.counts.Count(err)
-		if d.counts.FirstError == nil {
-			d.counts.FirstError = err
-		}
-		return oracle.Failed, 0
+		d.counts.FirstError = cmp.Or(d.counts.FirstError, err)
+		return out, 0
 	}
-	tier := d.tier(dec.Tier)
+	tier = d.tier(dec.Tier)
 	d.hits[tier]++
-	if dec.Degraded {
-		d.counts.Degraded++
-	}
-	if dec.Admitted {
-		d.counts.Admitted++
-		if dec.Degraded {
-			d.counts.DegradedAdmitted++
-		}
-		return oracle.Admitted, tier
-	}
-	d.counts.Rejected++
-	if dec.Degraded {
-		return oracle.RejectedDegraded, tier
-	}
-	return oracle.Rejected, tier
+	return out, tier
 }
 
 // tier numbers the places where decisions are made; 0 has no name.
@@ -195,4 +175,85 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 		d.liveParts[key].Add(service)
 	}
 	d.service.Record(service)
+}
+
+// took is when a take was called and answered, since the epoch, the window in force when it
+// was called, and the instance that was asked.
+type took struct {
+	call, reply, window int64
+	instance            int
+}
+
+// settle is the rest of a session: commit or fail, and deletion. Truth is what
+// callers do: a give-back counts from its call even if the strategy answers with
+// an error.
+func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, t took) {
+	within := func(call func() error) func() error {
+		return func() error { return d.st.process[t.instance].Do(ctx, call) }
+	}
+	held := op.Units
+	late := int64(op.Settle) >= int64(d.cfg.Life)-(t.reply-t.call) // its life is over by then
+	if op.Fate == workloads.FateAbandon || late {
+		d.settlement.Abandoned++
+		if d.clock.Sleep(ctx, d.cfg.Life) == nil {
+			d.expire(op.Subject, held, t)
+		}
+		return
+	}
+	if d.clock.Sleep(ctx, op.Settle) != nil {
+		return
+	}
+	if op.Fate == workloads.FateCommit {
+		d.settlement.Commits++
+		if committer, ok := d.st.Instances[t.instance].(strategies.Committer); ok {
+			d.event(op.Subject, oracle.Commit, held-op.Actual, t, within(func() error { return committer.Commit(ctx, r, op.Actual) }))
+			held = op.Actual
+			r.Request.Units = op.Actual
+			r.Committed = true
+		}
+		if op.Hold == 0 || d.clock.Sleep(ctx, op.Hold) != nil {
+			return
+		}
+	}
+	refunder, canRefund := d.st.Instances[t.instance].(strategies.Refunder)
+	switch {
+	case canRefund:
+		d.settlement.Refunds++
+		d.event(op.Subject, oracle.Refund, held, t, within(func() error { return refunder.Refund(ctx, r) }))
+	case op.Fate == workloads.FateFail:
+		d.settlement.ChargedForNothing += held
+	}
+}
+
+// expire notes that an abandoned request can be completed no longer. The strategy
+// is told nothing.
+func (d *drive) expire(subject uint32, units int64, t took) {
+	now := d.now()
+	d.truth.at(now, d.windowAt)
+	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, now)
+	reply := now - d.epoch
+	d.history.Append(0, oracle.Event{
+		// The life began at some moment of the take.
+		Call: reply - (t.reply - t.call), Reply: reply, Units: units, Subject: subject, Kind: oracle.Expire, Instance: uint8(t.instance),
+		TakeCall: t.call, TakeReply: t.reply,
+	})
+}
+
+// event carries a settlement out and records it.
+func (d *drive) event(subject uint32, kind oracle.Kind, units int64, t took, do func() error) {
+	call := d.now()
+	d.truth.at(call, d.windowAt)
+	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, call)
+	err := do()
+	reply := d.now()
+	d.settled.Record(reply - call)
+	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind,
+		Instance: uint8(t.instance), TakeCall: t.call, TakeReply: t.reply}
+	if err != nil {
+		e.Outcome = oracle.Failed
+		d.settlement.Errors++
+		d.counts.FirstError = cmp.Or(d.counts.FirstError, err)
+	}
+	d.history.Append(0, e)
+	d.lastEnd = max(d.lastEnd, reply)
 }

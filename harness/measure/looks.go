@@ -1,0 +1,172 @@
+package measure
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+)
+
+// eachTake shows each take to all that look at takes.
+func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
+	return func(events []oracle.Event) {
+		for i := range events {
+			if e := &events[i]; e.Kind == oracle.Take {
+				for _, look := range looks {
+					look(e)
+				}
+			}
+		}
+	}
+}
+
+// maxRounds is the most rounds of a job that a pass keeps the times of.
+const maxRounds = 1 << 16
+
+// roundTimes are when rounds of jobs of one name ran, on whichever instance, by the clock of the timebase.
+type roundTimes struct {
+	mu   sync.Mutex
+	list []roundTime
+}
+
+type roundTime struct{ from, to int64 }
+
+func (r *roundTimes) add(from, to int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list) < maxRounds {
+		r.list = append(r.list, roundTime{from, to})
+	}
+}
+
+// jobLatency tells the requests whose call overlaps a round of a job from the others.
+type jobLatency struct {
+	rounds         []roundTime // that overlap the pass, since its epoch; those that overlap each other are one
+	out            results.JobLatency
+	during, others *results.Histogram
+}
+
+// newJobLatency is nil if no round of the job overlaps a pass of that length that began at the epoch.
+func newJobLatency(name string, r *roundTimes, epoch, length int64) *jobLatency {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := &jobLatency{out: results.JobLatency{Job: name}}
+	sorted := slices.Clone(r.list)
+	slices.SortFunc(sorted, func(a, b roundTime) int { return cmp.Compare(a.from, b.from) })
+	for _, t := range sorted {
+		from, to := t.from-epoch, t.to-epoch
+		if to < 0 || from > length {
+			continue
+		}
+		j.out.Rounds++
+		j.out.LongestNS = max(j.out.LongestNS, to-from)
+		if n := len(j.rounds); n > 0 && from <= j.rounds[n-1].to {
+			j.rounds[n-1].to = max(to, j.rounds[n-1].to)
+			continue
+		}
+		j.rounds = append(j.rounds, roundTime{from, to})
+	}
+	if j.rounds == nil {
+		return nil
+	}
+	j.during, j.others = results.NewHistogram(), results.NewHistogram()
+	return j
+}
+
+// jobLatencies are those of all jobs that ran during the pass.
+func (p *pass) jobLatencies() (out []*jobLatency) {
+	times := p.s.jobs.times
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		if j := newJobLatency(name, times[name], p.d.epoch, p.run.ElapsedNS); j != nil {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func (j *jobLatency) finish() results.JobLatency {
+	j.out.During, j.out.Others = j.during.Distribution(), j.others.Distribution()
+	return j.out
+}
+
+func (j *jobLatency) take(e *oracle.Event) {
+	// Rounds are apart: if the first that ended after the call began too late, all others did.
+	k, _ := slices.BinarySearchFunc(j.rounds, e.Call, func(t roundTime, call int64) int { return cmp.Compare(t.to, call) })
+	switch {
+	case e.Outcome == oracle.Short:
+	case k < len(j.rounds) && j.rounds[k].from <= e.Reply:
+		j.during.Record(e.Reply - e.Call)
+	default:
+		j.others.Record(e.Reply - e.Call)
+	}
+}
+
+// overTimeSlices is into how many slices of one length a run is cut.
+const overTimeSlices = 60
+
+// overTime counts decisions by when they were made.
+type overTime struct{ out *results.OverTime }
+
+// overTimeOf is empty for a run that is too short to be cut into slices.
+func overTimeOf(r *results.Run) *overTime {
+	if r.ElapsedNS < overTimeSlices {
+		return &overTime{}
+	}
+	counts := func() []int64 { return make([]int64, overTimeSlices) }
+	// Rounded up, so that the last answer lies in the last slice.
+	length := (r.ElapsedNS + overTimeSlices - 1) / overTimeSlices
+	return &overTime{&results.OverTime{SliceNS: length, Admitted: counts(), Rejected: counts(), Errors: counts()}}
+}
+
+func (o *overTime) take(e *oracle.Event) {
+	if o.out == nil {
+		return
+	}
+	// An answer may come after the pass is over.
+	k := min(max(e.Reply/o.out.SliceNS, 0), overTimeSlices-1)
+	switch e.Outcome {
+	case oracle.Admitted:
+		o.out.Admitted[k]++
+	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
+		o.out.Rejected[k]++
+	case oracle.Failed:
+		o.out.Errors[k]++
+	}
+}
+
+// take notes the service time.
+func (s *slowest) take(e *oracle.Event) { s.record(e.Call, e.Reply-e.Call) }
+
+// tails looks at what is behind the high percentiles: how many separate events, and
+// whether threads waited for a core meanwhile. service has the service times; the moments
+// of the response times of an open loop were kept as they came.
+func (p *pass) tails(service *slowest) {
+	r := p.run
+	p.look(&r.Service, service, "service")
+	if r.Response != nil {
+		p.look(r.Response, p.d.slow, "response")
+	}
+	r.Waiting = p.cores.Record(p.machine.Share())
+}
+
+func (p *pass) look(l *results.Latency, s *slowest, name string) {
+	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
+	share := func(ns int64) float64 { return s.explained(p.cores, p.d.epoch, ns, l.P50) }
+	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
+	var waited []string
+	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {
+		if l.WaitedForCore(q) {
+			waited = append(waited, []string{"p90", "p99", "p99.9", "p99.99"}[i])
+		}
+	}
+	if len(waited) > 0 {
+		p.discard("waited-for-core", results.DiscardsNothing,
+			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of "+
+				"a server started here was ready to run and had no core, for long enough to explain them",
+			strings.Join(waited, ", "), name)
+	}
+}
