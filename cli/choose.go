@@ -80,7 +80,6 @@ func chooseCommand() *cobra.Command {
 	cmd := described("choose", &cobra.Command{
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer session.OutlivePipes()()
 			cfg, err := session.Before(cmd.Context(), s.configure)
 			if err != nil {
 				return err

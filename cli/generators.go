@@ -241,7 +241,7 @@ func handBack(cmd *cobra.Command, dir string, m *coordinate.Member, err error) e
 	case stopped != nil:
 		return fail(ExitFailed, stopped)
 	case failed != nil && !alone:
-		return fail(ExitFailed, failed)
+		return fail(ExitFailed, errors.New(failed.Error())) // whatever its own code: a Kubernetes Job does not try again
 	}
 	return err
 }

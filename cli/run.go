@@ -40,10 +40,7 @@ func registerRun(cmd *cobra.Command, s *group.Settings) {
 }
 
 func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) error {
-	cfg, err := session.Before(cmd.Context(), func() (measure.Config, error) {
-		if err := s.Read(args); err != nil {
-			return measure.Config{}, err
-		}
+	cfg, err := workedOut(cmd, s, args, func() (measure.Config, error) {
 		if s.Generator != "" { // its histories lie there, too
 			s.Out = cmp.Or(s.Out, session.DefaultDir())
 		}

@@ -34,20 +34,14 @@ import (
 // simSettings are those of a run, and what only virtual time has.
 type simSettings struct {
 	*group.Settings
+	asked         sim.Config // what is taken over as it is given
 	preset, start string
-	regions       []string
-	skew, rushes  []string
-	home          float64
-	shared        bool
-	every         time.Duration
-	tracked       int
-	parallel      int
+	rushes        []string
 	params        []string
 	swept         []results.Swept // what params say
 	part          workloads.Shard // of --part
 	fingerprint   string          // of the settings that all parts share
-	cpu           bool
-	chose         bool // the preset, since nothing was said of a load
+	chose         bool            // the preset, since nothing was said of a load
 }
 
 // presetOfItsOwn is simulated if nothing is said of a load: it takes seconds, and
@@ -67,7 +61,7 @@ func (s *simSettings) unsaid() bool {
 
 // virtual are the settings that only virtual time has.
 func (s *simSettings) virtual() []settings.Setting {
-	var presets []string
+	c, presets := &s.asked, []string{}
 	for _, p := range sim.Presets() {
 		presets = append(presets, p.Name)
 	}
@@ -76,19 +70,19 @@ func (s *simSettings) virtual() []settings.Setting {
 			Shorthand: true,
 			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
 		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true},
-		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&s.regions)},
-		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&s.shared)},
+		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&c.Topology.Regions)},
+		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&c.Topology.SharedRedis)},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes)},
-		{Name: "home", Title: settings.Time, Value: settings.Decimal(&s.home, 1)},
-		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew)},
+		{Name: "home", Title: settings.Time, Value: settings.Decimal(&c.Topology.Home, 1)},
+		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&c.Topology.Skew)},
 		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters},
-		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true},
-		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.tracked, 0, sim.MaxTracked), Computed: true},
-		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.parallel, 0, sim.MaxParallel)},
+		{Name: "every", Title: settings.Time, Value: settings.Span(&c.Every, sim.MaxDuration), Computed: true},
+		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&c.Tracked, 0, sim.MaxTracked), Computed: true},
+		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&c.Parallel, 0, sim.MaxParallel)},
 		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("pairs of rounds of --against, and up to %d times as many while they are inconclusive (default %d)",
 				1<<(simLooks-1), answer.LastLook)},
-		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&s.cpu)},
+		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&c.CPU)},
 	}
 }
 
@@ -96,12 +90,7 @@ func simCommand() *cobra.Command {
 	s := &simSettings{Settings: group.New(group.Sim)}
 	cmd := described("sim", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := session.Before(cmd.Context(), func() (sim.Config, error) {
-				if err := s.Read(args); err != nil {
-					return sim.Config{}, err
-				}
-				return s.configure()
-			})
+			cfg, err := workedOut(cmd, s.Settings, args, s.configure)
 			switch {
 			case err != nil:
 				return err
@@ -149,13 +138,13 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "speed", &s.Speed, c.Stream.Speed)
 	adopt(s, "life", &s.Life, c.Life)
 	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
-	adopt(s, "region", &s.regions, c.Topology.Regions)
-	adopt(s, "shared-redis", &s.shared, c.Topology.SharedRedis)
-	adopt(s, "home", &s.home, c.Topology.Home)
-	adopt(s, "every", &s.every, c.Every)
-	adopt(s, "tracked", &s.tracked, c.Tracked)
-	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.regions))))
-	adopt(s, "skew", &s.skew, c.Topology.Skew[:total])
+	adopt(s, "region", &s.asked.Topology.Regions, c.Topology.Regions)
+	adopt(s, "shared-redis", &s.asked.Topology.SharedRedis, c.Topology.SharedRedis)
+	adopt(s, "home", &s.asked.Topology.Home, c.Topology.Home)
+	adopt(s, "every", &s.asked.Every, c.Every)
+	adopt(s, "tracked", &s.asked.Tracked, c.Tracked)
+	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.asked.Topology.Regions))))
+	adopt(s, "skew", &s.asked.Topology.Skew, c.Topology.Skew[:total])
 	adopt(s, "rush", &s.rushes, texts(c.Rushes))
 	if !c.Start.IsZero() {
 		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))
@@ -186,7 +175,7 @@ func (s *simSettings) fromPreset() error {
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.asked.Every, Tracked: s.asked.Tracked}
 	if err := p.Set(&c); err != nil {
 		return fail(ExitUsage, err)
 	}
@@ -209,12 +198,12 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 			return c, err
 		}
 		if s.chose && !s.Given("skew") { // clocks that differ are a fault, which nobody asked for
-			s.skew = nil
+			s.asked.Topology.Skew = nil
 		}
 	}
-	c = sim.Config{Every: s.every, Tracked: s.tracked, Parallel: s.parallel, CPU: s.cpu, Topology: sim.Topology{
-		Regions: group.Items(s.regions), SharedRedis: s.shared, Home: s.home, Skew: group.Items(s.skew),
-	}, Pauses: group.Items(s.Pauses), Restarts: group.Items(s.Restarts)}
+	c = s.asked
+	c.Topology.Regions, c.Topology.Skew = group.Items(c.Topology.Regions), group.Items(c.Topology.Skew)
+	c.Pauses, c.Restarts = group.Items(s.Pauses), group.Items(s.Restarts)
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}

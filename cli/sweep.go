@@ -12,7 +12,6 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/sweep"
@@ -45,12 +44,7 @@ func sweepCommand() *cobra.Command {
 	s.Rounds = sweepRounds
 	cmd := described("sweep", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := session.Before(cmd.Context(), func() (*job, error) {
-				if err := s.Read(args); err != nil {
-					return nil, err
-				}
-				return s.job()
-			})
+			j, err := workedOut(cmd, s.Settings, args, s.job)
 			switch {
 			case err != nil:
 				return err

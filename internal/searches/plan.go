@@ -57,7 +57,7 @@ func (s *Options) part(chosen []strategies.Selection) (part workloads.Shard, pla
 		return part, plan, err
 	}
 	switch {
-	case part.Of > 0 && s.First:
+	case part.Of > 0 && s.Asked.First:
 		err = errors.New("no part knows what another has found: leave --first out")
 	case part.Of > len(chosen) && !s.Full:
 		err = fmt.Errorf("there are no more than %s to search, each of them whole: give at most as many parts, or --full, which parts "+

@@ -113,9 +113,6 @@ func commandLine(ctx context.Context) string {
 	if !ok { // a program of its own that executes Command
 		args = os.Args[1:]
 	}
-	words := []string{"quotabench"}
-	for _, a := range args {
-		words = append(words, format.Quoted(redact.All(a)))
-	}
-	return strings.Join(words, " ")
+	words := append([]string{"quotabench"}, args...)
+	return format.List(words, " ", func(word string) string { return format.Quoted(redact.All(word)) })
 }
