@@ -148,8 +148,5 @@ func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string
 	for _, flag := range s.Flags(except...) {
 		words = append(words, redact.All(flag))
 	}
-	for i := range words {
-		words[i] = format.Quoted(words[i])
-	}
-	return strings.Join(words, " ")
+	return format.List(words, " ", format.Quoted)
 }
