@@ -16,7 +16,6 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/choose"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
@@ -31,7 +30,6 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // chooseSettings are the questions of a choice, and where to try strategies.
@@ -227,12 +225,9 @@ func (s *chooseSettings) answered(x *session.Session, res *choose.Result) error 
 
 // stageFile is the record of a stage.
 func stageFile(x *session.Session, kind string, r choose.Record, interrupted bool) results.File {
-	plan := harness.Plan{Seed: x.Seed, Workload: &workloads.Meta{Name: r.Workload.Name}}
-	var f results.File
+	f := session.Simulated(x.Seed, nil, nil)
 	if kind == results.Measured {
-		f = x.Measured(&measure.Config{Plan: plan}, nil)
-	} else {
-		f = session.Simulated(&sim.Config{Plan: plan}, &sim.Report{}, nil, nil)
+		f = x.Measured(r.Workload.Name, nil)
 	}
 	f.Workload, f.Runs, f.Interrupted = r.Workload, r.Runs, interrupted
 	return f

@@ -158,7 +158,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 		return err
 	}
 	first := &j.points[0]
-	file := x.Measured(first, skipped)
+	file := x.Measured(first.Workload.Name, skipped)
 	file.Sweep, file.MaxBound = j.sweep, s.MaxBound
 	for i := range j.points {
 		j.points[i].Live = live

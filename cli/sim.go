@@ -316,7 +316,13 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	if err := x.Begin(note, s.Chose); err != nil {
 		return err
 	}
-	report, err := s.watched(x, cfg, int64(len(selected)), skipped)
+	file := session.Simulated(cfg.Seed, skipped, x.Infos())
+	file.Workload = session.WorkloadRecord(cfg.Workload.Name, workloads.Info{}, cfg.Notes())
+	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.part.String(), s.fingerprint
+	if s.swept != nil {
+		file.Sweep = &results.Sweep{Parameters: s.swept}
+	}
+	report, err := s.watched(x, cfg, &file, int64(len(selected)))
 	if report == nil {
 		return session.InterruptedOr(x.Ctx, err, ExitFailed)
 	}
@@ -328,11 +334,8 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 			fmt.Fprintf(x.Stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
 		}
 	}
-	file := session.Simulated(cfg, report, skipped, x.Infos())
-	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.part.String(), s.fingerprint
-	if s.swept != nil {
-		file.Sweep = &results.Sweep{Parameters: s.swept}
-	}
+	file.Runs, file.Interrupted = report.Runs, report.Interrupted
+	file.Workload = session.WorkloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: session.Provenance(x.Ctx)}
 	if err := x.WriteBundle(&b); err != nil {
 		return err
@@ -341,15 +344,14 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 }
 
 // watched simulates, and shows how far it has come.
-func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies int64, skipped map[string]string) (*sim.Report, error) {
+func (s *simSettings) watched(x *session.Session, cfg *sim.Config, file *results.File, strategies int64) (*sim.Report, error) {
 	defer x.Progress.End()
 	cfg.Progress = new(sim.Progress)
 	defer x.Progress.Watch(func() terminal.Status {
 		return terminal.Status{Text: format.Plural(strategies, "strategy", "strategies") + " in virtual time", Share: cfg.Progress.Share()}
 	})()
 	began := clock.Nano()
-	partial := session.Simulated(cfg, &sim.Report{}, skipped, x.Infos())
-	keep := &session.Keeper{Dir: x.Dir, File: &partial, Progress: x.Progress}
+	keep := &session.Keeper{Dir: x.Dir, File: file, Progress: x.Progress}
 	cfg.SoFar = func(runs []results.Run) {
 		keep.SoFar(runs)
 		if r := &runs[len(runs)-1]; s.Verbose {
@@ -360,7 +362,6 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies in
 	cfg.Isolate = isolates
 	points := []sim.Config{*cfg}
 	if s.swept != nil {
-		partial.Sweep = &results.Sweep{Parameters: s.swept}
 		var err error
 		if points, err = sweep.Simulations(*cfg, s.swept); err != nil {
 			return nil, err

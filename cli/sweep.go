@@ -86,8 +86,10 @@ func completeParameters(_ *cobra.Command, _ []string, typed string) (out []cobra
 
 // job turns the settings into what is measured.
 func (s *sweepSettings) job() (*job, error) {
+	var until compare.Gate
 	if s.until != "" {
-		if _, err := compare.ParseRunGate(s.until); err != nil {
+		var err error
+		if until, err = compare.ParseRunGate(s.until); err != nil {
 			return nil, s.Wrong("until", err)
 		}
 	}
@@ -115,7 +117,8 @@ func (s *sweepSettings) job() (*job, error) {
 		base.Load = harness.Closed()
 	}
 	if search {
-		return s.search(base, low, high)
+		holds := func(x *results.Summary) bool { return until.At(x).Holds }
+		return s.search(&sweep.Search{Config: base, Low: low, High: high, Holds: holds})
 	}
 	points, err := sweep.Points(base, params)
 	if err != nil {
@@ -195,12 +198,7 @@ func once(s *group.Settings, params []results.Swept) error {
 }
 
 // search is the job of a search for a rate.
-func (s *sweepSettings) search(base measure.Config, low, high float64) (*job, error) {
-	gate, err := compare.ParseRunGate(s.until)
-	if err != nil {
-		return nil, s.Wrong("until", err)
-	}
-	hunt := &sweep.Search{Config: base, Low: low, High: high, Holds: func(x *results.Summary) bool { return gate.At(x).Holds }}
+func (s *sweepSettings) search(hunt *sweep.Search) (*job, error) {
 	bounds, err := hunt.Points()
 	if err != nil {
 		return nil, s.Wrong("until", err)

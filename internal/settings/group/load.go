@@ -21,7 +21,7 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// load is how many requests are issued, and how.
+// load is how many requests are issued, how, and by how many processes.
 type load struct {
 	Loop   workloads.Loop
 	Rate   float64
@@ -30,6 +30,14 @@ type load struct {
 	dealt  string
 	Routes int
 	Route  string // the policy
+
+	Spare   int // rounds at most, for those that the machine disturbs
+	Quick   bool
+	Looking bool // at the figures, to see whether more rounds are needed
+
+	// How processes that share the load on the same subjects find each other.
+	Generators             int
+	Generator, Coordinator string
 }
 
 // defaultRoutes is how many routes have a second quota if nothing else is said.
@@ -153,13 +161,6 @@ func (s *Settings) Issued(workload string, own workloads.Loop) (harness.Load, er
 	return l, nil
 }
 
-// rounds are how often, and for how long.
-type rounds struct {
-	Spare   int // rounds at most, for those that the machine disturbs
-	Quick   bool
-	Looking bool // at the figures, to see whether more rounds are needed
-}
-
 // What --quick stands for.
 const (
 	QuickRounds   = 2
@@ -233,13 +234,6 @@ func (s *Settings) Expand() {
 	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && replayed == "" {
 		s.Duration = QuickDuration
 	}
-}
-
-// generation is how processes that share a load on the same subjects find each other.
-type generation struct {
-	Generators  int
-	Generator   string
-	Coordinator string
 }
 
 // MostGenerators is how many processes share a load at most.
