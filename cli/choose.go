@@ -202,7 +202,7 @@ func (s *chooseSettings) answered(x *session.Session, res *choose.Result) error 
 	}
 	for _, kind := range []struct {
 		kind string
-		of   map[string]choose.Record
+		of   map[string]results.File
 	}{{results.Simulated, res.Simulations}, {results.Measured, res.Runs}} {
 		for _, name := range slices.Sorted(maps.Keys(kind.of)) {
 			b, failed := codec.Encode(stageFile(x, kind.kind, kind.of[name], res.Interrupted))
@@ -224,7 +224,7 @@ func (s *chooseSettings) answered(x *session.Session, res *choose.Result) error 
 }
 
 // stageFile is the record of a stage.
-func stageFile(x *session.Session, kind string, r choose.Record, interrupted bool) results.File {
+func stageFile(x *session.Session, kind string, r results.File, interrupted bool) results.File {
 	f := session.Simulated(x.Seed, nil, nil)
 	if kind == results.Measured {
 		f = x.Measured(r.Workload.Name, nil)

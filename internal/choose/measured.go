@@ -82,9 +82,13 @@ func (c *chooser) measured(ctx context.Context, name string, cfg measure.Config)
 	if report == nil {
 		return nil, err
 	}
-	c.res.Runs[name] = Record{Runs: report.Runs,
-		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	c.res.Runs[name] = record(report.Runs, cfg.Workload.Name, report.Info.Notes, cfg.Notes())
 	return whole(report.Runs), nil
+}
+
+// record is what a stage leaves.
+func record(runs []results.Run, workload string, notes ...[]string) results.File {
+	return results.File{Runs: runs, Workload: results.Workload{Name: workload, Notes: slices.Concat(notes...)}}
 }
 
 // whole are the summaries of strategies that had a run to its end, by label.
@@ -293,7 +297,7 @@ func (c *chooser) atRate(ctx context.Context, in []*contender) error {
 			"next to the harness; measured at %s, and nothing is said of more",
 			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
 	}
-	all := Record{Runs: []results.Run{}}
+	all := results.File{Runs: []results.Run{}}
 	for some := range slices.Chunk(c.cheapestFirst(in), batch) {
 		cfg, err := c.runs(some, steady, c.rateFor())
 		if err != nil {
