@@ -152,7 +152,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	}
 	quick := ""
 	if s.Quick {
-		quick = fmt.Sprintf("--quick: %s of %v, %s loop", format.Plural(int64(s.Rounds), "round", "rounds"), s.Duration, s.Loop)
+		quick = fmt.Sprintf("--quick: %s of %v, %s loop", format.Number(s.Rounds, "round"), s.Duration, s.Loop)
 	}
 	if err := x.Begin(s.Chose, quick); err != nil {
 		return err
@@ -206,7 +206,7 @@ func ended(s *group.Settings, c *measure.Config, r *measure.Report, f *results.F
 	for i := range r.Runs {
 		rounds = max(rounds, r.Runs[i].Repetition-c.Earlier)
 	}
-	text := "stopped after " + format.Plural(int64(rounds), "round", "rounds") + ": "
+	text := "stopped after " + format.Number(rounds, "round") + ": "
 	switch {
 	case r.Interrupted || !s.Looking && !r.OutOfTime:
 		return ""
@@ -218,5 +218,5 @@ func ended(s *group.Settings, c *measure.Config, r *measure.Report, f *results.F
 	case decided(*f, r.Runs):
 		return text + "order and verdicts are decided"
 	}
-	return format.Plural(int64(rounds), "round", "rounds") + ", all that were planned: order or verdicts are not all decided"
+	return format.Number(rounds, "round") + ", all that were planned: order or verdicts are not all decided"
 }

@@ -372,8 +372,8 @@ func holds(s *results.Summary) string {
 		return "no request was rejected wrongly, and no limit was passed"
 	case s.Leak.Units > 0:
 		return fmt.Sprintf("over-admits %s at most in %s", format.Units(s.Leak.WorstUnits, s.Params.Unit),
-			format.Plural(s.Leak.Trials, "trial", "trials"))
+			format.Number(s.Leak.Trials, "trial"))
 	default:
-		return "no leak in " + format.Plural(s.Leak.Trials, "trial", "trials")
+		return "no leak in " + format.Number(s.Leak.Trials, "trial")
 	}
 }

@@ -236,7 +236,7 @@ func (r *Record) percentile(p results.Percentile, name string) any {
 		return missing{fmt.Sprintf("%s cannot be told: %s", name, p.Status), r.measured()}
 	}
 	if r.measured() && p.Coverage == 0 {
-		return absent("%s tell nothing of how much %s varies: give more rounds", format.Plural(int64(p.Rounds), "round", "rounds"), name)
+		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(p.Rounds, "round"), name)
 	}
 	return Number{Lo: p.Lo, Hi: p.Hi, Value: p.Value, Unit: figures.Nanoseconds, varies: r.measured()}
 }

@@ -273,7 +273,7 @@ const fewestRounds = 3
 func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
 	if len(rounds) < fewestRounds {
 		m := absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
-			format.Plural(int64(len(rounds)), "round", "rounds"), fewestRounds)
+			format.Number(len(rounds), "round"), fewestRounds)
 		made, _ := of.rounds(of.File.Runs[0].Key())
 		m.here = made >= fewestRounds
 		return m

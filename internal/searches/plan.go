@@ -186,19 +186,19 @@ func (x *searching) text(full bool, states int) (string, time.Duration) {
 	perSecond := int64(float64(p.Runs) / max(float64(passed)/1e9, 0.001))
 	depth, rate := "depth "+format.Count(p.Depth), format.Count(perSecond)+"/s"
 	if full {
-		return fmt.Sprintf("%s: %s, %s, %s", x.name, format.Plural(p.Runs, "schedule", "schedules"), depth, rate), 0
+		return fmt.Sprintf("%s: %s, %s, %s", x.name, format.Number(p.Runs, "schedule"), depth, rate), 0
 	}
 	if p.Counting {
 		states *= 2 // each part has that many
 	}
-	parts := []string{format.Plural(p.States, "state", "states"), "frontier " + format.Count(p.Waiting), depth, rate,
+	parts := []string{format.Number(p.States, "state"), "frontier " + format.Count(p.Waiting), depth, rate,
 		"bound " + format.Count(int64(states))}
 	most := time.Duration(0)
 	if p.States > 0 {
 		most = time.Duration(float64(passed) / float64(p.States) * float64(int64(states)-p.States))
 	}
 	if p.Counting {
-		parts = append([]string{format.Plural(p.Preemptions, "preemption", "preemptions") + " at most"}, parts...)
+		parts = append([]string{format.Number(p.Preemptions, "preemption") + " at most"}, parts...)
 	}
 	return x.name + ": " + strings.Join(parts, ", "), most
 }

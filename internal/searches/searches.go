@@ -373,7 +373,7 @@ func (x *exploration) news(s *explore.Result) (news *explore.Result, again strin
 	for _, f := range s.Findings {
 		key := fmt.Sprintf("%s %s %s", s.Strategy, f.Property, f.Faults)
 		if x.known[key] {
-			names = append(names, fmt.Sprintf("%s in %s", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps")))
+			names = append(names, fmt.Sprintf("%s in %s", f.Property, format.Number(len(f.Steps), "step")))
 			continue
 		}
 		x.known[key] = true
