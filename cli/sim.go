@@ -145,7 +145,11 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "tracked", &s.asked.Tracked, c.Tracked)
 	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.asked.Topology.Regions))))
 	adopt(s, "skew", &s.asked.Topology.Skew, c.Topology.Skew[:total])
-	adopt(s, "rush", &s.rushes, texts(c.Rushes))
+	var rushes []string
+	for _, r := range c.Rushes {
+		rushes = append(rushes, r.String())
+	}
+	adopt(s, "rush", &s.rushes, rushes)
 	if !c.Start.IsZero() {
 		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))
 	}
@@ -160,13 +164,6 @@ func adopt[T any](s *simSettings, name string, to *T, v T) {
 	if !s.Given(name) {
 		*to = v
 	}
-}
-
-func texts[T fmt.Stringer](all []T) (out []string) {
-	for _, x := range all {
-		out = append(out, x.String())
-	}
-	return out
 }
 
 // fromPreset takes over what a preset says, except if something else is given.

@@ -45,21 +45,20 @@ type Setting struct {
 type Set struct {
 	table []Setting
 	cmd   *cobra.Command
-	flags *pflag.FlagSet
 	// places of the values that did not come from a flag, as "file:line", by name.
 	places map[string]string
 }
 
 // New makes the flags of a command.
 func New(cmd *cobra.Command, groups ...[]Setting) *Set {
-	s := &Set{table: slices.Concat(groups...), cmd: cmd, flags: cmd.Flags(), places: map[string]string{}}
+	s := &Set{table: slices.Concat(groups...), cmd: cmd, places: map[string]string{}}
 	for i := range s.table {
 		x := &s.table[i]
 		x.Doc = cmp.Or(x.Doc, textOf(cmd.Name(), x.Name))
-		AddFlag(s.flags, *x)
+		AddFlag(cmd.Flags(), *x)
 	}
 	if len(s.table) > mostShort {
-		s.flags.Bool(helpAll, false, "help with all flags")
+		cmd.Flags().Bool(helpAll, false, "help with all flags")
 	}
 	return s
 }
@@ -118,7 +117,7 @@ const (
 // Rank of the setting with that name.
 func (s *Set) Rank(name string) Rank {
 	switch {
-	case s.flags.Changed(name):
+	case s.cmd.Flags().Changed(name):
 		return ByFlag
 	case s.places[name] != "":
 		return ByFile
