@@ -22,7 +22,6 @@ import (
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/exit"
 	seeds "github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
@@ -121,10 +120,7 @@ func (a *against) compare(rounds int, names []string) error {
 	if err == nil {
 		err = a.keep(c)
 	}
-	switch {
-	case exit.Decided(err):
-		return err
-	case err != nil:
+	if err != nil {
 		return fail(ExitFailed, err)
 	}
 	err = showComparison(a.cmd, cmp.Or(a.Format, group.ComparisonFormats()[0]), c)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quotabench/quotabench/internal/audit"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
@@ -39,8 +38,6 @@ func auditCommand() *cobra.Command {
 				err = audit.Text.Execute(cmd.OutOrStdout(), r)
 			}
 			switch {
-			case exit.Decided(err):
-				return err
 			case err != nil:
 				return session.InterruptedOr(cmd.Context(), err, ExitFailed)
 			case r.Looked == 0:

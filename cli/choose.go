@@ -16,7 +16,6 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/choose"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
@@ -31,7 +30,6 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // chooseSettings are the questions of a choice, and where to try strategies.
@@ -80,7 +78,6 @@ func chooseCommand() *cobra.Command {
 	cmd := described("choose", &cobra.Command{
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer session.OutlivePipes()()
 			cfg, err := session.Before(cmd.Context(), s.configure)
 			if err != nil {
 				return err
@@ -205,7 +202,7 @@ func (s *chooseSettings) answered(x *session.Session, res *choose.Result) error 
 	}
 	for _, kind := range []struct {
 		kind string
-		of   map[string]choose.Record
+		of   map[string]results.File
 	}{{results.Simulated, res.Simulations}, {results.Measured, res.Runs}} {
 		for _, name := range slices.Sorted(maps.Keys(kind.of)) {
 			b, failed := codec.Encode(stageFile(x, kind.kind, kind.of[name], res.Interrupted))
@@ -227,13 +224,10 @@ func (s *chooseSettings) answered(x *session.Session, res *choose.Result) error 
 }
 
 // stageFile is the record of a stage.
-func stageFile(x *session.Session, kind string, r choose.Record, interrupted bool) results.File {
-	plan := harness.Plan{Seed: x.Seed, Workload: &workloads.Meta{Name: r.Workload.Name}}
-	var f results.File
+func stageFile(x *session.Session, kind string, r results.File, interrupted bool) results.File {
+	f := session.Simulated(x.Seed, nil, nil)
 	if kind == results.Measured {
-		f = x.Measured(&measure.Config{Plan: plan}, nil)
-	} else {
-		f = session.Simulated(&sim.Config{Plan: plan}, &sim.Report{}, nil, nil)
+		f = x.Measured(r.Workload.Name, nil)
 	}
 	f.Workload, f.Runs, f.Interrupted = r.Workload, r.Runs, interrupted
 	return f

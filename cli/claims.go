@@ -88,7 +88,7 @@ func (s *claimsSettings) read(paths []string, earlier *claims.Report) (files []*
 		}
 	}
 	for _, path := range paths {
-		b, err := settings.ReadBounded(path)
+		b, err := settings.ReadYAML(path)
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	tables "github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/testenv"
 )
@@ -106,6 +107,16 @@ func TestGatesOfAnInterruptedPass(t *testing.T) {
 	errs.Reset()
 	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitGate || e.Error() != "2 claims do not hold" || !strings.Contains(errs.String(), "C1") {
 		t.Errorf("%v, %q", err, errs.String())
+	}
+}
+
+// TestDeepClaims: a parser takes memory by the square of the depth, so a file that is too deep does not get there.
+func TestDeepClaims(t *testing.T) {
+	newPlace(t, map[string]string{"deep.yaml": "record: Ours\nclaims:\n" + strings.Repeat("- ", settings.MaxDepth+1) + "x\n"})
+	for _, args := range [][]string{{"claims", "deep.yaml"}, {"faults", "--list", "deep.yaml"}} {
+		if o := call(t.Context(), args...); o.code != ExitUsage || !strings.Contains(o.stderr, "deep.yaml:3: it is nested deeper than") {
+			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
+		}
 	}
 }
 

@@ -176,7 +176,7 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 	}
 	fmt.Fprintf(w, "removed: %s\n", strings.Join(removed, ", "))
 	if unknown > 0 {
-		fmt.Fprintf(w, "%s without a lease stayed: --unknown removes that, too\n", format.Plural(int64(unknown), "thing", "things"))
+		fmt.Fprintf(w, "%s without a lease stayed: --unknown removes that, too\n", format.Number(unknown, "thing"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return session.InterruptedOr(ctx, err, ExitFailed)

@@ -9,10 +9,14 @@ package cli
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -166,4 +170,63 @@ func oneOfCommands(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return usagef("%w (see %s --help)", quota.Unknown("command", args[0], names, ""), cmd.CommandPath())
+}
+
+//go:embed commands/*.txt
+var commandTexts embed.FS
+
+// described gives a command the text of the file of its name: a line on how it is used, a line on what it is for,
+// and after blank lines an explanation and examples.
+func described(name string, cmd *cobra.Command) *cobra.Command {
+	b, err := commandTexts.ReadFile("commands/" + name + ".txt")
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	text, examples, _ := strings.Cut(strings.TrimSuffix(string(b), "\n"), "\n\nExamples:\n")
+	head, long, _ := strings.Cut(text, "\n\n")
+	cmd.Use, cmd.Short, _ = strings.Cut(head, "\n")
+	cmd.Long, cmd.Example = long, examples
+	return cmd
+}
+
+// withSignals returns a context that ends at the first Ctrl-C, SIGTERM or SIGHUP, so
+// that a run can write what it has, stop its servers and remove what it keeps in those
+// of others. A second Ctrl-C or SIGTERM ends the process at once. A second SIGHUP does
+// not: a terminal that is closed may send two.
+func withSignals(ctx context.Context, stderr io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, endings()...)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case sig := <-ch:
+				if n > 0 && sig != syscall.SIGHUP {
+					os.Exit(ExitInterrupted)
+				}
+				cancel() // first: a terminal that is gone may keep the message waiting
+				if n == 0 {
+					fmt.Fprintln(stderr, "\nstopping: results so far are kept (again to stop at once)")
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(ch)
+		close(done)
+		cancel()
+	}
+}
+
+// endings are the signals that ask the program to end. Under nohup SIGHUP stays
+// ignored.
+func endings() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
 }

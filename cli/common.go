@@ -45,6 +45,29 @@ func needs(least, most int, text string) cobra.PositionalArgs {
 	}
 }
 
+// workedOut is what the settings of a command come to, once they are read. That is given up at the first signal.
+func workedOut[T any](cmd *cobra.Command, s *group.Settings, args []string, configure func() (T, error)) (T, error) {
+	return session.Before(cmd.Context(), func() (out T, err error) {
+		if err = s.Read(args); err == nil {
+			out, err = configure()
+		}
+		return out, err
+	})
+}
+
+// another is a command that this one takes as its arguments. [parseFlags] parses its flags.
+func another(name string) *cobra.Command {
+	return &cobra.Command{Use: name, Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "quotabench " + name}}
+}
+
+// parseFlags parses the flags of a command that is not executed, and returns what else there is.
+func parseFlags(of *cobra.Command, args []string) ([]string, error) {
+	if err := of.ParseFlags(args); err != nil {
+		return nil, settings.BadFlag(of, err)
+	}
+	return of.Flags().Args(), nil
+}
+
 // freeFile refuses a file that is there, and a folder that is not.
 func freeFile(s *settings.Set, path string) error {
 	if _, err := os.Lstat(path); err == nil {

@@ -56,12 +56,7 @@ func compareCommand() *cobra.Command {
 	cmd := described("compare", &cobra.Command{
 		Args: needs(2, 2, "compare needs two records, first the base and then the head, and got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := session.Before(cmd.Context(), func() (*compare.Comparison, error) {
-				if err := s.Read(nil); err != nil {
-					return nil, err
-				}
-				return s.compare(args[0], args[1])
-			})
+			c, err := workedOut(cmd, s.Settings, nil, func() (*compare.Comparison, error) { return s.compare(args[0], args[1]) })
 			if err != nil {
 				return err
 			}

@@ -7,9 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/coordinate"
-	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 )
@@ -27,23 +25,18 @@ func coordinateCommand() *cobra.Command {
 				return usagef("generators share a run, not %q: give --generators N run ...", args[0])
 			}
 			s := group.New(group.Run)
-			run := &cobra.Command{Use: "run"}
+			run := another("run")
 			registerRun(run, s)
-			run.SetFlagErrorFunc(settings.BadFlag)
-			if err := run.ParseFlags(args[1:]); err != nil {
-				return usagef("%w", err)
+			strategies, err := parseFlags(run, args[1:])
+			if err != nil {
+				return err
 			}
 			if n == 0 || s.Generators > 0 || s.Generator != "" {
 				return usagef("say how many generators there are by coordinate --generators N")
 			}
 			s.Generators = n
 			at.token = cmp.Or(at.token, os.Getenv(tokenVariable), coordinate.NewToken())
-			cfg, err := session.Before(cmd.Context(), func() (measure.Config, error) {
-				if err := s.Read(run.Flags().Args()); err != nil {
-					return measure.Config{}, err
-				}
-				return s.Measurement()
-			})
+			cfg, err := workedOut(cmd, s, strategies, s.Measurement)
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,6 @@ import (
 // exploreSettings are what a search is told.
 type exploreSettings struct {
 	searches.Options
-	search             explore.Config // what is taken over as it is given
 	memory             int64
 	skew               []string
 	faults, properties []string
@@ -41,7 +40,7 @@ const mostMemory = 1 << 20
 
 func newExploreSettings() *exploreSettings {
 	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded, OddsRate: odds.DefaultRate}}
-	s.search = explore.Config{
+	s.Asked = explore.Config{
 		Clients: 2, Times: 1, JobRounds: 1, Preemptions: explore.DefaultPreemptions, Asks: explore.DefaultAsks, Samples: explore.DefaultSamples,
 	}
 	return s
@@ -49,7 +48,7 @@ func newExploreSettings() *exploreSettings {
 
 // searched are the settings that a measurement does not have.
 func (s *exploreSettings) searched() []settings.Setting {
-	c := &s.search
+	c := &s.Asked
 	faults, properties := format.Strings(explore.Faults()), format.Strings(explore.Properties())
 	return []settings.Setting{
 		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&c.Limit, 1, explore.MaxUnits), Computed: true},
@@ -72,18 +71,18 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
 		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, odds.MinRate, odds.MaxRate)},
-		{Name: "first", Title: settings.Search, Value: settings.Bool(&s.First)},
+		{Name: "first", Title: settings.Search, Value: settings.Bool(&c.First)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
 		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true},
 		{Name: "redis", Was: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container")},
-		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&s.Service), Complete: cobra.NoFileCompletions},
-		{Name: "request", Title: settings.Stores, Value: settings.Text(&s.Request), Computed: true, Complete: cobra.NoFileCompletions},
-		{Name: "counter", Title: settings.Stores, Value: settings.Text(&s.Counter), Complete: cobra.NoFileCompletions},
-		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&s.Clock), Complete: cobra.NoFileCompletions},
-		{Name: "env", Title: settings.Stores, Value: settings.List(&s.Environment), Complete: cobra.NoFileCompletions},
+		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&c.Service), Complete: cobra.NoFileCompletions},
+		{Name: "request", Title: settings.Stores, Value: settings.Text(&c.Request), Computed: true, Complete: cobra.NoFileCompletions},
+		{Name: "counter", Title: settings.Stores, Value: settings.Text(&c.Counter), Complete: cobra.NoFileCompletions},
+		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&c.ServiceClock), Complete: cobra.NoFileCompletions},
+		{Name: "env", Title: settings.Stores, Value: settings.List(&c.Environment), Complete: cobra.NoFileCompletions},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions},
 	}
 }
@@ -102,33 +101,29 @@ func (s *exploreSettings) register(cmd *cobra.Command) {
 
 func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 	defer session.OutlivePipes()()
-	s.Isolates = isolates
-	if err := s.Read(args); err != nil {
-		return err
-	}
-	if s.Given("replay") {
-		return s.Repeat(cmd)
-	}
+	s.Asked.Isolate = isolates
 	var chosen []strategies.Selection
-	cfg, err := session.Before(cmd.Context(), func() (cfg explore.Config, err error) {
-		chosen, cfg, err = s.configure()
+	cfg, err := workedOut(cmd, s.Settings, args, func() (cfg explore.Config, err error) {
+		if !s.Given("replay") {
+			chosen, cfg, err = s.configure()
+		}
 		return cfg, err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case s.Given("replay"):
+		return s.Repeat(cmd)
 	}
 	return s.Search(cmd, chosen, cfg)
 }
 
 // configure turns the settings into what to search, and how.
 func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explore.Config, err error) {
-	cfg = s.search
+	cfg = s.Asked
 	cfg.Instances = s.Instances
-	cfg.Service, cfg.Request = s.Service, s.Request
-	cfg.Counter, cfg.ServiceClock, cfg.Environment = s.Counter, s.Clock, s.Environment
 	cfg.Seed = s.Seed
 	cfg.DecisionTimeout = s.DecisionTimeout
-	cfg.First = s.First
 	cfg.MaxMemory = s.memory << 20
 	for _, none := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {
 		if *none == 0 {
@@ -138,7 +133,6 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	if !s.Given("clients") {
 		cfg.Clients = 0 // as many as suit the search
 	}
-	cfg.Isolate = isolates
 	if !s.Full && !s.Given("timeout") {
 		cfg.Timeout = searchTime
 	}

@@ -113,6 +113,6 @@ func writeExport(cmd *cobra.Command, s *settings.Set, dir string, outputs []rend
 		}
 		did.add(path, o.Bytes)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", format.Plural(int64(len(outputs)), "file", "files"), dir)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", format.Number(len(outputs), "file"), dir)
 	return did.tell(cmd.OutOrStdout())
 }

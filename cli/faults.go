@@ -47,7 +47,7 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 	l, err := faults.Builtin()
 	if s.list != "" {
 		var b []byte
-		if b, err = settings.ReadBounded(s.list); err == nil {
+		if b, err = settings.ReadYAML(s.list); err == nil {
 			l, err = faults.Parse(s.list, b)
 		}
 	}

@@ -59,8 +59,7 @@ func coordinated(cmd *cobra.Command, s *group.Settings, cfg *measure.Config, at 
 	own := *cfg
 	own.Shard.Part = 0 // none of them
 	j := &job{points: []measure.Config{own}}
-	skipped, err := j.check(x)
-	if err != nil {
+	if _, err := j.check(x); err != nil {
 		return err
 	}
 	if err := x.Begin(); err != nil {
@@ -78,7 +77,7 @@ func coordinated(cmd *cobra.Command, s *group.Settings, cfg *measure.Config, at 
 			cleanAfter(x, st, plan.RunID)
 		}
 	}
-	return conclude(x, &own, skipped, dirs, why)
+	return conclude(x, dirs, why)
 }
 
 // meet has the generators measure, and returns why they ended early if they did.
@@ -164,7 +163,7 @@ func cleanAfter(x *session.Session, st stores.Store, run string) {
 
 // conclude makes one record of those of the generators, reports it, and turns it, or why they ended
 // early, into an exit code.
-func conclude(x *session.Session, cfg *measure.Config, skipped map[string]string, dirs []string, why error) error {
+func conclude(x *session.Session, dirs []string, why error) error {
 	_, lost := errors.AsType[*coordinate.StoppedError](why)
 	merged, err := generators.Merge(context.WithoutCancel(x.Ctx), dirs)
 	switch {
@@ -175,8 +174,8 @@ func conclude(x *session.Session, cfg *measure.Config, skipped map[string]string
 	case err != nil:
 		return fail(ExitFailed, err)
 	}
-	file := x.Measured(cfg, skipped)
-	merged.Stores, merged.Provenance = file.Stores, file.Provenance
+	here := x.Measured(merged.Workload.Name, nil)
+	merged.Stores, merged.Provenance = here.Stores, here.Provenance
 	merged.Interrupted = why != nil
 	if err := x.WriteBundle(&render.Bundle{File: &merged}); err != nil {
 		return err
@@ -241,7 +240,7 @@ func handBack(cmd *cobra.Command, dir string, m *coordinate.Member, err error) e
 	case stopped != nil:
 		return fail(ExitFailed, stopped)
 	case failed != nil && !alone:
-		return fail(ExitFailed, failed)
+		return fail(ExitFailed, errors.New(failed.Error())) // whatever its own code: a Kubernetes Job does not try again
 	}
 	return err
 }

@@ -101,6 +101,7 @@ func TestGivenTokenIsNotShown(t *testing.T) {
 
 // TestCoordinateUsage: what cannot become a run of generators is refused before anything starts.
 func TestCoordinateUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for _, x := range []struct{ args, want string }{
 		{"coordinate --generators 2 sim", `generators share a run, not "sim"`},
 		{"coordinate run honest", "--generators N"},
@@ -109,6 +110,7 @@ func TestCoordinateUsage(t *testing.T) {
 		{"run honest --generators 2 --shard 1/2", "shares the subjects of all"},
 		{"run honest --generators 2 --generator 1/2", "one of the two"},
 		{"run honest --generators 2 --budget 1s", "no --budget"},
+		{"coordinate --generators 1 --at nonsense://x run honest --redis embedded --postgres embedded", "not by nonsense"},
 	} {
 		if o := call(t.Context(), strings.Fields(x.args)...); o.code != ExitUsage || !strings.Contains(o.stderr, x.want) {
 			t.Errorf("%s: exit %d, %s", x.args, o.code, o.stderr)

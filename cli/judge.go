@@ -132,7 +132,7 @@ func (j *judged) searchOrder(ctx context.Context, f *oracle.File, dir string) er
 
 // linearText is a line for people.
 func linearText(v *linear.Verdict) string {
-	parts := format.Plural(v.Parts, "subject-window", "subject-windows")
+	parts := format.Number(v.Parts, "subject-window")
 	by := fmt.Sprintf("(%s: %s)", v.By, parts)
 	drawing := fmt.Sprintf("%s of %s have no order; the first is drawn in %s", format.Count(v.Failed), parts, v.File)
 	if v.File == "" {

@@ -85,7 +85,7 @@ func checkJob(s *settings.Set, j *kubernetes.Job) error {
 func planJob(j *kubernetes.Job, args []string) (err error) {
 	var s *group.Settings
 	var chosen func() ([]strategies.Selection, error)
-	of := &cobra.Command{Use: j.Command}
+	of := another(j.Command)
 	switch j.Command {
 	case "run":
 		s, j.Coordinated = group.New(group.Run), true
@@ -114,11 +114,10 @@ func planJob(j *kubernetes.Job, args []string) (err error) {
 	if j.Claim == "" && !j.Coordinated {
 		return usagef("--claim: the records of parts have to be merged: give a volume that all pods can write to")
 	}
-	of.SetFlagErrorFunc(settings.BadFlag)
-	if err := of.ParseFlags(args); err != nil {
-		return usagef("%w", err)
+	if args, err = parseFlags(of, args); err != nil {
+		return err
 	}
-	if err := s.Read(of.Flags().Args()); err != nil {
+	if err := s.Read(args); err != nil {
 		return err
 	}
 	if j.Plan, err = s.Portable("strategy"); err != nil {

@@ -40,7 +40,7 @@ func manCommand() *cobra.Command {
 			if err != nil {
 				return fail(ExitFailed, err)
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s in %s\n", format.Plural(int64(len(pages)), "manual page", "manual pages"), out)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s in %s\n", format.Number(len(pages), "manual page"), out)
 			return nil
 		},
 	})

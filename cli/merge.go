@@ -42,7 +42,7 @@ func mergeCommand() *cobra.Command {
 			if err := atomicfile.Write(out, b); err != nil {
 				return fail(ExitFailed, err)
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s written to %s\n", what, format.Plural(int64(len(args)), "file", "files"), out)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s written to %s\n", what, format.Number(len(args), "file"), out)
 			did := written{Records: args, asJSON: asJSON}
 			if merged.File != nil {
 				did.Runs = len(merged.File.Runs)
@@ -74,7 +74,7 @@ func encoded(r *codec.Record) (b []byte, what string, err error) {
 		return b, format.Plural(int64(len(x.Searches)+len(x.Censuses)), "search", "searches"), err
 	}
 	b, err = codec.Encode(*r.File)
-	return b, format.Plural(int64(len(r.File.Runs)), "run", "runs"), err
+	return b, format.Number(len(r.File.Runs), "run"), err
 }
 
 // mergeFiles merges runs, or the parts of simulations or of searches.

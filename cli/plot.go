@@ -18,25 +18,22 @@ import (
 )
 
 func plotCommand() *cobra.Command {
-	out, formats := "plots", []string{"svg", "png"}
-	var only []string
-	var asJSON bool
+	p := &plotting{dir: "plots", formats: []string{"svg", "png"}}
+	var only, kinds []string
 	var s *settings.Set
-	var kinds []string
 	cmd := described("plot", &cobra.Command{
 		Args: needs(1, 0, "plot needs a record: give files or directories that run, sim or explore left"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			formats = group.Items(formats)
-			chosen, err := chosenPlots(group.Items(only), kinds)
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			p.args, p.formats = args, group.Items(p.formats)
+			if p.kinds, err = chosenPlots(group.Items(only), kinds); err != nil {
 				return err
 			}
-			for _, f := range formats {
+			for _, f := range p.formats {
 				if f != "svg" && f != "png" {
 					return usagef("--format: give svg, png or both, not %q", f)
 				}
 			}
-			return replot(cmd, s, &plotting{args: args, dir: out, formats: formats, kinds: chosen, asJSON: asJSON})
+			return replot(cmd, s, p)
 		},
 	})
 	cmd.Long += "\n\nPlots:"
@@ -45,10 +42,10 @@ func plotCommand() *cobra.Command {
 		cmd.Long += fmt.Sprintf("\n  %-12s %s", k.Name, k.Doc)
 	}
 	s = settings.New(cmd, []settings.Setting{
-		{Name: "out", Short: "o", Value: settings.Text(&out)},
-		{Name: "format", Value: settings.List(&formats), Complete: settings.Words("svg", "png")},
+		{Name: "out", Short: "o", Value: settings.Text(&p.dir)},
+		{Name: "format", Value: settings.List(&p.formats), Complete: settings.Words("svg", "png")},
 		{Name: "only", Value: settings.List(&only), Complete: settings.Words(kinds...)},
-		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
+		jsonFlag(&p.asJSON, "say what was read and written, as JSON on standard output"),
 	})
 	return cmd
 }

@@ -67,6 +67,8 @@ func TestInterruptedWhileReading(t *testing.T) {
 		{"run", "honest", "--instances", "1", "--instances", "1", "--config", "pipe"},
 		{"sim", "honest", "--trace", "pipe"},
 		{"judge", "pipe"},
+		{"claims", "pipe"},
+		{"explore", "honest", "--config", "pipe"},
 	} {
 		p := newPlace(t, nil)
 		if err := syscall.Mkfifo("pipe", 0o600); err != nil {

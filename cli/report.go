@@ -13,12 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
-	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -47,14 +45,10 @@ func reportCommand() *cobra.Command {
 			}
 			made, err := session.Before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args, maxBound) })
 			if err != nil {
-				if exit.Decided(err) {
-					return err
-				}
 				return fail(ExitUsage, err)
 			}
-			page, stdout := terminal.Page(cmd)
 			if len(made.bundles) == 1 && !asJSON { // as it was when it was new
-				if err := (session.View{Out: stdout, Page: page}).Show(made.bundles[0]); err != nil {
+				if err := session.Show(cmd, made.bundles[0].File, false); err != nil {
 					return fail(ExitFailed, err)
 				}
 			}

@@ -40,10 +40,7 @@ func registerRun(cmd *cobra.Command, s *group.Settings) {
 }
 
 func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) error {
-	cfg, err := session.Before(cmd.Context(), func() (measure.Config, error) {
-		if err := s.Read(args); err != nil {
-			return measure.Config{}, err
-		}
+	cfg, err := workedOut(cmd, s, args, func() (measure.Config, error) {
 		if s.Generator != "" { // its histories lie there, too
 			s.Out = cmp.Or(s.Out, session.DefaultDir())
 		}
@@ -155,13 +152,13 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	}
 	quick := ""
 	if s.Quick {
-		quick = fmt.Sprintf("--quick: %s of %v, %s loop", format.Plural(int64(s.Rounds), "round", "rounds"), s.Duration, s.Loop)
+		quick = fmt.Sprintf("--quick: %s of %v, %s loop", format.Number(s.Rounds, "round"), s.Duration, s.Loop)
 	}
 	if err := x.Begin(s.Chose, quick); err != nil {
 		return err
 	}
 	first := &j.points[0]
-	file := x.Measured(first, skipped)
+	file := x.Measured(first.Workload.Name, skipped)
 	file.Sweep, file.MaxBound = j.sweep, s.MaxBound
 	for i := range j.points {
 		j.points[i].Live = live
@@ -209,7 +206,7 @@ func ended(s *group.Settings, c *measure.Config, r *measure.Report, f *results.F
 	for i := range r.Runs {
 		rounds = max(rounds, r.Runs[i].Repetition-c.Earlier)
 	}
-	text := "stopped after " + format.Plural(int64(rounds), "round", "rounds") + ": "
+	text := "stopped after " + format.Number(rounds, "round") + ": "
 	switch {
 	case r.Interrupted || !s.Looking && !r.OutOfTime:
 		return ""
@@ -221,5 +218,5 @@ func ended(s *group.Settings, c *measure.Config, r *measure.Report, f *results.F
 	case decided(*f, r.Runs):
 		return text + "order and verdicts are decided"
 	}
-	return format.Plural(int64(rounds), "round", "rounds") + ", all that were planned: order or verdicts are not all decided"
+	return format.Number(rounds, "round") + ", all that were planned: order or verdicts are not all decided"
 }

@@ -34,20 +34,14 @@ import (
 // simSettings are those of a run, and what only virtual time has.
 type simSettings struct {
 	*group.Settings
+	asked         sim.Config // what is taken over as it is given
 	preset, start string
-	regions       []string
-	skew, rushes  []string
-	home          float64
-	shared        bool
-	every         time.Duration
-	tracked       int
-	parallel      int
+	rushes        []string
 	params        []string
 	swept         []results.Swept // what params say
 	part          workloads.Shard // of --part
 	fingerprint   string          // of the settings that all parts share
-	cpu           bool
-	chose         bool // the preset, since nothing was said of a load
+	chose         bool            // the preset, since nothing was said of a load
 }
 
 // presetOfItsOwn is simulated if nothing is said of a load: it takes seconds, and
@@ -67,7 +61,7 @@ func (s *simSettings) unsaid() bool {
 
 // virtual are the settings that only virtual time has.
 func (s *simSettings) virtual() []settings.Setting {
-	var presets []string
+	c, presets := &s.asked, []string{}
 	for _, p := range sim.Presets() {
 		presets = append(presets, p.Name)
 	}
@@ -76,19 +70,19 @@ func (s *simSettings) virtual() []settings.Setting {
 			Shorthand: true,
 			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
 		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true},
-		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&s.regions)},
-		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&s.shared)},
+		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&c.Topology.Regions)},
+		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&c.Topology.SharedRedis)},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes)},
-		{Name: "home", Title: settings.Time, Value: settings.Decimal(&s.home, 1)},
-		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew)},
+		{Name: "home", Title: settings.Time, Value: settings.Decimal(&c.Topology.Home, 1)},
+		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&c.Topology.Skew)},
 		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters},
-		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true},
-		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&s.tracked, 0, sim.MaxTracked), Computed: true},
-		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.parallel, 0, sim.MaxParallel)},
+		{Name: "every", Title: settings.Time, Value: settings.Span(&c.Every, sim.MaxDuration), Computed: true},
+		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&c.Tracked, 0, sim.MaxTracked), Computed: true},
+		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&c.Parallel, 0, sim.MaxParallel)},
 		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("pairs of rounds of --against, and up to %d times as many while they are inconclusive (default %d)",
 				1<<(simLooks-1), answer.LastLook)},
-		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&s.cpu)},
+		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&c.CPU)},
 	}
 }
 
@@ -96,12 +90,7 @@ func simCommand() *cobra.Command {
 	s := &simSettings{Settings: group.New(group.Sim)}
 	cmd := described("sim", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := session.Before(cmd.Context(), func() (sim.Config, error) {
-				if err := s.Read(args); err != nil {
-					return sim.Config{}, err
-				}
-				return s.configure()
-			})
+			cfg, err := workedOut(cmd, s.Settings, args, s.configure)
 			switch {
 			case err != nil:
 				return err
@@ -149,14 +138,18 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "speed", &s.Speed, c.Stream.Speed)
 	adopt(s, "life", &s.Life, c.Life)
 	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
-	adopt(s, "region", &s.regions, c.Topology.Regions)
-	adopt(s, "shared-redis", &s.shared, c.Topology.SharedRedis)
-	adopt(s, "home", &s.home, c.Topology.Home)
-	adopt(s, "every", &s.every, c.Every)
-	adopt(s, "tracked", &s.tracked, c.Tracked)
-	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.regions))))
-	adopt(s, "skew", &s.skew, c.Topology.Skew[:total])
-	adopt(s, "rush", &s.rushes, texts(c.Rushes))
+	adopt(s, "region", &s.asked.Topology.Regions, c.Topology.Regions)
+	adopt(s, "shared-redis", &s.asked.Topology.SharedRedis, c.Topology.SharedRedis)
+	adopt(s, "home", &s.asked.Topology.Home, c.Topology.Home)
+	adopt(s, "every", &s.asked.Every, c.Every)
+	adopt(s, "tracked", &s.asked.Tracked, c.Tracked)
+	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.asked.Topology.Regions))))
+	adopt(s, "skew", &s.asked.Topology.Skew, c.Topology.Skew[:total])
+	var rushes []string
+	for _, r := range c.Rushes {
+		rushes = append(rushes, r.String())
+	}
+	adopt(s, "rush", &s.rushes, rushes)
 	if !c.Start.IsZero() {
 		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))
 	}
@@ -173,20 +166,13 @@ func adopt[T any](s *simSettings, name string, to *T, v T) {
 	}
 }
 
-func texts[T fmt.Stringer](all []T) (out []string) {
-	for _, x := range all {
-		out = append(out, x.String())
-	}
-	return out
-}
-
 // fromPreset takes over what a preset says, except if something else is given.
 func (s *simSettings) fromPreset() error {
 	p, err := sim.LookupPreset(s.preset)
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.asked.Every, Tracked: s.asked.Tracked}
 	if err := p.Set(&c); err != nil {
 		return fail(ExitUsage, err)
 	}
@@ -209,12 +195,12 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 			return c, err
 		}
 		if s.chose && !s.Given("skew") { // clocks that differ are a fault, which nobody asked for
-			s.skew = nil
+			s.asked.Topology.Skew = nil
 		}
 	}
-	c = sim.Config{Every: s.every, Tracked: s.tracked, Parallel: s.parallel, CPU: s.cpu, Topology: sim.Topology{
-		Regions: group.Items(s.regions), SharedRedis: s.shared, Home: s.home, Skew: group.Items(s.skew),
-	}, Pauses: group.Items(s.Pauses), Restarts: group.Items(s.Restarts)}
+	c = s.asked
+	c.Topology.Regions, c.Topology.Skew = group.Items(c.Topology.Regions), group.Items(c.Topology.Skew)
+	c.Pauses, c.Restarts = group.Items(s.Pauses), group.Items(s.Restarts)
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}
@@ -327,7 +313,13 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	if err := x.Begin(note, s.Chose); err != nil {
 		return err
 	}
-	report, err := s.watched(x, cfg, int64(len(selected)), skipped)
+	file := session.Simulated(cfg.Seed, skipped, x.Infos())
+	file.Workload = session.WorkloadRecord(cfg.Workload.Name, workloads.Info{}, cfg.Notes())
+	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.part.String(), s.fingerprint
+	if s.swept != nil {
+		file.Sweep = &results.Sweep{Parameters: s.swept}
+	}
+	report, err := s.watched(x, cfg, &file, int64(len(selected)))
 	if report == nil {
 		return session.InterruptedOr(x.Ctx, err, ExitFailed)
 	}
@@ -339,11 +331,8 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 			fmt.Fprintf(x.Stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
 		}
 	}
-	file := session.Simulated(cfg, report, skipped, x.Infos())
-	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.part.String(), s.fingerprint
-	if s.swept != nil {
-		file.Sweep = &results.Sweep{Parameters: s.swept}
-	}
+	file.Runs, file.Interrupted = report.Runs, report.Interrupted
+	file.Workload = session.WorkloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: session.Provenance(x.Ctx)}
 	if err := x.WriteBundle(&b); err != nil {
 		return err
@@ -352,15 +341,14 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 }
 
 // watched simulates, and shows how far it has come.
-func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies int64, skipped map[string]string) (*sim.Report, error) {
+func (s *simSettings) watched(x *session.Session, cfg *sim.Config, file *results.File, strategies int64) (*sim.Report, error) {
 	defer x.Progress.End()
 	cfg.Progress = new(sim.Progress)
 	defer x.Progress.Watch(func() terminal.Status {
 		return terminal.Status{Text: format.Plural(strategies, "strategy", "strategies") + " in virtual time", Share: cfg.Progress.Share()}
 	})()
 	began := clock.Nano()
-	partial := session.Simulated(cfg, &sim.Report{}, skipped, x.Infos())
-	keep := &session.Keeper{Dir: x.Dir, File: &partial, Progress: x.Progress}
+	keep := &session.Keeper{Dir: x.Dir, File: file, Progress: x.Progress}
 	cfg.SoFar = func(runs []results.Run) {
 		keep.SoFar(runs)
 		if r := &runs[len(runs)-1]; s.Verbose {
@@ -371,7 +359,6 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, strategies in
 	cfg.Isolate = isolates
 	points := []sim.Config{*cfg}
 	if s.swept != nil {
-		partial.Sweep = &results.Sweep{Parameters: s.swept}
 		var err error
 		if points, err = sweep.Simulations(*cfg, s.swept); err != nil {
 			return nil, err

@@ -12,7 +12,6 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/sweep"
@@ -45,12 +44,7 @@ func sweepCommand() *cobra.Command {
 	s.Rounds = sweepRounds
 	cmd := described("sweep", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := session.Before(cmd.Context(), func() (*job, error) {
-				if err := s.Read(args); err != nil {
-					return nil, err
-				}
-				return s.job()
-			})
+			j, err := workedOut(cmd, s.Settings, args, s.job)
 			switch {
 			case err != nil:
 				return err
@@ -92,8 +86,10 @@ func completeParameters(_ *cobra.Command, _ []string, typed string) (out []cobra
 
 // job turns the settings into what is measured.
 func (s *sweepSettings) job() (*job, error) {
+	var until compare.Gate
 	if s.until != "" {
-		if _, err := compare.ParseRunGate(s.until); err != nil {
+		var err error
+		if until, err = compare.ParseRunGate(s.until); err != nil {
 			return nil, s.Wrong("until", err)
 		}
 	}
@@ -121,7 +117,8 @@ func (s *sweepSettings) job() (*job, error) {
 		base.Load = harness.Closed()
 	}
 	if search {
-		return s.search(base, low, high)
+		holds := func(x *results.Summary) bool { return until.At(x).Holds }
+		return s.search(&sweep.Search{Config: base, Low: low, High: high, Holds: holds})
 	}
 	points, err := sweep.Points(base, params)
 	if err != nil {
@@ -201,12 +198,7 @@ func once(s *group.Settings, params []results.Swept) error {
 }
 
 // search is the job of a search for a rate.
-func (s *sweepSettings) search(base measure.Config, low, high float64) (*job, error) {
-	gate, err := compare.ParseRunGate(s.until)
-	if err != nil {
-		return nil, s.Wrong("until", err)
-	}
-	hunt := &sweep.Search{Config: base, Low: low, High: high, Holds: func(x *results.Summary) bool { return gate.At(x).Holds }}
+func (s *sweepSettings) search(hunt *sweep.Search) (*job, error) {
 	bounds, err := hunt.Points()
 	if err != nil {
 		return nil, s.Wrong("until", err)

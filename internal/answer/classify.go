@@ -270,7 +270,7 @@ func clean(s *results.Summary, leak bound) string {
 	if s.Leak.Trials < fewTrials {
 		text += "only "
 	}
-	text += format.Plural(s.Leak.Trials, "trial", "trials")
+	text += format.Number(s.Leak.Trials, "trial")
 	if s.Leak.Possible > 0 {
 		text += " for certain, " + format.Units(s.Leak.Possible, s.Params.Unit) + " at most"
 	}

@@ -15,16 +15,9 @@ type Result struct {
 	results.Choice
 	// Exploration holds all searches.
 	Exploration results.Exploration
-	// Simulations and Runs are the runs of the stages, by the stage's name. What else
-	// belongs to a record, such as the machine, is the caller's to add.
-	Simulations, Runs map[string]Record
-}
-
-// Record is what a stage that runs strategies left.
-type Record struct {
-	Runs []results.Run
-	// Workload describes the stream.
-	Workload results.Workload
+	// Simulations and Runs have the runs and the workloads of the stages, by the stage's name.
+	// What else belongs to a record, such as the machine, is the caller's to add.
+	Simulations, Runs map[string]results.File
 }
 
 // contender is a strategy on its way through the stages.
@@ -122,7 +115,7 @@ func newChooser(cfg Config) (*chooser, error) {
 			Candidates: []results.Candidate{}, Others: []results.Candidate{}, RuledOut: []results.RuledOut{},
 			NotTested: []results.Untested{}, Stages: []results.Stage{}, Notes: []string{},
 		},
-		Exploration: results.NewExploration(), Simulations: map[string]Record{}, Runs: map[string]Record{},
+		Exploration: results.NewExploration(), Simulations: map[string]results.File{}, Runs: map[string]results.File{},
 	}}
 	for _, s := range cfg.Strategies {
 		c.all = append(c.all, &contender{sel: s})

@@ -82,9 +82,13 @@ func (c *chooser) measured(ctx context.Context, name string, cfg measure.Config)
 	if report == nil {
 		return nil, err
 	}
-	c.res.Runs[name] = Record{Runs: report.Runs,
-		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	c.res.Runs[name] = record(report.Runs, cfg.Workload.Name, report.Info.Notes, cfg.Notes())
 	return whole(report.Runs), nil
+}
+
+// record is what a stage leaves.
+func record(runs []results.Run, workload string, notes ...[]string) results.File {
+	return results.File{Runs: runs, Workload: results.Workload{Name: workload, Notes: slices.Concat(notes...)}}
 }
 
 // whole are the summaries of strategies that had a run to its end, by label.
@@ -293,7 +297,7 @@ func (c *chooser) atRate(ctx context.Context, in []*contender) error {
 			"next to the harness; measured at %s, and nothing is said of more",
 			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
 	}
-	all := Record{Runs: []results.Run{}}
+	all := results.File{Runs: []results.Run{}}
 	for some := range slices.Chunk(c.cheapestFirst(in), batch) {
 		cfg, err := c.runs(some, steady, c.rateFor())
 		if err != nil {
@@ -345,4 +349,31 @@ func (c *chooser) rate() float64 {
 		return c.cfg.Rate
 	}
 	return max(1, math.Floor(c.referencePerS/2/100)*100)
+}
+
+// breaks says in which way a summary passes what is tolerated; "" if it does not. How
+// bad a strategy is, and the words for it, are those of package answer.
+func (c *chooser) breaks(s *results.Summary) string {
+	a := answer.Classify(s, 0)
+	switch {
+	case s.Leak.WorstUnits > c.cfg.TolerateLeak || s.FalseRejects.Count > 0:
+		return a.Reason
+	case (a.Group == answer.Unusable || a.Group == answer.Undecided) && s.Leak.Trials > 0:
+		return a.Reason
+	default:
+		return ""
+	}
+}
+
+// holds says what a summary shows if it breaks nothing.
+func holds(s *results.Summary) string {
+	switch {
+	case s.Leak.Trials == 0:
+		return "no request was rejected wrongly, and no limit was passed"
+	case s.Leak.Units > 0:
+		return fmt.Sprintf("over-admits %s at most in %s", format.Units(s.Leak.WorstUnits, s.Params.Unit),
+			format.Number(s.Leak.Trials, "trial"))
+	default:
+		return "no leak in " + format.Number(s.Leak.Trials, "trial")
+	}
 }

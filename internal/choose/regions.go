@@ -192,8 +192,7 @@ func (c *chooser) simulate(ctx context.Context, name string, cfg sim.Config, in 
 	if report == nil {
 		return out, err
 	}
-	c.res.Simulations[name] = Record{Runs: report.Runs,
-		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	c.res.Simulations[name] = record(report.Runs, cfg.Workload.Name, report.Info.Notes, cfg.Notes())
 	found := whole(report.Runs)
 	for _, x := range in {
 		if s := found[x.sel.String()]; s != nil {

@@ -75,10 +75,10 @@ func (x *contender) searched(s *searched, cut bool) {
 		return
 	}
 	text := fmt.Sprintf("with %d clients: no order of their commands leaks, in %s of %s", clients,
-		format.Plural(int64(s.states), "state", "states"), format.Plural(int64(len(s.all)), "search", "searches"))
+		format.Number(s.states, "state"), format.Plural(int64(len(s.all)), "search", "searches"))
 	if s.last.Store != "" {
 		text = fmt.Sprintf("with %d clients: no order of their statements leaks, in %s on a real PostgreSQL", clients,
-			format.Plural(s.last.Runs, "schedule", "schedules"))
+			format.Number(s.last.Runs, "schedule"))
 	}
 	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)}, "")
 	switch {
@@ -172,7 +172,7 @@ func (c *chooser) against(sel strategies.Selection, res *results.Search) *result
 		where += " " + happens(f.Faults)
 	}
 	e := results.Evidence{
-		Kind: results.EvidenceSchedule, Text: fmt.Sprintf("%s: %s, in %s", where, what, format.Plural(int64(len(f.Steps)), "step", "steps")),
+		Kind: results.EvidenceSchedule, Text: fmt.Sprintf("%s: %s, in %s", where, what, format.Number(len(f.Steps), "step")),
 		Token: f.Token, Steps: len(f.Steps), Command: f.Replay(),
 	}
 	if f.Token == "" {

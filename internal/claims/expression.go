@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -269,10 +270,7 @@ func (e *evaluation) index(of ast.Expr, at []ast.Expr) (any, error) {
 
 // functions that expressions may call.
 func functions() []string {
-	names := []string{"share", "count"}
-	for f := range reductions {
-		names = append(names, f)
-	}
+	names := slices.AppendSeq([]string{"share", "count"}, maps.Keys(reductions))
 	slices.Sort(names)
 	return names
 }
@@ -351,10 +349,7 @@ var known = sync.OnceValue(func() map[string]bool {
 
 // unknownName is the error about a name that no record has.
 func unknownName(name string, properties []results.Property) error {
-	all := format.Strings(properties)
-	for n := range known() {
-		all = append(all, n)
-	}
+	all := slices.AppendSeq(format.Strings(properties), maps.Keys(known()))
 	slices.Sort(all)
 	return quota.Unknown("figure", name, all, "; see docs/metrics.md and results/schema")
 }

@@ -139,15 +139,13 @@ func Parse(path string, b []byte, properties []results.Property) (*File, error) 
 	if err := Decode(path, b, f); err != nil {
 		return nil, err
 	}
+	f.ast, _ = parser.ParseBytes(b, 0) // which was decoded
 	return f, f.check()
 }
 
 // Decode reads YAML into a value, which has a field for each key. An error names the path and the line.
 func Decode(path string, b []byte, into any) error {
 	err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(into)
-	if f, ok := into.(*File); ok && err == nil {
-		f.ast, err = parser.ParseBytes(b, 0)
-	}
 	if err == nil {
 		return nil
 	}

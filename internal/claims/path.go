@@ -33,10 +33,10 @@ func sel(v any, name string) (any, error) {
 		}
 		return undisturbed(out), nil
 	case object:
-		return x.sel(name)
+		return x.sel(name), nil
 	case Number:
 		if x.part.IsValid() {
-			return x.part.sel(name)
+			return x.part.sel(name), nil
 		}
 	}
 	return nil, fmt.Errorf("a number has no %s", name)
@@ -56,7 +56,7 @@ func undisturbed(rounds []any) []any {
 	return kept
 }
 
-func (o object) sel(name string) (any, error) {
+func (o object) sel(name string) any {
 	switch x := o.Interface().(type) {
 	case *results.Summary:
 		if f := figures.Lookup(strings.ReplaceAll(name, "_", "-")); f != nil {
@@ -65,26 +65,26 @@ func (o object) sel(name string) (any, error) {
 				if at, ok := figures.At(o.Value, name); ok {
 					n.part = object{at, o.of}
 				}
-				return n, nil
+				return n
 			}
-			return v, nil
+			return v
 		}
 		switch name {
 		case "runs":
-			return o.runs(x), nil
+			return o.runs(x)
 		case "series":
-			return o.series(x.Label), nil
+			return o.series(x.Label)
 		}
 	case *results.Search:
 		if _, field := figures.At(o.Value, name); !field {
-			return found(x, results.Property(strings.ReplaceAll(name, "_", "-"))), nil
+			return found(x, results.Property(strings.ReplaceAll(name, "_", "-")))
 		}
 	case *results.Run:
 		timed := strings.HasSuffix(name, "_ns") || strings.HasSuffix(name, "_per_s") || name == "jobs"
 		if err := x.Err(); err != nil {
-			return missing{err.Error(), o.of.measured()}, nil
+			return missing{err.Error(), o.of.measured()}
 		} else if timed && !x.Audit.TimingsValid {
-			return missing{errDiscarded, true}, nil
+			return missing{errDiscarded, true}
 		}
 		if timed {
 			o.of = o.of.told(x.Key())
@@ -95,15 +95,15 @@ func (o object) sel(name string) (any, error) {
 			for _, s := range x.Samples {
 				out = append(out, object{reflect.ValueOf(s.Counters[i]), o.of})
 			}
-			return out, nil
+			return out
 		}
 	}
 	at, ok := figures.At(o.Value, name)
 	if !ok {
-		return absent("the record has no %s here", name), nil
+		return absent("the record has no %s here", name)
 	}
 	if whole, partly := o.possible(name); partly {
-		return whole, nil
+		return whole
 	}
 	return o.of.wrap(at, name)
 }
@@ -193,19 +193,19 @@ func (o object) series(label string) any {
 }
 
 // wrap is a value of a record as expressions take it.
-func (r *Record) wrap(v reflect.Value, name string) (any, error) {
+func (r *Record) wrap(v reflect.Value, name string) any {
 	v = reflect.Indirect(v)
 	if !v.IsValid() {
-		return absent("the record has no %s here", name), nil
+		return absent("the record has no %s here", name)
 	}
 	switch x := v.Interface().(type) {
 	case results.Percentile:
-		return r.percentile(x, name), nil
+		return r.percentile(x, name)
 	case results.Figure:
 		if x.Rounds == 0 {
-			return absent("no round has %s", name), nil
+			return absent("no round has %s", name)
 		}
-		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, varies: r.measured()}, nil
+		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, varies: r.measured()}
 	}
 	switch {
 	case v.CanInt() || v.CanFloat():
@@ -216,22 +216,19 @@ func (r *Record) wrap(v reflect.Value, name string) (any, error) {
 		case strings.HasPrefix(name, "pct_"):
 			n.Unit = figures.Percent
 		}
-		return n, nil
+		return n
 	case v.Kind() == reflect.Bool:
-		return truth(v.Bool()), nil
+		return truth(v.Bool())
 	case v.Kind() == reflect.String:
-		return v.String(), nil
+		return v.String()
 	case v.Kind() == reflect.Slice:
 		out := make([]any, v.Len())
 		for i := range out {
-			var err error
-			if out[i], err = r.wrap(v.Index(i), name); err != nil {
-				return nil, err
-			}
+			out[i] = r.wrap(v.Index(i), name)
 		}
-		return out, nil
+		return out
 	}
-	return object{v, r}, nil
+	return object{v, r}
 }
 
 func (r *Record) percentile(p results.Percentile, name string) any {
@@ -239,7 +236,7 @@ func (r *Record) percentile(p results.Percentile, name string) any {
 		return missing{fmt.Sprintf("%s cannot be told: %s", name, p.Status), r.measured()}
 	}
 	if r.measured() && p.Coverage == 0 {
-		return absent("%s tell nothing of how much %s varies: give more rounds", format.Plural(int64(p.Rounds), "round", "rounds"), name)
+		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(p.Rounds, "round"), name)
 	}
 	return Number{Lo: p.Lo, Hi: p.Hi, Value: p.Value, Unit: figures.Nanoseconds, varies: r.measured()}
 }
@@ -258,38 +255,38 @@ func index(v any, keys []string) (any, error) {
 		return x.row(keys[0]), nil
 	case object:
 		if _, ok := x.Interface().(results.Series); ok {
-			return x.sel(keys[0])
+			return x.sel(keys[0]), nil
 		}
 		if x.Kind() != reflect.Map {
 			return nil, errNoKeys
 		}
-		return x.of.wrap(x.MapIndex(reflect.ValueOf(keys[0])), keys[0])
+		return x.of.wrap(x.MapIndex(reflect.ValueOf(keys[0])), keys[0]), nil
 	case []any:
-		return element(x, keys)
+		return element(x, keys), nil
 	}
 	return nil, errNoKeys
 }
 
-func element(list []any, keys []string) (any, error) {
+func element(list []any, keys []string) any {
 	lists := len(list) > 0
 	for _, x := range list {
 		if m, ok := x.(missing); ok {
-			return m, nil
+			return m
 		}
 		if o, ok := x.(object); ok && o.Kind() == reflect.Struct && o.has(keys) {
-			return o, nil
+			return o
 		}
 		_, nested := x.([]any)
 		lists = lists && nested
 	}
 	if !lists {
-		return absent("the record has no %s here", strings.Join(keys, ", ")), nil
+		return absent("the record has no %s here", strings.Join(keys, ", "))
 	}
 	out := make([]any, len(list))
 	for i, x := range list {
-		out[i], _ = element(x.([]any), keys)
+		out[i] = element(x.([]any), keys)
 	}
-	return out, nil
+	return out
 }
 
 func (o object) has(keys []string) bool {

@@ -11,7 +11,6 @@ import (
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stat"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -274,7 +273,7 @@ const fewestRounds = 3
 func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
 	if len(rounds) < fewestRounds {
 		m := absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
-			format.Plural(int64(len(rounds)), "round", "rounds"), fewestRounds)
+			format.Number(len(rounds), "round"), fewestRounds)
 		made, _ := of.rounds(of.File.Runs[0].Key())
 		m.here = made >= fewestRounds
 		return m
@@ -285,10 +284,6 @@ func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
 
 // reduce is a function of all numbers of a list.
 func reduce(name string, list []any) (any, error) {
-	f, ok := reductions[name]
-	if !ok {
-		return nil, quota.Unknown("function", name, functions(), "")
-	}
 	var out Number
 	var los, his, values []float64
 	for i, x := range list {
@@ -308,6 +303,7 @@ func reduce(name string, list []any) (any, error) {
 	if len(values) == 0 {
 		return absent("there is nothing to take %s of", name), nil
 	}
+	f := reductions[name]
 	out.Lo, out.Hi, out.Value = f(los), f(his), f(values)
 	return out, nil
 }

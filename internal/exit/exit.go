@@ -24,16 +24,16 @@ type Error struct {
 func (e *Error) Error() string { return e.err.Error() }
 func (e *Error) Unwrap() error { return e.err }
 
-// With gives an error its exit code. nil stays nil.
+// With gives an error its exit code, unless it has one. nil stays nil.
 func With(code int, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || Decided(err) {
+		return err
 	}
 	return &Error{code, err}
 }
 
 // Usagef is an error of the command line or of an input file.
-func Usagef(format string, args ...any) error { return With(Usage, fmt.Errorf(format, args...)) }
+func Usagef(format string, args ...any) error { return &Error{Usage, fmt.Errorf(format, args...)} }
 
 // Decided reports whether an error has an exit code.
 func Decided(err error) bool {

@@ -8,15 +8,15 @@ import (
 	"os"
 )
 
-// open makes the file, which must not exist. One that a killed process left has to be
+// Take makes the file, without waiting: [ErrHeld] says that it exists. One that a killed process left has to be
 // removed by hand.
-func open(path string) (*os.File, error) {
+func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, ErrHeld
 	}
-	return f, err
+	return &Lock{f}, err
 }
 
-// release closes the file first: systems without locks remove no open one.
-func release(path string, f *os.File) error { return errors.Join(f.Close(), os.Remove(path)) }
+// Release gives the lock back. It closes the file first: systems without locks remove no open one.
+func (l *Lock) Release() error { return errors.Join(l.file.Close(), os.Remove(l.file.Name())) }

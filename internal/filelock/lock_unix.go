@@ -12,7 +12,9 @@ import (
 // attempts are many: each but the last met a file that was removed meanwhile.
 const attempts = 100
 
-func open(path string) (*os.File, error) {
+// Take makes the file and locks it, without waiting: [ErrHeld] says that another
+// process has it. The lock of a process that was killed is free.
+func Take(path string) (*Lock, error) {
 	for range attempts {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
 		if err != nil {
@@ -28,7 +30,7 @@ func open(path string) (*os.File, error) {
 		here, err1 := f.Stat()
 		there, err2 := os.Lstat(path)
 		if err1 == nil && err2 == nil && os.SameFile(here, there) {
-			return f, nil
+			return &Lock{f}, nil
 		}
 		if err := f.Close(); err != nil {
 			return nil, err
@@ -37,5 +39,5 @@ func open(path string) (*os.File, error) {
 	return nil, ErrHeld
 }
 
-// release removes the file while the lock is held.
-func release(path string, f *os.File) error { return errors.Join(os.Remove(path), f.Close()) }
+// Release gives the lock back. It removes the file before that.
+func (l *Lock) Release() error { return errors.Join(os.Remove(l.file.Name()), l.file.Close()) }

@@ -35,17 +35,14 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := x.repeat(s.Replay); err != nil {
-		switch {
-		case exit.Decided(err):
-		case errors.Is(err, explore.ErrToken):
-			err = s.Wrong("replay", err)
-		default:
-			err = exit.With(exit.Failed, err)
-		}
-		return x.end(err)
+	err = x.repeat(s.Replay)
+	if errors.Is(err, explore.ErrToken) {
+		err = s.Wrong("replay", err)
 	}
-	return x.end(x.show())
+	if err == nil {
+		x.show()
+	}
+	return x.end(exit.With(exit.Failed, err))
 }
 
 // repeat replays a token on the store of --redis.
@@ -91,8 +88,9 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	on := explore.Target{Isolate: x.Isolates, Service: x.Service, Request: x.Request, Counter: x.Counter,
-		ServiceClock: x.Clock, Environment: x.Environment}
+	c := &x.Asked
+	on := explore.Target{Isolate: c.Isolate, Service: c.Service, Request: c.Request, Counter: c.Counter,
+		ServiceClock: c.ServiceClock, Environment: c.Environment}
 	sel, err := explore.TokenStrategy(token)
 	switch {
 	case errors.Is(err, explore.ErrToken):

@@ -22,9 +22,9 @@ func (x *exploration) gap() {
 
 // show writes what was reported since the last time, so that a long list of
 // strategies shows as it goes.
-func (x *exploration) show() error {
+func (x *exploration) show() {
 	if x.JSON {
-		return nil
+		return
 	}
 	var n int
 	var err error
@@ -33,7 +33,6 @@ func (x *exploration) show() error {
 	if err != nil && x.unshown == nil {
 		x.unshown = fmt.Errorf("write the table: %w", err)
 	}
-	return nil
 }
 
 // end writes what was found, stops the server and picks the exit code:

@@ -37,16 +37,14 @@ import (
 // Options are what the command is told, in addition to what each search is.
 type Options struct {
 	*group.Settings
-	Full, First, ExitZero bool
-	Isolates              bool // foreign code runs in processes of its own
-	Parallel              int
-	OddsRate              float64
-	Timeout               time.Duration
-	On                    string // the store that findings are repeated on
-	Replay                string // a token
-	// Service, Request, Counter, Clock and Environment are those of [explore.Config].
-	Service, Request, Counter, Clock string
-	Environment                      []string
+	// Asked is what searches are told, as it is given. What is read from texts is not in it.
+	Asked          explore.Config
+	Full, ExitZero bool
+	Parallel       int
+	OddsRate       float64
+	Timeout        time.Duration // of all searches
+	On             string        // the store that findings are repeated on
+	Replay         string        // a token
 }
 
 // Embedded is the store that searches run on, by the name that --redis has for it.
@@ -174,7 +172,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 			continue
 		}
 		err := x.take(plan[i].sel, found)
-		if x.First && found.search != nil && len(found.search.Findings) > 0 {
+		if x.Asked.First && found.search != nil && len(found.search.Findings) > 0 {
 			enough()
 			x.skipRest(plan, i)
 			break
@@ -219,25 +217,33 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 	return nil
 }
 
-// searcher makes one search of the plan.
+// searcher makes one search of the plan. The first search of a strategy ends before the others of it begin: it finds out whether
+// runs of the strategy are independent of each other.
 func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress, withOdds bool) func(i int) found {
 	var onServer sync.Mutex // searches on PostgreSQL come one after the other
-	firsts := firsts(plan)
-	return func(i int) found {
-		defer all.end(i)
-		sel := plan[i].sel
-		first := firsts[sel.String()]
-		if first.speaksOf(i, plan) {
-			return found{again: true}
-		}
-		if explore.OnPostgres(sel) {
+	look := func(i int) found {
+		if explore.OnPostgres(plan[i].sel) {
 			onServer.Lock()
 			defer onServer.Unlock()
 		}
-		f := x.look(ctx, sel, all.begin(i))
-		if first.number == i {
-			first.err = f.err
-			close(first.ended)
+		return x.look(ctx, plan[i].sel, all.begin(i))
+	}
+	numbers, firsts := map[string]int{}, map[string]func() found{}
+	for i := range plan {
+		if name := plan[i].sel.String(); firsts[name] == nil {
+			numbers[name], firsts[name] = i, sync.OnceValue(func() found { return look(i) })
+		}
+	}
+	return func(i int) found {
+		defer all.end(i)
+		sel := plan[i].sel
+		n, f := numbers[sel.String()], firsts[sel.String()]()
+		if n != i {
+			// The clock may be why the first did not repeat.
+			if errors.Is(f.err, explore.ErrNotDeterministic) && plan[i].cfg.ServiceClock == plan[n].cfg.ServiceClock {
+				return found{again: true}
+			}
+			f = look(i)
 		}
 		if f.err == nil && f.search != nil && withOdds {
 			if err := odds.Simulate(ctx, sel, plan[i].cfg, x.OddsRate, f.search); err != nil {
@@ -351,7 +357,8 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 		return err
 	}
 	x.keep()
-	return x.show()
+	x.show()
+	return nil
 }
 
 // news is a search without the findings whose property is broken, with the same faults, by
@@ -366,7 +373,7 @@ func (x *exploration) news(s *explore.Result) (news *explore.Result, again strin
 	for _, f := range s.Findings {
 		key := fmt.Sprintf("%s %s %s", s.Strategy, f.Property, f.Faults)
 		if x.known[key] {
-			names = append(names, fmt.Sprintf("%s in %s", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps")))
+			names = append(names, fmt.Sprintf("%s in %s", f.Property, format.Number(len(f.Steps), "step")))
 			continue
 		}
 		x.known[key] = true

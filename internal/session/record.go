@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine"
@@ -21,16 +19,15 @@ import (
 )
 
 // Measured is the record of a measurement before its first run.
-func (x *Session) Measured(cfg *measure.Config, skipped map[string]string) results.File {
-	infos := x.Infos()
+func (x *Session) Measured(workload string, skipped map[string]string) results.File {
 	f := results.File{
-		Schema: results.SchemaVersion, Kind: results.Measured, Seed: cfg.Seed,
+		Schema: results.SchemaVersion, Kind: results.Measured, Seed: x.Seed,
 		Stores:     map[string]results.Store{},
 		Provenance: *Provenance(x.Ctx),
-		Workload:   results.Workload{Name: cfg.Workload.Name},
+		Workload:   results.Workload{Name: workload},
 		Skipped:    skippedRecords(skipped), Runs: []results.Run{},
 	}
-	for name, i := range infos {
+	for name, i := range x.Infos() {
 		if i.Kind == stores.KindNone {
 			continue // what was skipped for that says so
 		}
@@ -61,17 +58,16 @@ func WorkloadRecord(name string, info workloads.Info, notes []string) results.Wo
 	return w
 }
 
-// Simulated is the record of a simulation. What differs from machine to machine is
+// Simulated is the record of a simulation before its first run. What differs from machine to machine is
 // not in it, except for real stores.
-func Simulated(cfg *sim.Config, report *sim.Report, skipped map[string]string, real map[string]stores.Info) results.File {
+func Simulated(seed uint64, skipped map[string]string, real map[string]stores.Info) results.File {
 	f := results.File{
-		Schema: results.SchemaVersion, Kind: results.Simulated, Seed: cfg.Seed,
+		Schema: results.SchemaVersion, Kind: results.Simulated, Seed: seed,
 		Stores: map[string]results.Store{
 			"redis":    {Kind: "embedded", Detail: "table in memory"},
 			"postgres": {Kind: "model", Detail: "table in memory"},
 		},
-		Workload: WorkloadRecord(cfg.Workload.Name, report.Info, cfg.Notes()),
-		Skipped:  skippedRecords(skipped), Runs: report.Runs, Interrupted: report.Interrupted,
+		Skipped: skippedRecords(skipped),
 	}
 	for name, i := range real {
 		f.Stores[name] = storeRecord(name, i)
@@ -113,9 +109,6 @@ func commandLine(ctx context.Context) string {
 	if !ok { // a program of its own that executes Command
 		args = os.Args[1:]
 	}
-	words := []string{"quotabench"}
-	for _, a := range args {
-		words = append(words, format.Quoted(redact.All(a)))
-	}
-	return strings.Join(words, " ")
+	words := append([]string{"quotabench"}, args...)
+	return format.List(words, " ", func(word string) string { return format.Quoted(redact.All(word)) })
 }

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/present/html"
 	tables "github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -47,7 +47,7 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 	if b.File != nil { // once, for all that is made of them
 		b.File.Summaries = results.Summarise(b.File.Runs)
 	}
-	shown := x.view().Show(b)
+	shown := x.show(b.File)
 	w := Writer{Dir: x.Dir}
 	notes, err := render.Each(b, w.Put)
 	if len(notes) > 0 && !x.Verbose {
@@ -69,16 +69,6 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 	return exit.With(exit.Failed, err)
 }
 
-// View is how a measurement is shown on standard output.
-type View struct {
-	Out  io.Writer
-	Page layout.Page
-	// Verbose shows all of the report.
-	Verbose bool
-	// JSON shows the record in place of tables.
-	JSON bool
-}
-
 // WriteRecord writes the record alone.
 func (x *Session) WriteRecord(f *results.File) error {
 	f.Summaries = results.Summarise(f.Runs)
@@ -89,33 +79,30 @@ func (x *Session) WriteRecord(f *results.File) error {
 	return exit.With(exit.Failed, err)
 }
 
-func (x *Session) view() View {
-	if x.JSON {
-		return View{Out: x.Cmd.OutOrStdout(), JSON: true}
+// show shows the tables, or the record if JSON was asked for.
+func (x *Session) show(f *results.File) error {
+	if !x.JSON {
+		return Show(x.Cmd, f, x.Verbose)
 	}
-	page, out := terminal.Page(x.Cmd)
-	return View{Out: out, Page: page, Verbose: x.Verbose}
+	record, err := codec.Encode(*f)
+	if err != nil {
+		return nil // as writing it will say
+	}
+	_, err = x.Cmd.OutOrStdout().Write(record)
+	return err
 }
 
-// Show shows what a terminal has room for, or all of it. The answer comes last: it is
+// Show shows of a measurement what a terminal has room for, or all of it. The answer comes last: it is
 // what stands above the prompt.
-func (v View) Show(b *render.Bundle) error {
-	if v.JSON {
-		record, err := codec.Encode(*b.File)
-		if err != nil {
-			return nil // as writing it will say
-		}
-		_, err = v.Out.Write(record)
-		return err
-	}
-	show := tables.Brief
-	if v.Verbose {
-		show = tables.Table
-	}
-	if b.File == nil || len(b.File.Runs) == 0 {
+func Show(cmd *cobra.Command, f *results.File, whole bool) error {
+	if f == nil || len(f.Runs) == 0 {
 		return nil
 	}
-	return show(v.Out, v.Page, *b.File)
+	page, out := terminal.Page(cmd)
+	if whole {
+		return tables.Table(out, page, *f)
+	}
+	return tables.Brief(out, page, *f)
 }
 
 // Writer writes rendered files, and goes on after one that cannot be written.

@@ -255,6 +255,15 @@ func ReadUpTo(path string, most int64) ([]byte, error) {
 	return b, nil
 }
 
+// ReadYAML is [ReadBounded] for a file that is given to a parser of YAML: one that is nested deeper than MaxDepth is an error.
+func ReadYAML(path string) ([]byte, error) {
+	b, err := ReadBounded(path)
+	if line := Nested(b); line > 0 {
+		return nil, fmt.Errorf("%s:%d: it is nested deeper than %d levels", path, line, MaxDepth)
+	}
+	return b, err
+}
+
 // Nested returns the first line on which a YAML text is deeper than MaxDepth, or 0.
 // Parsers take memory by the square of the depth, so it is looked at before.
 // Quotation marks are not heeded: the bound is far above what a file needs.

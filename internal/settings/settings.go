@@ -4,12 +4,14 @@ package settings
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Setting is a flag and a key of a configuration file.
@@ -43,21 +45,20 @@ type Setting struct {
 type Set struct {
 	table []Setting
 	cmd   *cobra.Command
-	flags *pflag.FlagSet
 	// places of the values that did not come from a flag, as "file:line", by name.
 	places map[string]string
 }
 
 // New makes the flags of a command.
 func New(cmd *cobra.Command, groups ...[]Setting) *Set {
-	s := &Set{table: slices.Concat(groups...), cmd: cmd, flags: cmd.Flags(), places: map[string]string{}}
+	s := &Set{table: slices.Concat(groups...), cmd: cmd, places: map[string]string{}}
 	for i := range s.table {
 		x := &s.table[i]
 		x.Doc = cmp.Or(x.Doc, textOf(cmd.Name(), x.Name))
-		AddFlag(s.flags, *x)
+		AddFlag(cmd.Flags(), *x)
 	}
 	if len(s.table) > mostShort {
-		s.flags.Bool(helpAll, false, "help with all flags")
+		cmd.Flags().Bool(helpAll, false, "help with all flags")
 	}
 	return s
 }
@@ -116,7 +117,7 @@ const (
 // Rank of the setting with that name.
 func (s *Set) Rank(name string) Rank {
 	switch {
-	case s.flags.Changed(name):
+	case s.cmd.Flags().Changed(name):
 		return ByFlag
 	case s.places[name] != "":
 		return ByFile
@@ -194,4 +195,52 @@ func CompleteFlags(cmd *cobra.Command, _ []string) {
 			}
 		})
 	}
+}
+
+// wasAnnotation of a flag is the name that it had.
+const wasAnnotation = "quotabench_was"
+
+// BadFlag words what pflag finds wrong with a command line.
+func BadFlag(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return exit.Usagef("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+	}
+	if empty, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && empty.GetSpecifiedShortnames() == "" {
+		wanted := "give one"
+		if v, ok := empty.GetFlag().Value.(interface{ Wants() string }); ok {
+			wanted = v.Wants()
+		}
+		return exit.Usagef("--%s has no value: %s (see %s --help)", empty.GetSpecifiedName(), wanted, cmd.CommandPath())
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		name, now := unknown.GetSpecifiedName(), ""
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			names = append(names, f.Name)
+			if was := f.Annotations[wasAnnotation]; was != nil && was[0] == name {
+				now = f.Name
+			}
+		})
+		if now != "" {
+			return exit.Usagef("--%s is called --%s now (see %s --help)", name, now, cmd.CommandPath())
+		}
+		return exit.Usagef("unknown flag --%s%s (see %s --help)", name, nearest(name, names, "--"), cmd.CommandPath())
+	}
+	return exit.Usagef("%w (see %s --help)", err, cmd.CommandPath())
+}
+
+// hint is a question in front of what to give, or nothing.
+func hint(name string, names []string) string {
+	if best := quota.Nearest(name, names); best != "" {
+		return "did you mean " + best + "? "
+	}
+	return ""
+}
+
+// nearest suggests the name that was probably meant, or nothing.
+func nearest(name string, names []string, prefix string) string {
+	if best := quota.Nearest(name, names); best != "" {
+		return ": did you mean " + prefix + best + "?"
+	}
+	return ""
 }

@@ -41,13 +41,10 @@ type Settings struct {
 	subject
 	stream
 	load
-	rounds
 	trouble
-	clients
 	storeChoice
 	gates
 	output
-	generation
 }
 
 // New returns the defaults of a command.

@@ -3,14 +3,21 @@ package group
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/likely"
+	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // policyFile is a policy as a YAML file describes it.
@@ -91,4 +98,141 @@ func readPolicy(b []byte) (quota.Policy, error) {
 		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
 	}
 	return p, p.Validate()
+}
+
+// fit chooses the policy of a plan for which nobody did. Of strategies that are named, it is the
+// one of the likely policies under which most can run. The members of a set keep that of the
+// plan, and those that serve none of its kind have it as one of a kind that they serve.
+func (s *Settings) fit(p *harness.Plan) {
+	usual := p.Policy
+	s.usual = usual
+	most := s.running(p, usual, p.Strategies)
+	named := func(word string) bool {
+		name, _, _ := strings.Cut(word, ":")
+		return !strategies.IsSet(word) && !strings.Contains(name, "=") // which a further option has
+	}
+	if most > 0 && !slices.ContainsFunc(Items(s.Strategies), named) {
+		s.fitEach(p)
+		return
+	}
+	for _, policy := range likely.Policies(usual, p.Strategies) {
+		if n := s.running(p, policy, p.Strategies); n > most {
+			most, p.Policy = n, policy
+		}
+	}
+	if s.Policy = p.Policy.Name; s.Policy != usual.Name {
+		s.Chose = "no --policy was given: using --policy " + format.Quoted(p.Policy.Text())
+	}
+}
+
+// fitEach gives strategies that cannot run under the plan's policy others of the same limit. A
+// sweep and a comparison try all under one.
+func (s *Settings) fitEach(p *harness.Plan) {
+	if s.command == Sweep || s.Against != "" {
+		return
+	}
+	policies := map[string]quota.Policy{}
+	for _, sel := range p.Strategies {
+		one := []strategies.Selection{sel}
+		all := likely.Policies(p.Policy, one)
+		i := slices.IndexFunc(all, func(x quota.Policy) bool {
+			return x.Limit == p.Policy.Limit && slices.Equal(x.Costs, p.Policy.Costs) && s.running(p, x, one) > 0
+		})
+		if i > 0 {
+			policies[sel.String()] = all[i]
+		}
+	}
+	if len(policies) > 0 {
+		p.Policies, s.Policy = policies, ""
+	}
+}
+
+// running is how many of the strategies can run in the plan under that policy.
+func (s *Settings) running(p *harness.Plan, policy quota.Policy, all []strategies.Selection) (n int) {
+	q := *p
+	q.Policy = policy
+	for _, sel := range all {
+		if q.CheckPolicy() == nil && q.CannotRun(sel, s.mode(), q.CrossesWindows()) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Settings) mode() strategies.Mode {
+	if s.command == Sim {
+		return strategies.ModeSimulate
+	}
+	return strategies.ModeMeasure
+}
+
+// Instead is a command that tries a strategy which the plan's policy or workload keeps from
+// running: this one with others, or "" if those are not the cause. Cannot says why a plan cannot
+// run the strategy.
+func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot func(*harness.Plan) error) string {
+	base := p.Policy
+	if !s.Given("policy") {
+		base = s.usual
+	}
+	others := slices.DeleteFunc(workloads.All(), func(w *workloads.Meta) bool { return w.NeedsTrace || w == p.Workload })
+	for _, w := range append([]*workloads.Meta{p.Workload}, others...) {
+		for _, policy := range likely.Policies(base, []strategies.Selection{sel}) {
+			q := *p
+			q.Policy, q.Workload = policy, w
+			if q.CheckPolicy() == nil && cannot(&q) == nil {
+				return s.line(sel, p, &q)
+			}
+		}
+	}
+	return ""
+}
+
+// Elsewhere is a command that tries a strategy which cannot be simulated, or "" if there is none.
+func (s *Settings) Elsewhere(sel strategies.Selection) string {
+	if _, not := sel.Excludes(strategies.ModeMeasure); s.command != Sim || not {
+		return ""
+	}
+	line := "quotabench " + string(Run) + " " + format.Quoted(sel.String())
+	if sel.BuiltIn() != nil {
+		line += " in a program that has it: " + sel.Elsewhere
+	}
+	return line
+}
+
+// unfit is the error of a plan whose policy does not go with its workload.
+func (s *Settings) unfit(p *harness.Plan, err error) error {
+	for _, sel := range p.Strategies {
+		cannot := func(q *harness.Plan) error { return q.CannotRun(sel, s.mode(), q.CrossesWindows()) }
+		if line := s.Instead(p, sel, cannot); line != "" {
+			return exit.Usagef("%w; this works: %s", err, line)
+		}
+	}
+	return exit.With(exit.Usage, err)
+}
+
+// line is this command for one strategy, with the policy and the workload of to in place of
+// those of from.
+func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string {
+	words := []string{"quotabench", string(s.command), sel.String()}
+	except := []string{"strategy"}
+	if to.Workload != from.Workload {
+		words, except = append(words, "--workload", to.Workload.Name), append(except, "workload", "speed")
+		for _, o := range from.Workload.Options {
+			if !to.Workload.Takes(o.Name) {
+				except = append(except, o.Name)
+			}
+		}
+	}
+	// Without --policy, one is chosen for the other workload as it was for this one.
+	if to.Policy.Name != from.Policy.Name && (to.Workload == from.Workload || s.Given("policy")) {
+		text := to.Policy.Text()
+		if listed(to.Policy.Name) {
+			text = to.Policy.Name
+		}
+		words, except = append(words, "--policy", text), append(except, "policy")
+	}
+	for _, flag := range s.Flags(except...) {
+		words = append(words, redact.All(flag))
+	}
+	return format.List(words, " ", format.Quoted)
 }

@@ -73,6 +73,14 @@ func optionNote(name string) string {
 	return " (" + strings.Join(notes, "; ") + ")"
 }
 
+func completeWorkloads(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, m := range workloads.All() {
+		out = append(out, cobra.CompletionWithDesc(m.Name, m.Doc))
+	}
+	return out, settings.NoFiles
+}
+
 // completeOffers suggests values of an option. Forms are offered as far as they
 // can be typed.
 func completeOffers(o quota.Option) cobra.CompletionFunc {

@@ -15,6 +15,7 @@ type trouble struct {
 	Outages, LimitChanges []string
 	Kills                 string
 	Restarts              []string
+	Clients               []string // their kinds, of real stores
 }
 
 // Trouble says what goes wrong or changes in mid-run.
@@ -86,9 +87,6 @@ func (s *Settings) planned() (outages []harness.Outage, changes []harness.LimitC
 	}
 	return outages, changes, nil
 }
-
-// clients are the kinds of those of real stores.
-type clients struct{ Clients []string }
 
 // Connected says which clients there are, and on which cores.
 func (s *Settings) Connected() []settings.Setting {
