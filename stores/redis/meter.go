@@ -1,123 +1,86 @@
 package redis
 
-import "github.com/quotabench/quotabench/stores"
+import (
+	"bytes"
+	"slices"
 
-// respParser counts Redis commands in what a client writes: arrays of bulk
-// strings. It steps over payloads without looking at them, except the first
-// few bytes of a command's name.
-type respParser struct {
-	state respState
-	num   int64 // being read
-	args  int64 // of this command still to come
-	skip  int64 // bytes of payload and line end still to come
-	digit bool  // num has at least one
-	first bool  // the next payload is the command's name
-	name  [8]byte
-	len   int
-}
-
-type respState uint8
-
-const (
-	respStart   respState = iota // at '*'
-	respCount                    // in the number of arguments
-	respCountNL                  // at the line feed after it
-	respBulk                     // at '$'
-	respLen                      // in an argument's length
-	respLenNL                    // at the line feed after it
-	respPayload                  // in an argument
+	"github.com/quotabench/quotabench/stores"
 )
 
-// respSetup are the commands with which a client makes a connection ready, or finds
+// respParser counts Redis commands in what a client writes: arrays of bulk
+// strings. It steps over payloads without looking at them, except the names of
+// commands.
+type respParser struct {
+	begun []byte // a command that has not been written whole
+}
+
+// setup are the commands with which a client makes a connection ready, or finds
 // out where servers are. No strategy has a use for them.
-func respSetup(name []byte) bool {
-	switch string(name) { // does not allocate
-	case "hello", "auth", "select", "client", "cluster", "command", "readonly", "sentinel":
-		return true
-	}
-	return false
+var setup = [][]byte{
+	[]byte("hello"), []byte("auth"), []byte("select"), []byte("client"),
+	[]byte("cluster"), []byte("command"), []byte("readonly"), []byte("sentinel"),
 }
 
 // Parse reads the next piece of what the client writes.
 func (r *respParser) Parse(p []byte) (out stores.Parsed, ok bool) {
-	for i := 0; i < len(p); {
-		b := p[i]
-		switch r.state {
-		case respStart, respBulk:
-			want := byte('*')
-			if r.state == respBulk {
-				want = '$'
-			}
-			if b != want {
-				return out, false
-			}
-			r.num, r.digit = 0, false
-			r.state++
-			i++
-		case respCount, respLen:
-			i++
-			if b == '\r' && r.digit {
-				r.state++
-				continue
-			}
-			// 512 MB is Redis' own limit for both.
-			if b < '0' || b > '9' || r.num > 512<<20 {
-				return out, false
-			}
-			r.num, r.digit = r.num*10+int64(b-'0'), true
-		case respCountNL, respLenNL:
-			if b != '\n' {
-				return out, false
-			}
-			i++
-			if r.state == respCountNL {
-				r.args, r.first, r.len = r.num, true, 0
-				r.state = respBulk
-				if r.args == 0 { // an empty command is answered by nothing
-					r.state = respStart
-				}
-				continue
-			}
-			r.skip = r.num + 2
-			r.state = respPayload
-		case respPayload:
-			n := min(r.skip, int64(len(p)-i))
-			if r.first {
-				r.keepName(p[i : i+int(n)])
-			}
-			i += int(n)
-			r.skip -= n
-			if r.skip > 0 {
-				continue
-			}
-			r.first = false
-			r.args--
-			r.state = respBulk
-			if r.args == 0 {
-				r.state = respStart
-				if respSetup(r.name[:r.len]) {
-					out.Setup++
-				} else {
-					out.Commands++
-				}
-			}
+	if len(r.begun) > 0 {
+		r.begun = append(r.begun, p...)
+		p = r.begun
+	}
+	for len(p) > 0 {
+		name, size, ok := command(p)
+		if !ok {
+			return out, false
+		}
+		if size == 0 {
+			break
+		}
+		p = p[size:]
+		switch {
+		case name == nil: // an empty command is answered by nothing
+		case slices.ContainsFunc(setup, func(s []byte) bool { return bytes.EqualFold(s, name) }):
+			out.Setup++
+		default:
+			out.Commands++
 		}
 	}
+	r.begun = append(r.begun[:0], p...)
 	return out, true
 }
 
-// keepName collects the first bytes of a command's name in lower case. skip is
-// what was left of the payload, its line end included, before p.
-func (r *respParser) keepName(p []byte) {
-	n := min(int(r.skip)-2, len(p))
-	for _, b := range p[:max(n, 0)] {
-		if r.len == len(r.name) {
-			return
+// command reads a command from the beginning of p: its name, which is nil if it has no
+// words, and how many bytes it has, 0 if there are not all of them.
+func command(p []byte) (name []byte, size int, ok bool) {
+	words, at, ok := number(p, '*')
+	for i := range words {
+		length, begin, ok := number(p[at:], '$')
+		from, to := at+begin, at+begin+length
+		if !ok || begin == 0 || to+len("\r\n") > len(p) {
+			return nil, 0, ok
 		}
-		if 'A' <= b && b <= 'Z' {
-			b += 'a' - 'A'
+		if i == 0 {
+			name = p[from:to]
 		}
-		r.name[r.len] = b
-		r.len++
+		at = to + len("\r\n")
 	}
+	return name, at, ok
+}
+
+// number reads a line such as "*3" of the kind. next is where what follows begins, 0 if the
+// line has not been written whole.
+func number(p []byte, kind byte) (n, next int, ok bool) {
+	for i, b := range p {
+		switch {
+		case i == 0 && b == kind:
+		case i > 0 && '0' <= b && b <= '9' && n <= 512<<20/10: // 512 MB is Redis' own limit for both
+			n = n*10 + int(b-'0')
+		case i > 1 && b == '\r' && i+1 == len(p):
+			return 0, 0, true
+		case i > 1 && b == '\r' && p[i+1] == '\n':
+			return n, i + 2, true
+		default:
+			return 0, 0, false
+		}
+	}
+	return 0, 0, true
 }
