@@ -67,7 +67,6 @@ func (j *judge) bucket() {
 		b.w.Leak += s.excess
 		j.blame(b.requests(s))
 	}
-	j.out.Violations += int64(len(leaks))
 	b.w.sure = sure{worst, b.w.FalseRejectUnits, b.w.FalseRejectUnitsPossible}
 	if slices.ContainsFunc(j.gives, func(e *Event) bool { return e.Kind == Expire }) {
 		b.mostMissing(true)

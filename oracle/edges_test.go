@@ -61,8 +61,8 @@ func TestEqualChoicesOfRollingWindows(t *testing.T) {
 		events = append(events, Event{Call: at, Reply: at, Units: 1})
 	}
 	v := Judge(rollingConfig(1, 0), events)
-	if v.LeakUnits != 3 || v.Violations != 1 || v.LeakWorst != 3 {
-		t.Errorf("%d units leaked in %d windows, %d in the worst", v.LeakUnits, v.Violations, v.LeakWorst)
+	if v.LeakUnits != 3 || v.LeakWindows != 1 || v.LeakWorst != 3 {
+		t.Errorf("%d units leaked in %d windows, %d in the worst", v.LeakUnits, v.LeakWindows, v.LeakWorst)
 	}
 }
 
@@ -71,8 +71,8 @@ func TestEqualChoicesOfRollingWindows(t *testing.T) {
 func TestWindowBehindInitialUnits(t *testing.T) {
 	early, late := Event{Call: -5, Reply: 0, Units: 1}, Event{Call: 4, Reply: 4, Units: 1}
 	v := Judge(rollingConfig(1, 2), []Event{early, early, late, late})
-	if v.LeakUnits != 3 || v.Violations != 2 || v.LeakWorst != 2 {
-		t.Errorf("%d units leaked in %d windows, %d in the worst", v.LeakUnits, v.Violations, v.LeakWorst)
+	if v.LeakUnits != 3 || v.LeakWindows != 2 || v.LeakWorst != 2 {
+		t.Errorf("%d units leaked in %d windows, %d in the worst", v.LeakUnits, v.LeakWindows, v.LeakWorst)
 	}
 }
 

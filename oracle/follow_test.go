@@ -16,7 +16,7 @@ func TestWindowsThatTouch(t *testing.T) {
 		{Call: 201, Reply: 202, Units: 6},
 		{Call: 300, Reply: 302, Units: 6},
 	})
-	if v.LeakUnits != 5 || v.Violations != 1 {
-		t.Errorf("a leak of %d units in %d windows, want 5 in 1", v.LeakUnits, v.Violations)
+	if v.LeakUnits != 5 || v.LeakWindows != 1 {
+		t.Errorf("a leak of %d units in %d windows, want 5 in 1", v.LeakUnits, v.LeakWindows)
 	}
 }

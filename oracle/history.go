@@ -261,17 +261,6 @@ func (h *History) each(want extent, visit func(*Event) error) error {
 	return nil
 }
 
-// Events returns all events, ordered by subject and then by call. A history that
-// was written to its directory is read back whole: use [History.Subjects] there.
-func (h *History) Events() ([]Event, error) {
-	out := make([]Event, 0, h.Len())
-	err := h.each(everySubject, func(e *Event) error {
-		out = append(out, *e)
-		return nil
-	})
-	return ordered(out), err
-}
-
 // index counts the events of each subject.
 func (h *History) index() (*index, error) {
 	x, err := newIndex(h.each)

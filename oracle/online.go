@@ -20,8 +20,8 @@ type Cell struct {
 	gaveBack   atomic.Int64
 	initial    atomic.Int64
 	falseCount atomic.Int64
-	falseUnits atomic.Int64
 	crossed    atomic.Int64
+	_          [8]byte
 }
 
 // Fill sets the units in use before the first request.
@@ -55,7 +55,6 @@ func (c *Cell) Reject(units, mark, limit int64) (falseReject bool) {
 	falseReject = c.asked.Load()-idle-mark <= limit
 	if falseReject {
 		c.falseCount.Add(1)
-		c.falseUnits.Add(units)
 	}
 	c.idle.Add(units)
 	return falseReject
@@ -80,7 +79,7 @@ func (c *Cell) Crossed() { c.crossed.Store(1) }
 // what commits used beyond reservations.
 type cellTally struct {
 	Initial, Asked, Admitted, GaveBack int64
-	FalseRejects, FalseRejectUnits     int64
+	FalseRejects                       int64
 	Crossed                            bool
 }
 
@@ -91,8 +90,7 @@ func (c *Cell) Tally() cellTally {
 	return cellTally{
 		Initial: initial, Asked: c.asked.Load() - initial,
 		Admitted: c.admitted.Load(), GaveBack: c.gaveBack.Load(),
-		FalseRejects: c.falseCount.Load(), FalseRejectUnits: c.falseUnits.Load(),
-		Crossed: c.crossed.Load() != 0,
+		FalseRejects: c.falseCount.Load(), Crossed: c.crossed.Load() != 0,
 	}
 }
 

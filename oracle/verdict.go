@@ -76,10 +76,6 @@ type Verdict struct {
 	// request that leaked in part, the part counts.
 	LeakTiers    map[uint8]int64
 	LeakSubjects int64
-	// Violations counts subject-windows that leaked; under a standing policy the
-	// excursions above the limit, under a rolling one the disjoint stretches of
-	// one window's length.
-	Violations int64
 
 	// Crossings counts subject-windows in which more units than the limit were
 	// answered, the initial ones included; under a rolling policy the disjoint

@@ -93,8 +93,6 @@ type Reservation struct {
 	// Committed is set by the caller once it has committed: a refund after that
 	// deletes what was stored.
 	Committed bool
-	// Expires is when the hold lapses by itself; zero means never.
-	Expires time.Time
 }
 
 // Reading is what one tier believes a subject has consumed.
@@ -108,9 +106,6 @@ type Reading struct {
 	// keeps its own: then the readings of all instances add up to what the tier
 	// believes. Otherwise every instance reads the same record.
 	PerInstance bool
-	// Atomic readings of one call with the same non-zero value were read in one
-	// atomic command and may be compared with each other.
-	Atomic int
 	// Lapsing are those of Units that end by themselves unless they are settled
 	// before, as a reservation with a deadline does.
 	Lapsing int64

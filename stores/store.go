@@ -93,8 +93,8 @@ type Stats struct {
 	Incarnation string
 	// Commands processed, for all clients.
 	Commands int64
-	// Evicted and Expired keys.
-	Evicted, Expired int64
+	// Evicted keys.
+	Evicted int64
 	// Forks to save data or to start a replica; Forking while one runs.
 	Forks   int64
 	Forking bool

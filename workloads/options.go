@@ -14,13 +14,13 @@ func subjectOptions(subjects int, popularity string) []quota.Option {
 	return []quota.Option{
 		{Name: "subjects", Type: "int", Min: "1", Max: fmt.Sprint(maxSubjects), Default: fmt.Sprint(subjects),
 			Doc: "number of `subjects`"},
-		{Name: "popularity", Default: popularity, Check: checkPopularity,
+		{Name: "popularity", Default: popularity, Check: readable(parsePopularity),
 			Doc: "popularity of subjects: " + popularityForms, Offer: []string{"single", "uniform", "zipf", "hot:"}},
 	}
 }
 
 func costOption(form string) quota.Option {
-	return quota.Option{Name: "cost", Default: form, Check: checkCost,
+	return quota.Option{Name: "cost", Default: form, Check: readable(parseCost),
 		Doc: "`units` per request: " + costForms, Offer: []string{"policy", "constant:", "uniform:", "lognormal:", "recorded"}}
 }
 
@@ -41,14 +41,12 @@ func crowdOptions(subjects int, popularity string, overQuota float64) []quota.Op
 	return append(subjectOptions(subjects, popularity), costOption("policy"), fillOption(), overQuotaOption(overQuota))
 }
 
-func checkPopularity(form string) error {
-	_, err := parsePopularity(form)
-	return err
-}
-
-func checkCost(form string) error {
-	_, err := parseCost(form)
-	return err
+// readable checks a form that parse reads.
+func readable[T any](parse func(form string) (T, error)) func(form string) error {
+	return func(form string) error {
+		_, err := parse(form)
+		return err
+	}
 }
 
 // popularity of the subjects, and how many there are.
