@@ -16,7 +16,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-var _ stores.Promoter = (*Store)(nil)
+var _ stores.Follower = (*Store)(nil)
 
 // openReplica starts a replica of a server that was started here: a copy of it that
 // streams its log. lag is how much later than there a commit is seen; 0 for no later
@@ -99,17 +99,6 @@ func (p *Store) CatchUp(ctx context.Context, of stores.Store) error {
 			return fmt.Errorf("wait for a replica: %w", err)
 		}
 	}
-}
-
-// Promote makes a replica a primary of its own, with what has arrived at that moment.
-func (p *Store) Promote(ctx context.Context) error {
-	var done bool
-	if err := p.admin.QueryRow(ctx, "SELECT pg_promote()").Scan(&done); err != nil || !done {
-		return errors.Join(errors.New("promote a replica: it did not become a primary in time"), err)
-	}
-	p.self.Replica = false
-	p.self.About.Detail = strings.Replace(p.self.About.Detail, ", a replica of ", ", promoted from a replica of ", 1)
-	return nil
 }
 
 // nameReplica, behind "postgres.", is a replica of the main store.
