@@ -80,7 +80,7 @@ func (s *Self) leave() error {
 		return nil
 	}
 	s.stopRenewals()
-	if s.Reconnect != nil && s.owed.any() {
+	if s.Reconnect != nil && s.owed.pending() {
 		if err := s.Reconnect(context.Background()); err != nil {
 			return fmt.Errorf("%w: quotabench clean removes what is left", err)
 		}
@@ -255,8 +255,8 @@ func (o *owed) note(name string, err error) error {
 	return err
 }
 
-// any reports whether something is owed.
-func (o *owed) any() bool {
+// pending reports whether something is owed.
+func (o *owed) pending() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.names) > 0
