@@ -144,7 +144,7 @@ func TestBucketIsExact(t *testing.T) {
 		missed.note("worst leak", v.LeakWorst < want.worst)
 		missed.note("possible leak", v.LeakPossible > want.possible)
 		seen.note("certain leak", want.leak > 0)
-		seen.note("leak in two stretches", v.Violations > 1)
+		seen.note("leak in two stretches", v.LeakWindows > 1)
 		seen.note("leak that is only possible", want.leak < want.possible)
 		seen.note("certain false reject", want.always > 0)
 		seen.note("false reject that is only possible", want.always < want.once)

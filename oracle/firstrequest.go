@@ -26,7 +26,7 @@ import (
 type firstRequest struct {
 	*judge
 	length  int64
-	openers []opener
+	openers []interval // of admitted requests, which may begin a window
 	windows []opened
 	w       windowVerdict
 	due     []answer
@@ -36,9 +36,6 @@ type firstRequest struct {
 	packedBy, sweptBy             leaking
 	possiblePacked, possibleSwept int64
 }
-
-// opener is an admitted request that may begin a window.
-type opener struct{ call, reply int64 }
 
 // opened is a window: the moments between which it begins, and what may lie in it.
 type opened struct {
@@ -68,12 +65,12 @@ type refusal struct {
 
 // openings finds the windows of one subject from its admitted requests, by call.
 // lost is the call of the first failed request, or forever.
-func openings(openers []opener, lost, length int64) (out []opened) {
+func openings(openers []interval, lost, length int64) (out []opened) {
 	if len(openers) == 0 {
 		return nil
 	}
 	byReply := slices.Clone(openers)
-	slices.SortFunc(byReply, func(a, b opener) int { return cmp.Compare(a.reply, b.reply) })
+	slices.SortFunc(byReply, func(a, b interval) int { return cmp.Compare(a.reply, b.reply) })
 	// What replies from here on can do: the least call of all that reply no earlier,
 	// and the least reply of all that are called no earlier.
 	calls, replies := make([]int64, len(openers)), make([]int64, len(openers))
@@ -89,12 +86,12 @@ func openings(openers []opener, lost, length int64) (out []opened) {
 		if to < forever {
 			to += length
 		}
-		n, _ := slices.BinarySearchFunc(byReply, from, func(o opener, t int64) int { return cmp.Compare(o.reply, t) })
+		n, _ := slices.BinarySearchFunc(byReply, from, func(o interval, t int64) int { return cmp.Compare(o.reply, t) })
 		if n == len(byReply) {
 			return out
 		}
 		w = opened{lo: max(from, min(calls[n], lost)), hi: forever}
-		if n, _ := slices.BinarySearchFunc(openers, to, func(o opener, t int64) int { return cmp.Compare(o.call, t) }); n < len(openers) {
+		if n, _ := slices.BinarySearchFunc(openers, to, func(o interval, t int64) int { return cmp.Compare(o.call, t) }); n < len(openers) {
 			w.hi = replies[n]
 		}
 	}
@@ -161,18 +158,18 @@ func (j *judge) firstRequest() {
 func (f *firstRequest) find() {
 	lost := int64(forever)
 	if f.initial > 0 {
-		f.openers = append(f.openers, opener{})
+		f.openers = append(f.openers, interval{})
 	}
 	for _, e := range f.takes {
 		switch {
 		case e.admitted():
 			f.w.Admitted += e.Units
-			f.openers = append(f.openers, opener{e.Call, e.Reply})
+			f.openers = append(f.openers, interval{e.Call, e.Reply})
 		case e.Outcome == Failed:
 			lost = min(lost, e.Call)
 		}
 	}
-	slices.SortStableFunc(f.openers, func(a, b opener) int { return cmp.Compare(a.call, b.call) })
+	slices.SortStableFunc(f.openers, func(a, b interval) int { return cmp.Compare(a.call, b.call) })
 	f.windows = openings(f.openers, lost, f.length)
 }
 
@@ -378,9 +375,6 @@ func (f *firstRequest) finish() {
 		leak := w.packed
 		if f.swept > f.packed {
 			leak = w.swept
-		}
-		if leak > 0 {
-			f.out.Violations++
 		}
 		worst = max(worst, w.swept)
 		f.crossing(w.offer.crossed, leak)

@@ -168,7 +168,7 @@ func TestFirstRequest(t *testing.T) {
 				missed.note("false rejects", v.FalseRejects < want.always)
 				missed.note("possible false rejects", v.FalseRejectsPossible > want.once)
 				seen.note("certain leak", v.LeakUnits > 0)
-				seen.note("leak in two windows", v.Violations > 1)
+				seen.note("leak in two windows", v.LeakWindows > 1)
 				seen.note("certain false reject", v.FalseRejects > 0)
 				seen.note("false reject that is only possible", want.always < want.once)
 			}

@@ -18,10 +18,7 @@ func TestHistoryKeepsEverything(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	out, err := h.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := collect(t, h.Subjects())
 	if len(out) != workers*each || h.Len() != workers*each || h.Lost() > 0 {
 		t.Fatalf("%d events, length %d, %d lost", len(out), h.Len(), h.Lost())
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // Judge works out the verdict on a complete history. The events may come in any
-// order and are not changed; it is fastest on those of [History.Events]. Each
-// subject is judged by itself.
+// order and are not changed; it is fastest if they are ordered by subject and call.
+// Each subject is judged by itself.
 func Judge(cfg Config, events []Event) Verdict {
 	events = ordered(events)
 	var until int64

@@ -38,7 +38,7 @@ func TestPlantedLeak(t *testing.T) {
 	v := Judge(cfg, history)
 	want := Verdict{
 		Issued: amount{20_000, 20_000}, Admitted: amount{10_007, 10_007}, Rejected: amount{9_993, 9_993},
-		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakTiers: map[uint8]int64{0: 7}, LeakSubjects: 1, Violations: 1,
+		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakTiers: map[uint8]int64{0: 7}, LeakSubjects: 1,
 		Crossings: 100, LeakWindows: 1, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200, Linear: Linear{Decided: true},
 	}
 	if n := len(v.Windows); n != 100 {
@@ -85,7 +85,7 @@ func TestPlantedFalseRejects(t *testing.T) {
 // TestCases are histories small enough to judge by eye.
 func TestCases(t *testing.T) {
 	type result struct {
-		leak, possible, requests, violations, crossings, over, falseRejects int64
+		leak, possible, requests, leakWindows, crossings, over, falseRejects int64
 	}
 	second := int64(time.Second)
 	rolling := quota.Window{Kind: quota.Rolling, Length: 100}
@@ -114,7 +114,7 @@ func TestCases(t *testing.T) {
 		{"given back while asked", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), {Kind: Refund, Call: 5, Reply: 15, Units: 1}, one(0, 8, 1, 0)}, result{possible: 1, crossings: 1}},
 		{"settled lower", quota.Window{}, 10, 0, []Event{one(0, 0, 10, 0), settle(5, 4), one(0, 10, 4, 0)}, result{crossings: 1}},
 		{"settled higher is no leak", quota.Window{}, 10, 0, []Event{one(0, 0, 10, 0), settle(5, -4)}, result{possible: 4}},
-		{"two excursions", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1), one(0, 20, 1, 0)}, result{1, 1, 1, 2, 1, 1, 0}},
+		{"two excursions", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1), one(0, 20, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
 		{"given back of the window before", month, 1, 0, []Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 1, 0), one(0, second+20, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
 		{"larger than the limit, after a refund", month, 1, 0, []Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 2, Rejected)}, result{crossings: 1, over: 2}},
 		{"rolling, beside one that hangs", rolling, 1, 0, []Event{{Call: 0, Reply: 300, Units: 1}, one(0, 150, 1, 0), one(0, 160, 1, 0)}, result{1, 2, 1, 1, 1, 1, 0}},
@@ -130,7 +130,7 @@ func TestCases(t *testing.T) {
 				Window: c.window, Limit: c.limit, Epoch: time.Date(2026, time.January, 31, 23, 59, 59, 0, time.UTC),
 				Initial: func(uint32) int64 { return c.initial },
 			}, c.events)
-			got := result{v.LeakUnits, v.LeakPossible, v.LeakedRequests, v.Violations, v.Crossings, v.OverOffered, v.FalseRejects}
+			got := result{v.LeakUnits, v.LeakPossible, v.LeakedRequests, v.LeakWindows, v.Crossings, v.OverOffered, v.FalseRejects}
 			if got != c.want {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}

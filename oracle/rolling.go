@@ -69,7 +69,6 @@ func (j *judge) rolling() {
 		w.Leak += s.excess
 		j.blame(r.requests(j.takes, s))
 	}
-	j.out.Violations += int64(len(leaks))
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
 	w.LeakPossible = max(worst, min(may, w.Admitted))
 	if w.LeakPossible > 0 { // or nothing is ever over the limit

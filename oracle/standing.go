@@ -30,7 +30,6 @@ func (j *judge) standing() {
 	w.LeakPossible = max(w.Leak, min(may, w.Admitted))
 	j.out.LeakPossible += w.LeakPossible
 	j.blame(j.answeredBy(j.takes, over.at, over.peak))
-	j.out.Violations += over.excursions
 	j.out.Standing.Excursions += over.excursions
 	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
 

@@ -224,38 +224,29 @@ func noOption(name string, declared []Option) error {
 	return fmt.Errorf("no option %q%s: it has %s", name, hint, listed(names))
 }
 
+// value reads an option that was checked.
+func value[T any](o Options, name, what string, parse func(string) (T, error)) T {
+	v, err := parse(o[name])
+	if err != nil {
+		panic("option " + name + " is not " + what + ": " + o[name])
+	}
+	return v
+}
+
 // Duration returns an option declared with Type "duration".
 func (o Options) Duration(name string) time.Duration {
-	d, err := time.ParseDuration(o[name])
-	if err != nil {
-		panic("option " + name + " is not a duration: " + o[name])
-	}
-	return d
+	return value(o, name, "a duration", time.ParseDuration)
 }
 
 // Int returns an option declared with Type "int".
 func (o Options) Int(name string) int64 {
-	n, err := strconv.ParseInt(o[name], 10, 64)
-	if err != nil {
-		panic("option " + name + " is not a whole number: " + o[name])
-	}
-	return n
+	return value(o, name, "a whole number", func(v string) (int64, error) { return strconv.ParseInt(v, 10, 64) })
 }
 
 // Float returns an option declared with Type "float".
 func (o Options) Float(name string) float64 {
-	x, err := strconv.ParseFloat(o[name], 64)
-	if err != nil {
-		panic("option " + name + " is not a number: " + o[name])
-	}
-	return x
+	return value(o, name, "a number", func(v string) (float64, error) { return strconv.ParseFloat(v, 64) })
 }
 
 // Bool returns an option declared with Type "bool".
-func (o Options) Bool(name string) bool {
-	b, err := strconv.ParseBool(o[name])
-	if err != nil {
-		panic("option " + name + " is not true or false: " + o[name])
-	}
-	return b
-}
+func (o Options) Bool(name string) bool { return value(o, name, "true or false", strconv.ParseBool) }

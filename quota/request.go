@@ -93,8 +93,6 @@ type Reservation struct {
 	// Committed is set by the caller once it has committed: a refund after that
 	// deletes what was stored.
 	Committed bool
-	// Expires is when the hold lapses by itself; zero means never.
-	Expires time.Time
 }
 
 // Reading is what one tier believes a subject has consumed.
@@ -108,10 +106,36 @@ type Reading struct {
 	// keeps its own: then the readings of all instances add up to what the tier
 	// believes. Otherwise every instance reads the same record.
 	PerInstance bool
-	// Atomic readings of one call with the same non-zero value were read in one
-	// atomic command and may be compared with each other.
-	Atomic int
 	// Lapsing are those of Units that end by themselves unless they are settled
 	// before, as a reservation with a deadline does.
 	Lapsing int64
 }
+
+// Counting says which units a strategy's counter contains when it works as it
+// was built to, so that readings of it can be checked against the truth.
+type Counting string
+
+// The ways of counting.
+const (
+	CountsAdmitted Counting = "admitted" // admitted less given back
+	CountsAttempts Counting = "attempts" // also the units of rejected requests
+	CountsNothing  Counting = "nothing"  // keeps no count
+)
+
+// ErrorKind says what kept a request from being decided.
+type ErrorKind string
+
+// The kinds.
+const (
+	// ErrorContention: others changed the same data in the meantime, too often or at
+	// the wrong moment, e.g. a conflict of versions or a lock that could not be had.
+	ErrorContention ErrorKind = "contention"
+	// ErrorTimeout: there was no answer in the time that the caller, the strategy, its
+	// client or the store allows.
+	ErrorTimeout ErrorKind = "time-out"
+	// ErrorStore: the store was not there, or would not do what any client may ask of
+	// it, e.g. a connection that was refused, a server that is read-only or full.
+	ErrorStore ErrorKind = "store"
+	// ErrorOther: all else, e.g. a mistake of the strategy or of this program.
+	ErrorOther ErrorKind = "other"
+)

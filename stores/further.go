@@ -46,13 +46,6 @@ type Roomer interface {
 	Room(ctx context.Context) (left int, setting string, known bool)
 }
 
-// Promoter is a [Follower] that can take its primary's place: from then on it
-// follows nothing, and can be written to.
-type Promoter interface {
-	Follower
-	Promote(ctx context.Context) error
-}
-
 // FailsOver is a [Store] with a replica that can take its place in mid-run.
 type FailsOver interface {
 	Store

@@ -64,19 +64,13 @@ func newTrace(p Params) (Stream, Info, error) {
 		info.Loop = Open
 	}
 	s := &replay{rows: t.rows, names: t.names}
-	notes, err := s.assign(t, p)
-	if err != nil {
-		return nil, Info{}, err
+	for _, step := range []func(*trace, Params) ([]string, error){s.assign, s.price, s.fill} {
+		notes, err := step(t, p)
+		if err != nil {
+			return nil, Info{}, err
+		}
+		info.Notes = append(info.Notes, notes...)
 	}
-	info.Notes = append(info.Notes, notes...)
-	if notes, err = s.price(t, p); err != nil {
-		return nil, Info{}, err
-	}
-	info.Notes = append(info.Notes, notes...)
-	if notes, err = s.fill(p); err != nil {
-		return nil, Info{}, err
-	}
-	info.Notes = append(info.Notes, notes...)
 	if n := p.Requests; n > 0 && n < int64(len(s.rows)) {
 		info.Notes = append(info.Notes, fmt.Sprintf("only the first %d of %d usable rows are replayed", n, len(s.rows)))
 		s.rows = s.rows[:n]
@@ -135,7 +129,7 @@ func (s *replay) price(t *trace, p Params) (notes []string, err error) {
 
 // fill says what subjects have used at the start. Which of them are full goes by
 // their share of the rows.
-func (s *replay) fill(p Params) (notes []string, err error) {
+func (s *replay) fill(_ *trace, p Params) (notes []string, err error) {
 	counts := make([]uint64, len(s.names))
 	for _, r := range s.rows {
 		counts[r.subject]++

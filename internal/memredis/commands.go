@@ -45,7 +45,8 @@ func init() {
 		{"incr", 2, 0, func(t *Table, a []string) Reply { return t.incr(a[1], 1) }},
 		{"decr", 2, 0, func(t *Table, a []string) Reply { return t.incr(a[1], -1) }},
 		{"incrby", 3, 0, incrBy}, {"decrby", 3, 0, decrBy}, {"mget", -2, noted, mget},
-		{"del", -2, noted, del}, {"unlink", -2, noted, del}, {"exists", -2, noted, exists}, {"type", 2, noted, typeOf},
+		{"del", -2, noted, forEach((*Table).remove)}, {"unlink", -2, noted, forEach((*Table).remove)},
+		{"exists", -2, noted, forEach(func(*Table, *entry) {})}, {"type", 2, noted, typeOf},
 		{"expire", -3, noted, expireIn(1000, false)}, {"pexpire", -3, noted, expireIn(1, false)},
 		{"expireat", -3, noted, expireIn(1000, true)}, {"pexpireat", -3, noted, expireIn(1, true)},
 		{"ttl", 2, noted, ttl}, {"pttl", 2, noted, pttl}, {"pexpiretime", 2, noted, pexpireTime}, {"persist", 2, noted, persist},
@@ -146,25 +147,18 @@ func unknownCommand(args []string) Reply {
 	return fault(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", args[0], b.String()))
 }
 
-func del(t *Table, args []string) Reply {
-	var n int64
-	for _, k := range args[1:] {
-		if e := t.get(k); e != nil {
-			t.remove(e)
-			n++
+// forEach makes a command that does something with each of its keys that is there, and counts them.
+func forEach(do func(t *Table, e *entry)) func(*Table, []string) Reply {
+	return func(t *Table, args []string) Reply {
+		var n int64
+		for _, k := range args[1:] {
+			if e := t.get(k); e != nil {
+				do(t, e)
+				n++
+			}
 		}
+		return intReply(n)
 	}
-	return intReply(n)
-}
-
-func exists(t *Table, args []string) Reply {
-	var n int64
-	for _, k := range args[1:] {
-		if t.get(k) != nil {
-			n++
-		}
-	}
-	return intReply(n)
 }
 
 func typeOf(t *Table, args []string) Reply {

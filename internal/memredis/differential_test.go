@@ -36,6 +36,7 @@ var scripts = []string{
 	"redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1]) return tonumber(redis.call('ZSCORE', KEYS[1], 'f1') or -1)",
 	"local ok = redis.call('SET', KEYS[1], ARGV[1]) return ok",
 	"return {err = 'MY error'}", "return {ok = 'FINE'}", "return redis.error_reply('MINE no')", "return redis.status_reply('YES')",
+	"return redis.error_reply('MINE a\\nb')", "return {ok = 'F\\r\\nE'}",
 	"return tonumber(ARGV[1])", "return #KEYS + #ARGV", "return nil", "return true", "return false", "return {}",
 	"redis.call('SET', KEYS[1], 1.5) return redis.call('GET', KEYS[1])",
 	"redis.call('SET', KEYS[1], 9007199254740993) return redis.call('GET', KEYS[1])",

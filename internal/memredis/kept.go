@@ -167,21 +167,9 @@ func parsed(v any) Reply {
 
 // write sends a reply in the protocol that the client has chosen.
 func write(p *server.Peer, r Reply) {
-	switch r.Kind {
-	case Int:
-		p.WriteInt(int(r.Int))
-	case Bulk:
-		p.WriteBulk(r.Text)
-	case Status:
-		p.WriteInline(r.Text)
-	case Err:
-		p.WriteError(r.Text)
-	case Array:
-		p.WriteLen(len(r.Array))
-		for _, x := range r.Array {
-			write(p, x)
-		}
-	default:
-		p.WriteNull()
+	null := nullRESP2
+	if p.Resp3 {
+		null = "_\r\n"
 	}
+	p.Block(func(w *server.Writer) { w.WriteRaw(string(r.appendTo(nil, null))) })
 }

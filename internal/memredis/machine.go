@@ -200,7 +200,7 @@ func scriptError(err error) Reply {
 	if e, ok := errors.AsType[*lua.ApiError](err); ok {
 		if tb, ok := e.Object.(*lua.LTable); ok {
 			if text, ok := tb.RawGetString("err").(lua.LString); ok {
-				return fault(string(text))
+				return fault(oneLine.Replace(string(text)))
 			}
 		}
 		return fault("ERR " + strings.Join(strings.Fields(e.Object.String()), " "))
@@ -302,7 +302,7 @@ func luaNumber(f float64) string {
 	return cFormat(f)
 }
 
-// cFormat is "%.17g" of C.
+// cFormat is "%.17g" of C, as Redis 7.0 writes scores.
 func cFormat(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -336,6 +336,9 @@ func (m *machine) toLua(r Reply) lua.LValue {
 	}
 }
 
+// oneLine makes a text of several lines one line, as errors and statuses are.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
+
 func fromLua(v lua.LValue) Reply {
 	switch v := v.(type) {
 	case lua.LBool:
@@ -349,10 +352,10 @@ func fromLua(v lua.LValue) Reply {
 		return bulk(string(v))
 	case *lua.LTable:
 		if text, ok := v.RawGetString("err").(lua.LString); ok {
-			return fault(string(text))
+			return fault(oneLine.Replace(string(text)))
 		}
 		if text, ok := v.RawGetString("ok").(lua.LString); ok {
-			return status(string(text))
+			return status(oneLine.Replace(string(text)))
 		}
 		out := Reply{Kind: Array, Array: make([]Reply, 0, v.Len())}
 		for i := 1; ; i++ {

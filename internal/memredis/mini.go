@@ -167,17 +167,17 @@ func (m *Mini) dial() net.Conn {
 // reload leaves miniredis with the scripts that are kept.
 func (m *Mini) reload() {
 	m.fresh, m.loaded = m.fresh[:0], maps.Clone(m.kept)
-	m.ask("script", "flush")
+	m.script("flush")
 	for source := range m.kept {
-		m.ask("script", "load", source)
+		m.script("load", source)
 	}
 }
 
-// ask runs a command that no client has sent.
-func (m *Mini) ask(args ...string) (reply string) {
+// script runs SCRIPT, which no client has sent.
+func (m *Mini) script(args ...string) (reply string) {
 	var out bytes.Buffer
 	p := server.NewPeer(bufio.NewWriter(&out))
-	m.server.Dispatch(p, args)
+	m.server.Dispatch(p, append([]string{"script"}, args...))
 	p.Flush()
 	return out.String()
 }
@@ -229,7 +229,7 @@ func (m *Mini) dispatch(p *server.Peer, args []string) {
 	m.server.Dispatch(p, args)
 	switch _, old := m.loaded[source]; {
 	case source != "" && !old:
-		if sha := SHA1(source); m.ask("script", "exists", sha) == "*1\r\n:1\r\n" { // it compiles
+		if sha := SHA1(source); m.script("exists", sha) == "*1\r\n:1\r\n" { // it compiles
 			m.enter(source, sha)
 		}
 	case len(args) > 1 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "flush"):

@@ -1,8 +1,6 @@
 package memredis
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // ReplyKind is the kind of a [Reply].
 type ReplyKind uint8
@@ -49,8 +47,11 @@ var (
 	decrOverflow = fault("ERR decrement would overflow")
 )
 
-// appendTo writes the reply in RESP2.
-func (r Reply) appendTo(b []byte) []byte {
+// nullRESP2 is no value in RESP2.
+const nullRESP2 = "$-1\r\n"
+
+// appendTo writes the reply, with null for no value.
+func (r Reply) appendTo(b []byte, null string) []byte {
 	switch r.Kind {
 	case Int:
 		return append(strconv.AppendInt(append(b, ':'), r.Int, 10), '\r', '\n')
@@ -64,10 +65,10 @@ func (r Reply) appendTo(b []byte) []byte {
 	case Array:
 		b = append(strconv.AppendInt(append(b, '*'), int64(len(r.Array)), 10), '\r', '\n')
 		for _, x := range r.Array {
-			b = x.appendTo(b)
+			b = x.appendTo(b, null)
 		}
 		return b
 	default:
-		return append(b, "$-1\r\n"...)
+		return append(b, null...)
 	}
 }

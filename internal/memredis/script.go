@@ -163,7 +163,7 @@ func eval(t *Table, args []string) Reply {
 	if err != nil {
 		return compileError(err)
 	}
-	return t.run(s, keys, argv)
+	return t.machine.run(s.machine, keys, argv)
 }
 
 func evalSHA(t *Table, args []string) Reply {
@@ -178,7 +178,7 @@ func evalSHA(t *Table, args []string) Reply {
 	if !t.loaded(s) {
 		return fault(noScript)
 	}
-	return t.run(s, keys, argv)
+	return t.machine.run(s.machine, keys, argv)
 }
 
 // scriptArgs takes apart what stands behind a script.
@@ -195,8 +195,4 @@ func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
 		return nil, nil, &r
 	}
 	return args[1 : 1+n], args[1+n:], nil
-}
-
-func (t *Table) run(s *script, keys, argv []string) Reply {
-	return t.machine.run(s.machine, keys, argv)
 }

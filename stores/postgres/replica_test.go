@@ -126,12 +126,6 @@ func TestReplicaThatLags(t *testing.T) {
 			t.Fatalf("none of %d updates was read within %v", n, lag)
 		}
 	}
-	if err := r.Promote(ctx); err != nil || r.Follows() {
-		t.Fatalf("promote: %v", err)
-	}
-	if _, err := here.Exec(ctx, "UPDATE planted SET n = 3"); err != nil {
-		t.Errorf("the promoted replica: %v", err)
-	}
 }
 
 // TestSecondServer prepares a transaction, which PostgreSQL does not allow by default.

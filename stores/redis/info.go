@@ -18,8 +18,8 @@ import (
 
 var errOld = errors.New("redis is too old")
 
-// Stats reads the servers' statistics, which takes one command each. Commands,
-// evictions and expiries are those of masters; processor time, memory and forks are of
+// Stats reads the servers' statistics, which takes one command each. Commands
+// and evictions are those of masters; processor time, memory and forks are of
 // their replicas, too, if those were started with them.
 func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 	if r.model != nil {
@@ -85,7 +85,6 @@ func add(sum *stores.Stats, f map[string]string) {
 	if f["role"] != "slave" {
 		sum.Commands += n("total_commands_processed")
 		sum.Evicted += n("evicted_keys")
-		sum.Expired += n("expired_keys")
 	}
 	sum.Forks += n("total_forks")
 	sum.Forking = sum.Forking || n("rdb_bgsave_in_progress")+n("aof_rewrite_in_progress") > 0

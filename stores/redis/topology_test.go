@@ -53,7 +53,7 @@ func TestReplicas(t *testing.T) {
 
 	set := stores.NewSet()
 	replica := further(t, set, s, "redis.replica")
-	f := replica.(stores.Promoter)
+	f := replica.(*redis.Store)
 	if !f.Follows() {
 		t.Error("it does not follow")
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // checkFor is how long the key of a check lives if it cannot be removed.
@@ -133,4 +135,30 @@ func (r *Store) Room(ctx context.Context) (left int, setting string, known bool)
 	most, err1 := strconv.Atoi(f["maxclients"])
 	now, err2 := strconv.Atoi(f["connected_clients"])
 	return most - now, "maxclients", err1 == nil && err2 == nil
+}
+
+// refusals begin the errors by which a Redis says that it will not do now what any
+// client asks of it, whatever the strategy.
+var refusals = []string{
+	"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN",
+}
+
+// errorKind is [stores.Driver.ErrorKind].
+func errorKind(err error) quota.ErrorKind {
+	switch {
+	case errors.Is(err, goredis.TxFailedErr): // WATCH saw another's change
+		return quota.ErrorContention
+	case errors.Is(err, goredis.ErrPoolTimeout):
+		return quota.ErrorTimeout
+	}
+	var said goredis.Error
+	if !errors.As(err, &said) {
+		return ""
+	}
+	word, rest, _ := strings.Cut(said.Error(), " ")
+	refused := strings.HasPrefix(rest, "max number of clients") || strings.HasPrefix(rest, "unknown command")
+	if slices.Contains(refusals, word) || word == "ERR" && refused {
+		return quota.ErrorStore
+	}
+	return ""
 }

@@ -2,9 +2,17 @@ package httpstore
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
 
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -126,4 +134,136 @@ func (p *Program) survey(context.Context) []stores.Finding {
 	bin, _ := server.Find(p.Name)
 	f := server.SurveyProgram(p.Name, bin, "--"+p.Name+" process", "measure one of yours by --service URL", p.install())
 	return []stores.Finding{f}
+}
+
+// Program is what differs from one kind of gateway to the next.
+type Program struct {
+	// Name of the driver and of the program, Title what people call it, and Package what
+	// Debian does.
+	Name, Title, Package string
+	// Template of the configuration file, filled with a [Site].
+	Template *template.Template
+	// Valid are the forms of the settings, by name. A limit has all of them.
+	Valid map[string]*regexp.Regexp
+	// Command starts a server, given its configuration file.
+	Command func(bin, config string) *exec.Cmd
+}
+
+// Site is what a configuration is written for.
+type Site struct {
+	// Addr is the host and port to listen on.
+	Addr string
+	// Bare and Limited are the paths of the location without a limit and of the one
+	// with it. They hold a secret, so that other users of the machine cannot ask.
+	Bare, Limited string
+	// Page is a file to answer with, and Dir a folder that the server may write to.
+	Page, Dir string
+	// Root is set if the server runs as root, since no other user may enter its
+	// folder.
+	Root bool
+	// Settings of the limit; nil for none.
+	Settings map[string]string
+}
+
+// config writes the configuration of a server.
+func (p *Program) config(s Site) (string, error) {
+	if s.Settings != nil {
+		for name, form := range p.Valid {
+			if !form.MatchString(s.Settings[name]) {
+				return "", fmt.Errorf("the setting %s of %s is %q", name, p.Title, s.Settings[name])
+			}
+		}
+		if len(s.Settings) != len(p.Valid) {
+			return "", fmt.Errorf("%s is given settings that it does not have", p.Title)
+		}
+	}
+	var b strings.Builder
+	err := p.Template.Execute(&b, s)
+	return b.String(), err
+}
+
+// running is one server.
+type running struct {
+	*server.Child
+	addr, as    string
+	bare, limit string // URLs
+}
+
+// url is that of the limited location, or of the other one without settings.
+func (s *running) url(settings map[string]string) string {
+	if len(settings) == 0 {
+		return s.bare
+	}
+	return s.limit
+}
+
+var versionText = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
+
+func (p *Program) version(ctx context.Context, bin string) (string, error) {
+	out, err := server.Run(ctx, exec.Command(bin, "-v"), nil)
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w: %s", bin, err, server.LastLines(out, 1))
+	}
+	return versionText.FindString(out), nil
+}
+
+// start starts a server, and waits until it answers at a path that no other knows.
+func (p *Program) start(ctx context.Context, bin string, port int, settings map[string]string, o stores.Options) (*running, error) {
+	home, err := server.NewHome(o.Dir, p.Name, "nobody")
+	if err != nil {
+		return nil, err
+	}
+	secret := "/" + strings.ToLower(crand.Text())
+	site := Site{
+		Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Dir: home.Data, Settings: settings,
+		Root: home.User == nil && os.Getuid() == 0,
+		Bare: secret + "/bare", Limited: secret + "/limited",
+	}
+	if site.Page, err = home.WriteSecret("page", "admitted\n"); err != nil {
+		return nil, err
+	}
+	text, err := p.config(site)
+	if err != nil {
+		return nil, errors.Join(err, home.Dir.Remove())
+	}
+	file, err := home.WriteSecret(p.Name+".conf", text)
+	if err != nil {
+		return nil, err
+	}
+	cmd := p.Command(bin, file)
+	cmd.Dir, cmd.Env = home.Data, server.Env()
+	c, err := home.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	at := "http://" + site.Addr
+	s := &running{Child: c, addr: site.Addr, as: home.As, bare: at + site.Bare + query, limit: at + site.Limited + query}
+	taken := func(words string) bool { return strings.Contains(strings.ToLower(words), "address already in use") }
+	if err := server.Await(ctx, c, taken, s.ours); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return s, nil
+}
+
+// query has the subject in a parameter.
+const query = "?subject={subject}"
+
+// ours asks the location without a limit, which no other program's server has.
+func (s *running) ours(ctx context.Context) error {
+	client := NewClient(stores.ConnOptions{Pool: 1, Cold: true}, false)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.bare, nil)
+	if err != nil {
+		return err
+	}
+	r, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	if err := r.Body.Close(); err != nil {
+		return err
+	}
+	if r.StatusCode/100 != 2 {
+		return fmt.Errorf("%w: it answers with status %d", server.ErrPortTaken, r.StatusCode)
+	}
+	return nil
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -37,14 +40,14 @@ type Self struct {
 	stop  context.CancelFunc // ends the renewals; nil if there are none
 	done  chan struct{}
 
-	owed    server.Owed
+	owed    owed
 	closing sync.Once
 	closed  error
 }
 
 // Enter tries again to remove what could not be removed, and takes the lease on a scope.
 func (s *Self) Enter(ctx context.Context, scope stores.Scope) error {
-	_ = s.owed.Pay(ctx, s.remove) // what still fails is tried again later
+	_ = s.owed.pay(ctx, s.remove) // what still fails is tried again later
 	return s.Common().Lease(ctx, scope)
 }
 
@@ -77,12 +80,12 @@ func (s *Self) leave() error {
 		return nil
 	}
 	s.stopRenewals()
-	if s.Reconnect != nil && s.owed.Any() {
+	if s.Reconnect != nil && s.owed.pending() {
 		if err := s.Reconnect(context.Background()); err != nil {
 			return fmt.Errorf("%w: quotabench clean removes what is left", err)
 		}
 	}
-	if err := s.owed.Pay(context.Background(), s.remove); err != nil {
+	if err := s.owed.pay(context.Background(), s.remove); err != nil {
 		return fmt.Errorf("%w: quotabench clean removes what is left", err)
 	}
 	return nil
@@ -167,5 +170,107 @@ func (c Common) Wipe(ctx context.Context, scope stores.Scope) error {
 	case scope == "":
 		return fmt.Errorf("wipe %s: an empty scope", c.self.Kind)
 	}
-	return c.self.owed.Note(string(scope), c.self.remove(ctx, string(scope)))
+	return c.self.owed.note(string(scope), c.self.remove(ctx, string(scope)))
+}
+
+// Conn is a client as a [stores.Conn].
+type Conn struct {
+	Of  any
+	End func() error
+}
+
+// Client implements [stores.Conn].
+func (c Conn) Client() any { return c.Of }
+
+// Close implements [stores.Conn].
+func (c Conn) Close() error { return c.End() }
+
+// The faults that can befall every kind of server that was started here.
+const (
+	Stopped     = "stopped"
+	Restarted   = "restarted"
+	nodeStopped = "node-stopped" // the first of several servers
+)
+
+// CanBreak implements [stores.Breakable].
+func (c Common) CanBreak(_ context.Context, fault string) error {
+	child, alone := c.self.Own.(*server.Child)
+	_, several := c.self.Own.(server.Group)
+	switch {
+	case c.self.Own == nil || !c.self.Own.Local():
+		return server.ErrNotOurs
+	case fault == Stopped, fault == nodeStopped && several:
+		return nil
+	case fault != Restarted:
+		return fmt.Errorf("there is no fault %s of %s", fault, c.self.Kind)
+	case !alone || child == nil || c.self.Answers == nil:
+		return fmt.Errorf("%s of this kind cannot be started again on its data", c.self.Kind)
+	}
+	return nil
+}
+
+// Break implements [stores.Breakable].
+func (c Common) Break(ctx context.Context, fault string, _ stores.Scope) (mend func(context.Context) error, err error) {
+	if err := c.CanBreak(ctx, fault); err != nil {
+		return nil, err
+	}
+	if fault == Restarted {
+		child := c.self.Own.(*server.Child)
+		return func(ctx context.Context) error { return child.Again(ctx, c.self.Answers) }, child.Kill(ctx)
+	}
+	stopped := c.self.Own
+	if fault == nodeStopped {
+		stopped = stopped.(server.Group)[0]
+	}
+	all, err := stopped.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(context.Context) error { return server.Signal(all, false) }, server.Signal(all, true)
+}
+
+// payTimeout bounds how long what is owed is tried again for.
+const payTimeout = 3 * time.Second
+
+// owed remembers what could not be removed from a server, so that it is tried again.
+// The zero value is ready.
+type owed struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// note remembers a name whose removal failed, forgets one that was removed, and returns
+// the error.
+func (o *owed) note(name string, err error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil {
+		delete(o.names, name)
+		return nil
+	}
+	if o.names == nil {
+		o.names = map[string]bool{}
+	}
+	o.names[name] = true
+	return err
+}
+
+// pending reports whether something is owed.
+func (o *owed) pending() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.names) > 0
+}
+
+// pay calls remove with each name that is owed.
+func (o *owed) pay(ctx context.Context, remove func(ctx context.Context, name string) error) (err error) {
+	o.mu.Lock()
+	names := slices.Collect(maps.Keys(o.names))
+	o.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, payTimeout)
+	defer cancel()
+	for _, name := range names {
+		err = errors.Join(err, o.note(name, remove(ctx, name)))
+	}
+	return err
 }

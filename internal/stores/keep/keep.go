@@ -74,7 +74,7 @@ func (c Common) Lease(ctx context.Context, scope stores.Scope) error {
 	}
 	s.held[scope] = true
 	if err != nil {
-		return s.owed.Note(string(scope), fmt.Errorf("take a lease on %s: %w", s.board.Name(scope), err))
+		return s.owed.note(string(scope), fmt.Errorf("take a lease on %s: %w", s.board.Name(scope), err))
 	}
 	s.start()
 	return nil

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/machine/cores"
 )
 
 // Server is a server that was started here.
@@ -79,4 +83,71 @@ func attempt(ctx context.Context, limit time.Duration, try func(context.Context)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return try(ctx)
+}
+
+// ErrNotOurs is the error of what can be done with servers alone that were started
+// here.
+var ErrNotOurs = errors.New("the server was not started here, on this machine")
+
+// Local is true: a child runs where we do.
+func (c *Child) Local() bool { return true }
+
+// Processes are the child and its descendants. Of no child it is [ErrNotOurs].
+func (c *Child) Processes(context.Context) ([]int, error) {
+	if c == nil {
+		return nil, ErrNotOurs
+	}
+	tree := cores.Tree(c.PID())
+	if len(tree) == 0 || c.Ended() {
+		return nil, errors.New("the server has ended")
+	}
+	return tree, nil
+}
+
+// Confine lets the child and its descendants run on some cores alone. One that has
+// ended needs none. Of no child it is [ErrNotOurs].
+func (c *Child) Confine(_ context.Context, numbers []int) error {
+	if c == nil {
+		return ErrNotOurs
+	}
+	if c.Ended() {
+		return nil
+	}
+	return cores.Confine(c.PID(), cores.Of(numbers...))
+}
+
+// AllOnThisHost reports whether all addresses are of this machine, as [OnThisHost]
+// tells.
+func AllOnThisHost(addrs []string) bool {
+	return !slices.ContainsFunc(addrs, func(a string) bool { return !OnThisHost(a) })
+}
+
+// OnThisHost reports whether an address is of this machine: the path of a socket,
+// or host:port with a loopback host or with an address of one of its interfaces.
+// Names other than localhost are not looked up.
+func OnThisHost(addr string) bool {
+	if strings.HasPrefix(addr, "/") || strings.HasPrefix(addr, "@") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	switch {
+	case host == "localhost" || ip != nil && ip.IsLoopback():
+		return true
+	case ip == nil:
+		return false
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
+			return true
+		}
+	}
+	return false
 }
