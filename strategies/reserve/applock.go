@@ -21,7 +21,7 @@ var appLockMeta = family.GivingBack(strategies.Meta{
 		family.ExactlyUnless("L with one instance", func(p quota.Params) bool { return p.Instances > 1 }, quota.FaultCrash),
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &appLock{locks: locks{clock: env.Clock}}
+		s := &appLock{locks: locks{clock: env.Clock, wanted: map[tenant]*lock{}}}
 		s.Locked = family.Locked{
 			CheckThenSet: family.CheckThenSet{Redis: strategies.Redis(env), Key: newKeys(env).used}, Lock: s.lock,
 		}
@@ -76,9 +76,6 @@ func (l *locks) want(t tenant) *lock {
 	defer l.mu.Unlock()
 	m := l.wanted[t]
 	if m == nil {
-		if l.wanted == nil {
-			l.wanted = map[tenant]*lock{}
-		}
 		m = &lock{Mutex: l.clock.NewMutex()}
 		l.wanted[t] = m
 	}

@@ -125,32 +125,29 @@ func (s *hardened) Take(ctx context.Context, req quota.Request) (quota.Decision,
 }
 
 // hold asks the script. A request without a settlement has no end.
-func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (h held, err error) {
+func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (held, error) {
 	var life time.Duration
 	if req.Settles {
 		life = req.Life
 	}
 	id := fileOf(quota.Reservation{Request: req}).id
-	err = s.twice(ctx, func() error {
-		res, err := family.Numbers(
-			holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()), 4)
-		if err != nil {
-			return fmt.Errorf("reserving for %s: %w", t.subject, err)
-		}
-		h = held{known: res[0] >= 0, admitted: res[0] == 1, used: res[1], limit: res[2], ended: res[3]}
-		return nil
+	res, err := twice(ctx, &s.again, func() ([]int64, error) {
+		return family.Numbers(holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()), 4)
 	})
-	return h, err
+	if err != nil {
+		return held{}, fmt.Errorf("reserving for %s: %w", t.subject, err)
+	}
+	return held{known: res[0] >= 0, admitted: res[0] == 1, used: res[1], limit: res[2], ended: res[3]}, nil
 }
 
-// twice does something once more if it fails without an answer of the store. It
-// must be something that changes nothing if it has taken effect already.
-func (s *hardened) twice(ctx context.Context, do func() error) error {
-	err := do()
+// twice does something once more, and counts that, if it fails without an answer of the
+// store. It must be something that changes nothing if it has taken effect already.
+func twice[T any](ctx context.Context, again *strategies.Tally, do func() (T, error)) (T, error) {
+	v, err := do()
 	if err == nil || ctx.Err() != nil || errors.As(err, new(redis.Error)) || errors.Is(err, errUnknownTenant) {
-		return err
+		return v, err
 	}
-	s.again.Add(1)
+	again.Add(1)
 	return do()
 }
 

@@ -23,7 +23,7 @@ func (s *hardened) Commit(ctx context.Context, r quota.Reservation, actual int64
 		return family.ErrNoReservation
 	}
 	f := fileOf(r)
-	c, err := s.changed(ctx, func() (change, error) { return s.files.keep(ctx, f, actual) })
+	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.keep(ctx, f, actual) })
 	if err != nil {
 		return err
 	}
@@ -44,21 +44,12 @@ func (s *hardened) Refund(ctx context.Context, r quota.Reservation) error {
 		return family.ErrNoReservation
 	}
 	f := fileOf(r)
-	c, err := s.changed(ctx, func() (change, error) { return s.files.drop(ctx, f) })
+	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.drop(ctx, f) })
 	if err != nil {
 		return err
 	}
 	_, err = s.apply(ctx, f.tenant, account{}, c)
 	return err
-}
-
-// changed runs a statement that changes a file.
-func (s *hardened) changed(ctx context.Context, do func() (change, error)) (c change, err error) {
-	err = s.twice(ctx, func() (err error) {
-		c, err = do()
-		return err
-	})
-	return c, err
 }
 
 // apply tells Redis of changes of a tenant, and of its limit if a gives one.
@@ -67,15 +58,8 @@ func (s *hardened) apply(ctx context.Context, t tenant, a account, list ...chang
 	for _, c := range list {
 		args = append(args, c.id, c.size, c.stored, c.ended)
 	}
-	err = s.twice(ctx, func() error {
-		n, err := applyScript.Run(ctx, s.redis, s.keys.of(t), args...).Int64()
-		if err != nil {
-			return fmt.Errorf("settling for %s: %w", t.subject, err)
-		}
-		changed = changed || n == 1
-		return nil
-	})
-	return changed, err
+	n, err := twice(ctx, &s.again, func() (int64, error) { return applyScript.Run(ctx, s.redis, s.keys.of(t), args...).Int64() })
+	return n == 1, family.Wrapf(err, "settling for %s", t.subject)
 }
 
 // Jobs implements [strategies.Jobber].
