@@ -43,14 +43,10 @@ func openGateway(env strategies.Env, need strategies.Need, settings func(*quota.
 	if !ok {
 		return nil, fmt.Errorf("there is no %s to start", need)
 	}
-	g := &gateway{local: c, settings: settings, urls: map[string]string{}, asker: asker{
+	return &gateway{local: c, settings: settings, urls: map[string]string{}, asker: asker{
 		http: c.HTTP(), clock: env.Clock, prefix: env.Prefix, method: http.MethodGet,
-	}}
-	var err error
-	if g.admitted, err = parseStatuses("200"); err == nil {
-		g.rejected, err = parseStatuses("429")
-	}
-	return g, err
+		admitted: &statuses{http.StatusOK - firstStatus: true}, rejected: &statuses{http.StatusTooManyRequests - firstStatus: true},
+	}}, nil
 }
 
 // Take implements [strategies.Strategy].

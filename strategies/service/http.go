@@ -103,7 +103,7 @@ func apart(o quota.Options) error {
 	}
 	for i := range admitted {
 		if admitted[i] && rejected[i] {
-			return fmt.Errorf("the options admitted and rejected have the status %d in common", 100+i)
+			return fmt.Errorf("the options admitted and rejected have the status %d in common", firstStatus+i)
 		}
 	}
 	return nil

@@ -8,12 +8,15 @@ import (
 	"strings"
 )
 
-// statuses are codes of answers: a bit for each from 100 to 599.
-type statuses [500]bool
+// The statuses that answers have.
+const firstStatus, lastStatus = 100, 599
+
+// statuses are codes of answers.
+type statuses [lastStatus - firstStatus + 1]bool
 
 // has reports whether the code is among them.
 func (s *statuses) has(code int) bool {
-	return code >= 100 && code < 600 && s[code-100]
+	return code >= firstStatus && code <= lastStatus && s[code-firstStatus]
 }
 
 // parseStatuses reads codes, classes and ranges with a plus between them, e.g.
@@ -33,12 +36,12 @@ func parseStatuses(text string) (*statuses, error) {
 		}
 		a, aerr := strconv.Atoi(from)
 		b, berr := strconv.Atoi(to)
-		if aerr != nil || berr != nil || a < 100 || b > 599 || a > b {
+		if aerr != nil || berr != nil || a < firstStatus || b > lastStatus || a > b {
 			return nil, fmt.Errorf("%q are no statuses: give codes from 100 to 599, classes or ranges with a plus between "+
 				"them, e.g. 2xx, 429+503 or 500-504, or none", text)
 		}
 		for code := a; code <= b; code++ {
-			s[code-100] = true
+			s[code-firstStatus] = true
 		}
 	}
 	return &s, nil
