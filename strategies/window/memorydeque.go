@@ -38,10 +38,7 @@ func perProcess(tolerates ...quota.Fault) quota.Clause {
 
 // everyFault: there is no store that could fail, and each decision is made at one
 // moment.
-var everyFault = []quota.Fault{
-	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-	quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover,
-}
+var everyFault = quota.Faults()
 
 // memoryDeque is the record's login limiter. Each instance knows what it has
 // admitted itself.

@@ -93,8 +93,8 @@ func (l *atomicLog) exclude(ctx context.Context, tx pgx.Tx, req quota.Request) e
 // conflict reports whether PostgreSQL has ended a transaction for another one's
 // sake: it could not be serialized, or was part of a deadlock.
 func conflict(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
 // Measures implements strategies.Meter. The wait for a lock contains the round trip

@@ -119,7 +119,7 @@ var ErrNoReservation = errors.New("settling a reservation that no admitted reque
 // Admit completes a decision on a request that is charged to the window with the index.
 func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
 	d.Admitted = true
-	d.Remaining -= req.Units
+	d.Remaining = max(d.Remaining-req.Units, 0)
 	d.Reservation = quota.Reservation{Request: req, Window: window}
 	return d
 }
