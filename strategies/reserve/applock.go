@@ -21,7 +21,7 @@ var appLockMeta = family.GivingBack(strategies.Meta{
 		family.ExactlyUnless("L with one instance", func(p quota.Params) bool { return p.Instances > 1 }, quota.FaultCrash),
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &appLock{locks: locks{clock: env.Clock, wanted: map[tenant]*lock{}}}
+		s := &appLock{clock: env.Clock, wanted: map[tenant]*lock{}}
 		s.Locked = family.Locked{
 			CheckThenSet: family.CheckThenSet{Redis: strategies.Redis(env), Key: newKeys(env).used}, Lock: s.lock,
 		}
@@ -34,22 +34,10 @@ var appLockMeta = family.GivingBack(strategies.Meta{
 // between two of them.
 type appLock struct {
 	family.Locked
-	locks locks
-}
-
-func (s *appLock) lock(ctx context.Context, p *quota.Policy, subject quota.Subject) (unlock func(), err error) {
-	unlock, err = s.locks.lock(ctx, tenant{p.Name, subject})
-	if err != nil {
-		return nil, fmt.Errorf("waiting for the lock of %s: %w", subject, err)
-	}
-	return unlock, nil
-}
-
-// locks is a mutex per tenant, kept for as long as any caller wants it.
-type locks struct {
 	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.
-	mu     sync.Mutex
+	mu sync.Mutex
+	// wanted is a mutex per tenant, kept for as long as any caller wants it.
 	wanted map[tenant]*lock
 }
 
@@ -58,35 +46,36 @@ type lock struct {
 	callers int // who hold it or wait for it
 }
 
-// lock waits for the tenant's mutex and returns what lets go of it.
-func (l *locks) lock(ctx context.Context, t tenant) (unlock func(), err error) {
-	m := l.want(t)
+// lock waits for a tenant's mutex and returns what lets go of it.
+func (s *appLock) lock(ctx context.Context, p *quota.Policy, subject quota.Subject) (unlock func(), err error) {
+	t := tenant{p.Name, subject}
+	m := s.want(t)
 	if err := m.Lock(ctx); err != nil {
-		l.leave(t, m)
-		return nil, err
+		s.leave(t, m)
+		return nil, fmt.Errorf("waiting for the lock of %s: %w", subject, err)
 	}
 	return func() {
 		m.Unlock()
-		l.leave(t, m)
+		s.leave(t, m)
 	}, nil
 }
 
-func (l *locks) want(t tenant) *lock {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.wanted[t]
+func (s *appLock) want(t tenant) *lock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.wanted[t]
 	if m == nil {
-		m = &lock{Mutex: l.clock.NewMutex()}
-		l.wanted[t] = m
+		m = &lock{Mutex: s.clock.NewMutex()}
+		s.wanted[t] = m
 	}
 	m.callers++
 	return m
 }
 
-func (l *locks) leave(t tenant, m *lock) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *appLock) leave(t tenant, m *lock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if m.callers--; m.callers == 0 {
-		delete(l.wanted, t)
+		delete(s.wanted, t)
 	}
 }

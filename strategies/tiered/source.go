@@ -84,6 +84,7 @@ func openReplica(ctx context.Context, env strategies.Env, of source) (reader, er
 	if !ok {
 		return nil, fmt.Errorf("there is no store %s", strategies.NeedReplica)
 	}
-	r := &postgresReplica{postgresSource: of.(*postgresSource).over(pool), primary: strategies.Postgres(env), clock: env.Clock}
+	primary := of.(*postgresSource)
+	r := &postgresReplica{postgresSource: &postgresSource{pool: pool, sql: primary.sql}, primary: primary.pool, clock: env.Clock}
 	return r, r.follow(ctx)
 }

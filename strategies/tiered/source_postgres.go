@@ -37,11 +37,6 @@ func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
 	return p, nil
 }
 
-// over is the same source read through another pool.
-func (p *postgresSource) over(pool *pgxpool.Pool) *postgresSource {
-	return &postgresSource{pool: pool, sql: p.sql}
-}
-
 func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 	for i := range uses {
 		u := &uses[i]
@@ -58,8 +53,7 @@ func (p *postgresSource) follow(context.Context) error { return nil }
 
 // explain marks an error as the record's own if its names made it.
 func (u *use) explain(err error) error {
-	var answer *pgconn.PgError
-	if u.misnamed() && errors.As(err, &answer) && answer.Code == undefinedColumn {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok && u.misnamed() && answer.Code == undefinedColumn {
 		return fmt.Errorf("%w, %w", err, strategies.ErrPrescribed)
 	}
 	return err

@@ -56,7 +56,7 @@ func init() {
 
 // scheduledReset is one instance of scheduled-reset.
 type scheduledReset struct {
-	counter
+	counter        // a subject's one counter is at its base
 	wake           func(job string)
 	schedule       *schedule
 	resets, missed atomic.Int64
@@ -70,21 +70,16 @@ func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Dec
 	if s.schedule.see(req.Subject, p, now) {
 		s.wake(jobReset)
 	}
-	n, err := s.redis.IncrBy(ctx, s.counterOf(req.Subject, p.Name), req.Units).Result()
+	n, err := s.redis.IncrBy(ctx, s.base(req.Subject, p.Name), req.Units).Result()
 	if err != nil {
 		return s.unanswered(ctx, err)
 	}
 	return family.Decided(n <= p.Limit, p.Limit-n, span.End, now), nil
 }
 
-// counterOf is the key of a subject's one counter.
-func (s *scheduledReset) counterOf(subject quota.Subject, policy string) string {
-	return s.family + string(subject) + ":" + family.KeySegment(policy, s.record.policy, s.record.counted)
-}
-
 // Used implements [strategies.Viewer].
 func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.counterOf(subject, p.Name), subject)
+	return family.Reading(ctx, s.redis, s.base(subject, p.Name), subject)
 }
 
 // Provision implements [strategies.Provisioner].
@@ -93,7 +88,7 @@ func (s *scheduledReset) Provision(ctx context.Context, p *quota.Policy, grants 
 	for _, g := range grants {
 		s.schedule.see(g.Subject, p, now)
 	}
-	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.counterOf(subject, p.Name) },
+	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.base(subject, p.Name) },
 		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, 0) })
 }
 
@@ -118,7 +113,7 @@ func (s *scheduledReset) reset(ctx context.Context) (changed bool, err error) {
 		for subjects := range slices.Chunk(d.subjects, deleteBatch) {
 			keys := make([]string, len(subjects))
 			for i, subject := range subjects {
-				keys[i] = s.counterOf(subject, d.policy)
+				keys[i] = s.base(subject, d.policy)
 			}
 			if err := s.redis.Del(ctx, keys...).Err(); err != nil {
 				return changed, fmt.Errorf("delete %d counters of %s: %w", len(keys), d.policy, err)
