@@ -185,6 +185,12 @@ func checkStatuses(text string) error {
 	return err
 }
 
+// statusesOf are those of an option, whose text was checked.
+func statusesOf(text string) *statuses {
+	s, _ := parseStatuses(text)
+	return s
+}
+
 // checkSubjectHeader refuses headers that the client writes itself, and lists.
 func checkSubjectHeader(text string) error {
 	switch http.CanonicalHeaderKey(text) {

@@ -139,25 +139,19 @@ func (b *bucket) Provision(ctx context.Context, p *quota.Policy, grants []strate
 	})
 }
 
-var (
-	bucketScript     = family.Script(files, "bucket.lua")
-	bucketUsedScript = family.Script(files, "bucket_used.lua")
-)
-
 var tokenBucketMeta = bucket{
-	take: bucketScript, takeArgs: func(f flow, units int64) []any {
+	take: family.Script(files, "bucket.lua"),
+	takeArgs: func(f flow, units int64) []any {
 		return []any{f.size, units, f.refill, micros(f.length), lifetime(f.whole())}
 	},
-	used: bucketUsedScript, usedArgs: func(f flow) []any { return []any{f.size, f.refill, micros(f.length)} },
+	used:     family.Script(files, "bucket_used.lua"),
+	usedArgs: func(f flow) []any { return []any{f.size, f.refill, micros(f.length)} },
 }.meta(strategies.Meta{Name: "token-bucket"})
-
-var (
-	gcraScript     = family.Script(files, "gcra.lua")
-	gcraUsedScript = family.Script(files, "gcra_used.lua")
-)
 
 // gcraMeta: one moment per subject is kept.
 var gcraMeta = bucket{
-	take: gcraScript, takeArgs: func(f flow, units int64) []any { return []any{f.size, units, f.refill, micros(f.length)} },
-	used: gcraUsedScript, usedArgs: func(f flow) []any { return []any{f.refill, micros(f.length)} },
+	take:     family.Script(files, "gcra.lua"),
+	takeArgs: func(f flow, units int64) []any { return []any{f.size, units, f.refill, micros(f.length)} },
+	used:     family.Script(files, "gcra_used.lua"),
+	usedArgs: func(f flow) []any { return []any{f.refill, micros(f.length)} },
 }.meta(strategies.Meta{Name: "gcra", Core: true})
