@@ -74,7 +74,7 @@ type combine struct {
 
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu     sync.Mutex
-	queues map[account]*queue
+	queues map[family.Account]*queue
 	number int64 // of the last batch
 
 	batches, largest, repeats, lost, lostCallers, left strategies.Tally
@@ -86,7 +86,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	}
 	s := &combine{
 		redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix + "combine:{", windows: new(quota.Memo),
-		again: env.Options["lost"] == lostAgain, queues: map[account]*queue{},
+		again: env.Options["lost"] == lostAgain, queues: map[family.Account]*queue{},
 	}
 	if s.again {
 		s.name = strconv.FormatUint(env.Rand.Uint64(), 36)

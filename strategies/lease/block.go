@@ -10,13 +10,8 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-// account is whose units a block has.
-type account struct {
-	policy  string
-	subject quota.Subject
-}
 
 // block is units that Redis counts as used, and that this instance may still spend. Number 0
 // is none.
@@ -113,7 +108,7 @@ type plan struct {
 func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited int) plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := account{req.Policy.Name, req.Subject}
+	a := family.AccountOf(req.Policy, req.Subject)
 	h := s.held[a]
 	if h == nil {
 		h = &holding{}
@@ -200,7 +195,7 @@ func (s *lease) part(left int64) int64 {
 }
 
 // holds is how many units the instance holds.
-func (s *lease) holds(a account, window int64) int64 {
+func (s *lease) holds(a family.Account, window int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.held[a]; h != nil && h.window == window {
@@ -210,10 +205,10 @@ func (s *lease) holds(a account, window int64) int64 {
 }
 
 // holds is what an instance holds of an account in a window.
-type holds func(a account, window int64) int64
+type holds func(a family.Account, window int64) int64
 
 // heldBy is what all instances but one hold; -1 leaves out none.
-func (s *lease) heldBy(without int, a account, window int64) int64 {
+func (s *lease) heldBy(without int, a family.Account, window int64) int64 {
 	return s.peers.Sum(without, func(of holds) int64 { return of(a, window) })
 }
 

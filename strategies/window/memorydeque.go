@@ -92,12 +92,7 @@ type deques struct {
 	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu sync.Mutex
-	m  map[account]*deque
-}
-
-type account struct {
-	policy  string
-	subject quota.Subject
+	m  map[family.Account]*deque
 }
 
 // deque holds one moment per admitted unit, oldest first. Those of one request
@@ -113,7 +108,7 @@ type moment struct {
 	units int64
 }
 
-func newDeques(c quota.Clock) *deques { return &deques{clock: c, m: map[account]*deque{}} }
+func newDeques(c quota.Clock) *deques { return &deques{clock: c, m: map[family.Account]*deque{}} }
 
 // take admits what fits next to the units of the last window's length.
 // Rejected requests leave no trace.
@@ -141,7 +136,7 @@ func (s *deques) take(req quota.Request) quota.Decision {
 func (s *deques) used(subject quota.Subject, p *quota.Policy) (units int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q, known := s.m[account{p.Name, subject}]
+	q, known := s.m[family.AccountOf(p, subject)]
 	if !known {
 		return 0, false
 	}
@@ -155,7 +150,7 @@ func (s *deques) size() (n, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, q := range s.m {
-		bytes += int64(unsafe.Sizeof(k)) + int64(len(k.subject)) + int64(unsafe.Sizeof(q)) + int64(unsafe.Sizeof(*q))
+		bytes += int64(unsafe.Sizeof(k)) + int64(len(k.Subject)) + int64(unsafe.Sizeof(q)) + int64(unsafe.Sizeof(*q))
 		bytes += int64(cap(q.moments)) * int64(unsafe.Sizeof(moment{}))
 	}
 	return int64(len(s.m)), bytes
@@ -175,13 +170,13 @@ func (s *deques) provision(p *quota.Policy, grants []strategies.Grant) error {
 		if g.Used > 0 {
 			q.add(now, g.Used)
 		}
-		s.m[account{p.Name, g.Subject}] = q
+		s.m[family.AccountOf(p, g.Subject)] = q
 	}
 	return nil
 }
 
 func (s *deques) of(subject quota.Subject, p *quota.Policy) *deque {
-	k := account{p.Name, subject}
+	k := family.AccountOf(p, subject)
 	q := s.m[k]
 	if q == nil {
 		q = &deque{}

@@ -114,6 +114,15 @@ func OneLimit(p *quota.Policy, grants []strategies.Grant) error {
 	return nil
 }
 
+// Account is whose units are counted, under which policy.
+type Account struct {
+	Policy  string
+	Subject quota.Subject
+}
+
+// AccountOf is a subject's account under a policy.
+func AccountOf(p *quota.Policy, s quota.Subject) Account { return Account{p.Name, s} }
+
 // ErrNoReservation is what settling the reservation of a rejected request gives.
 var ErrNoReservation = errors.New("settling a reservation that no admitted request made")
 
