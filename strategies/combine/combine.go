@@ -81,9 +81,6 @@ type combine struct {
 }
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	if err := family.Load(ctx, strategies.Redis(env), takeScript); err != nil {
-		return nil, err
-	}
 	s := &combine{
 		redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix + "combine:{", windows: new(quota.Memo),
 		again: env.Options["lost"] == lostAgain, queues: map[family.Account]*queue{},
@@ -91,7 +88,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if s.again {
 		s.name = strconv.FormatUint(env.Rand.Uint64(), 36)
 	}
-	return s, nil
+	return s, family.Load(ctx, s.redis, takeScript)
 }
 
 // Take implements [strategies.Strategy].

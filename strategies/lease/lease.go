@@ -112,9 +112,6 @@ type lease struct {
 }
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	if err := family.Load(ctx, strategies.Redis(env), script); err != nil {
-		return nil, err
-	}
 	o := env.Options
 	s := &lease{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
@@ -129,7 +126,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		s.every = min(s.every, max(o.Duration("margin")/2, time.Millisecond))
 	}
 	s.peers.Put(s.self, s.holds)
-	return s, nil
+	return s, family.Load(ctx, s.redis, script)
 }
 
 // Take implements [strategies.Strategy].

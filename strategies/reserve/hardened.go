@@ -68,11 +68,9 @@ func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy,
 	if err != nil {
 		return nil, err
 	}
-	if err := family.Load(ctx, strategies.Redis(env), holdScript, applyScript, restoreScript, endedScript, believedScript); err != nil {
-		return nil, err
-	}
-	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files,
-		urls: newURLs(env), syncs: newSyncs(env)}, nil
+	s := &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files,
+		urls: newURLs(env), syncs: newSyncs(env)}
+	return s, family.Load(ctx, s.redis, holdScript, applyScript, restoreScript, endedScript, believedScript)
 }
 
 // ledgerKeys names a tenant's keys, which share a hash tag: quota:{tenant:ID}:used.

@@ -228,10 +228,7 @@ const (
 type postgresLedger struct{ pool *pgxpool.Pool }
 
 func openPostgresLedger(ctx context.Context, pool *pgxpool.Pool) (ledger, error) {
-	if err := family.Ensure(ctx, pool, "ledger_files", ledgerSchemaSQL); err != nil {
-		return nil, err
-	}
-	return &postgresLedger{pool}, nil
+	return &postgresLedger{pool}, family.Ensure(ctx, pool, "ledger_files", ledgerSchemaSQL)
 }
 
 func (p *postgresLedger) provision(ctx context.Context, policy string, grants []strategies.Grant) (map[quota.Subject]account, error) {

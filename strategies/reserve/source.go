@@ -188,10 +188,7 @@ var storedSQL string
 type postgres struct{ pool *pgxpool.Pool }
 
 func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
-	if err := family.Ensure(ctx, pool, "reserve_files", schemaSQL); err != nil {
-		return nil, err
-	}
-	return &postgres{pool}, nil
+	return &postgres{pool}, family.Ensure(ctx, pool, "reserve_files", schemaSQL)
 }
 
 func (p *postgres) provision(ctx context.Context, policy string, grants []strategies.Grant) error {

@@ -83,10 +83,7 @@ var incrExpireAtomicMeta = family.PerWindow(strategies.Meta{
 	},
 	Down: family.WhenDown,
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		if err := family.Load(ctx, strategies.Redis(env), takeScript); err != nil {
-			return nil, err
-		}
-		return &incrExpireAtomic{newCounter(env, userLinks)}, nil
+		return &incrExpireAtomic{newCounter(env, userLinks)}, family.Load(ctx, strategies.Redis(env), takeScript)
 	},
 })
 
