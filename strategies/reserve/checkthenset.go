@@ -33,7 +33,7 @@ var appLockMeta = family.GivingBack(strategies.Meta{
 		family.ExactlyUnless("L with one instance", func(p quota.Params) bool { return p.Instances > 1 }, quota.FaultCrash),
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &appLock{clock: env.Clock, wanted: map[tenant]*lock{}}
+		s := &appLock{clock: env.Clock}
 		s.Locked = family.Locked{
 			CheckThenSet: family.CheckThenSet{Redis: strategies.Redis(env), Key: newKeys(env).used}, Lock: s.lock,
 		}
@@ -77,6 +77,9 @@ func (s *appLock) want(t tenant) *lock {
 	defer s.mu.Unlock()
 	m := s.wanted[t]
 	if m == nil {
+		if s.wanted == nil {
+			s.wanted = map[tenant]*lock{}
+		}
 		m = &lock{Mutex: s.clock.NewMutex()}
 		s.wanted[t] = m
 	}

@@ -91,8 +91,8 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	in := &instance{
 		clock: env.Clock, redis: strategies.Redis(env), source: src, prefix: env.Prefix,
 		draws: env.Options.Int("draws"), lease: span,
-		leases: newLeases(env.Clock, int64(span), env.Subjects), demand: demand{units: map[leaseKey]int64{}},
-		name: strconv.Itoa(env.Instance) + "-" + strconv.FormatUint(env.Rand.Uint64(), 36) + "-",
+		leases: newLeases(env.Clock, int64(span), env.Subjects),
+		name:   strconv.Itoa(env.Instance) + "-" + strconv.FormatUint(env.Rand.Uint64(), 36) + "-",
 	}
 	if in.every = env.Options.Duration("recall"); in.every > 0 && env.Region != "" {
 		in.region = env.Region
@@ -263,6 +263,9 @@ type demand struct {
 func (d *demand) add(k leaseKey, units int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.units == nil {
+		d.units = map[leaseKey]int64{}
+	}
 	if d.units[k] += units; d.units[k] == 0 {
 		delete(d.units, k)
 	}
