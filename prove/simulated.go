@@ -2,6 +2,7 @@ package prove
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,10 +53,7 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 				r.Leak.LeakedTrials, r.Leak.Trials)
 		}
 	}
-	declared := false
-	for _, c := range sel.Guarantee {
-		declared = declared || c.Property == quota.PropertyFalseReject
-	}
+	declared := slices.ContainsFunc(sel.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyFalseReject })
 	if n := r.FalseRejects.Count; n > 0 && !declared {
 		fmt.Fprintf(&b, "FALSE-REJECT: %d of %d requests were rejected although there was room for them all the time\n", n, r.Issued)
 	}

@@ -60,16 +60,11 @@ func All() []*Meta {
 // Lookup returns the strategy with the given name. The error lists all names.
 func Lookup(name string) (*Meta, error) {
 	registry.mu.RLock()
-	m, ok := registry.m[name]
-	registry.mu.RUnlock()
-	if ok {
+	defer registry.mu.RUnlock()
+	if m, ok := registry.m[name]; ok {
 		return m, nil
 	}
-	var names []string
-	for _, m := range All() {
-		names = append(names, m.Name)
-	}
-	return nil, quota.Unknown("strategy", name, names, ", core, all, or a pattern such as pg-*")
+	return nil, quota.Unknown("strategy", name, slices.Sorted(maps.Keys(registry.m)), ", core, all, or a pattern such as pg-*")
 }
 
 // coreStrategies returns the strategies of a run that names none, sorted by name.

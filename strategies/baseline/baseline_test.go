@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // dial is a clock that stands where it is put.
@@ -114,7 +115,7 @@ func TestTumbling(t *testing.T) {
 		c.now = c.now.Add(time.Minute)
 		take(t, s, p, uint64(10+i), 1)
 	}
-	if n := len(s.accounts[account{"p", "s"}].windows); n > 2 {
+	if n := len(s.accounts[family.Account{Policy: "p", Subject: "s"}].windows); n > 2 {
 		t.Errorf("%d windows are kept", n)
 	}
 }

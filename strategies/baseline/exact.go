@@ -20,7 +20,7 @@ var exactMeta = strategies.Meta{
 	Guarantee: []quota.Clause{quota.Exactly(everyFault...), noFalseReject},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return strategies.SharedValue(env.Shared, "baseline.exact", func() *exact {
-			e := &exact{clock: env.Clock, accounts: map[account]*subject{}}
+			e := &exact{clock: env.Clock, accounts: map[family.Account]*subject{}}
 			if env.TrueClock != nil {
 				e.clock = env.TrueClock
 			}
@@ -35,12 +35,7 @@ type exact struct {
 	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu       sync.Mutex
-	accounts map[account]*subject
-}
-
-type account struct {
-	policy  string
-	subject quota.Subject
+	accounts map[family.Account]*subject
 }
 
 // Take implements [strategies.Strategy].
@@ -110,7 +105,7 @@ func (e *exact) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]q
 	defer e.mu.Unlock()
 	now := e.clock.Now()
 	r := quota.Reading{Tier: quota.TierProcess}
-	if sub, ok := e.accounts[account{p.Name, s}]; ok {
+	if sub, ok := e.accounts[family.AccountOf(p, s)]; ok {
 		if l, ok := sub.windows[p.Window.At(now).Index]; ok {
 			l.bringUp(p.Window, now)
 			r.Units, r.Known = l.used, true
@@ -130,7 +125,7 @@ func (e *exact) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 	index := p.Window.At(now).Index
 	for _, g := range grants {
 		sub := &subject{limit: g.Limit, limited: true}
-		e.accounts[account{p.Name, g.Subject}] = sub
+		e.accounts[family.AccountOf(p, g.Subject)] = sub
 		if g.Used > 0 {
 			l := sub.open(index)
 			l.bringUp(p.Window, now)
@@ -159,7 +154,7 @@ func (e *exact) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.
 func (e *exact) Close(context.Context) error { return nil }
 
 func (e *exact) subject(s quota.Subject, p *quota.Policy) *subject {
-	k := account{p.Name, s}
+	k := family.AccountOf(p, s)
 	sub, ok := e.accounts[k]
 	if !ok {
 		sub = &subject{}

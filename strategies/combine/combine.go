@@ -74,24 +74,21 @@ type combine struct {
 
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu     sync.Mutex
-	queues map[account]*queue
+	queues map[family.Account]*queue
 	number int64 // of the last batch
 
 	batches, largest, repeats, lost, lostCallers, left strategies.Tally
 }
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	if err := family.Load(ctx, strategies.Redis(env), takeScript); err != nil {
-		return nil, err
-	}
 	s := &combine{
 		redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix + "combine:{", windows: new(quota.Memo),
-		again: env.Options["lost"] == lostAgain, queues: map[account]*queue{},
+		again: env.Options["lost"] == lostAgain, queues: map[family.Account]*queue{},
 	}
 	if s.again {
 		s.name = strconv.FormatUint(env.Rand.Uint64(), 36)
 	}
-	return s, nil
+	return s, family.Load(ctx, s.redis, takeScript)
 }
 
 // Take implements [strategies.Strategy].

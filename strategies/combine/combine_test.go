@@ -22,6 +22,7 @@ import (
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -121,7 +122,7 @@ func (r *rig) ask(ctx context.Context, units int64) <-chan answer {
 func (r *rig) state(id uint64) *state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if q := r.queues[account{"p", "u1"}]; q != nil {
+	if q := r.queues[family.Account{Policy: "p", Subject: "u1"}]; q != nil {
 		for _, c := range q.callers {
 			if c.id == id {
 				return new(c.state)

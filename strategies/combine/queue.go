@@ -6,13 +6,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-// account is whose callers share calls.
-type account struct {
-	policy  string
-	subject quota.Subject
-}
 
 // queue holds the callers of an account who have not returned yet, in the order of arrival.
 // It holds those who were answered, too: an exploration sees what a parked caller will read.
@@ -50,7 +45,7 @@ func (s *combine) join(ctx context.Context, req quota.Request) (*queue, *caller)
 	c.deadline, _ = ctx.Deadline()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := account{req.Policy.Name, req.Subject}
+	a := family.AccountOf(req.Policy, req.Subject)
 	q := s.queues[a]
 	if q == nil {
 		q = &queue{}
@@ -76,7 +71,7 @@ func (s *combine) leave(req quota.Request, q *queue, c *caller) {
 		q.next()
 	}
 	if len(q.callers) == 0 {
-		delete(s.queues, account{req.Policy.Name, req.Subject})
+		delete(s.queues, family.AccountOf(req.Policy, req.Subject))
 	}
 }
 

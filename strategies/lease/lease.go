@@ -102,7 +102,7 @@ type lease struct {
 
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu   sync.Mutex
-	held map[account]*holding
+	held map[family.Account]*holding
 	owed []debt
 	// number is that of the last block that was asked for. Redis would begin anew when it loses its data,
 	// and the debt of a block that went with them would give back units of another.
@@ -112,9 +112,6 @@ type lease struct {
 }
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	if err := family.Load(ctx, strategies.Redis(env), script); err != nil {
-		return nil, err
-	}
 	o := env.Options
 	s := &lease{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
@@ -123,13 +120,13 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
 		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, open: family.FailsOpen(o),
 		prefetch: o.Float("prefetch"), wake: env.Wake,
-		held: map[account]*holding{},
+		held: map[family.Account]*holding{},
 	}
 	if s.free { // a block is settled within the margin
 		s.every = min(s.every, max(o.Duration("margin")/2, time.Millisecond))
 	}
 	s.peers.Put(s.self, s.holds)
-	return s, nil
+	return s, family.Load(ctx, s.redis, script)
 }
 
 // Take implements [strategies.Strategy].
@@ -179,7 +176,7 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 // rejected counts what others hold if a request would have been admitted with it. left are
 // the units that Redis had left.
 func (s *lease) rejected(req quota.Request, window, left int64) {
-	elsewhere := s.heldBy(s.self, account{req.Policy.Name, req.Subject}, window)
+	elsewhere := s.heldBy(s.self, family.AccountOf(req.Policy, req.Subject), window)
 	if elsewhere == 0 || left+elsewhere < req.Units {
 		return
 	}
@@ -248,7 +245,7 @@ func (s *lease) Used(ctx context.Context, subject quota.Subject, p *quota.Policy
 	}
 	r := quota.Reading{Tier: quota.TierRedis, Known: err == nil}
 	if r.Known {
-		r.Units = n - s.heldBy(-1, account{p.Name, subject}, w.Index)
+		r.Units = n - s.heldBy(-1, family.AccountOf(p, subject), w.Index)
 	}
 	return []quota.Reading{r}, nil
 }

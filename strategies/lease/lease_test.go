@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 func lookup(t *testing.T) *strategies.Meta {
@@ -547,7 +548,7 @@ func TestStranded(t *testing.T) {
 	if r, err := other.Used(t.Context(), "s", p); err != nil || r[0].Units != 6 {
 		t.Errorf("readings %+v, %v; want the 6 units that callers hold", r, err)
 	}
-	a := account{"p", "s"}
+	a := family.Account{Policy: "p", Subject: "s"}
 	b.want("held by others than the first", s.heldBy(s.self, a, p.Window.At(b.now).Index), 0)
 	b.want("held by others than the second", s.heldBy(other.self, a, p.Window.At(b.now).Index), 4)
 	b.takes(s, p, 4)

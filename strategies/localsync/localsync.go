@@ -117,9 +117,6 @@ type localSync struct {
 }
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	if err := family.Load(ctx, strategies.Redis(env), script); err != nil {
-		return nil, err
-	}
 	o := env.Options
 	s := &localSync{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "local-sync:",
@@ -131,7 +128,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		s.ring = strategies.SharedValue(env.Shared, "localsync.ring", family.NewPeers[*memory])
 		s.ring.Put(env.Instance, s.memory)
 	}
-	return s, nil
+	return s, family.Load(ctx, s.redis, script)
 }
 
 // Take implements [strategies.Strategy].

@@ -103,10 +103,7 @@ func (c *check) take(ctx context.Context, req quota.Request) (quota.Decision, er
 	if err := c.charge(ctx, req.Subject, p, row, req.Units); err != nil {
 		return quota.Decision{}, fmt.Errorf("charge: %w", err)
 	}
-	d.Admitted = true
-	d.Remaining = max(remaining-req.Units, 0)
-	d.Reservation = quota.Reservation{Request: req, Window: index}
-	return d, nil
+	return family.Admit(d, req, index), nil
 }
 
 // Measures implements strategies.Meter.

@@ -51,9 +51,7 @@ func (t *twoPhase) settle(ctx context.Context, d doubt) bool {
 	t.mu.Lock()
 	t.doubts = append(t.doubts, d)
 	t.mu.Unlock()
-	if t.wake != nil {
-		t.wake(jobRecover)
-	}
+	t.wake(jobRecover)
 	return false
 }
 

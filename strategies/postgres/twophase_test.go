@@ -69,7 +69,7 @@ func newDatabases(t *testing.T) *databases {
 func (d *databases) open(t *testing.T) strategies.Strategy {
 	t.Helper()
 	s, err := choose(t, "pg-two-phase").Open(t.Context(), strategies.Env{
-		Clock: clock.Wall{}, Clients: map[string]any{"postgres": d.pools[0], "postgres.2": d.pools[1]}, Instances: 1,
+		Clock: clock.Wall{}, Clients: map[string]any{"postgres": d.pools[0], "postgres.2": d.pools[1]}, Instances: 1, Wake: func(string) {},
 	})
 	if err != nil {
 		t.Fatal(err)

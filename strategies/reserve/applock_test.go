@@ -46,7 +46,7 @@ func TestAppLockOneInstance(t *testing.T) {
 			t.Errorf("%d uploads of 50 MB were let into 1000 MB", n)
 		}
 		used(t, s, 1000)
-		if n := len(s.locks.wanted); n != 0 {
+		if n := len(s.wanted); n != 0 {
 			t.Errorf("%d locks are left that no caller wants", n)
 		}
 	})
@@ -73,7 +73,7 @@ func TestAppLockTwoInstances(t *testing.T) {
 func TestAppLockWaits(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := openAppLock(t, env)
-		unlock, err := s.locks.lock(t.Context(), tenant{uploads.Name, "t1"})
+		unlock, err := s.lock(t.Context(), uploads, "t1")
 		must(t, err)
 		ctx, cancel := context.WithDeadline(t.Context(), clock.Wall{}.Now().Add(20*time.Millisecond))
 		defer cancel()
@@ -91,9 +91,9 @@ func TestAppLockWaits(t *testing.T) {
 			done <- err
 		}()
 		for asks := false; !asks; runtime.Gosched() { // the holder is the other one
-			s.locks.mu.Lock()
-			asks = s.locks.wanted[tenant{uploads.Name, "t1"}].callers == 2
-			s.locks.mu.Unlock()
+			s.mu.Lock()
+			asks = s.wanted[tenant{uploads.Name, "t1"}].callers == 2
+			s.mu.Unlock()
 		}
 		select {
 		case err := <-done:

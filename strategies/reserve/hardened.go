@@ -68,11 +68,9 @@ func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy,
 	if err != nil {
 		return nil, err
 	}
-	if err := family.Load(ctx, strategies.Redis(env), holdScript, applyScript, restoreScript, endedScript, believedScript); err != nil {
-		return nil, err
-	}
-	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files,
-		urls: newURLs(env), syncs: newSyncs(env)}, nil
+	s := &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files,
+		urls: newURLs(env), syncs: newSyncs(env)}
+	return s, family.Load(ctx, s.redis, holdScript, applyScript, restoreScript, endedScript, believedScript)
 }
 
 // ledgerKeys names a tenant's keys, which share a hash tag: quota:{tenant:ID}:used.
@@ -125,32 +123,29 @@ func (s *hardened) Take(ctx context.Context, req quota.Request) (quota.Decision,
 }
 
 // hold asks the script. A request without a settlement has no end.
-func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (h held, err error) {
+func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (held, error) {
 	var life time.Duration
 	if req.Settles {
 		life = req.Life
 	}
 	id := fileOf(quota.Reservation{Request: req}).id
-	err = s.twice(ctx, func() error {
-		res, err := family.Numbers(
-			holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()), 4)
-		if err != nil {
-			return fmt.Errorf("reserving for %s: %w", t.subject, err)
-		}
-		h = held{known: res[0] >= 0, admitted: res[0] == 1, used: res[1], limit: res[2], ended: res[3]}
-		return nil
+	res, err := twice(ctx, &s.again, func() ([]int64, error) {
+		return family.Numbers(holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()), 4)
 	})
-	return h, err
+	if err != nil {
+		return held{}, fmt.Errorf("reserving for %s: %w", t.subject, err)
+	}
+	return held{known: res[0] >= 0, admitted: res[0] == 1, used: res[1], limit: res[2], ended: res[3]}, nil
 }
 
-// twice does something once more if it fails without an answer of the store. It
-// must be something that changes nothing if it has taken effect already.
-func (s *hardened) twice(ctx context.Context, do func() error) error {
-	err := do()
+// twice does something once more, and counts that, if it fails without an answer of the
+// store. It must be something that changes nothing if it has taken effect already.
+func twice[T any](ctx context.Context, again *strategies.Tally, do func() (T, error)) (T, error) {
+	v, err := do()
 	if err == nil || ctx.Err() != nil || errors.As(err, new(redis.Error)) || errors.Is(err, errUnknownTenant) {
-		return err
+		return v, err
 	}
-	s.again.Add(1)
+	again.Add(1)
 	return do()
 }
 
@@ -161,3 +156,151 @@ func (s *hardened) Measures() []strategies.Measure {
 
 // Close implements [strategies.Strategy]. There is nothing to release.
 func (s *hardened) Close(context.Context) error { return nil }
+
+// errEnded is what committing an upload gives whose reservation has ended, so
+// its units may be another's.
+var errEnded = errors.New("its reservation has ended, or its file was deleted")
+
+// Commit implements [strategies.Committer]: the upload is done, and its file
+// available. From then on the file's own size counts.
+func (s *hardened) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
+	if r.Request.Policy == nil {
+		return family.ErrNoReservation
+	}
+	f := fileOf(r)
+	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.keep(ctx, f, actual) })
+	if err != nil {
+		return err
+	}
+	if _, err := s.apply(ctx, f.tenant, account{}, c); err != nil {
+		return err
+	}
+	if c.stored == 0 || c.ended > 0 {
+		return fmt.Errorf("committing %s of %s: %w", f.id, f.subject, errEnded)
+	}
+	return nil
+}
+
+// Refund implements [strategies.Refunder]: of an upload that failed, which can no
+// longer be committed then, and of a file that is deleted. A second one changes
+// nothing.
+func (s *hardened) Refund(ctx context.Context, r quota.Reservation) error {
+	if r.Request.Policy == nil {
+		return family.ErrNoReservation
+	}
+	f := fileOf(r)
+	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.drop(ctx, f) })
+	if err != nil {
+		return err
+	}
+	_, err = s.apply(ctx, f.tenant, account{}, c)
+	return err
+}
+
+// apply tells Redis of changes of a tenant, and of its limit if a gives one.
+func (s *hardened) apply(ctx context.Context, t tenant, a account, list ...change) (changed bool, err error) {
+	args := []any{a.limit, a.revision}
+	for _, c := range list {
+		args = append(args, c.id, c.size, c.stored, c.ended)
+	}
+	n, err := twice(ctx, &s.again, func() (int64, error) { return applyScript.Run(ctx, s.redis, s.keys.of(t), args...).Int64() })
+	return n == 1, family.Wrapf(err, "settling for %s", t.subject)
+}
+
+// Jobs implements [strategies.Jobber].
+func (s *hardened) Jobs() []strategies.Job { return s.syncs.jobs(s.sync) }
+
+// sync reconciles every tenant.
+func (s *hardened) sync(ctx context.Context) (changed bool, err error) {
+	tenants, err := s.files.tenants(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range tenants {
+		c, err := s.reconcile(ctx, t)
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || c
+	}
+	return changed, nil
+}
+
+// reconcile brings a tenant's ledger up to what the database has, also under load:
+// it only adds what is not there yet, as the callers do who settle meanwhile.
+func (s *hardened) reconcile(ctx context.Context, t tenant) (changed bool, err error) {
+	keys := s.keys.of(t)
+	a, known, err := s.files.account(ctx, t)
+	if err != nil || !known {
+		return false, err
+	}
+	version, err := s.redis.HGet(ctx, keys[0], "version").Int64()
+	if errors.Is(err, redis.Nil) {
+		n, err := restoreScript.Run(ctx, s.redis, keys, a.limit, a.revision, a.stored, a.deleted, a.version).Int64()
+		if err != nil {
+			return false, fmt.Errorf("restoring the ledger of %s: %w", t.subject, err)
+		}
+		return n == 1, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the ledger of %s: %w", t.subject, err)
+	}
+	ended, err := endedScript.Run(ctx, s.redis, keys[1:], settleGrace.Milliseconds()).StringSlice()
+	if err != nil {
+		return false, fmt.Errorf("listing what has ended of %s: %w", t.subject, err)
+	}
+	var list []change
+	if len(ended) > 0 {
+		if list, err = s.files.giveUp(ctx, t, ended); err != nil {
+			return false, err
+		}
+	}
+	missing, err := s.files.changes(ctx, t, version)
+	if err != nil {
+		return false, err
+	}
+	return s.apply(ctx, t, a, append(list, missing...)...)
+}
+
+// Used implements [strategies.Viewer]. A reservation past its deadline is no use,
+// though its units are kept until the database has been asked.
+func (s *hardened) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	res, err := family.Numbers(believedScript.Run(ctx, s.redis, s.keys.of(tenant{p.Name, subject})), 3)
+	if err != nil {
+		return nil, fmt.Errorf("reading what %s has used: %w", subject, err)
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Known: res[0] == 1, Units: res[1], Lapsing: res[2]}}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *hardened) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	accounts, err := s.files.provision(ctx, p.Name, grants)
+	if err != nil {
+		return err
+	}
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		a, keys := accounts[g.Subject], s.keys.of(tenant{p.Name, g.Subject})
+		pipe.Del(ctx, keys...)
+		pipe.HSet(ctx, keys[0], "limit", a.limit, "revision", a.revision, "stored", a.stored, "deleted", a.deleted,
+			"version", a.version, "held", 0)
+	})
+}
+
+// SetLimit implements [strategies.LimitSetter]: the database numbers the limits of a
+// tenant, and Redis takes one that is newer than its own.
+func (s *hardened) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	accounts, err := s.files.setLimit(ctx, p.Name, subjects, p.Limit)
+	if err != nil {
+		return err
+	}
+	for _, subject := range subjects {
+		a, ok := accounts[subject]
+		if !ok {
+			continue
+		}
+		if _, err := s.apply(ctx, tenant{p.Name, subject}, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -43,14 +45,10 @@ func openGateway(env strategies.Env, need strategies.Need, settings func(*quota.
 	if !ok {
 		return nil, fmt.Errorf("there is no %s to start", need)
 	}
-	g := &gateway{local: c, settings: settings, urls: map[string]string{}, asker: asker{
+	return &gateway{local: c, settings: settings, urls: map[string]string{}, asker: asker{
 		http: c.HTTP(), clock: env.Clock, prefix: env.Prefix, method: http.MethodGet,
-	}}
-	var err error
-	if g.admitted, err = parseStatuses("200"); err == nil {
-		g.rejected, err = parseStatuses("429")
-	}
-	return g, err
+		admitted: &statuses{http.StatusOK - firstStatus: true}, rejected: &statuses{http.StatusTooManyRequests - firstStatus: true},
+	}}, nil
 }
 
 // Take implements [strategies.Strategy].
@@ -103,4 +101,166 @@ func init() {
 			return openGateway(env, strategies.Need(env.Options["on"]), nil)
 		},
 	})
+}
+
+func init() {
+	family.Register(files, strategies.Meta{
+		Name:    "nginx-limit-req",
+		Needs:   []strategies.Need{NeedNginx},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Bucket, quota.Fixed, quota.Rolling},
+		Serves:  servesRate,
+		Counts:  quota.CountsAdmitted,
+		Options: []quota.Option{
+			{Name: "burst", Default: burstOfLimit, Check: checkBurst},
+			{Name: "nodelay", Default: "true", Type: "bool"},
+			{Name: "workers", Default: "2", Type: "int", Min: "1", Max: "64"},
+			{Name: "answer", Default: "file", Values: []string{"file", "return"}},
+		},
+		Guarantee: []quota.Clause{
+			{
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1), and 1 + 10 ms of the rate for its clock",
+				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) + forClock(p) },
+			},
+			{
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling},
+				Formula: "L + burst + 1, and 1 + 10 ms of the rate for its clock",
+				Bound:   func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock(p) },
+			},
+			quota.MayReject(),
+		},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return openGateway(env, NeedNginx, func(p *quota.Policy) map[string]string {
+				rate, _ := rateOf(p)
+				return map[string]string{
+					"rate": rate, "burst": strconv.FormatInt(burst(env.Options, p.Limit), 10), "nodelay": strconv.FormatBool(env.Options.Bool("nodelay")),
+					"workers": env.Options["workers"], "answer": env.Options["answer"],
+				}
+			})
+		},
+	})
+}
+
+// clockMayErr is how far nginx's clock may be behind: it is read once in each turn of a
+// worker's event loop, in whole milliseconds.
+const clockMayErr = 10 * time.Millisecond
+
+// forClock is how many requests more may pass because of nginx's clock, since a request
+// may seem earlier than it was sent, and the next one later than it is: one, and what
+// flows in while it is behind.
+func forClock(p quota.Params) int64 {
+	if p.Policy == nil {
+		return 1
+	}
+	units := p.Limit
+	if p.Policy.Window.Kind == quota.Bucket {
+		units = p.Policy.Window.Refill
+	}
+	length := p.Policy.Window.RealLength()
+	if length <= 0 {
+		return 1
+	}
+	return 1 + units*int64(clockMayErr)/int64(length)
+}
+
+// burstOfLimit is the value of burst that makes a bucket of the policy's limit.
+const burstOfLimit = "limit-1"
+
+// mostBurst bounds what nginx counts in thousandths of a request, in 32 bits.
+const mostBurst = 1_000_000
+
+func checkBurst(v string) error {
+	if n, err := strconv.ParseInt(v, 10, 64); v != burstOfLimit && (err != nil || n < 0 || n > mostBurst) {
+		return fmt.Errorf("%q is not limit-1, and no number from 0 to %d", v, mostBurst)
+	}
+	return nil
+}
+
+// burst is the burst in force.
+func burst(o quota.Options, limit int64) int64 {
+	n, err := strconv.ParseInt(o["burst"], 10, 64)
+	if err != nil {
+		return max(0, limit-1)
+	}
+	return n
+}
+
+// servesRate refuses policies whose rate nginx would round.
+func servesRate(p *quota.Policy) error {
+	if _, ok := rateOf(p); !ok {
+		return fmt.Errorf("policy %s: nginx takes whole requests per second, or a multiple of 3 per minute, and rounds all others", p.Name)
+	}
+	if p.Limit > mostBurst {
+		return fmt.Errorf("policy %s: nginx counts bursts up to %d requests", p.Name, mostBurst)
+	}
+	return servesSingle(p)
+}
+
+// rateOf is the policy's rate as limit_req_zone takes it. A rate per minute is kept in
+// thousandths of a request per second, which are whole for multiples of 3 per minute.
+func rateOf(p *quota.Policy) (string, bool) {
+	units := p.Limit
+	if p.Window.Kind == quota.Bucket {
+		units = p.Window.Refill
+	}
+	length := p.Window.RealLength()
+	if length <= 0 || units > mostBurst {
+		return "", false
+	}
+	for _, x := range []struct {
+		per      time.Duration
+		suffix   string
+		multiple int64
+	}{{time.Second, "r/s", 1}, {time.Minute, "r/m", 3}} {
+		if rate := units * int64(x.per); rate%int64(length) == 0 && rate/int64(length)%x.multiple == 0 && rate/int64(length) <= mostBurst {
+			return strconv.FormatInt(rate/int64(length), 10) + x.suffix, true
+		}
+	}
+	return "", false
+}
+
+func init() {
+	family.Register(files, strategies.Meta{
+		Name:    "haproxy-req-rate",
+		Needs:   []strategies.Need{NeedHAProxy},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Fixed, quota.Rolling},
+		Serves:  servesPeriod,
+		Counts:  quota.CountsAttempts,
+		Options: []quota.Option{
+			{Name: "threads", Default: "2", Type: "int", Min: "1", Max: "64"},
+		},
+		Guarantee: []quota.Clause{
+			{
+				Property: quota.PropertyLeak, Formula: "2 L - 1",
+				Bound: func(p quota.Params) int64 { return max(0, p.Limit-1) },
+			},
+			{
+				Property: quota.PropertyFalseReject, Formula: "any: rejected requests count",
+				Bound: func(quota.Params) int64 { return quota.Unbounded },
+			},
+		},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return openGateway(env, NeedHAProxy, func(p *quota.Policy) map[string]string {
+				return map[string]string{
+					"period": strconv.FormatInt(p.Window.RealLength().Milliseconds(), 10) + "ms",
+					"above":  strconv.FormatInt(p.Limit, 10), "threads": env.Options["threads"],
+				}
+			})
+		},
+	})
+}
+
+// longest period that HAProxy counts, in milliseconds of 31 bits.
+const longest = 24 * 24 * time.Hour
+
+// servesPeriod refuses policies whose window HAProxy would round.
+func servesPeriod(p *quota.Policy) error {
+	if l := p.Window.RealLength(); l < time.Millisecond || l%time.Millisecond != 0 || l > longest {
+		return fmt.Errorf("policy %s: HAProxy counts over whole milliseconds, up to 24 days", p.Name)
+	}
+	if p.Limit > mostBurst {
+		return fmt.Errorf("policy %s: a limit above %d is not tested with HAProxy", p.Name, mostBurst)
+	}
+	return servesSingle(p)
 }

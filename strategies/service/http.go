@@ -77,33 +77,20 @@ func openHTTP(_ context.Context, env strategies.Env) (strategies.Strategy, error
 		return nil, errors.New("http needs a service: give its URL by --service")
 	}
 	o := env.Options
-	s := &service{url: c.URL(), asker: asker{
+	return &service{url: c.URL(), asker: asker{
 		http: c.HTTP(), clock: env.Clock, prefix: env.Prefix, method: o["method"], header: o["subject-header"],
+		admitted: statusesOf(o["admitted"]), rejected: statusesOf(o["rejected"]),
 		remaining: names(o["remaining"]), retry: names(o["retry-after"]),
 		timeout: o.Duration("timeout"), closes: !o.Bool("keep-alive"), login: c.Login,
-	}}
-	var errs [2]error
-	s.admitted, errs[0] = parseStatuses(o["admitted"])
-	s.rejected, errs[1] = parseStatuses(o["rejected"])
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
-	}
-	return s, nil
+	}}, nil
 }
 
 // apart refuses statuses that would mean two things.
 func apart(o quota.Options) error {
-	admitted, err := parseStatuses(o["admitted"])
-	if err != nil {
-		return err
-	}
-	rejected, err := parseStatuses(o["rejected"])
-	if err != nil {
-		return err
-	}
+	admitted, rejected := statusesOf(o["admitted"]), statusesOf(o["rejected"])
 	for i := range admitted {
 		if admitted[i] && rejected[i] {
-			return fmt.Errorf("the options admitted and rejected have the status %d in common", 100+i)
+			return fmt.Errorf("the options admitted and rejected have the status %d in common", firstStatus+i)
 		}
 	}
 	return nil

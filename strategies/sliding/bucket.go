@@ -138,3 +138,20 @@ func (b *bucket) Provision(ctx context.Context, p *quota.Policy, grants []strate
 		}
 	})
 }
+
+var tokenBucketMeta = bucket{
+	take: family.Script(files, "bucket.lua"),
+	takeArgs: func(f flow, units int64) []any {
+		return []any{f.size, units, f.refill, micros(f.length), lifetime(f.whole())}
+	},
+	used:     family.Script(files, "bucket_used.lua"),
+	usedArgs: func(f flow) []any { return []any{f.size, f.refill, micros(f.length)} },
+}.meta(strategies.Meta{Name: "token-bucket"})
+
+// gcraMeta: one moment per subject is kept.
+var gcraMeta = bucket{
+	take:     family.Script(files, "gcra.lua"),
+	takeArgs: func(f flow, units int64) []any { return []any{f.size, units, f.refill, micros(f.length)} },
+	used:     family.Script(files, "gcra_used.lua"),
+	usedArgs: func(f flow) []any { return []any{f.refill, micros(f.length)} },
+}.meta(strategies.Meta{Name: "gcra", Core: true})

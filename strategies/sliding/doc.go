@@ -50,10 +50,7 @@ type base struct {
 // openBase loads the scripts, so that every instance asks by digest from its first
 // call on.
 func openBase(ctx context.Context, env strategies.Env, scripts ...*redis.Script) (base, error) {
-	if err := family.Load(ctx, strategies.Redis(env), scripts...); err != nil {
-		return base{}, err
-	}
-	return base{redis: strategies.Redis(env), prefix: env.Prefix}, nil
+	return base{redis: strategies.Redis(env), prefix: env.Prefix}, family.Load(ctx, strategies.Redis(env), scripts...)
 }
 
 // key names a subject's state. Names of policies hold no colon, which keeps keys

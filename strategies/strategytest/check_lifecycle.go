@@ -15,7 +15,7 @@ import (
 // checkJobs: background work has a name and an occasion, and comes to rest when
 // no request comes.
 func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
-	f := openBy(tb, m, stores, 1, nil, testClock{Clock: &hasty{Clock: clock.Wall{}}})
+	f := openBy(tb, m, stores, 1, nil, testClock{Clock: hasty{newSetClock()}})
 	jobber, ok := f.instances[0].(strategies.Jobber)
 	if !ok {
 		tb.Skip("has no jobs")
@@ -109,7 +109,7 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 	before, fresh, after := b.subject(0), b.subject(0), b.subject(0)
 	b.exhaust(before, 3)
 
-	f.breakStores()
+	f.breakStores(true)
 	for s, used := range map[*subject]int{&before: 3, &fresh: 0} {
 		for range 10 {
 			began := clock.Nano()
@@ -130,7 +130,7 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if strategies.Postgres(f.env) != nil {
 		return // it does not come back
 	}
-	f.mend()
+	f.breakStores(false)
 	if f.needsOthers {
 		b.reconnect(fresh)
 	}

@@ -57,17 +57,21 @@ type patient struct{ quota.Clock }
 
 var patientClock = testClock{Clock: patient{clock.Wall{}}}
 
-// hasty is a patient clock that waits for nothing: it goes ahead by what it is asked to
-// wait.
-type hasty struct {
-	quota.Clock
-	ahead atomic.Int64 // nanoseconds
+// setClock is a patient clock that is ahead of the wall's by so many nanoseconds.
+type setClock struct {
+	patient
+	by *atomic.Int64
 }
 
-func (h *hasty) Now() time.Time { return h.Clock.Now().Add(time.Duration(h.ahead.Load())) }
+func newSetClock() setClock { return setClock{patient{clock.Wall{}}, new(atomic.Int64)} }
 
-func (h *hasty) Sleep(ctx context.Context, d time.Duration) error {
-	h.ahead.Add(max(0, int64(d)))
+func (c setClock) Now() time.Time { return c.patient.Now().Add(time.Duration(c.by.Load())) }
+
+// hasty is a clock that waits for nothing: it goes ahead by what it is asked to wait.
+type hasty struct{ setClock }
+
+func (h hasty) Sleep(ctx context.Context, d time.Duration) error {
+	h.by.Add(max(0, int64(d)))
 	return ctx.Err()
 }
 
@@ -203,28 +207,17 @@ func (f *fixture) open(i int) strategies.Strategy {
 	return s
 }
 
-// breakStores makes every store command fail from now on. Redis and the model
-// come back with mend, PostgreSQL does not.
-func (f *fixture) breakStores() {
-	f.broken.Store(true)
+// breakStores makes every store command fail from now on, or mends the stores. PostgreSQL
+// does not come back.
+func (f *fixture) breakStores(broken bool) {
+	f.broken.Store(broken)
 	if f.breakOthers != nil {
-		f.breakOthers(true)
+		f.breakOthers(broken)
 	}
 	for _, p := range f.pools {
-		closePool(p)
+		p.Reset() // connections in use are not waited for
+		p.Close()
 	}
-}
-
-func (f *fixture) mend() {
-	f.broken.Store(false)
-	if f.breakOthers != nil {
-		f.breakOthers(false)
-	}
-}
-
-func closePool(p *pgxpool.Pool) {
-	p.Reset() // connections in use are not waited for
-	p.Close()
 }
 
 // refuse lets no command through while the stores are broken.

@@ -1,14 +1,12 @@
 package strategytest
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,12 +109,10 @@ func (c *connections) others(ctx context.Context, client *redis.Client) map[stri
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for lines := bufio.NewScanner(strings.NewReader(list)); lines.Scan(); {
-		for _, field := range strings.Fields(lines.Text()) {
-			addr, ok := strings.CutPrefix(field, "addr=")
-			if host, _, err := net.SplitHostPort(addr); ok && err == nil && net.ParseIP(host) != nil && !c.own[addr] {
-				out[addr] = true
-			}
+	for field := range strings.FieldsSeq(list) {
+		addr, ok := strings.CutPrefix(field, "addr=")
+		if host, _, err := net.SplitHostPort(addr); ok && err == nil && net.ParseIP(host) != nil && !c.own[addr] {
+			out[addr] = true
 		}
 	}
 	return out
@@ -142,26 +138,17 @@ func (f *fixture) lookOut(client *redis.Client) func() {
 	}
 }
 
-// setClock is the wall clock moved by an offset that a test sets.
-type setClock struct {
-	patient
-	by *atomic.Int64
-}
-
-func (c setClock) Now() time.Time { return c.patient.Now().Add(time.Duration(c.by.Load())) }
-
 // checkClock: the strategy takes the time from its clock. That clock is years
 // away from the wall's: no command may hold the wall's time. A strategy without
 // stores has nothing but the clock to go by, and must see its windows pass.
 func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 	tb.Helper()
 	skipForeign(tb, m)
-	var by atomic.Int64
+	c := newSetClock()
 	// It begins early in the month, the day and the hour: half an hour in microseconds
 	// and three weeks in milliseconds, as what is left of a window, look like the wall's seconds.
 	real := clock.Wall{}.Now().UTC()
-	by.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
-	c := setClock{patient{clock.Wall{}}, &by}
+	c.by.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
 	f := openBy(tb, m, stores, 1, nil, testClock{c, c.Now()})
 	const limit, offered = 3, 6
 	for _, p := range served(m, stores) {
@@ -173,7 +160,7 @@ func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 		if len(m.Needs) > 0 || m.Reset != strategies.ResetsWindow || q.Window.Kind == quota.Standing {
 			continue
 		}
-		by.Add(int64(2 * reach(q.Window)))
+		c.by.Add(int64(2 * reach(q.Window)))
 		if admitted, _ := b.exhaust(s, offered); admitted == 0 && b.least(offered) > 0 {
 			tb.Errorf("%s window: two windows passed on the strategy's clock and nothing is admitted: "+
 				"it takes the time from elsewhere", p.Window.Kind)

@@ -1,6 +1,7 @@
 package tiered
 
 import (
+	"hash/fnv"
 	"slices"
 	"sync"
 
@@ -12,10 +13,20 @@ import (
 // The record's filter: this many members at this rate of false positives.
 const (
 	filterMembers = 100_000
-	filterRate    = 0.001
+	FilterRate    = 0.001
 	// fewestMembers is the least that a filter is made for, in 115 bytes.
 	fewestMembers = 64
 )
+
+// FilterMembers is how many members a filter is made for: the record's number, or less if
+// there will never be that many subjects. An explorer makes a filter for every schedule that
+// it tries.
+func FilterMembers(subjects int) uint {
+	if subjects <= 0 {
+		return filterMembers
+	}
+	return min(filterMembers, max(fewestMembers, uint(subjects)))
+}
 
 // How a scalable filter grows. The record asks for the library's large steps;
 // the ratio is the one that its authors found to cost the least space.
@@ -42,16 +53,6 @@ type filter struct {
 type shape struct {
 	grows   bool
 	members uint
-}
-
-// shapeFor is the record's shape, or less if there will never be that many
-// subjects: an explorer makes a filter for every schedule that it tries.
-func shapeFor(grows bool, subjects int) shape {
-	s := shape{grows: grows, members: filterMembers}
-	if subjects > 0 {
-		s.members = min(s.members, max(fewestMembers, uint(subjects)))
-	}
-	return s
 }
 
 func newFilter(s shape) *filter { return &filter{shape: s, bits: newLayers(s, 0)} }
@@ -132,7 +133,7 @@ func newLayers(s shape, members int) *layers {
 }
 
 func (l *layers) extend() {
-	members, rate := l.members, float64(filterRate)
+	members, rate := l.members, float64(FilterRate)
 	if l.grows {
 		members, rate = layerShape(l.members, len(l.list))
 	}
@@ -141,9 +142,9 @@ func (l *layers) extend() {
 }
 
 // layerShape is what the n-th layer of a scalable filter is made for. The rates
-// are a geometric series whose sum is filterRate.
+// are a geometric series whose sum is FilterRate.
 func layerShape(first uint, n int) (members uint, rate float64) {
-	members, rate = first, filterRate*(1-layerTightening)
+	members, rate = first, FilterRate*(1-layerTightening)
 	for range n {
 		members *= layerGrowth
 		rate *= layerTightening
@@ -183,11 +184,8 @@ func (l *layers) add(s string) {
 	l.list[len(l.list)-1].AddString(s)
 }
 
-// hash is FNV-1a. hash/fnv would allocate at every call.
 func hash(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s))
+	return h.Sum64()
 }

@@ -51,7 +51,7 @@ func TestFilter(t *testing.T) {
 	}
 	for _, c := range testenv.Pick(all[:2], all) {
 		t.Run(fmt.Sprintf("grows=%t/%d", c.grows, c.members), func(t *testing.T) {
-			f, list := newFilter(shapeFor(c.grows, 0)), members(c.members)
+			f, list := newFilter(shape{c.grows, FilterMembers(0)}), members(c.members)
 			if !f.rebuild(list) {
 				t.Error("the first members change nothing")
 			}
@@ -90,10 +90,10 @@ func TestLayers(t *testing.T) {
 		_, rate := layerShape(filterMembers, n)
 		sum += rate
 	}
-	if sum > filterRate || sum < 0.99*filterRate {
-		t.Errorf("the rates of 200 layers add up to %g, want just below %g", sum, filterRate)
+	if sum > FilterRate || sum < 0.99*FilterRate {
+		t.Errorf("the rates of 200 layers add up to %g, want just below %g", sum, FilterRate)
 	}
-	l := newLayers(shapeFor(true, 0), 0)
+	l := newLayers(shape{true, FilterMembers(0)}, 0)
 	l.add("a")
 	l.add("a")
 	if l.room != filterMembers-1 {
@@ -105,11 +105,11 @@ func TestLayers(t *testing.T) {
 // and never so small that the few get in each other's way.
 func TestShape(t *testing.T) {
 	for subjects, want := range map[int]uint{0: filterMembers, 1: fewestMembers, 5_000: 5_000, 1_000_000: filterMembers} {
-		if got := shapeFor(false, subjects).members; got != want {
+		if got := FilterMembers(subjects); got != want {
 			t.Errorf("for %d subjects it is made for %d members, want %d", subjects, got, want)
 		}
 	}
-	f := newFilter(shapeFor(false, 1))
+	f := newFilter(shape{false, FilterMembers(1)})
 	if f.rebuild(members(fewestMembers)); wrong(f) > 60 { // 20 are expected
 		t.Errorf("%d of %d strangers are found in a small filter", wrong(f), strangers)
 	}
@@ -117,7 +117,7 @@ func TestShape(t *testing.T) {
 
 func TestFilterIsSharedByCallers(t *testing.T) {
 	for _, grows := range []bool{false, true} {
-		f := newFilter(shapeFor(grows, 0))
+		f := newFilter(shape{grows, FilterMembers(0)})
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -178,7 +178,7 @@ func BenchmarkFilterTest(b *testing.B) {
 		grows   bool
 		members int
 	}{{"fixed", false, filterMembers}, {"scalable-1-layer", true, filterMembers}, {"scalable-2-layers", true, 5 * filterMembers}} {
-		f := newFilter(shapeFor(c.grows, 0))
+		f := newFilter(shape{c.grows, FilterMembers(0)})
 		f.rebuild(members(c.members))
 		for name, s := range map[string]quota.Subject{"member": "member-7", "stranger": "stranger-7"} {
 			b.Run(c.name+"/"+name, func(b *testing.B) {

@@ -5,11 +5,16 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -84,6 +89,160 @@ func openReplica(ctx context.Context, env strategies.Env, of source) (reader, er
 	if !ok {
 		return nil, fmt.Errorf("there is no store %s", strategies.NeedReplica)
 	}
-	r := &postgresReplica{postgresSource: of.(*postgresSource).over(pool), primary: strategies.Postgres(env), clock: env.Clock}
+	primary := of.(*postgresSource)
+	r := &postgresReplica{postgresSource: &postgresSource{pool: pool, sql: primary.sql}, primary: primary.pool, clock: env.Clock}
 	return r, r.follow(ctx)
+}
+
+// undefinedColumn is PostgreSQL's code for a column that is not there.
+const undefinedColumn = "42703"
+
+// statements are those of one kind of use under one of its names.
+type statements struct{ check, used, limit, counts, charge, writeBack, reset, provision, setLimit string }
+
+type postgresSource struct {
+	pool *pgxpool.Pool
+	sql  map[*use]*statements
+}
+
+func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
+	if err := family.Ensure(ctx, pool, "quotas", sqlSchema); err != nil {
+		return nil, err
+	}
+	p := &postgresSource{pool: pool, sql: map[*use]*statements{}}
+	p.prepare(&schemaUses, sqlCheck)
+	p.prepare(&literalUses, sqlCheckLiteral)
+	return p, nil
+}
+
+func (p *postgresSource) prepare(uses *[useCount]use, check string) {
+	for i := range uses {
+		u := &uses[i]
+		p.sql[u] = &statements{
+			check: check, used: u.sql(sqlUsed), limit: u.sql(sqlLimit), counts: u.sql(sqlCounts), charge: u.sql(sqlCharge),
+			writeBack: u.sql(sqlWriteBack), reset: u.sql(sqlReset), provision: u.sql(sqlProvision), setLimit: u.sql(sqlSetLimit),
+		}
+	}
+}
+
+func (p *postgresSource) tier() quota.Tier { return quota.TierPostgres }
+
+func (p *postgresSource) follow(context.Context) error { return nil }
+
+// explain marks an error as the record's own if its names made it.
+func (u *use) explain(err error) error {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok && u.misnamed() && answer.Code == undefinedColumn {
+		return fmt.Errorf("%w, %w", err, strategies.ErrPrescribed)
+	}
+	return err
+}
+
+func (p *postgresSource) check(ctx context.Context, u *use, s quota.Subject) (bool, error) {
+	var hasRoom *bool
+	if err := p.pool.QueryRow(ctx, p.sql[u].check, string(s), u.name).Scan(&hasRoom); err != nil {
+		return false, u.explain(err)
+	}
+	if hasRoom == nil {
+		return false, errNoAgent
+	}
+	return *hasRoom, nil
+}
+
+func (p *postgresSource) used(ctx context.Context, u *use, s quota.Subject) (int64, error) {
+	return number(p.pool.QueryRow(ctx, p.sql[u].used, string(s)), u)
+}
+
+func (p *postgresSource) limit(ctx context.Context, u *use, s quota.Subject) (int64, error) {
+	return number(p.pool.QueryRow(ctx, p.sql[u].limit, string(s)), u)
+}
+
+// number reads the only column of an agent's row.
+func number(r pgx.Row, u *use) (n int64, err error) {
+	err = r.Scan(&n)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, errNoAgent
+	}
+	return n, u.explain(err)
+}
+
+// charge opens and ends a transaction around its statement, although the
+// statement alone would do: the record pays these round trips.
+func (p *postgresSource) charge(ctx context.Context, u *use, s quota.Subject, units int64) (n int64, err error) {
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		n, err = number(tx.QueryRow(ctx, p.sql[u].charge, string(s), units), u)
+		return err
+	})
+	return n, err
+}
+
+// writeBack sends all statements at once and runs them in one transaction, so
+// all items are left when one fails.
+func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBack) ([]writeBack, error) {
+	// Every instance locks rows in the order of agents, or two of them could wait
+	// for each other. The order of one agent's items, which decides, is kept.
+	sorted := slices.Clone(items)
+	slices.SortStableFunc(sorted, func(a, b writeBack) int { return strings.Compare(string(a.subject), string(b.subject)) })
+	var batch pgx.Batch
+	for _, w := range sorted {
+		batch.Queue(p.sql[u].writeBack, string(w.subject), w.count)
+	}
+	if err := p.pool.SendBatch(ctx, &batch).Close(); err != nil {
+		return items, u.explain(err)
+	}
+	return nil, nil
+}
+
+func (p *postgresSource) counts(ctx context.Context, u *use) ([]strategies.Grant, error) {
+	rows, _ := p.pool.Query(ctx, p.sql[u].counts) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[strategies.Grant])
+}
+
+func (p *postgresSource) reset(ctx context.Context, u *use) ([]quota.Subject, error) {
+	rows, _ := p.pool.Query(ctx, p.sql[u].reset) // CollectRows returns its error
+	agents, err := pgx.CollectRows(rows, pgx.RowTo[quota.Subject])
+	// The order in which rows come back is PostgreSQL's to choose.
+	slices.Sort(agents)
+	return agents, err
+}
+
+func (p *postgresSource) provision(ctx context.Context, u *use, grants []strategies.Grant) error {
+	agents, limits, used := family.Columns(grants)
+	_, err := p.pool.Exec(ctx, p.sql[u].provision, agents, used, limits)
+	return err
+}
+
+func (p *postgresSource) setLimit(ctx context.Context, u *use, agents []quota.Subject, limit int64) error {
+	_, err := p.pool.Exec(ctx, p.sql[u].setLimit, family.Names(agents), limit)
+	return err
+}
+
+// postgresReplica reads a streaming replica.
+type postgresReplica struct {
+	*postgresSource
+	primary *pgxpool.Pool
+	clock   quota.Clock
+}
+
+// follow waits until the replica has replayed what the primary had written when it
+// was asked. It is for opening and setting up: no check waits for it.
+func (p *postgresReplica) follow(ctx context.Context) error {
+	var written string
+	if err := p.primary.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&written); err != nil {
+		return fmt.Errorf("ask the primary how far it has written: %w", err)
+	}
+	for {
+		var there *bool
+		if err := p.pool.QueryRow(ctx, "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written).Scan(&there); err != nil {
+			return fmt.Errorf("ask the replica how far it has read: %w", err)
+		}
+		switch {
+		case there == nil:
+			return fmt.Errorf("the store that misses read replays no other's log: it is no replica")
+		case *there:
+			return nil
+		}
+		if err := p.clock.Sleep(ctx, followEvery); err != nil {
+			return fmt.Errorf("wait for the replica: %w", err)
+		}
+	}
 }

@@ -43,7 +43,7 @@ func init() {
 		Core:    true,
 		Options: append([]quota.Option{optionFilter, optionSync, optionRebuild}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
+			return openInstance(ctx, env, newFilter(shape{env.Options["filter"] == "scalable", FilterMembers(env.Subjects)}))
 		},
 	}))
 }
@@ -125,9 +125,6 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 		if in.reads, err = openReplica(ctx, env, src); err != nil {
 			return nil, fmt.Errorf("open the replica of the database of record: %w", err)
 		}
-	}
-	if in.wake == nil {
-		in.wake = func(string) {}
 	}
 	if env.Options["reset"] == "job" {
 		in.resets = &resetter{}

@@ -46,7 +46,12 @@ func newCounter(env strategies.Env, r record) counter {
 // counted, so that two policies of one subject do not share a counter. Neither
 // that nor labels hold a colon, which keeps keys unambiguous for any subject.
 func (c *counter) key(s quota.Subject, p *quota.Policy, label string) string {
-	return c.family + string(s) + ":" + family.KeySegment(p.Name, c.record.policy, c.record.counted) + ":" + label
+	return c.base(s, p.Name) + ":" + label
+}
+
+// base is what the keys of all windows begin with.
+func (c *counter) base(s quota.Subject, policy string) string {
+	return c.family + string(s) + ":" + family.KeySegment(policy, c.record.policy, c.record.counted)
 }
 
 // current is the window that contains now, and the subject's key in it.

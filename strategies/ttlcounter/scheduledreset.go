@@ -3,7 +3,9 @@ package ttlcounter
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +58,7 @@ func init() {
 
 // scheduledReset is one instance of scheduled-reset.
 type scheduledReset struct {
-	counter
+	counter        // a subject's one counter is at its base
 	wake           func(job string)
 	schedule       *schedule
 	resets, missed atomic.Int64
@@ -70,21 +72,16 @@ func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Dec
 	if s.schedule.see(req.Subject, p, now) {
 		s.wake(jobReset)
 	}
-	n, err := s.redis.IncrBy(ctx, s.counterOf(req.Subject, p.Name), req.Units).Result()
+	n, err := s.redis.IncrBy(ctx, s.base(req.Subject, p.Name), req.Units).Result()
 	if err != nil {
 		return s.unanswered(ctx, err)
 	}
 	return family.Decided(n <= p.Limit, p.Limit-n, span.End, now), nil
 }
 
-// counterOf is the key of a subject's one counter.
-func (s *scheduledReset) counterOf(subject quota.Subject, policy string) string {
-	return s.family + string(subject) + ":" + family.KeySegment(policy, s.record.policy, s.record.counted)
-}
-
 // Used implements [strategies.Viewer].
 func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.counterOf(subject, p.Name), subject)
+	return family.Reading(ctx, s.redis, s.base(subject, p.Name), subject)
 }
 
 // Provision implements [strategies.Provisioner].
@@ -93,7 +90,7 @@ func (s *scheduledReset) Provision(ctx context.Context, p *quota.Policy, grants 
 	for _, g := range grants {
 		s.schedule.see(g.Subject, p, now)
 	}
-	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.counterOf(subject, p.Name) },
+	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.base(subject, p.Name) },
 		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, 0) })
 }
 
@@ -118,7 +115,7 @@ func (s *scheduledReset) reset(ctx context.Context) (changed bool, err error) {
 		for subjects := range slices.Chunk(d.subjects, deleteBatch) {
 			keys := make([]string, len(subjects))
 			for i, subject := range subjects {
-				keys[i] = s.counterOf(subject, d.policy)
+				keys[i] = s.base(subject, d.policy)
 			}
 			if err := s.redis.Del(ctx, keys...).Err(); err != nil {
 				return changed, fmt.Errorf("delete %d counters of %s: %w", len(keys), d.policy, err)
@@ -137,4 +134,86 @@ func (s *scheduledReset) Measures() []strategies.Measure {
 		{Name: "resets", Unit: "resets", Value: s.resets.Load()},
 		{Name: "resets missed", Unit: "resets", Value: s.missed.Load()},
 	}
+}
+
+// schedule tells an operator's reset job whose counters there are, and which
+// window they belong to. All instances of a run see the same one.
+type schedule struct {
+	late   time.Duration // after a window's begin
+	missed int64         // every so many resets; 0 is none
+
+	// mu is never held across anything that waits.
+	mu sync.Mutex
+	of map[string]*plan // by policy
+}
+
+// plan is the schedule of one policy.
+type plan struct {
+	policy *quota.Policy
+	// window is the one that counters were last reset for, or missed.
+	window   int64
+	subjects []quota.Subject
+	known    map[quota.Subject]bool
+}
+
+// dueReset is a reset that is due.
+type dueReset struct {
+	policy   string
+	window   int64
+	missed   bool
+	subjects []quota.Subject
+}
+
+func newSchedule(late time.Duration, missed int64) *schedule {
+	return &schedule{late: late, missed: missed, of: map[string]*plan{}}
+}
+
+// see notes a subject and the policy in force, and reports whether a reset is due.
+// What is counted first belongs to the window in force then.
+func (s *schedule) see(subject quota.Subject, p *quota.Policy, now time.Time) (due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.of[p.Name]
+	if k == nil {
+		k = &plan{window: p.Window.At(now).Index, known: map[quota.Subject]bool{}}
+		s.of[p.Name] = k
+	}
+	k.policy = p
+	if !k.known[subject] {
+		k.known[subject] = true
+		k.subjects = append(k.subjects, subject)
+	}
+	return s.window(k, now) > k.window
+}
+
+// window is the one that counters should have been reset for by now.
+func (s *schedule) window(k *plan, now time.Time) int64 {
+	return k.policy.Window.At(now.Add(-s.late)).Index
+}
+
+// due returns the resets that are due. One that stands for several windows takes
+// place if that of any of them does.
+func (s *schedule) due(now time.Time) (due []dueReset) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(s.of)) {
+		k := s.of[name]
+		w := s.window(k, now)
+		if w <= k.window {
+			continue
+		}
+		d := dueReset{policy: name, window: w, missed: s.missed > 0, subjects: k.subjects}
+		for i := k.window + 1; i <= w && d.missed; i++ {
+			d.missed = i%s.missed == 0
+		}
+		due = append(due, d)
+	}
+	return due
+}
+
+func (s *schedule) done(d dueReset) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.of[d.policy]
+	k.window = max(k.window, d.window)
 }

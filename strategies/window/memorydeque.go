@@ -2,6 +2,9 @@ package window
 
 import (
 	"context"
+	"sync"
+	"time"
+	"unsafe"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -38,10 +41,7 @@ func perProcess(tolerates ...quota.Fault) quota.Clause {
 
 // everyFault: there is no store that could fail, and each decision is made at one
 // moment.
-var everyFault = []quota.Fault{
-	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-	quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover,
-}
+var everyFault = quota.Faults()
 
 // memoryDeque is the record's login limiter. Each instance knows what it has
 // admitted itself.
@@ -85,3 +85,131 @@ func (s *memoryDeque) Measures() []strategies.Measure {
 
 // Close implements [strategies.Strategy]. The memory goes with the instance.
 func (s *memoryDeque) Close(context.Context) error { return nil }
+
+// deques are the moments of one process, by subject and policy. A subject that
+// never comes back keeps its last ones, since they are trimmed when it does.
+type deques struct {
+	clock quota.Clock
+	// mu is never held across anything that waits, so a scheduler need not know.
+	mu sync.Mutex
+	m  map[family.Account]*deque
+}
+
+// deque holds one moment per admitted unit, oldest first. Those of one request
+// are equal and are stored once, with their number: a policy of bytes would need
+// more memory than it has bytes to give otherwise.
+type deque struct {
+	moments []moment
+	units   int64
+}
+
+type moment struct {
+	at    time.Time
+	units int64
+}
+
+func newDeques(c quota.Clock) *deques { return &deques{clock: c, m: map[family.Account]*deque{}} }
+
+// take admits what fits next to the units of the last window's length.
+// Rejected requests leave no trace.
+func (s *deques) take(req quota.Request) quota.Decision {
+	p := req.Policy
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The clock is read under the lock, so that moments are in order.
+	now, length := s.clock.Now(), realLength(p)
+	q := s.of(req.Subject, p)
+	q.trim(now, length)
+
+	d := quota.Decision{Tier: quota.TierProcess, Remaining: max(0, p.Limit-q.units)}
+	if q.units+req.Units > p.Limit {
+		d.RetryAfter = q.free(q.units+req.Units-p.Limit, now, length)
+		return d
+	}
+	q.add(now, req.Units)
+	d.Admitted = true
+	d.Remaining -= req.Units
+	return d
+}
+
+// used is what a subject has in its deque; known is false if it has none.
+func (s *deques) used(subject quota.Subject, p *quota.Policy) (units int64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, known := s.m[family.AccountOf(p, subject)]
+	if !known {
+		return 0, false
+	}
+	q.trim(s.clock.Now(), realLength(p))
+	return q.units, true
+}
+
+// size is how many deques there are, and the bytes of their names and moments: at least
+// what the process needs for them, since the map has an overhead of its own.
+func (s *deques) size() (n, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, q := range s.m {
+		bytes += int64(unsafe.Sizeof(k)) + int64(len(k.Subject)) + int64(unsafe.Sizeof(q)) + int64(unsafe.Sizeof(*q))
+		bytes += int64(cap(q.moments)) * int64(unsafe.Sizeof(moment{}))
+	}
+	return int64(len(s.m)), bytes
+}
+
+// provision replaces the deques of the subjects: units used at the start were
+// admitted at this moment.
+func (s *deques) provision(p *quota.Policy, grants []strategies.Grant) error {
+	if err := family.OneLimit(p, grants); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	for _, g := range grants {
+		q := &deque{}
+		if g.Used > 0 {
+			q.add(now, g.Used)
+		}
+		s.m[family.AccountOf(p, g.Subject)] = q
+	}
+	return nil
+}
+
+func (s *deques) of(subject quota.Subject, p *quota.Policy) *deque {
+	k := family.AccountOf(p, subject)
+	q := s.m[k]
+	if q == nil {
+		q = &deque{}
+		s.m[k] = q
+	}
+	return q
+}
+
+func (q *deque) add(at time.Time, units int64) {
+	q.moments = append(q.moments, moment{at, units})
+	q.units += units
+}
+
+// realLength is how long a moment counts.
+func realLength(p *quota.Policy) time.Duration { return p.Window.Timeline.Scale(length(p.Window)) }
+
+// trim drops what is one length old: a moment counts during [at, at+length).
+func (q *deque) trim(now time.Time, length time.Duration) {
+	gone := 0
+	for gone < len(q.moments) && now.Sub(q.moments[gone].at) >= length {
+		q.units -= q.moments[gone].units
+		gone++
+	}
+	q.moments = q.moments[gone:]
+}
+
+// free is how long until that many units have been trimmed; 0 if they never
+// will, since they are more than there are.
+func (q *deque) free(units int64, now time.Time, length time.Duration) time.Duration {
+	for _, m := range q.moments {
+		if units -= m.units; units <= 0 {
+			return m.at.Add(length).Sub(now)
+		}
+	}
+	return 0
+}

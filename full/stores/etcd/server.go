@@ -188,3 +188,8 @@ func refused(err error) bool {
 	return status.Code(err) == codes.Unauthenticated || strings.Contains(text, "user name is empty") ||
 		strings.Contains(text, "authentication failed") || strings.Contains(text, "authentication is not enabled")
 }
+
+func survey(context.Context) []stores.Finding {
+	bin, _ := find()
+	return []stores.Finding{server.SurveyProgram("etcd", bin, "--etcd process", "use --etcd with a URL", install())}
+}

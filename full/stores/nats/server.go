@@ -147,3 +147,8 @@ func parse(spec string) (*Store, error) {
 	n.self.Share(board{n})
 	return n, nil
 }
+
+func survey(context.Context) []stores.Finding {
+	bin, _ := find()
+	return []stores.Finding{server.SurveyProgram("nats-server", bin, "--nats process", "use --nats with a URL", install())}
+}

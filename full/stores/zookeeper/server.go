@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -235,4 +236,18 @@ func parse(spec string) (*Store, error) {
 	z.servers, z.user, z.password = m.Addrs, m.User, m.Password
 	z.self.Share(board{z})
 	return z, nil
+}
+
+func survey(context.Context) []stores.Finding {
+	f := stores.Finding{Name: "ZooKeeper", Advice: "--zookeeper process"}
+	bin, err := find()
+	switch {
+	case runtime.GOOS == "windows":
+		f.Detail, f.Advice = "servers are not started on this system", "use --zookeeper with a URL"
+	case err != nil:
+		f.Detail, f.Advice = "zkServer.sh or java not found on the PATH or in the usual folders", install()
+	default:
+		f.Found, f.Detail = true, bin
+	}
+	return []stores.Finding{f}
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quotabench/quotabench/full/internal/cas"
@@ -99,4 +102,95 @@ func read(r *clientv3.GetResponse) (cas.Version, error) {
 		return cas.Version{}, fmt.Errorf("key %q holds no number", r.Kvs[0].Key)
 	}
 	return cas.Version{Units: units, Number: r.Kvs[0].ModRevision, Known: true}, nil
+}
+
+// grace is how long keys outlive their window, for instances whose clocks are
+// behind.
+const grace = time.Minute
+
+// leases has one lease for each window that is in use. All keys that this instance
+// writes in a window share it: a lease for each key would double what a first
+// request costs.
+type leases struct {
+	etcd  *clientv3.Client
+	clock quota.Clock
+	mu    quota.Mutex // held while a lease is granted
+	held  map[time.Time]clientv3.LeaseID
+}
+
+// with calls put with the lease of a window, and once more with a new one if
+// the lease has ended too early.
+func (l *leases) with(ctx context.Context, span quota.Span, put func(clientv3.LeaseID) error) error {
+	id, err := l.get(ctx, span, 0)
+	if err != nil {
+		return err
+	}
+	if err = put(id); !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return err
+	}
+	if id, err = l.get(ctx, span, id); err != nil {
+		return err
+	}
+	return put(id)
+}
+
+// get returns the window's lease, but not the one that has ended.
+func (l *leases) get(ctx context.Context, span quota.Span, ended clientv3.LeaseID) (clientv3.LeaseID, error) {
+	if err := l.mu.Lock(ctx); err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
+	if id := l.held[span.End]; id != 0 && id != ended {
+		return id, nil
+	}
+	now := l.clock.Now()
+	seconds := int64(max(span.End.Sub(now), 0)+grace)/int64(time.Second) + 1
+	r, err := l.etcd.Grant(ctx, seconds)
+	if err != nil {
+		return 0, err
+	}
+	if l.held == nil {
+		l.held = map[time.Time]clientv3.LeaseID{}
+	}
+	for end := range l.held { // windows that are over
+		if now.After(end.Add(grace)) {
+			delete(l.held, end)
+		}
+	}
+	l.held[span.End] = r.ID
+	return r.ID, nil
+}
+
+// maxOps is how many operations a transaction may have by etcd's defaults.
+const maxOps = 128
+
+// Provision writes the counters of the window in force. A counter that exists is
+// replaced.
+func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	for _, g := range grants {
+		if g.Limit != p.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+		}
+	}
+	span := p.Window.At(c.Clock.Now())
+	write := func(options ...clientv3.OpOption) error {
+		for batch := range slices.Chunk(grants, maxOps) {
+			ops := make([]clientv3.Op, len(batch))
+			for i, g := range batch {
+				key := c.Key(g.Subject, p, span.Index)
+				ops[i] = clientv3.OpPut(key, strconv.FormatInt(g.Used, 10), options...)
+				if g.Used == 0 {
+					ops[i] = clientv3.OpDelete(key)
+				}
+			}
+			if _, err := c.etcd.Txn(ctx).Then(ops...).Commit(); err != nil {
+				return fmt.Errorf("provision %d subjects: %w", len(grants), err)
+			}
+		}
+		return nil
+	}
+	if c.leases == nil || span.End.IsZero() {
+		return write()
+	}
+	return c.leases.with(ctx, span, func(id clientv3.LeaseID) error { return write(clientv3.WithLease(id)) })
 }

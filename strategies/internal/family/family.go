@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -113,13 +114,22 @@ func OneLimit(p *quota.Policy, grants []strategies.Grant) error {
 	return nil
 }
 
+// Account is whose units are counted, under which policy.
+type Account struct {
+	Policy  string
+	Subject quota.Subject
+}
+
+// AccountOf is a subject's account under a policy.
+func AccountOf(p *quota.Policy, s quota.Subject) Account { return Account{p.Name, s} }
+
 // ErrNoReservation is what settling the reservation of a rejected request gives.
 var ErrNoReservation = errors.New("settling a reservation that no admitted request made")
 
 // Admit completes a decision on a request that is charged to the window with the index.
 func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
 	d.Admitted = true
-	d.Remaining -= req.Units
+	d.Remaining = max(d.Remaining-req.Units, 0)
 	d.Reservation = quota.Reservation{Request: req, Window: window}
 	return d
 }
@@ -150,4 +160,32 @@ func GaveUp(ctx context.Context, clock quota.Clock) bool {
 	// A connection can time out on the caller's deadline just before ctx knows.
 	deadline, ok := ctx.Deadline()
 	return ok && !clock.Now().Before(deadline)
+}
+
+// Peers lets the instances of one process ask each other. No decision depends on that: it is for what is reported.
+type Peers[T any] struct {
+	mu sync.Mutex
+	of map[int]T
+}
+
+// NewPeers has no instances yet.
+func NewPeers[T any]() *Peers[T] { return &Peers[T]{of: map[int]T{}} }
+
+// Put adds an instance, or its next life.
+func (p *Peers[T]) Put(instance int, t T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.of[instance] = t
+}
+
+// Sum adds up what f says of all instances but one; -1 leaves out none.
+func (p *Peers[T]) Sum(without int, f func(T) int64) (sum int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, t := range p.of {
+		if i != without {
+			sum += f(t)
+		}
+	}
+	return sum
 }

@@ -2,19 +2,14 @@ package hardened
 
 import (
 	"encoding/binary"
+	"hash/fnv"
 	"sync"
 
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-)
-
-// The shape of the filter is the record's.
-const (
-	filterMembers = 100_000
-	filterRate    = 0.001
-	fewestMembers = 64
+	"github.com/quotabench/quotabench/strategies/tiered"
 )
 
 // lease lets an instance reject requests of that many units or more until a moment,
@@ -49,14 +44,12 @@ type leases struct {
 	hits, falsePositives strategies.Tally
 }
 
+// newLeases has a filter of the record's shape.
 func newLeases(c quota.Clock, span int64, subjects int) *leases {
-	l := &leases{clock: c, span: span, exact: map[leaseKey]lease{}}
-	members := uint(filterMembers)
-	if subjects > 0 {
-		members = min(members, max(fewestMembers, uint(subjects)))
+	return &leases{
+		clock: c, span: span, exact: map[leaseKey]lease{},
+		bits: bloom.NewWithEstimates(tiered.FilterMembers(subjects), tiered.FilterRate),
 	}
-	l.bits = bloom.NewWithEstimates(members, filterRate)
-	return l
 }
 
 // rejects reports whether a request of so many units is known not to fit.
@@ -64,12 +57,10 @@ func (l *leases) rejects(k leaseKey, units int64) bool {
 	if l.span == 0 {
 		return false
 	}
-	now := l.clock.Now().UnixNano()
-	var buf [8]byte
-	binary.LittleEndian.PutUint64(buf[:], k.hash())
+	now, sum := l.clock.Now().UnixNano(), k.hash()
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if l.slot != now/l.span || !l.bits.Test(buf[:]) {
+	if l.slot != now/l.span || !l.bits.Test(sum[:]) {
 		return false
 	}
 	known, ok := l.exact[k]
@@ -90,8 +81,7 @@ func (l *leases) add(k leaseKey, units, until int64) {
 	if l.span == 0 || until <= now {
 		return
 	}
-	var buf [8]byte
-	binary.LittleEndian.PutUint64(buf[:], k.hash())
+	sum := k.hash()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if slot := now / l.span; slot != l.slot {
@@ -102,7 +92,7 @@ func (l *leases) add(k leaseKey, units, until int64) {
 	if old, ok := l.exact[k]; ok && old.units < units && now < old.until {
 		return
 	}
-	l.bits.Add(buf[:])
+	l.bits.Add(sum[:])
 	l.exact[k] = lease{units, until}
 }
 
@@ -116,22 +106,15 @@ func (l *leases) members() int64 {
 	return int64(len(l.exact))
 }
 
-// hash is FNV-1a, which needs no memory, over what tells accounts apart.
-func (k *leaseKey) hash() uint64 {
-	h := uint64(14695981039346656037)
-	mix := func(b byte) { h = (h ^ uint64(b)) * 1099511628211 }
-	for i := range len(k.subject) {
-		mix(k.subject[i])
-	}
-	mix(0xff) // no byte of UTF-8
-	for i := range len(k.policy) {
-		mix(k.policy[i])
-	}
-	for _, n := range [2]int64{k.window, k.limit} {
-		for range 8 {
-			mix(byte(n))
-			n >>= 8
-		}
-	}
-	return h
+// hash is FNV-1a over what tells accounts apart. It needs no memory unless names are long.
+func (k *leaseKey) hash() (sum [8]byte) {
+	text := append(make([]byte, 0, 128), k.subject...)
+	text = append(text, 0xff) // no byte of UTF-8
+	text = append(text, k.policy...)
+	text = binary.LittleEndian.AppendUint64(text, uint64(k.window))
+	text = binary.LittleEndian.AppendUint64(text, uint64(k.limit))
+	h := fnv.New64a()
+	_, _ = h.Write(text)
+	binary.LittleEndian.PutUint64(sum[:], h.Sum64())
+	return sum
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // TestDequeTrims: a moment counts for one length, to the nanosecond; rejected
@@ -137,7 +138,7 @@ func TestDequeIsSmall(t *testing.T) {
 		now.now = now.now.Add(10 * time.Second)
 		take(t, s, p, 1<<30)
 	}
-	q := s.deques.m[account{p.Name, "203.0.113.10"}]
+	q := s.deques.m[family.AccountOf(p, "203.0.113.10")]
 	if len(q.moments) != 6 || cap(q.moments) > 64 || q.units != 6<<30 {
 		t.Errorf("%d moments in a slice for %d, of %d units; want 6 of %d", len(q.moments), cap(q.moments), q.units, int64(6<<30))
 	}
