@@ -26,7 +26,7 @@ type Cell struct {
 	initial    atomic.Int64
 	falseCount atomic.Int64
 	crossed    atomic.Int64
-	_          [8]byte
+	_          [8]byte // to the end of the line
 }
 
 // Fill sets the units in use before the first request.

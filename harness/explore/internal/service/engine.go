@@ -182,7 +182,7 @@ func (w *Engine) begin() error {
 	for i := range w.Setup.Clients {
 		in := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{w: w, in: in, child: in.child, stops: make(chan stop, 1), Client: w.Client(i)}
+		c := &client{w: w, in: in, strategy: in.strategy, child: in.child, stops: make(chan stop, 1), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c }
 		c.resume, c.quit, c.gone = make(chan struct{}), make(chan struct{}), make(chan struct{})
 		c.Over = c.over

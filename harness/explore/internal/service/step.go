@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // mostCommands of one client in one run are more than a limiter needs: it goes round in a circle.
@@ -36,23 +37,26 @@ const (
 // runs at a time, and the engine only while all have stopped or wait for the service.
 type client struct {
 	engine.Client
-	w      *Engine
-	in     *instance
-	child  *server.Child   // of the instance; nil if it was not started here
-	ctx    context.Context // of its requests
-	cancel context.CancelFunc
-	stops  chan stop
-	resume chan struct{}
-	quit   chan struct{} // closed when the run is over
-	gone   chan struct{} // closed when the client's goroutine has ended
-	at     stop          // where it has stopped
-	begun  bool
-	asks   bool        // a request of it is under way
-	first  chan answer // of a request that was sent before the client has begun
-	held   *hold.Command
-	text   string        // what is held, for people
-	sent   bool          // held has taken effect
-	late   *hold.Command // its reply comes when the instance has given it up
+	w  *Engine
+	in *instance
+	// strategy and child are the instance's when the run begins: requests are sent by other goroutines
+	// than the one that starts it again.
+	strategy strategies.Strategy
+	child    *server.Child   // nil if it was not started here
+	ctx      context.Context // of its requests
+	cancel   context.CancelFunc
+	stops    chan stop
+	resume   chan struct{}
+	quit     chan struct{} // closed when the run is over
+	gone     chan struct{} // closed when the client's goroutine has ended
+	at       stop          // where it has stopped
+	begun    bool
+	asks     bool        // a request of it is under way
+	first    chan answer // of a request that was sent before the client has begun
+	held     *hold.Command
+	text     string        // what is held, for people
+	sent     bool          // held has taken effect
+	late     *hold.Command // its reply comes when the instance has given it up
 	// commands counts those of the run, and inRow those since another client's step.
 	commands, inRow int
 	stuck           string // why it does not get on
@@ -81,7 +85,7 @@ const endingTime = time.Second
 // ask sends a request to the instance. If the process ends, a broken connection may tell it
 // before the process does.
 func (c *client) ask(req quota.Request) (quota.Decision, error) {
-	d, err := c.in.strategy.Take(c.ctx, req)
+	d, err := c.strategy.Take(c.ctx, req)
 	if c.child != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED)) {
 		select {
 		case <-c.child.Done():
