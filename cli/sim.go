@@ -207,7 +207,7 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	if i := slices.IndexFunc(s.Gates, compare.Gate.Timed); i >= 0 {
 		return c, s.Wrong("fail-on", fmt.Errorf("%s: a simulation has no timings; gate them in quotabench run", s.FailOn[i]))
 	}
-	if c.Load, err = s.issued(c.Workload); err != nil {
+	if c.Load, err = s.Issued(c.Workload, c.Workload.Loop); err != nil {
 		return c, err
 	}
 	if err := s.moments(&c); err != nil {
@@ -261,19 +261,6 @@ func (s *simSettings) moments(c *sim.Config) (err error) {
 		c.Rushes = append(c.Rushes, r)
 	}
 	return nil
-}
-
-// issued decides how requests are issued: as is said, or as the workload has it.
-func (s *simSettings) issued(w *workloads.Meta) (harness.Load, error) {
-	switch {
-	case s.Loop == workloads.Closed && s.Given("rate") && s.Rate > 0:
-		return harness.Load{}, s.Wrong("rate", errors.New("a closed loop has no rate: give --loop open"))
-	case s.Loop == workloads.Closed:
-		return harness.Closed(), nil
-	case s.Loop == workloads.Open && s.Rate == 0 && w.Loop != workloads.Open && !w.NeedsTrace:
-		return harness.Load{}, s.Wrong("loop", errors.New("an open loop needs a rate: give --rate"))
-	}
-	return harness.OpenAt(s.Rate), nil
 }
 
 func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) {

@@ -131,24 +131,27 @@ func commonRate(f *results.File) (rate float64, err error) {
 }
 
 // Issued decides how requests are issued, once the loop of the workload is known.
-func (s *Settings) Issued(workload string, own workloads.Loop) (harness.Load, error) {
+func (s *Settings) Issued(w *workloads.Meta, own workloads.Loop) (harness.Load, error) {
 	open := own == workloads.Open
-	if s.Loop == "" {
-		switch s.Loop = harness.Both; {
-		case open:
-			s.Loop = workloads.Open
-		case s.Quick && s.Rate == 0:
-			s.Loop = workloads.Closed // an open loop takes as long as its percentiles need
-		}
+	switch {
+	case s.Loop != "":
+	case s.command == Sim:
+		return harness.OpenAt(s.Rate), nil // sim says itself which rate is needed
+	case open:
+		s.Loop = workloads.Open
+	case s.Quick && s.Rate == 0:
+		s.Loop = workloads.Closed // an open loop takes as long as its percentiles need
+	default:
+		s.Loop = harness.Both
 	}
 	switch {
 	case s.Loop == harness.Both && open:
 		return harness.Load{}, s.Wrong("loop", fmt.Errorf("requests of the workload %s have times of their own: give open, or "+
-			"closed to ignore them", workload))
-	case s.Loop == workloads.Open && !open && s.Rate == 0:
+			"closed to ignore them", w.Name))
+	case s.Loop == workloads.Open && !open && !w.NeedsTrace && s.Rate == 0:
 		return harness.Load{}, s.Wrong("loop", errors.New("an open loop needs a rate: give --rate"))
-	case s.Loop == workloads.Closed && s.Rate > 0:
-		return harness.Load{}, s.Wrong("rate", errors.New("a closed loop has no rate: give --loop both or open"))
+	case s.Loop == workloads.Closed && s.Given("rate") && s.Rate > 0:
+		return harness.Load{}, s.Wrong("rate", errors.New("a closed loop has no rate: give --loop open"))
 	case s.Loop == workloads.Closed:
 		return harness.Closed(), nil
 	case s.Loop == workloads.Open:

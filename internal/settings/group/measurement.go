@@ -112,7 +112,7 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	if _, err := c.CheckReplay(info, measure.MaxDuration); err != nil {
 		return c, exit.With(exit.Usage, err)
 	}
-	if c.Load, err = s.Issued(c.Workload.Name, info.Loop); err != nil {
+	if c.Load, err = s.Issued(c.Workload, info.Loop); err != nil {
 		return c, err
 	}
 	if err := c.Complete(); err != nil { // the load is known now
