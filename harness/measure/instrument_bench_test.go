@@ -204,12 +204,13 @@ func BenchmarkLive(b *testing.B) {
 		if watched {
 			rec.watch()
 		}
+		tier := rec.tiers.index(quota.TierRedis)
 		var worker atomic.Int64
 		return perOp(1_000_000, func(ops int) {
 			id := int(worker.Add(1))
 			s := rec.stripe(id)
 			for i := range ops {
-				rec.record(s, oracle.Admitted, 1, int64(1_000+i%50_000))
+				rec.record(s, oracle.Admitted, tier, int64(1_000+i%50_000))
 				if watched && id == 1 && i%10_000 == 0 {
 					rec.live()
 				}
