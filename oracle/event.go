@@ -23,7 +23,8 @@ const (
 	Commit
 	// Expire is the end of a reservation whose holder has gone, such as an upload
 	// that was abandoned, at the moment its holder was told. Call and Reply are both
-	// that moment. Callers hold nothing from then on; the store may.
+	// that moment. Callers hold nothing from then on; the store may. With the outcome
+	// Failed it is open what they hold: a commit was under way, or had failed.
 	Expire
 
 	kinds

@@ -21,6 +21,8 @@ type followUp struct {
 	fate        workloads.Fate // what happens now
 	units       int64          // held by the caller
 	actual      int64          // units that a commit is for
+	committed   bool           // by its caller: no life ends it
+	doubtful    bool           // its commit failed, or was answered when its life may have been over
 	hold        int64          // from commit to deletion; 0 is forever
 	// takeCall and takeReply are those of the take, since the epoch.
 	takeCall, takeReply int64
@@ -80,10 +82,10 @@ func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
 	k.agenda.add(f)
 }
 
-// leave gives up what is not settled when the pass ends: it will not be settled.
+// leave gives up what is not settled when the pass ends.
 func (k *worker) leave() {
 	for _, f := range k.agenda.list {
-		if !f.reservation.Committed {
+		if !f.committed {
 			k.abandon(f)
 		}
 	}
@@ -92,15 +94,25 @@ func (k *worker) leave() {
 // abandon notes when an abandoned request can be completed no longer, which is
 // known beforehand: its life begins at some moment of the take. Neither the
 // strategy nor the online counters are told; to those it makes a rejection look
-// less certainly wrong than it is.
+// less certainly wrong than it is. If it is doubtful, it is open from then on.
 func (k *worker) abandon(f followUp) {
-	if k.d.history != nil {
-		life := int64(k.d.life)
-		k.d.history.Append(k.id, oracle.Event{
-			Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
-			TakeCall: f.takeCall, TakeReply: f.takeReply,
-		})
+	if k.d.history == nil {
+		return
 	}
+	life := int64(k.d.life)
+	e := oracle.Event{
+		Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
+		TakeCall: f.takeCall, TakeReply: f.takeReply,
+	}
+	if f.doubtful {
+		e.Outcome = oracle.Failed
+	}
+	k.d.history.Append(k.id, e)
+}
+
+// ended reports whether the life of what is not committed may be over at a moment.
+func (k *worker) ended(f *followUp, now int64) bool {
+	return !f.committed && now-k.d.epoch >= f.takeCall+int64(k.d.life)
 }
 
 // settleDue does what is due at the moment of the worker's last clock reading.
@@ -115,22 +127,24 @@ func (k *worker) settleDue() {
 
 // settle commits or gives back.
 func (k *worker) settle(f followUp) {
-	if k.d.tb.nano()-k.d.epoch >= f.takeCall+int64(k.d.life) && !f.reservation.Committed {
-		k.d.settled.abandoned.Add(1) // its life is over before it was settled
-		k.abandon(f)
-		return
-	}
 	committing := f.fate == workloads.FateCommit
 	refunder, canRefund := k.strategy.(strategies.Refunder)
-	if !committing && !canRefund {
-		k.d.settled.chargedForNothing.Add(f.units)
-		return
-	}
 	committer, canCommit := k.strategy.(strategies.Committer)
 	if over := f.actual - f.units; k.d.online && committing && canCommit && over > 0 {
 		f.cell.Overrun(over)
 	}
 	f.call = k.d.tb.nano()
+	switch {
+	case k.ended(&f, f.call):
+		if !f.doubtful {
+			k.d.settled.abandoned.Add(1) // its life is over before it was settled
+		}
+		k.abandon(f)
+		return
+	case !committing && !canRefund:
+		k.d.settled.chargedForNothing.Add(f.units)
+		return
+	}
 	k.follow = f
 	if k.settling = &k.follow; everyCall {
 		k.Beat()
@@ -163,14 +177,21 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 	k.last = reply
 	if committing {
 		k.d.settled.commits.Add(1)
+		f.doubtful = canCommit && (err != nil || k.ended(&f, reply))
+		f.committed = !f.doubtful
 		if canCommit {
-			f.units = f.actual
+			if err == nil || f.actual < f.units {
+				f.units = f.actual
+			}
 			f.reservation.Request.Units = f.actual
 			f.reservation.Committed = true
 		}
-		if f.hold > 0 {
+		switch {
+		case f.hold > 0:
 			f.fate, f.due = workloads.FateFail, reply+f.hold
 			k.agenda.add(f)
+		case f.doubtful:
+			k.abandon(f)
 		}
 		if !canCommit {
 			return // no strategy was told, so nothing happened
@@ -184,7 +205,7 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 		k.d.errOnce.Do(func() { k.d.counts.FirstError = err })
 	}
 	k.d.rec.recordSettle(k.stripe, reply-f.call)
-	if k.d.online && e.Units > 0 {
+	if k.d.online && e.Units > 0 && err == nil {
 		f.cell.GiveBack(e.Units)
 	}
 	if k.d.history != nil {

@@ -26,10 +26,11 @@ type drive struct {
 	arrivals workloads.Arrivals
 	requests int64
 
-	epoch   int64 // nanoseconds since 1970
-	truth   truth
-	history *oracle.History
-	series  *sampler
+	epoch      int64 // nanoseconds since 1970
+	truth      truth
+	committing []*holding // sessions whose commit has no answer yet
+	history    *oracle.History
+	series     *sampler
 
 	issued     int64
 	counts     harness.Counts

@@ -265,7 +265,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	if d.arrivals, err = p.arrivals(); err != nil {
 		return err
 	}
-	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: c.Tracked}
+	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: c.Tracked, epoch: d.epoch}
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
 	d.truth.lowest = c.LowestLimit()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/killed"
@@ -22,7 +23,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	op := d.op
 	instance := d.cfg.Topology.assign(d.placement, uint64(w.index), op.Subject)
 	call := d.now()
-	d.truth.at(call, d.windowAt)
+	d.at(call)
 	s, began := d.truth.begin(op.Subject, op.Units, call)
 	index := s.window
 	d.inFlight++
@@ -89,7 +90,7 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 	if dec.BySecond && !dec.Admitted {
 		out = oracle.Elsewhere
 	}
-	d.truth.at(reply, d.windowAt)
+	d.at(reply)
 	d.truth.end(t, op.Units, granted, reply, out)
 	d.cfg.Record(d.history, 0, oracle.Event{
 		Call: t.call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
@@ -115,15 +116,15 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 	if op.Fate == workloads.FateNone {
 		return
 	}
-	d.session(op, dec.Reservation, took{t.call - d.epoch, reply - d.epoch, t.window, t.instance})
+	d.session(op, dec.Reservation, &holding{t.call - d.epoch, reply - d.epoch, t.window, t.instance, op.Subject, op.Units})
 }
 
 // session settles a request later. Its operation is a copy: a closure of answer's own
 // would put that of each request on the heap.
-func (d *drive) session(op workloads.Op, r quota.Reservation, t took) {
+func (d *drive) session(op workloads.Op, r quota.Reservation, h *holding) {
 	d.settling++
 	d.s.Go("session", func(ctx context.Context) {
-		d.settle(ctx, op, r, t)
+		d.settle(ctx, op, r, h)
 		d.settling--
 		d.calm()
 	})
@@ -177,26 +178,27 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 	d.service.Record(service)
 }
 
-// took is when a take was called and answered, since the epoch, the window in force when it
+// holding is what a caller holds by a take: when that was called and answered, since the epoch, the window in force when it
 // was called, and the instance that was asked.
-type took struct {
+type holding struct {
 	call, reply, window int64
 	instance            int
+	subject             uint32
+	units               int64
 }
 
 // settle is the rest of a session: commit or fail, and deletion. Truth is what
 // callers do: a give-back counts from its call even if the strategy answers with
 // an error.
-func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, t took) {
+func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, h *holding) {
 	within := func(call func() error) func() error {
-		return func() error { return d.st.process[t.instance].Do(ctx, call) }
+		return func() error { return d.st.process[h.instance].Do(ctx, call) }
 	}
-	held := op.Units
-	late := int64(op.Settle) >= int64(d.cfg.Life)-(t.reply-t.call) // its life is over by then
+	late := int64(op.Settle) >= int64(d.cfg.Life)-(h.reply-h.call) // its life is over by then
 	if op.Fate == workloads.FateAbandon || late {
 		d.settlement.Abandoned++
 		if d.clock.Sleep(ctx, d.cfg.Life) == nil {
-			d.expire(op.Subject, held, t)
+			d.expire(h, d.now(), oracle.Admitted)
 		}
 		return
 	}
@@ -205,9 +207,17 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	}
 	if op.Fate == workloads.FateCommit {
 		d.settlement.Commits++
-		if committer, ok := d.st.Instances[t.instance].(strategies.Committer); ok {
-			d.event(op.Subject, oracle.Commit, held-op.Actual, t, within(func() error { return committer.Commit(ctx, r, op.Actual) }))
-			held = op.Actual
+		if committer, ok := d.st.Instances[h.instance].(strategies.Committer); ok {
+			ended, err := d.commit(h, op.Actual, within(func() error { return committer.Commit(ctx, r, op.Actual) }))
+			if ended {
+				return
+			}
+			if left := time.Duration(d.ends(h) - d.now()); err != nil && (op.Hold == 0 || op.Hold >= left) {
+				if d.clock.Sleep(ctx, left) == nil { // nothing tells whether it is committed
+					d.expire(h, d.now(), oracle.Failed)
+				}
+				return
+			}
 			r.Request.Units = op.Actual
 			r.Committed = true
 		}
@@ -215,45 +225,79 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 			return
 		}
 	}
-	refunder, canRefund := d.st.Instances[t.instance].(strategies.Refunder)
+	refunder, canRefund := d.st.Instances[h.instance].(strategies.Refunder)
 	switch {
 	case canRefund:
 		d.settlement.Refunds++
-		d.event(op.Subject, oracle.Refund, held, t, within(func() error { return refunder.Refund(ctx, r) }))
+		_ = d.event(h, oracle.Refund, h.units, within(func() error { return refunder.Refund(ctx, r) }))
 	case op.Fate == workloads.FateFail:
-		d.settlement.ChargedForNothing += held
+		d.settlement.ChargedForNothing += h.units
 	}
 }
 
-// expire notes that an abandoned request can be completed no longer. The strategy
-// is told nothing.
-func (d *drive) expire(subject uint32, units int64, t took) {
-	now := d.now()
+// at moves the truth on to a moment. If the life of a reservation ends while it is committed, it is open from then on
+// whether its units are held.
+func (d *drive) at(now int64) {
+	for len(d.committing) > 0 && d.ends(d.committing[0]) <= now {
+		h := d.committing[0]
+		d.committing = d.committing[1:]
+		d.expire(h, d.ends(h), oracle.Failed)
+	}
 	d.truth.at(now, d.windowAt)
-	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, now)
-	reply := now - d.epoch
-	d.history.Append(0, oracle.Event{
-		// The life began at some moment of the take.
-		Call: reply - (t.reply - t.call), Reply: reply, Units: units, Subject: subject, Kind: oracle.Expire, Instance: uint8(t.instance),
-		TakeCall: t.call, TakeReply: t.reply,
-	})
+}
+
+// ends is the first moment at which a life may be over: it began at some moment of the take.
+func (d *drive) ends(h *holding) int64 { return h.call + int64(d.cfg.Life) + d.epoch }
+
+// expire notes that a reservation can be completed no longer. The strategy is told nothing. With the outcome
+// [oracle.Failed] it is open whether it was committed.
+func (d *drive) expire(h *holding, now int64, outcome oracle.Outcome) {
+	d.at(now)
+	d.truth.giveBack(h, h.units, now)
+	if outcome == oracle.Failed {
+		d.truth.subjects[h.subject].loose += h.units
+	}
+	d.history.Append(0, h.event(oracle.Expire, outcome, h.units, d.ends(h)-d.epoch, now-d.epoch))
+}
+
+func (h *holding) event(kind oracle.Kind, outcome oracle.Outcome, units, call, reply int64) oracle.Event {
+	return oracle.Event{Call: call, Reply: reply, Units: units, Subject: h.subject, Kind: kind, Outcome: outcome,
+		Instance: uint8(h.instance), TakeCall: h.call, TakeReply: h.reply}
+}
+
+// commit carries a commit out, and tells whether the life of its reservation ended before the answer.
+func (d *drive) commit(h *holding, actual int64, do func() error) (ended bool, err error) {
+	reserved := h.units
+	h.units = actual
+	d.committing = append(d.committing, h)
+	slices.SortFunc(d.committing, func(a, b *holding) int { return cmp.Compare(a.call, b.call) })
+	if err = d.event(h, oracle.Commit, reserved-actual, do); err != nil {
+		h.units = min(reserved, actual)
+	}
+	i := slices.Index(d.committing, h)
+	if i >= 0 {
+		d.committing = slices.Delete(d.committing, i, i+1)
+	}
+	return i < 0, err
 }
 
 // event carries a settlement out and records it.
-func (d *drive) event(subject uint32, kind oracle.Kind, units int64, t took, do func() error) {
+func (d *drive) event(h *holding, kind oracle.Kind, units int64, do func() error) error {
 	call := d.now()
-	d.truth.at(call, d.windowAt)
-	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, call)
+	d.at(call)
+	d.truth.settling(h, units, call)
 	err := do()
 	reply := d.now()
+	d.at(reply)
+	d.truth.settled(h, units, reply, err != nil)
 	d.settled.Record(reply - call)
-	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind,
-		Instance: uint8(t.instance), TakeCall: t.call, TakeReply: t.reply}
+	outcome := oracle.Admitted
 	if err != nil {
-		e.Outcome = oracle.Failed
+		outcome = oracle.Failed
 		d.settlement.Errors++
 		d.counts.FirstError = cmp.Or(d.counts.FirstError, err)
 	}
-	d.history.Append(0, e)
+	d.history.Append(0, h.event(kind, outcome, units, call-d.epoch, reply-d.epoch))
 	d.lastEnd = max(d.lastEnd, reply)
+	return err
 }

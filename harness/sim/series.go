@@ -55,7 +55,7 @@ func (s *sampler) thin(most int) {
 func (s *sampler) take() {
 	d := s.d
 	now := d.now()
-	d.truth.at(now, d.windowAt)
+	d.at(now)
 	x := d.state(now)
 	x.Usage, x.Fill = d.truth.inUse(now)
 	var u stores.Usage

@@ -79,6 +79,7 @@ type truth struct {
 	counts   quota.Counting
 	subjects []subject
 	span     window
+	epoch    int64 // nanoseconds since 1970
 	first    int64 // the window that holds the initial fill
 	// usage is what all subjects have used in the window in force.
 	usage, leak, falseRejects int64
@@ -273,30 +274,55 @@ func (s *subject) initialIn(t *truth) int64 {
 
 // giveBack notes that the holder of units has let go of them. They belong to the
 // window that their take was called in, or under a rolling policy to the moment of
-// its reply: what has left the window by then is in no sum any more.
-func (t *truth) giveBack(number uint32, units, window, taken, now int64) {
-	s := &t.subjects[number]
+// its reply: what has left the window by then is in no sum any more. A commit of more than
+// was reserved gives back a negative number.
+func (t *truth) giveBack(h *holding, units, now int64) {
+	s := &t.subjects[h.subject]
 	t.touch(s, now)
+	at, taken := now, h.reply+t.epoch
 	switch kind := t.policy.Window.Kind; {
-	case (kind.Tumbling() || kind == quota.FirstRequest) && window != s.window:
+	case (kind.Tumbling() || kind == quota.FirstRequest) && h.window != s.window:
 		return
-	case kind == quota.Bucket:
-		t.use(s, -units, taken, now, units < 0)
 	case kind == quota.Rolling && taken+int64(t.policy.Window.RealLength()) <= now:
 		return
-	case kind == quota.Rolling:
-		t.use(s, -units, taken, now, units < 0)
-	default:
-		t.use(s, -units, now, now, units < 0)
+	case kind == quota.Bucket || kind == quota.Rolling:
+		at = taken
 	}
+	t.use(s, -units, at, now, units < 0)
 	t.allow(s)
-	if units > 0 {
-		s.cell.GiveBack(units)
-	} else {
-		s.cell.Overrun(-units)
-	}
 	if s.track != nil {
 		s.track.note(now, s.used, s.attempts)
+	}
+}
+
+// settling notes the call of a settlement. What is given back is free from then on; what a commit uses beyond its
+// reservation is asked for. Until the answer a counter may contain either.
+func (t *truth) settling(h *holding, units, now int64) {
+	s := &t.subjects[h.subject]
+	if t.touch(s, now); h.window == s.window {
+		s.open += abs(units)
+		s.cell.Overrun(max(0, -units))
+	}
+	if units > 0 {
+		t.giveBack(h, units, now)
+	}
+}
+
+// settled notes the answer. A counter may contain the effect of one that failed, or not.
+func (t *truth) settled(h *holding, units, now int64, failed bool) {
+	s := &t.subjects[h.subject]
+	t.touch(s, now)
+	same := h.window == s.window
+	if same {
+		s.open -= abs(units)
+	}
+	switch {
+	case failed:
+		s.loose += abs(units)
+	case units < 0:
+		t.giveBack(h, units, now)
+	case same:
+		s.cell.GiveBack(units)
 	}
 }
 

@@ -68,3 +68,23 @@ func TestAnsweredTooLate(t *testing.T) {
 		t.Errorf("%d units in use, %d at most, ended: %v", tr.InUse, tr.Peak, tr.ended(take))
 	}
 }
+
+// TestCommittedWhileLifeEnds: a commit is answered after the end of the life that it was called in. It is open
+// whether the strategy had let the reservation end by then, so a counter may have all that was committed, or none.
+func TestCommittedWhileLifeEnds(t *testing.T) {
+	for _, c := range []struct{ actual, hi int64 }{{5, 5}, {3, 3}, {7, 7}} {
+		tr := Truth{Policy: &quota.Policy{Name: "p", Limit: 10}, Instances: 1}
+		tr.Begin(Start)
+		take := tr.call(0, oracle.Take, 5, -1)
+		tr.begins(take, time.Minute)
+		tr.reply(0, take, oracle.Admitted)
+		commit := tr.call(0, oracle.Commit, 5-c.actual, take)
+		tr.At(Start.Add(time.Minute))
+		tr.reply(0, commit, oracle.Admitted)
+		tr.At(Start.Add(time.Minute))
+		want, ok, err := tr.Expect(quota.CountsAdmitted)
+		if in := (oracle.Interval{Hi: c.hi}); err != nil || !ok || want.Units != in || want.Held.Hi != c.hi || tr.InUse != 0 {
+			t.Errorf("5 units, %d committed: a counter must contain %+v (%v, %v), want %+v; in use: %d", c.actual, want, ok, err, in, tr.InUse)
+		}
+	}
+}

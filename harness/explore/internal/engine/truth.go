@@ -79,7 +79,7 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
 	if kind != oracle.Take {
 		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
-		t.settling(take, kind)
+		t.settling(take, kind, units)
 	}
 	t.events = append(t.events, ev)
 	t.open = append(t.open, e)
@@ -245,6 +245,7 @@ type session struct {
 	// some moment of that, and once a commit has begun: if it never ends well, it is
 	// open whether the units are used.
 	doubtful bool
+	back     int64 // units that the commit gives back, or uses beyond them if negative
 }
 
 // begins notes a take that is being called; 0 is an unlimited life.
@@ -274,11 +275,11 @@ func (t *Truth) ended(take int) bool {
 	})
 }
 
-// settling notes that a commit or a refund of the take begins.
-func (t *Truth) settling(take int, kind oracle.Kind) {
+// settling notes that a commit or a refund of the take begins, which gives back so many units.
+func (t *Truth) settling(take int, kind oracle.Kind, units int64) {
 	for i := range t.sessions {
 		if t.sessions[i].take == take {
-			if t.sessions[i].doubtful = true; kind == oracle.Refund {
+			if t.sessions[i].doubtful, t.sessions[i].back = true, units; kind == oracle.Refund {
 				t.sessions = slices.Delete(t.sessions, i, i+1)
 			}
 			return
@@ -302,14 +303,14 @@ func (t *Truth) expire() {
 		take := t.events[s.take]
 		m := t.moment()
 		e := oracle.Event{
-			Call: m, Reply: m, Units: take.Units, Kind: oracle.Expire, Instance: take.Instance,
+			Call: m, Reply: m, Units: take.Units - s.back, Kind: oracle.Expire, Instance: take.Instance,
 			TakeCall: take.Call, TakeReply: take.Reply,
 		}
 		if s.doubtful {
 			e.Outcome = oracle.Failed
 		}
 		t.events = append(t.events, e)
-		t.InUse -= take.Units
+		t.InUse -= min(take.Units, e.Units)
 		t.note(3, s.take, uint64(e.Outcome))
 		return true
 	})
