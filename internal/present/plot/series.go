@@ -101,7 +101,7 @@ func seriesNote(s *results.Series) string {
 			"Staleness: how long ago what a counter says was the truth."
 	}
 	return format.Join(" ", "A leak and a false reject count once no order of the requests explains them otherwise; "+
-		"every attempt on a withheld unit counts.", counters, ends)
+		"every attempt on a withheld unit counts, unless its reservation expired.", counters, ends)
 }
 
 func seriesDesc(s *results.Series) string {
