@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/audit"
 	"github.com/quotabench/quotabench/internal/clock"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"

@@ -2,6 +2,8 @@ package redact
 
 import (
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestRedact(t *testing.T) {

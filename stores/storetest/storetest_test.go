@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 

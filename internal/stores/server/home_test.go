@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestFind: a program off the PATH is found, and a device or a folder of its name is
