@@ -107,6 +107,9 @@ func gone(pid int) bool {
 	return false
 }
 
+// longKey is the key of long-keys in a timeline.
+var longKey = strings.Repeat("p", 19) + "s" + strings.Repeat("z", 9)
+
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
 func TestPlantedServices(t *testing.T) {
 	testenv.Long(t)
@@ -121,6 +124,9 @@ func TestPlantedServices(t *testing.T) {
 		{"sorted-set", nil, []explore.Property{explore.Leak}, "leak: A zadd s 1700000000 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
 			"B zadd s 1700000000 1700000000 = 0; B zcard s = 1; B expire s 60 = 1 admitted"},
 		{"cache", nil, nil, "leak: A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
+		{"long-keys", nil, nil, "leak: A get " + longKey + " = nil; B get " + longKey + " = nil; A set " + longKey + " 1 ex 60 = OK admitted; " +
+			"B set " + longKey + " 1 ex 60 = OK admitted"},
+		{"blocked-long-keys", nil, nil, "leak"},
 		{"incr-expire", crash, []explore.Property{explore.TTL}, "ttl: A incr s = 1; A crash"},
 		{"lock", crash, []explore.Property{explore.Stuck}, "stuck"},
 		// The client library sends the command again.
