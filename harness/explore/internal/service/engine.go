@@ -317,6 +317,7 @@ func (w *Engine) Holdings() (out []engine.Holding, err error) {
 	err = w.stored()
 	for _, h := range w.held {
 		if !w.earlier(h.Name) {
+			h.Own = strings.Contains(h.Name, w.subject)
 			h.Name = w.plain(h.Name)
 			out = append(out, h)
 		}

@@ -127,11 +127,13 @@ func TestPlantedServices(t *testing.T) {
 		{"long-keys", nil, nil, "leak: A get " + longKey + " = nil; B get " + longKey + " = nil; A set " + longKey + " 1 ex 60 = OK admitted; " +
 			"B set " + longKey + " 1 ex 60 = OK admitted"},
 		{"blocked-long-keys", nil, nil, "leak"},
+		{"no-ttl", nil, nil, "ttl: A incr s = 1 admitted"},
 		{"incr-expire", crash, []explore.Property{explore.TTL}, "ttl: A incr s = 1; A crash"},
 		{"lock", crash, []explore.Property{explore.Stuck}, "stuck"},
 		// The client library sends the command again.
 		{"set-incr", lost, []explore.Property{explore.FalseReject}, "false-reject"},
 		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""}, {"lock", nil, nil, ""},
+		{"preset", nil, nil, ""}, // its setting never expires, and is nobody's count
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"pipelined", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"get-set-time", nil, nil, "leak"},
