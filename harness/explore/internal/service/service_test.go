@@ -243,6 +243,14 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
+// A search whose time is up before its first schedule claims nothing.
+func TestTimeout(t *testing.T) {
+	found, err := explored(t, "lua", explore.Config{Timeout: time.Nanosecond})
+	if err != nil || found.Tried() || found.Claim != "" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
 // A late reply proves nothing of a service that waits for it.
 func TestWithoutATimeout(t *testing.T) {
 	cfg := explore.Config{Faults: []quota.Fault{"timeout"}, DecisionTimeout: time.Second, Environment: []string{"REDIS_URL={redis-url}?read_timeout=1m"}}
