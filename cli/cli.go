@@ -186,6 +186,7 @@ func described(name string, cmd *cobra.Command) *cobra.Command {
 	head, long, _ := strings.Cut(text, "\n\n")
 	cmd.Use, cmd.Short, _ = strings.Cut(head, "\n")
 	cmd.Long, cmd.Example = long, examples
+	cmd.Args = given(cmd.Args)
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,19 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return usagef("%s takes no argument, but got %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}
 	return nil
+}
+
+// given refuses an empty argument, e.g. of a variable that is not set: it would stand for the current directory, or for everything.
+func given(further cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if i := slices.Index(args, ""); i >= 0 {
+			return usagef("argument %d of %s is empty: give a value, or leave it out", i+1, cmd.CommandPath())
+		}
+		if further == nil {
+			return nil
+		}
+		return further(cmd, args)
+	}
 }
 
 // needs refuses fewer arguments than least, or more than most, which is 0 for any number. The

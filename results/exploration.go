@@ -78,6 +78,25 @@ func (x *Exploration) With(more *Exploration) *Exploration {
 	return &out
 }
 
+// Untried lists the strategies of which no search or enumeration has run a schedule, in order.
+func (x *Exploration) Untried() []string {
+	var labels []string
+	tried := map[string]bool{}
+	note := func(label string, ran bool) {
+		if _, known := tried[label]; !known {
+			labels = append(labels, label)
+		}
+		tried[label] = tried[label] || ran
+	}
+	for _, s := range x.Searches {
+		note(s.Strategy, s.Tried())
+	}
+	for _, c := range x.Censuses {
+		note(c.Strategy, c.Tried())
+	}
+	return slices.DeleteFunc(labels, func(label string) bool { return tried[label] })
+}
+
 // FailedExplore is a strategy whose search ended in an error.
 type FailedExplore struct {
 	// Strategy is its label.
@@ -185,6 +204,11 @@ func (s *Search) Allowed() string {
 	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)", format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }
 
+// Tried reports whether a schedule was run, in either part of the search. A search that ended before its first one says nothing.
+func (s *Search) Tried() bool {
+	return s.Runs > 0 || s.Bounded != nil && s.Bounded.Runs > 0
+}
+
 // Found returns the finding of a property, or nil.
 func (s *Search) Found(p Property) *Finding {
 	i := slices.IndexFunc(s.Findings, func(f Finding) bool { return f.Property == p })
@@ -246,6 +270,9 @@ type Census struct {
 
 	ServerFacts
 }
+
+// Tried reports whether a schedule was run, or whether there was none to run: a part of all schedules may have none.
+func (c *Census) Tried() bool { return c.Schedules > 0 || c.Complete }
 
 // Replay is a schedule that was run again.
 type Replay struct {

@@ -91,6 +91,9 @@ func unseen(reasons []results.Withheld) error {
 
 // claim is what may be said of the properties that were not broken.
 func (s *search) claim(r *Result) string {
+	if !r.Tried() {
+		return ""
+	}
 	var clean []string
 	for _, p := range r.Properties {
 		if r.Found(p) == nil && (p != FalseReject || r.AllowedBy == "") && (p != TTL || hasEnd(&s.cfg.Policy)) {

@@ -24,6 +24,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -128,8 +129,9 @@ func (w *Engine) check() (err error) {
 	if w.commands == 0 {
 		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
 	}
-	if all := strings.Join(w.control, ", "); strings.Contains(all, " error: ") {
-		return unfit("the service's answers to requests that come one after the other are no decisions: %s", all)
+	failed := func(e oracle.Event) bool { return e.Outcome == oracle.Failed }
+	if slices.ContainsFunc(w.Run.Truth.Events(), failed) {
+		return unfit("the service's answers to requests that come one after the other are no decisions: %s", strings.Join(w.control, ", "))
 	}
 	if w.Setup.Has(engine.FaultTimeout) {
 		return w.checkTimeout()
@@ -315,6 +317,7 @@ func (w *Engine) Holdings() (out []engine.Holding, err error) {
 	err = w.stored()
 	for _, h := range w.held {
 		if !w.earlier(h.Name) {
+			h.Own = strings.Contains(h.Name, w.subject)
 			h.Name = w.plain(h.Name)
 			out = append(out, h)
 		}
@@ -322,9 +325,13 @@ func (w *Engine) Holdings() (out []engine.Holding, err error) {
 	return out, err
 }
 
-// earlier reports whether a text is about a subject of an earlier run, whose request was answered before all was done.
-func (w *Engine) earlier(text string) bool {
-	return strings.Contains(text, w.subjects) && !strings.Contains(text, w.subject)
+// earlier reports whether a key, or the words of a command, are about a subject of an earlier run, whose request was answered before
+// all was done.
+func (w *Engine) earlier(words ...string) bool {
+	names := func(subject string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, subject) })
+	}
+	return names(w.subjects) && !names(w.subject)
 }
 
 // plain has the subject's name in records in place of its real one.

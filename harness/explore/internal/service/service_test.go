@@ -107,6 +107,9 @@ func gone(pid int) bool {
 	return false
 }
 
+// longKey is the key of long-keys in a timeline.
+var longKey = strings.Repeat("p", 19) + "s" + strings.Repeat("z", 9)
+
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
 func TestPlantedServices(t *testing.T) {
 	testenv.Long(t)
@@ -121,11 +124,16 @@ func TestPlantedServices(t *testing.T) {
 		{"sorted-set", nil, []explore.Property{explore.Leak}, "leak: A zadd s 1700000000 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
 			"B zadd s 1700000000 1700000000 = 0; B zcard s = 1; B expire s 60 = 1 admitted"},
 		{"cache", nil, nil, "leak: A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
+		{"long-keys", nil, nil, "leak: A get " + longKey + " = nil; B get " + longKey + " = nil; A set " + longKey + " 1 ex 60 = OK admitted; " +
+			"B set " + longKey + " 1 ex 60 = OK admitted"},
+		{"blocked-long-keys", nil, nil, "leak"},
+		{"no-ttl", nil, nil, "ttl: A incr s = 1 admitted"},
 		{"incr-expire", crash, []explore.Property{explore.TTL}, "ttl: A incr s = 1; A crash"},
 		{"lock", crash, []explore.Property{explore.Stuck}, "stuck"},
 		// The client library sends the command again.
 		{"set-incr", lost, []explore.Property{explore.FalseReject}, "false-reject"},
 		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""}, {"lock", nil, nil, ""},
+		{"preset", nil, nil, ""}, // its setting never expires, and is nobody's count
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"pipelined", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"get-set-time", nil, nil, "leak"},
@@ -232,6 +240,14 @@ func TestPlantedFaults(t *testing.T) {
 				replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t), Environment: []string{slow}})
 			}
 		})
+	}
+}
+
+// A search whose time is up before its first schedule claims nothing.
+func TestTimeout(t *testing.T) {
+	found, err := explored(t, "lua", explore.Config{Timeout: time.Nanosecond})
+	if err != nil || found.Tried() || found.Claim != "" {
+		t.Errorf("found %+v, %v", found, err)
 	}
 }
 
