@@ -18,8 +18,8 @@ OTHERS        := ':!full' ':!tools' ':!adapters' ':!examples' | xargs -n1 dirnam
 RACE           = $$({ git grep -lE '$(SHARES)' -- '*.go' ':!*_test.go' $(OTHERS); git grep -lE '$(STARTS)' -- '*.go' $(OTHERS); } | \
                    sort | uniq -d | sed 's|^|./|')
 
-# A test that lacks one of these stores fails instead of being skipped.
-REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
+# A test that lacks one of these programs, which make deps installs, fails instead of being skipped.
+REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE-$$($(CURDIR)/.ci/deps names)}
 
 .DEFAULT_GOAL := help
 .PHONY: help run build build-full deps deps-all test test-all race flaky golden lint bench release publish pages man
@@ -36,10 +36,10 @@ build: ## build the command line to bin/quotabench
 build-full: ## build it with the clients of etcd, ZooKeeper, NATS and Envoy's rate-limit protocol
 	$(GO) build -C full -o ../bin/quotabench ./cmd/quotabench
 
-deps: ## install what the tests need and is missing: redis-server, PostgreSQL
+deps: ## install what the tests need and is missing: Redis, PostgreSQL and libfaketime
 	@.ci/deps
 
-deps-all: ## install etcd, ZooKeeper, NATS, nginx, HAProxy, envoyproxy/ratelimit and Chromium too, without which their tests are skipped
+deps-all: ## install all programs of docs/install.md that tests can use, without which they are skipped: servers, Chromium, Node.js, shells
 	@.ci/deps all
 
 # Tests are linked without debugging information, and make lint runs go vet: both save a third of the time of a first run.
