@@ -74,7 +74,7 @@ lint: ## run the pinned golangci-lint, and actionlint on the workflow and the ac
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	cd full && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
-	@for script in .ci/run .ci/deps .ci/rooms .ci/engine .ci/workflow examples/ci/compare; do bash -n $$script || exit 1; done
+	@for script in .ci/run .ci/deps .ci/rooms .ci/engine .ci/workflow tools/without examples/ci/compare; do bash -n $$script || exit 1; done
 
 bench: ## benchmark every strategy under every workload, on embedded stores
 	$(GO) test -run '^$$' -bench . .

@@ -32,10 +32,12 @@ type Program struct {
 	// Tests are packages with tests that need it, and behind a colon which of them.
 	Tests []string
 
-	needed    [][]string // alternative names of each program
-	folders   []string   // patterns
-	packages  [len(managers)]string
-	otherwise string
+	// Otherwise is a command that installs it, or what its packages lack.
+	Otherwise string
+
+	needed   [][]string // alternative names of each program
+	folders  []string   // patterns
+	packages map[string]string
 }
 
 // managers are package managers, in the order of their columns.
@@ -76,11 +78,12 @@ func parse(text string) (all []Program, usual []string) {
 		p := Program{
 			Name: cell("name"), Title: cell("title"), Use: cell("use"), Option: cell("option"), Installed: cell("installed"),
 			Tests:     strings.Fields(cell("tests")),
+			Otherwise: cell("otherwise"),
 			folders:   list(cell("folders"), ","),
-			otherwise: cell("otherwise"),
+			packages:  map[string]string{},
 		}
-		for i, m := range managers {
-			p.packages[i] = cell(m.column)
+		for _, m := range managers {
+			p.packages[m.column] = cell(m.column)
 		}
 		for _, alternatives := range list(cell("programs"), ",") {
 			p.needed = append(p.needed, list(alternatives, "|"))
@@ -218,26 +221,32 @@ func IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// Package returns the packages that a system has of it: "debian", "fedora", "alpine" or "homebrew".
+func (p Program) Package(system string) string { return p.packages[system] }
+
+// Names returns the names of all its programs.
+func (p Program) Names() []string { return slices.Concat(p.needed...) }
+
 // Install returns the command that installs it here.
 func (p Program) Install() string {
-	for i, m := range managers {
-		if p.packages[i] == "" {
+	for _, m := range managers {
+		if p.packages[m.column] == "" {
 			continue
 		}
 		if _, ok := onPath(m.program); !ok {
 			continue
 		}
-		command := m.install + " " + p.packages[i]
-		if p.otherwise != "" {
-			command += " and " + p.otherwise
+		command := m.install + " " + p.packages[m.column]
+		if p.Otherwise != "" {
+			command += " and " + p.Otherwise
 		}
 		return command
 	}
 	switch {
-	case p.otherwise != "":
-		return p.otherwise
-	case p.packages[0] != "":
-		return "install its package, often called " + p.packages[0]
+	case p.Otherwise != "":
+		return p.Otherwise
+	case p.packages["debian"] != "":
+		return "install its package, often called " + p.packages["debian"]
 	}
 	return "install it by hand"
 }

@@ -21,7 +21,7 @@ func TestTable(t *testing.T) {
 		if p.Title == "" || p.Use == "" || p.Installed == "" || len(p.needed) == 0 || len(usual) == 0 {
 			t.Errorf("row %s lacks a cell: %+v", p.Name, p)
 		}
-		if p.packages[0] == "" && p.otherwise == "" {
+		if p.Package("debian") == "" && p.Otherwise == "" {
 			t.Errorf("row %s says no way to install it", p.Name)
 		}
 		for _, pattern := range slices.Concat(usual, p.folders) {
@@ -138,7 +138,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("with %s: %q, want %q", program, got, want)
 		}
 	}
-	p.otherwise = ""
+	p.Otherwise = ""
 	if err := os.Remove(filepath.Join(dir, "apt-get")); err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,8 @@ const (
 	patience = 3 * time.Minute
 )
 
-// built returns the path of a program that make -C tools kubelet has built.
-func built(t *testing.T, name string) string {
+// programOf returns the path of a program of the node.
+func programOf(t *testing.T, name string) string {
 	t.Helper()
 	paths := testenv.Programs(t, "kubelet")
 	return paths[slices.IndexFunc(paths, func(path string) bool { return filepath.Base(path) == name })]
@@ -159,7 +159,7 @@ func startNode(t *testing.T, dir string) *node {
 	n.start(t, "redis-server", "--bind", "127.0.0.1", "--save", "", "--dir", "/var/lib")
 	n.start(t, "etcd", "--data-dir=/var/lib/etcd")
 	n.start(t, "containerd", "--config=/var/lib/containerd.toml")
-	n.start(t, built(t, "kube-apiserver"), "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+	n.start(t, programOf(t, "kube-apiserver"), "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		"--cert-dir=/var/lib/apiserver", "--token-auth-file=/var/lib/tokens.csv", "--authorization-mode=AlwaysAllow",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=/var/lib/key.pem",
 		"--service-account-signing-key-file=/var/lib/key.pem", "--disable-admission-plugins=ServiceAccount",
@@ -167,14 +167,14 @@ func startNode(t *testing.T, dir string) *node {
 	until(t, "the API server is ready", func() bool {
 		return n.call(t, http.MethodGet, "/readyz", nil, nil) == nil && n.call(t, http.MethodGet, "/api/v1/namespaces/default", nil, nil) == nil
 	})
-	n.start(t, built(t, "kube-controller-manager"), "--kubeconfig=/var/lib/kubeconfig", "--cert-dir=/var/lib/manager", "--leader-elect=false",
+	n.start(t, programOf(t, "kube-controller-manager"), "--kubeconfig=/var/lib/kubeconfig", "--cert-dir=/var/lib/manager", "--leader-elect=false",
 		"--bind-address=127.0.0.1", "--controllers=job-controller,persistentvolume-binder-controller")
-	until(t, "containerd answers", func() bool { return exec.CommandContext(t.Context(), "ctr", "version").Run() == nil })
+	until(t, "containerd answers", func() bool { return exec.CommandContext(t.Context(), programOf(t, "ctr"), "version").Run() == nil })
 	for _, name := range []string{"pause", "quotabench"} {
 		must(t, writeImage(filepath.Join(dir, name), "/var/lib/image.tar"))
 		run(t, "ctr", "--namespace", "k8s.io", "images", "import", "/var/lib/image.tar")
 	}
-	n.start(t, built(t, "kubelet"), "--config=/var/lib/kubelet.yaml", "--kubeconfig=/var/lib/kubeconfig", "--hostname-override="+nodeName, "--node-ip="+address)
+	n.start(t, programOf(t, "kubelet"), "--config=/var/lib/kubelet.yaml", "--kubeconfig=/var/lib/kubeconfig", "--hostname-override="+nodeName, "--node-ip="+address)
 	until(t, "the node is there", func() bool { return n.call(t, http.MethodGet, "/api/v1/nodes/"+nodeName, nil, nil) == nil })
 	return n
 }
