@@ -10,6 +10,7 @@ import (
 // belong to the product, or to a test that starts itself.
 var directing = []string{
 	"QUOTABENCH_REQUIRE",        // programs: without one of these, a test fails instead of being skipped
+	"QUOTABENCH_HIDE",           // programs: tests do not find these
 	"QUOTABENCH_LONG",           // any value: long tests run too
 	"QUOTABENCH_LONG_EVENTS",    // how many events the long test of the oracle judges
 	"QUOTABENCH_REDIS_IMAGE",    // the image of Redis in containers

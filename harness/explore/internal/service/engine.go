@@ -23,6 +23,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -77,8 +78,12 @@ type Engine struct {
 // Open starts the instances. The engine ends what it does when ctx is done, and can then
 // still run again what was found.
 func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (*Engine, error) {
-	if cmd.faketime = faketime(); cmd.faketime == "" && !cmd.Clock.IsZero() {
-		return nil, unfit("stopping the clock of a service needs libfaketime: install it (Debian: libfaketime, macOS: brew install libfaketime)")
+	if !cmd.Clock.IsZero() {
+		faketime, err := programs.Named("faketime").Path()
+		if err != nil {
+			return nil, unfit("the clock of the service cannot be stopped: %w", err)
+		}
+		cmd.faketime = faketime
 	}
 	w := &Engine{sel: sel, cmd: cmd, sets: &sets{ctx: ctx}}
 	w.Witness = witness.New(witness.Config{Real: wall.Now(), Virtual: engine.Start})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -168,39 +167,45 @@ func TestSearchesOfAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ service, kind, policy, want string }{
-		{"", "get-set", "", "leak in search 1"}, {"", "incr-expire", "", "ttl in search 2"},
-		{"node '" + limiter + "' clock", "clock", "", "leak in search "}, // the last, unless both clocks are in the same millisecond before
-		{"", "refund", "1 request per fixed 1m", "leak in search 4"},
-		{"node '" + limiter + "' lua", "lua", "", ""}, {"", "redis-time", "1 request per fixed 1m", ""},
+	for _, c := range []struct {
+		node               bool
+		kind, policy, want string
+	}{
+		{false, "get-set", "", "leak in search 1"}, {false, "incr-expire", "", "ttl in search 2"},
+		{true, "clock", "", "leak in search "}, // the last, unless both clocks are in the same millisecond before
+		{false, "refund", "1 request per fixed 1m", "leak in search 4"},
+		{true, "lua", "", ""}, {false, "redis-time", "1 request per fixed 1m", ""},
 	} {
-		if _, err := exec.LookPath("node"); c.service != "" && (err != nil || !service.HasFaketime()) {
-			continue
-		}
-		cfg := explore.Config{Service: cmp.Or(c.service, os.Args[0]), MaxStates: 60, Preemptions: -1}
-		if c.kind == "clock" { // in two milliseconds both are rejected
-			cfg.Properties = []explore.Property{explore.Leak}
-		}
-		if c.policy == "" {
-			cfg.Redis = redisOf(t)
-		} else {
-			cfg.Policy = policy(t, c.policy)
-		}
-		var found string
-		for i, cfg := range explore.Searches(asked(t), cfg) {
-			got, _, err := countedOn(t, c.kind, cfg)
-			unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && c.service == "" // of a Go program
-			if err != nil && !unfit {
-				t.Errorf("%s: search %d: %v", c.kind, i+1, err)
+		t.Run(c.kind, func(t *testing.T) {
+			cfg := explore.Config{Service: os.Args[0], MaxStates: 60, Preemptions: -1}
+			if c.node {
+				testenv.Program(t, "faketime")
+				cfg.Service = testenv.Program(t, "node") + " '" + limiter + "' " + c.kind
 			}
-			if err == nil && len(got.Findings) > 0 {
-				found = fmt.Sprintf("%s in search %d", got.Findings[0].Property, i+1)
-				break
+			if c.kind == "clock" { // in two milliseconds both are rejected
+				cfg.Properties = []explore.Property{explore.Leak}
 			}
-		}
-		if !strings.HasPrefix(found, c.want) || c.want == "" && found != "" {
-			t.Errorf("%s: found %q, want %q", c.kind, found, c.want)
-		}
+			if c.policy == "" {
+				cfg.Redis = redisOf(t)
+			} else {
+				cfg.Policy = policy(t, c.policy)
+			}
+			var found string
+			for i, cfg := range explore.Searches(asked(t), cfg) {
+				got, _, err := countedOn(t, c.kind, cfg)
+				unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && !c.node // of a Go program
+				if err != nil && !unfit {
+					t.Errorf("search %d: %v", i+1, err)
+				}
+				if err == nil && len(got.Findings) > 0 {
+					found = fmt.Sprintf("%s in search %d", got.Findings[0].Property, i+1)
+					break
+				}
+			}
+			if !strings.HasPrefix(found, c.want) || c.want == "" && found != "" {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
 	}
 }
 
@@ -353,9 +358,7 @@ func replayed(t *testing.T, kind string, f *results.Finding, on explore.Target) 
 // A service in another language is no other.
 func TestNode(t *testing.T) {
 	testenv.Sequential(t)
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("needs node")
-	}
+	node := testenv.Program(t, "node")
 	program, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {
 		t.Fatal(err)
@@ -363,7 +366,7 @@ func TestNode(t *testing.T) {
 	for kind, want := range map[string]string{
 		"get-set": "leak: A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted", "lua": "", "careless": "",
 	} {
-		found, err := explored(t, kind, explore.Config{Service: "node '" + program + "' " + kind})
+		found, err := explored(t, kind, explore.Config{Service: node + " '" + program + "' " + kind})
 		if err != nil || told(found) != want || found.Claim == "" {
 			t.Errorf("%s: found %+v, %v, want %q", kind, found, err, want)
 		}
