@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -248,6 +249,25 @@ func TestTimeout(t *testing.T) {
 	found, err := explored(t, "lua", explore.Config{Timeout: time.Nanosecond})
 	if err != nil || found.Tried() || found.Claim != "" {
 		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
+// Passwords of a service's own URLs stand in no record.
+func TestPasswordsOfAService(t *testing.T) {
+	cfg := explore.Config{
+		Service: "CACHE=redis://:S3cr3tA@h '" + os.Args[0] + "'", Environment: []string{"STORE=postgres://u:S3cr3tB@h/d"},
+		Properties: []explore.Property{explore.Leak}, First: true,
+	}
+	found, err := explored(t, "get-set", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(record); strings.Contains(text, "S3cr3t") || !strings.Contains(text, "redis://:***@h") || !strings.Contains(text, "postgres://u:***@h/d") {
+		t.Errorf("recorded: %s", text)
 	}
 }
 
