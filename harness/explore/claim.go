@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -37,7 +38,7 @@ func (s *search) newResult() *Result {
 	t := s.Traits
 	c := &s.cfg
 	r := newResult(s.sel, c)
-	r.Service = c.Service
+	r.Service = redact.URLs(c.Service)
 	r.Store, r.Split = t.Store, t.Splits && s.Setup.Split()
 	if !t.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -42,7 +43,8 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 
 func (s *search) enumerate(ctx context.Context) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
-	c.Store, c.Service, c.Part = s.Traits.Store, s.cfg.Service, s.cfg.Part.String()
+	c.Store, c.Part = s.Traits.Store, s.cfg.Part.String()
+	c.Service = redact.URLs(s.cfg.Service)
 	s.cfg.sofar.note(nil, c, nil)
 	var shortest *breakage
 	var err error

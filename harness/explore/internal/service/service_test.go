@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -106,37 +107,53 @@ func gone(pid int) bool {
 	return false
 }
 
-// longKey is the key of long-keys in a timeline.
-var longKey = strings.Repeat("p", 19) + "s" + strings.Repeat("z", 9)
+// plantedSearch is a search of a planted service, and what it finds: a property, or all steps.
+type plantedSearch struct {
+	kind   string
+	faults []quota.Fault
+	look   []explore.Property
+	want   string
+}
+
+// A key whose name a timeline shortens is the subject's own.
+func TestLongKeys(t *testing.T) {
+	key := strings.Repeat("p", 19) + "s" + strings.Repeat("z", 9)
+	findPlanted(t, []plantedSearch{
+		{"long-keys", nil, nil, fmt.Sprintf("leak: A get %[1]s = nil; B get %[1]s = nil; A set %[1]s 1 ex 60 = OK admitted; "+
+			"B set %[1]s 1 ex 60 = OK admitted", key)},
+		{"blocked-long-keys", nil, nil, "leak"},
+	})
+}
+
+// A key of the subject's own must expire. A setting need not.
+func TestKeysThatNeverExpire(t *testing.T) {
+	findPlanted(t, []plantedSearch{{"no-ttl", nil, nil, "ttl: A incr s = 1 admitted"}, {"preset", nil, nil, ""}})
+}
 
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
 func TestPlantedServices(t *testing.T) {
 	testenv.Long(t)
 	crash, lost := []quota.Fault{quota.FaultCrash}, []quota.Fault{quota.FaultLostReply}
-	for _, c := range []struct {
-		kind   string
-		faults []quota.Fault
-		look   []explore.Property
-		want   string
-	}{
+	findPlanted(t, []plantedSearch{
 		{"get-set", nil, nil, "leak: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
 		{"sorted-set", nil, []explore.Property{explore.Leak}, "leak: A zadd s 1700000000 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
 			"B zadd s 1700000000 1700000000 = 0; B zcard s = 1; B expire s 60 = 1 admitted"},
 		{"cache", nil, nil, "leak: A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
-		{"long-keys", nil, nil, "leak: A get " + longKey + " = nil; B get " + longKey + " = nil; A set " + longKey + " 1 ex 60 = OK admitted; " +
-			"B set " + longKey + " 1 ex 60 = OK admitted"},
-		{"blocked-long-keys", nil, nil, "leak"},
-		{"no-ttl", nil, nil, "ttl: A incr s = 1 admitted"},
 		{"incr-expire", crash, []explore.Property{explore.TTL}, "ttl: A incr s = 1; A crash"},
 		{"lock", crash, []explore.Property{explore.Stuck}, "stuck"},
 		// The client library sends the command again.
 		{"set-incr", lost, []explore.Property{explore.FalseReject}, "false-reject"},
 		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""}, {"lock", nil, nil, ""},
-		{"preset", nil, nil, ""}, // its setting never expires, and is nobody's count
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"pipelined", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"get-set-time", nil, nil, "leak"},
-	} {
+	})
+}
+
+// findPlanted makes searches of planted services, and repeats what they find.
+func findPlanted(t *testing.T, searches []plantedSearch) {
+	t.Helper()
+	for _, c := range searches {
 		t.Run(c.kind, func(t *testing.T) {
 			if c.faults == nil { // no process is ended or started meanwhile
 				testenv.Sequential(t)
@@ -253,6 +270,25 @@ func TestTimeout(t *testing.T) {
 	found, err := explored(t, "lua", explore.Config{Timeout: time.Nanosecond})
 	if err != nil || found.Tried() || found.Claim != "" {
 		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
+// Passwords of a service's own URLs stand in no record.
+func TestPasswordsOfAService(t *testing.T) {
+	cfg := explore.Config{
+		Service: "CACHE=redis://:S3cr3tA@h '" + os.Args[0] + "'", Environment: []string{"STORE=postgres://u:S3cr3tB@h/d"},
+		Properties: []explore.Property{explore.Leak}, First: true,
+	}
+	found, err := explored(t, "get-set", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(record); strings.Contains(text, "S3cr3t") || !strings.Contains(text, "redis://:***@h") || !strings.Contains(text, "postgres://u:***@h/d") {
+		t.Errorf("recorded: %s", text)
 	}
 }
 
