@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -220,8 +221,8 @@ func (c *Config) fitPostgres(sel strategies.Selection) error {
 	case c.Passes || c.From != 0:
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, whose clock cannot be moved", sel.Name)
 	case c.Postgres == nil:
-		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install "+
-			"postgresql), or give a URL by --postgres", sel.Name)
+		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (%s), or give a URL by --postgres", sel.Name,
+			programs.Named("postgres").Packages())
 	}
 	return nil
 }

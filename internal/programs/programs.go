@@ -251,6 +251,11 @@ func (p Program) Install() string {
 	return "install it by hand"
 }
 
+// Packages says, for readers on any machine, how its packages are installed on Debian and macOS.
+func (p Program) Packages() string {
+	return fmt.Sprintf("Debian: apt-get install %s, macOS: brew install %s", p.packages["debian"], p.packages["homebrew"])
+}
+
 // MissingError says what is missing and how it is installed.
 type MissingError struct {
 	Program Program
