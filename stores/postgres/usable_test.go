@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stores/storecheck"

@@ -199,9 +199,6 @@ func CensusFacts(c *results.Census) []string {
 	if !c.Complete {
 		what = "the first schedules"
 	}
-	if c.Part != "" {
-		what += " in part " + c.Part
-	}
 	return append([]string{
 		fmt.Sprintf("%s, %s with a limit of %d", c.Strategy, c.Policy, c.Limit),
 		fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, c.Clients,
