@@ -49,10 +49,10 @@ func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
 			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
-			lintCommand, auditCommand, coordinateCommand, kubernetesCommand,
+			lintCommand, coordinateCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
-			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
+			reportCommand, plotCommand, compareCommand, judgeCommand, exportCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
 			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,

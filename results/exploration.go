@@ -27,12 +27,6 @@ type Exploration struct {
 	Failed []FailedExplore `json:"failed"`
 	// Interrupted is set if the last search was ended before its bounds.
 	Interrupted bool `json:"interrupted"`
-	// Part is the part of the searches that this is, e.g. "2/4"; absent for all of them.
-	Part string `json:"part,omitempty"`
-	// Plan is the fingerprint of the settings, which all parts share; absent without Part.
-	Plan string `json:"plan,omitempty"`
-	// Planned are the labels of the strategies of all parts, in their order; absent without Part.
-	Planned []string `json:"planned,omitempty"`
 }
 
 // NewExploration makes an empty one.
@@ -253,8 +247,6 @@ type Census struct {
 	Limit int64 `json:"limit"`
 	// Clients that take part.
 	Clients int `json:"clients"`
-	// Part is the part of all schedules that was run, e.g. "2/4", by their first steps; empty for all.
-	Part string `json:"part,omitempty"`
 	// Schedules run.
 	Schedules int64 `json:"schedules"`
 	// Leaking schedules among them.
@@ -271,7 +263,7 @@ type Census struct {
 	ServerFacts
 }
 
-// Tried reports whether a schedule was run, or whether there was none to run: a part of all schedules may have none.
+// Tried reports whether a schedule was run, or whether there was none to run.
 func (c *Census) Tried() bool { return c.Schedules > 0 || c.Complete }
 
 // Replay is a schedule that was run again.

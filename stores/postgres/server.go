@@ -216,15 +216,13 @@ func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error)
 		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
 	}
 	p := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
-	if p.base = cfg; o.ReadOnly {
-		cfg.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
-	}
+	p.base = cfg
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	if err := p.connect(ctx); err != nil {
 		return nil, explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
 	}
-	if err := p.usable(ctx, o.ReadOnly); err != nil {
+	if err := p.usable(ctx); err != nil {
 		p.admin.Close()
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			err = explain(err, p.self.About.Addr, cfg.ConnConfig.Password)

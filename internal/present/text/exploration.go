@@ -201,9 +201,6 @@ func CensusFacts(c *results.Census) []string {
 	if !c.Complete {
 		what = "the first schedules"
 	}
-	if c.Part != "" {
-		what += " in part " + c.Part
-	}
 	counted := fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, c.Clients,
 		format.Count(c.Schedules), format.Count(c.Leaking), results.Percent(c.Leaking, c.Schedules))
 	if !c.Tried() {
