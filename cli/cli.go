@@ -52,7 +52,7 @@ func commands() []commandGroup {
 			lintCommand, auditCommand, coordinateCommand, kubernetesCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
-			reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
+			reportCommand, compareCommand, judgeCommand, mergeCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
 			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,

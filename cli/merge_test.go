@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -61,4 +62,14 @@ func TestMerge(t *testing.T) {
 		}
 	}
 	p.requireUntouched()
+}
+
+// documentOf is what merge says of the file that it writes.
+func documentOf(t *testing.T, args ...string) (d written) {
+	t.Helper()
+	o := call(t.Context(), args...)
+	if err := json.Unmarshal([]byte(o.stdout), &d); o.code != ExitOK || err != nil {
+		t.Fatalf("%q: exit %d, %v: %s%s", args, o.code, err, o.stdout, o.stderr)
+	}
+	return d
 }
