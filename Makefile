@@ -18,8 +18,8 @@ OTHERS        := ':!full' ':!tools' ':!adapters' ':!examples' | xargs -n1 dirnam
 RACE           = $$({ git grep -lE '$(SHARES)' -- '*.go' ':!*_test.go' $(OTHERS); git grep -lE '$(STARTS)' -- '*.go' $(OTHERS); } | \
                    sort | uniq -d | sed 's|^|./|')
 
-# A test that lacks one of these stores fails instead of being skipped.
-REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
+# A test that lacks one of these programs, which make deps installs, fails instead of being skipped.
+REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE-$$($(CURDIR)/.ci/deps names)}
 
 .DEFAULT_GOAL := help
 .PHONY: help run build build-full deps deps-all test test-all race flaky golden lint bench release publish pages man
@@ -30,26 +30,29 @@ help: ## list the targets
 run: ## measure the core strategies in under two minutes, on the stores that are here
 	$(GO) run ./cmd/quotabench run
 
+# A compiler collects garbage for a quarter of its time, which this saves.
+QUICKER       := GOGC=$${GOGC:-400}
+
 build: ## build the command line to bin/quotabench
-	$(GO) build -o bin/quotabench ./cmd/quotabench
+	$(QUICKER) $(GO) build -o bin/quotabench ./cmd/quotabench
 
 build-full: ## build it with the clients of etcd, ZooKeeper, NATS and Envoy's rate-limit protocol
-	$(GO) build -C full -o ../bin/quotabench ./cmd/quotabench
+	$(QUICKER) $(GO) build -C full -o ../bin/quotabench ./cmd/quotabench
 
-deps: ## install what the tests need and is missing: redis-server, PostgreSQL
+deps: ## install what the tests need and is missing: Redis, PostgreSQL and libfaketime
 	@.ci/deps
 
-deps-all: ## install etcd, ZooKeeper, NATS, nginx, HAProxy, envoyproxy/ratelimit and Chromium too, without which their tests are skipped
+deps-all: ## install all programs of docs/install.md that tests can use, without which they are skipped: servers, Chromium, Node.js, shells
 	@.ci/deps all
 
 # Tests are linked without debugging information, and make lint runs go vet: both save a third of the time of a first run.
-# A compiler collects garbage for a fifth of its time, which GOGC=400 saves.
 # Many tests wait for a server, so twice as many packages run at once as there are cores.
 # RETRY is a command that runs the tests and repeats those that fail; CI sets it.
 RETRY         ?=
-GOTEST         = $(REQUIRE) GOGC=$${GOGC:-400} $(RETRY) $(GO) test -vet=off -ldflags='-s -w' -timeout 20m -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+GOTEST         = $(REQUIRE) $(QUICKER) $(RETRY) $(GO) test -vet=off -ldflags='-s -w' -timeout 20m -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 
-test: deps ## run the tests on embedded and real stores; 3 minutes, 6 with the first build
+test: ## run the tests on embedded and real stores; 3 minutes, 6 with the first build
+	@$(QUICKER) $(GO) list -export -test -deps ./... >/dev/null 2>&1 & .ci/deps && wait # packages are compiled while others are downloaded
 	@$(GOTEST) ./...
 	@if .ci/deps full; then cd full && $(GOTEST) ./...; fi
 	@.ci/deps skipped
@@ -69,13 +72,13 @@ flaky: deps ## run the tests N times on a busy machine and list each test that e
 
 golden: ## write all golden files anew; read the difference before you commit it
 	QUOTABENCH_LONG=1 $(GO) test -C full -vet=off ./storefaults -run TestFaultsDocument -update
-	QUOTABENCH_LONG=1 $(GO) test -vet=off $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | grep internal/testenv | cut -d' ' -f1) -update
+	QUOTABENCH_LONG=1 $(GO) test -vet=off $$(git grep -l 'testenv\.Update()' -- '*_test.go' $(OTHERS) | sed 's|^|./|') -update
 
 lint: ## run the pinned golangci-lint, and actionlint on the workflow and the action that it uses
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	cd full && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
-	@for script in .ci/run .ci/deps .ci/readme .ci/fresh .ci/engine .ci/workflow examples/ci/compare; do bash -n $$script || exit 1; done
+	@for script in .ci/run .ci/deps .ci/readme .ci/fresh .ci/hostile .ci/engine .ci/workflow tools/without examples/ci/compare; do bash -n $$script || exit 1; done
 
 bench: ## benchmark every strategy under every workload, on embedded stores
 	$(GO) test -run '^$$' -bench . .

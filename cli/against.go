@@ -74,7 +74,7 @@ func withoutOther(s *group.Settings, names ...string) error {
 // neither has what the other left behind.
 func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 	s := a.Settings
-	base, err := exec.LookPath(s.Against)
+	base, err := exec.LookPath(s.Against) //nolint:forbidigo // the user names it
 	if err != nil {
 		return s.Wrong("against", fmt.Errorf("%q cannot be run: %w", s.Against, errors.Unwrap(err)))
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +76,46 @@ func TestClaims(t *testing.T) {
 	} {
 		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage || !strings.Contains(o.transcript(), want) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
+		}
+	}
+}
+
+// Passwords of a file of claims or of faults reach no file and no output.
+func TestPasswordsOfFiles(t *testing.T) {
+	const server = "redis://user:S3cr3tOk@127.0.0.1:1" // where nothing listens
+	for _, c := range []struct {
+		name, text string
+		args       []string
+	}{
+		{"claims", "record: Ours\nruns: {a: run honest --quick --redis " + server + "}\nclaims: [{id: C1, says: It holds., holds: 'a.leak == 0'}]\n", nil},
+		{"faults", "settings: --redis " + server + "\nquick: --rounds 1\nfull: --rounds 1\npolicies: [10 requests per fixed 1h]\nfaults: [{name: none, says: Nothing.}]\n",
+			[]string{"honest", "--list"}},
+	} {
+		dir := t.TempDir()
+		file, out := filepath.Join(dir, "file.yaml"), filepath.Join(dir, "out")
+		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o := call(t.Context(), slices.Concat([]string{c.name}, c.args, []string{file, "--out", out})...)
+		texts := map[string]string{"the output": o.transcript()}
+		err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			texts[d.Name()] = string(b)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record := texts[c.name+".json"]; !strings.Contains(record, "redis://user:***@127.0.0.1:1") {
+			t.Errorf("the report of %s does not say its command: %s%s", c.name, record, o.transcript())
+		}
+		for name, text := range texts {
+			if strings.Contains(text, "S3cr3t") {
+				t.Errorf("%s of %s has the password: %s", name, c.name, text)
+			}
 		}
 	}
 }

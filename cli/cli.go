@@ -49,10 +49,10 @@ func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
 			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
-			lintCommand, auditCommand, coordinateCommand, kubernetesCommand,
+			lintCommand, coordinateCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
-			reportCommand, compareCommand, judgeCommand, mergeCommand,
+			reportCommand, compareCommand, judgeCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
 			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
@@ -186,6 +186,7 @@ func described(name string, cmd *cobra.Command) *cobra.Command {
 	head, long, _ := strings.Cut(text, "\n\n")
 	cmd.Use, cmd.Short, _ = strings.Cut(head, "\n")
 	cmd.Long, cmd.Example = long, examples
+	cmd.Args = given(cmd.Args)
 	return cmd
 }
 

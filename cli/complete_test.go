@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -109,15 +110,16 @@ func TestCompletionScripts(t *testing.T) {
 		if o.code != ExitOK || o.stderr != "" || !strings.Contains(o.stdout, "quotabench") {
 			t.Errorf("%s: exit %d, %d bytes, stderr %q", shell, o.code, len(o.stdout), o.stderr)
 		}
-		bin, err := exec.LookPath(shell)
-		if err != nil || shell == "powershell" {
+		if shell == "powershell" {
 			continue
 		}
-		cmd := exec.Command(bin, "-n") // read it, do nothing
-		cmd.Stdin = strings.NewReader(o.stdout)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s cannot read its script: %v: %s", shell, err, out)
-		}
+		t.Run(shell, func(t *testing.T) {
+			cmd := exec.Command(testenv.Program(t, shell), "-n") // read it, do nothing
+			cmd.Stdin = strings.NewReader(o.stdout)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s cannot read its script: %v: %s", shell, err, out)
+			}
+		})
 	}
 }
 

@@ -16,9 +16,11 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -49,7 +51,7 @@ func doctorCommand() *cobra.Command {
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lines := append(storeLines(cmd.Context()), storeVariables())
+			lines := append(programLines(cmd.Context()), storeVariables())
 			// How far this machine's timings can be trusted.
 			lines = append(lines, processors(), timer(cmd.Context()), steal(machine.ReadCPU()))
 			return show(cmd, asJSON, lines, checkupLines)
@@ -59,9 +61,12 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-func storeLines(ctx context.Context) []checkup {
+// programLines say which programs of others are here: those of stores, and the library that stops the clocks of services.
+func programLines(ctx context.Context) []checkup {
 	var lines []checkup
-	for _, f := range stores.Survey(ctx) {
+	faketime := programs.Named("faketime")
+	path, err := faketime.Path()
+	for _, f := range append(stores.Survey(ctx), server.Surveyed(faketime, path, err)) {
 		c := checkup{Name: f.Name, State: stateMissing, Detail: f.Detail, Advice: f.Advice}
 		if f.Found {
 			c.State = stateOK

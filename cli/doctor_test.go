@@ -36,7 +36,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%q is not aligned", line)
 		}
 	}
-	for _, name := range []string{"redis-server", "postgresql", "container engine", "processors", "timer", "steal"} {
+	for _, name := range []string{"Redis", "PostgreSQL", "libfaketime", "container engine", "processors", "timer", "steal"} {
 		if !seen[name] {
 			t.Errorf("nothing about %s:\n%s", name, o.stdout)
 		}

@@ -96,7 +96,7 @@ func exploreCommand() *cobra.Command {
 
 func (s *exploreSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.Subject(), s.Seeded(), s.Deadline(), s.Stores(string(strategies.NeedPostgres)), s.Conditions(),
-		s.searched(), s.Divided(), s.Output(), s.ConfigFile())
+		s.searched(), s.Output(), s.ConfigFile())
 }
 
 func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
@@ -271,19 +272,35 @@ func TestExploreFirst(t *testing.T) {
 // What the time is not enough for is claimed of nothing.
 func TestExploreTimeout(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "stuck", "--faults", "all", "--max-states", "20000000", "--timeout", "2ms", "--json")
+	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "stuck", "--faults", "all", "--max-states", "20000000", "--timeout", "2s", "--json")
 	rec := requireExploration(t, []byte(o.stdout))
 	if o.code != ExitOK || len(rec.Searches) != 2 || rec.Interrupted {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	for _, s := range rec.Searches {
-		if !strings.Contains(s.Capped, "ms was up") || !strings.Contains(s.Claim, "was not complete ("+s.Capped) {
+		if !strings.Contains(s.Capped, "s was up") || !strings.Contains(s.Claim, "was not complete ("+s.Capped) {
 			t.Errorf("ended by %q, claims %q", s.Capped, s.Claim)
 		}
 	}
 }
 
 // Ctrl-C in the second search keeps the first and what the second has.
+// A search that ends before its first schedule finds nothing and passes nothing, whatever gates there are.
+func TestExploreUntried(t *testing.T) {
+	newPlace(t, nil)
+	onTake = func(int64) { time.Sleep(2 * time.Millisecond) } // so that the time is up once the clients have come one after the other
+	t.Cleanup(func() { onTake = nil })
+	for _, args := range [][]string{{}, {"--exit-zero"}, {"--fail-on", "leak>0"}, {"--full"}} {
+		o := call(t.Context(), append([]string{"explore", "honest", "--timeout", "1ms"}, args...)...)
+		if o.code != ExitFailed || !strings.Contains(o.stderr, "honest: nothing was tried, its time was up before the first schedule: give a longer --timeout") {
+			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
+		}
+		if strings.Contains(o.stdout, "no violation") || strings.Contains(o.stdout, "none found") || !strings.Contains(o.stdout, "tried") {
+			t.Errorf("%q: claims %s", args, o.stdout)
+		}
+	}
+}
+
 func TestExploreInterrupted(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		newPlace(t, nil)

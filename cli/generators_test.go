@@ -107,7 +107,6 @@ func TestCoordinateUsage(t *testing.T) {
 		{"coordinate run honest", "--generators N"},
 		{"coordinate --generators 2 run honest --generators 3", "--generators N"},
 		{"run honest --generator 1/2", "the URL of their coordinator"},
-		{"run honest --generators 2 --shard 1/2", "shares the subjects of all"},
 		{"run honest --generators 2 --generator 1/2", "one of the two"},
 		{"run honest --generators 2 --budget 1s", "no --budget"},
 		{"coordinate --generators 1 --at nonsense://x run honest --redis embedded --postgres embedded", "not by nonsense"},

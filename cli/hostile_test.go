@@ -72,7 +72,6 @@ func TestHostileRecords(t *testing.T) {
 		for _, args := range [][]string{
 			{"report", path, "--format", "csv"},
 			{"report", path, "--format", "gobench", "-o", "new"},
-			{"merge", "good/results.json", path, "-o", "new.json"},
 			{"compare", "good", path},
 			{"compare", name, "good"},
 			{"judge", path},

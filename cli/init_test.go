@@ -1,11 +1,40 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// An empty argument, as of a variable that is not set, is no name: init took it for the current directory, and faults for all
+// strategies.
+func TestEmptyArguments(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, map[string]string{"main.go": "package mine"})
+	for _, c := range Command(io.Discard, io.Discard).Commands() {
+		o := call(t.Context(), c.Name(), "")
+		requireUsageError(t, o)
+		want := "argument 1 of quotabench " + c.Name() + " is empty: give a value, or leave it out"
+		if c.Name() == "completion" { // whose commands are its shells
+			want = `unknown command ""`
+		}
+		if !strings.Contains(o.stderr, want) {
+			t.Errorf("%s: %s", c.Name(), o.stderr)
+		}
+	}
+	for _, args := range [][]string{{"init", "", "--replace", root}, {"init", "--claims", ""}, {"run", "honest", ""}, {""}} {
+		o := call(t.Context(), args...)
+		if requireUsageError(t, o); !strings.Contains(o.stderr, "is empty: give a value, or leave it out") {
+			t.Errorf("%q: %s", args, o.stderr)
+		}
+	}
+	p.requireUntouched()
+}
 
 func TestInit(t *testing.T) {
 	root, err := filepath.Abs("..")

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/linear"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -94,36 +93,4 @@ func TestJudgeDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	requireUsageError(t, call(t.Context(), "judge", "cut.history"))
-}
-
-// Porcupine finds that a limiter which leaks is not linearizable, draws that, and passes one that does not.
-func TestJudgeLinearizable(t *testing.T) {
-	testenv.Sequential(t)
-	newPlace(t, nil)
-	o := call(t.Context(), "sim", "liar", "--policy", "50 requests per fixed 1h", "--requests", "10000", "--out", "out", "--history", "kept")
-	call(t.Context(), "sim", "honest", "--policy", "50 requests per fixed 1h", "--instances", "1", "--requests", "1000", "--out", "out-alone", "--history", "alone")
-	if files, _ := filepath.Glob("kept/*"); len(files) != 1 {
-		t.Fatalf("exit %d: %s", o.code, o.stderr)
-	}
-	o = call(t.Context(), "judge", "--linearizable", "alone/honest-1.history")
-	if o.code != ExitOK || !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "honest-1.history: linearizable; requests are rejected only if there is no room (porcupine: ") {
-		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
-	}
-	requireUsageError(t, call(t.Context(), "judge", "--out", "drawn", "alone/honest-1.history"))
-	if o = call(t.Context(), "judge", "--linearizable", "--within", "1ns", "alone/honest-1.history"); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "(counting: ") {
-		t.Errorf("a search that was ended: %s%s", o.stdout, o.stderr)
-	}
-	o = call(t.Context(), "judge", "--linearizable", "--json", "--out", "drawn", "kept/liar-1.history")
-	var again []judged
-	if err := json.Unmarshal([]byte(o.stdout), &again); err != nil || o.code != ExitGate || len(again) != 1 {
-		t.Fatalf("exit %d, %v: %s", o.code, err, o.stderr)
-	}
-	v := again[0].Linearizable
-	page, err := os.ReadFile(v.File)
-	if err != nil || v.Safe != linear.Fails || v.Failed == 0 || v.By != "porcupine" || !strings.Contains(string(page), "take 1: admitted") {
-		t.Errorf("%+v, %v, %d bytes drawn", v, err, len(page))
-	}
-	if o = call(t.Context(), "judge", "--linearizable", "kept/liar-1.history"); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "drawn in kept/liar-1.linearizable.html") {
-		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
-	}
 }

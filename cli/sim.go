@@ -39,8 +39,6 @@ type simSettings struct {
 	rushes        []string
 	params        []string
 	swept         []results.Swept // what params say
-	part          workloads.Shard // of --part
-	fingerprint   string          // of the settings that all parts share
 	chose         bool            // the preset, since nothing was said of a load
 }
 
@@ -120,7 +118,7 @@ func simCommand() *cobra.Command {
 }
 
 func (s *simSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Divided(), s.Trouble(), s.Restarting(),
+	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Trouble(), s.Restarting(),
 		s.Stores(string(strategies.NeedRedis)),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
@@ -223,9 +221,6 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	if err := c.CheckStream(info); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	if s.part, s.fingerprint, err = s.Part(); err != nil {
-		return c, err
-	}
 	return c, s.sweeps(&c)
 }
 
@@ -273,14 +268,6 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	if err != nil {
 		return err
 	}
-	points := len(selected)
-	for _, p := range s.swept {
-		points *= len(p.Values)
-	}
-	if s.part.Of > points {
-		return s.Wrong("part", fmt.Errorf("there are no more than %s to simulate: give at most as many parts",
-			format.Plural(int64(points), "combination of a strategy and values", "combinations of a strategy and values")))
-	}
 	x, err := session.Open(cmd, s.Settings, nil)
 	if err != nil {
 		return err
@@ -302,7 +289,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	}
 	file := session.Simulated(cfg.Seed, skipped, x.Infos())
 	file.Workload = session.WorkloadRecord(cfg.Workload.Name, workloads.Info{}, cfg.Notes())
-	file.MaxBound, file.Part, file.Plan = s.MaxBound, s.part.String(), s.fingerprint
+	file.MaxBound = s.MaxBound
 	if s.swept != nil {
 		file.Sweep = &results.Sweep{Parameters: s.swept}
 	}
@@ -344,18 +331,12 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, file *results
 		}
 	}
 	cfg.Isolate = isolates
-	points := []sim.Config{*cfg}
-	if s.swept != nil {
-		var err error
-		if points, err = sweep.Simulations(*cfg, s.swept); err != nil {
-			return nil, err
-		}
-	}
-	if s.part.Of > 0 {
-		sweep.Deal(points, s.part)
-	}
 	if s.swept == nil {
-		return sim.Run(x.Ctx, points[0])
+		return sim.Run(x.Ctx, *cfg)
+	}
+	points, err := sweep.Simulations(*cfg, s.swept)
+	if err != nil {
+		return nil, err
 	}
 	return sweep.Simulate(x.Ctx, points)
 }

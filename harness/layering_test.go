@@ -24,11 +24,11 @@ const module = "github.com/quotabench/quotabench"
 // below it that are not listed themselves. A package may import its own room and
 // lower layers, so two rooms of one layer know nothing of each other.
 var layers = [][]string{
-	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/frames", "internal/groups", "internal/hooks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/stops", "internal/testenv", "internal/version", "results/schema"},
-	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/hold", "internal/killed", "internal/kubernetes", "internal/memredis", "internal/network", "internal/overwrite", "internal/start", "internal/witness"},
+	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/frames", "internal/groups", "internal/hooks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/stops", "internal/programs", "internal/version", "results/schema"},
+	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/hold", "internal/killed", "internal/memredis", "internal/network", "internal/overwrite", "internal/start", "internal/testenv", "internal/witness"},
 	{"results", "stores", "strategies", "workloads"},
-	{"internal/likely", "internal/linear"},
-	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/parts", "internal/figures", "internal/present/text/layout"},
+	{"internal/likely"},
+	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout"},
 	{"internal/compare", "internal/claims"},
 	{"internal/faults", "internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
 	{"internal/settings", "internal/present/html"},
@@ -41,7 +41,7 @@ var layers = [][]string{
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"internal/generators"},
 	{"internal/coordinate"},
-	{"internal/audit", "internal/choose", "internal/lint", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
+	{"internal/choose", "internal/lint", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
 	{"internal/session"},
 	{"internal/searches"},
 	{"cli", "harness/bench", "prove"},

@@ -52,9 +52,10 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		t.Skipf("not searched: %v", err)
 	}
 	found, tried := map[string]bool{}, map[quota.Fault]bool{}
+	var made results.Exploration
 	for i, cfg := range searches {
 		if o.Budget > 0 {
-			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), time.Millisecond)
+			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), 1)
 		}
 		for _, f := range cfg.Faults {
 			tried[f] = true
@@ -72,6 +73,7 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 			}
 			continue
 		}
+		made.Searches = append(made.Searches, r)
 		wrong, err := wrongIn(r, found, test)
 		if err != nil {
 			t.Error(err)
@@ -85,6 +87,9 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		if r.Claim != "" && testing.Verbose() {
 			t.Log("claimed: " + r.Claim)
 		}
+	}
+	for range made.Untried() {
+		t.Error("nothing was tried, the time was up before the first schedule: give a longer Options.Budget")
 	}
 	var left []string
 	for _, f := range explore.Faults() {

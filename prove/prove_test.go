@@ -78,6 +78,7 @@ var stages = []prove.Stage{prove.Conformance, prove.Exploration, prove.Simulatio
 // plants are defects, each with the stage that it is planted for.
 var plants = map[string]prove.Stage{
 	"open without the store": prove.Conformance, "race": prove.Exploration, "a day off": prove.Simulation,
+	"no time":                prove.Exploration, // for a single schedule
 	"a count of its package": prove.Exploration, // which cannot be searched, and must not pass in silence
 }
 
@@ -96,6 +97,9 @@ func TestPlanted(t *testing.T) {
 			if only := plants[what]; only != "" {
 				o.Budget = 10 * time.Second // a search that finds nothing more does not matter
 				o.Skip = slices.DeleteFunc(slices.Clone(stages), func(s prove.Stage) bool { return s == only })
+				if what == "no time" {
+					o.Budget = 1
+				}
 				if only == prove.Simulation {
 					o.Policy = testenv.Pick(hourly(t), quota.Policy{})
 				}
@@ -156,7 +160,7 @@ func TestLimiter(t *testing.T) {
 			contains(t, out, fmt.Sprintf("--- %s: TestPlanted/%s/%s (", how, strings.ReplaceAll(what, " ", "_"), s))
 		}
 	}
-	contains(t, out, "GUARANTEE in", "name Exploration in Options.Skip", "LEAK: ", "beyond the limit of 10", "the same in every run")
+	contains(t, out, "GUARANTEE in", "name Exploration in Options.Skip", "nothing was tried, ", "LEAK: ", "beyond the limit of 10", "the same in every run")
 	_, rest, _ := strings.Cut(out, "QUOTABENCH_REPLAY=")
 	token, rest, _ := strings.Cut(rest, " ")
 	if !strings.HasPrefix(rest, "go test -run '^TestPlanted$/^race$'") {

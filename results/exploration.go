@@ -27,12 +27,6 @@ type Exploration struct {
 	Failed []FailedExplore `json:"failed"`
 	// Interrupted is set if the last search was ended before its bounds.
 	Interrupted bool `json:"interrupted"`
-	// Part is the part of the searches that this is, e.g. "2/4"; absent for all of them.
-	Part string `json:"part,omitempty"`
-	// Plan is the fingerprint of the settings, which all parts share; absent without Part.
-	Plan string `json:"plan,omitempty"`
-	// Planned are the labels of the strategies of all parts, in their order; absent without Part.
-	Planned []string `json:"planned,omitempty"`
 }
 
 // NewExploration makes an empty one.
@@ -76,6 +70,25 @@ func (x *Exploration) With(more *Exploration) *Exploration {
 	out.Censuses = slices.Concat(x.Censuses, more.Censuses)
 	out.Replays = slices.Concat(x.Replays, more.Replays)
 	return &out
+}
+
+// Untried lists the strategies of which no search or enumeration has run a schedule, in order.
+func (x *Exploration) Untried() []string {
+	var labels []string
+	tried := map[string]bool{}
+	note := func(label string, ran bool) {
+		if _, known := tried[label]; !known {
+			labels = append(labels, label)
+		}
+		tried[label] = tried[label] || ran
+	}
+	for _, s := range x.Searches {
+		note(s.Strategy, s.Tried())
+	}
+	for _, c := range x.Censuses {
+		note(c.Strategy, c.Tried())
+	}
+	return slices.DeleteFunc(labels, func(label string) bool { return tried[label] })
 }
 
 // FailedExplore is a strategy whose search ended in an error.
@@ -185,6 +198,11 @@ func (s *Search) Allowed() string {
 	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)", format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }
 
+// Tried reports whether a schedule was run, in either part of the search. A search that ended before its first one says nothing.
+func (s *Search) Tried() bool {
+	return s.Runs > 0 || s.Bounded != nil && s.Bounded.Runs > 0
+}
+
 // Found returns the finding of a property, or nil.
 func (s *Search) Found(p Property) *Finding {
 	i := slices.IndexFunc(s.Findings, func(f Finding) bool { return f.Property == p })
@@ -229,8 +247,6 @@ type Census struct {
 	Limit int64 `json:"limit"`
 	// Clients that take part.
 	Clients int `json:"clients"`
-	// Part is the part of all schedules that was run, e.g. "2/4", by their first steps; empty for all.
-	Part string `json:"part,omitempty"`
 	// Schedules run.
 	Schedules int64 `json:"schedules"`
 	// Leaking schedules among them.
@@ -246,6 +262,9 @@ type Census struct {
 
 	ServerFacts
 }
+
+// Tried reports whether a schedule was run, or whether there was none to run.
+func (c *Census) Tried() bool { return c.Schedules > 0 || c.Complete }
 
 // Replay is a schedule that was run again.
 type Replay struct {

@@ -66,10 +66,6 @@ type File struct {
 	MaxBound float64 `json:"max_bound,omitempty"`
 	// Interrupted is set if the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
-	// Part is the part of the simulations that this is, e.g. "2/4": every fourth from the second on; absent for all of them.
-	Part string `json:"part,omitempty"`
-	// Plan is the fingerprint of the settings, which all parts share; absent without Part.
-	Plan string `json:"plan,omitempty"`
 }
 
 // The kinds of a file.

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestDriversNeedNoContainerEngine holds what a program links in that uses the

@@ -173,7 +173,7 @@ func (s *Set) open(ctx context.Context, x Spec) error {
 	case err != nil:
 		return err
 	}
-	if f, ok := st.(Follower); ok && f.Follows() && !x.Options.ReadOnly {
+	if f, ok := st.(Follower); ok && f.Follows() {
 		if _, replica := PrimaryOf(x.Name); !replica {
 			why := fmt.Errorf("--%s leads to a replica at %s, to which nothing can be written: give the address of its primary",
 				d.Name, st.Info().Addr)

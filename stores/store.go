@@ -254,9 +254,6 @@ type Options struct {
 	// NoPull refuses an image that is not on the machine yet, instead of asking a
 	// registry for it.
 	NoPull bool
-	// ReadOnly has a server of others opened without trying what a run does there. Nothing is written to it, and PostgreSQL
-	// is asked to refuse what would.
-	ReadOnly bool
 }
 
 // AbsentError is the error of a store that is neither available nor required:

@@ -197,9 +197,6 @@ type Meta struct {
 	// given options: "open", all of them are admitted; "closed", none is, except from what an
 	// instance had leased; "" is neither. nil declares nothing.
 	Down func(quota.Options) string
-	// Audit tells quotabench audit, in YAML, where PostgreSQL has the units of a subject, and what can make the stores
-	// differ; strategies/tiered/audit.yaml is an example. It is empty for strategies with one store.
-	Audit string
 	// Elsewhere is set for strategies whose clients are too large to be in every
 	// program. It says in one line, without a full stop, how to get a program that
 	// has them, e.g. "build with make build-full in a clone".

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/adapters/confirm"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestConfirmed(t *testing.T) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"flag"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -21,26 +21,24 @@ import (
 // TestOpened: the environment chooses the stores, an installed server is used else, and a line names each.
 func TestOpened(t *testing.T) {
 	t.Setenv("QUOTABENCH_POSTGRES", "embedded")
-	for _, redis := range []string{"embedded", ""} {
-		t.Setenv("QUOTABENCH_REDIS", redis)
-		set, said, err := opened(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		st, _ := set.Get("redis")
-		want := stores.KindEmbedded
-		if _, err := exec.LookPath("redis-server"); err == nil && redis == "" {
-			want = stores.KindProcess
-		}
-		if redis == "" && want == stores.KindEmbedded {
-			want = st.Info().Kind // perhaps of a container
-		}
-		if st.Info().Kind != want || !strings.HasPrefix(said, "redis: "+string(want)) || !strings.Contains(said, "\npostgres: model") {
-			t.Errorf("%q: %+v, said %q", redis, st.Info(), said)
-		}
-		if err := set.Close(); err != nil {
-			t.Error(err)
-		}
+	for redis, want := range map[string]stores.Kind{"embedded": stores.KindEmbedded, "": stores.KindProcess} {
+		t.Run("redis "+redis, func(t *testing.T) {
+			if want == stores.KindProcess {
+				testenv.Program(t, "redis")
+			}
+			t.Setenv("QUOTABENCH_REDIS", redis)
+			set, said, err := opened(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, _ := set.Get("redis")
+			if st.Info().Kind != want || !strings.HasPrefix(said, "redis: "+string(want)) || !strings.Contains(said, "\npostgres: model") {
+				t.Errorf("%+v, said %q", st.Info(), said)
+			}
+			if err := set.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	t.Setenv("QUOTABENCH_REDIS", "nonsense")
 	if _, _, err := opened(t.Context()); err == nil {

@@ -27,6 +27,7 @@ func (s *search) allow(f *Finding, r *Result) {
 // normal is what the strategy leaves behind when the clients come one after the
 // other and nothing fails: what is so then is its design and no finding.
 type normal struct {
+	// immortal are keys that never expire. That is no design for a key of the subject's own.
 	immortal map[string]bool
 	negative bool
 	// left is the shortest time to live that a key has, once all scripts have ended and so
@@ -103,7 +104,7 @@ func (s *search) checkStore(out []Finding, wanted map[Property]bool, look *engin
 	atRest := look.AtRest
 	short := wanted[TTL] && s.comparable(look)
 	for _, h := range held {
-		if wanted[TTL] && atRest && h.Forever && !s.normal.immortal[h.Name] {
+		if wanted[TTL] && atRest && h.Forever && (h.Own || !s.normal.immortal[h.Name]) {
 			out = append(out, Finding{Property: TTL, Detail: h.Name + " never expires"})
 		}
 		if short && h.Left > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -37,7 +38,7 @@ func (s *search) newResult() *Result {
 	t := s.Traits
 	c := &s.cfg
 	r := newResult(s.sel, c)
-	r.Service = c.Service
+	r.Service = redact.URLs(c.Service)
 	r.Store, r.Split = t.Store, t.Splits && s.Setup.Split()
 	if !t.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
@@ -91,6 +92,9 @@ func unseen(reasons []results.Withheld) error {
 
 // claim is what may be said of the properties that were not broken.
 func (s *search) claim(r *Result) string {
+	if !r.Tried() {
+		return ""
+	}
 	var clean []string
 	for _, p := range r.Properties {
 		if r.Found(p) == nil && (p != FalseReject || r.AllowedBy == "") && (p != TTL || hasEnd(&s.cfg.Policy)) {

@@ -9,7 +9,6 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // Config says what to explore. Its zero value is two clients that each ask for
@@ -78,9 +77,6 @@ type Config struct {
 	Workers int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
-	// Part has an enumeration count those of its schedules that begin with certain first steps. All parts together count each
-	// schedule once. The zero value is the whole; a search, and an enumeration on a server, has no parts.
-	Part workloads.Shard
 	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
 	// what it has found; 0 for none. The first part of a search has half of it, if there
 	// is a second.

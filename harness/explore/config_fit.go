@@ -10,9 +10,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // Complete fills in defaults, as [Run] does, and reports the first thing that does not
@@ -66,9 +66,6 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	}
 	if err := c.fitLimits(); err != nil {
 		return c, err
-	}
-	if c.Part.Of > 0 && (!c.enumerates || c.Service != "" || OnPostgres(sel)) {
-		return c, errors.New("it has no parts: only an enumeration that needs no server has")
 	}
 	for _, f := range c.Faults {
 		if !slices.Contains(engine.Faults, f) {
@@ -158,11 +155,6 @@ func (c *Config) fitBounds() error {
 	if c.Timeout < 0 {
 		return fmt.Errorf("a timeout of %v: give a positive one, or none", c.Timeout)
 	}
-	if c.Part != (workloads.Shard{}) {
-		if _, err := workloads.ParseShard(c.Part.String()); err != nil {
-			return err
-		}
-	}
 	if err := harness.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
 		return err
 	}
@@ -220,8 +212,8 @@ func (c *Config) fitPostgres(sel strategies.Selection) error {
 	case c.Passes || c.From != 0:
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, whose clock cannot be moved", sel.Name)
 	case c.Postgres == nil:
-		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install "+
-			"postgresql), or give a URL by --postgres", sel.Name)
+		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (%s), or give a URL by --postgres", sel.Name,
+			programs.Named("postgres").Packages())
 	}
 	return nil
 }

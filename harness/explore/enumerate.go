@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -42,7 +43,8 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 
 func (s *search) enumerate(ctx context.Context) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
-	c.Store, c.Service, c.Part = s.Traits.Store, s.cfg.Service, s.cfg.Part.String()
+	c.Store = s.Traits.Store
+	c.Service = redact.URLs(s.cfg.Service)
 	s.cfg.sofar.note(nil, c, nil)
 	var shortest *breakage
 	var err error
@@ -93,11 +95,6 @@ func (s *search) everySchedule(ctx context.Context, c *Census) (_ *breakage, err
 		return nil, err
 	}
 	k := &counting{s: s, ctx: ctx, census: c, parts: []*part{{tree: new(sched.Tree)}}}
-	if s.cfg.Part.Of > 0 {
-		if k.parts, err = s.beginnings(); err != nil {
-			return nil, err
-		}
-	}
 	crew := s.newWorkers(ctx)
 	defer func() { err = errors.Join(err, crew.end()) }()
 	for over := ""; over == "" && len(k.parts) > 0 && c.Schedules < s.cfg.MaxSchedules; {
@@ -126,32 +123,6 @@ func (s *search) everySchedule(ctx context.Context, c *Census) (_ *breakage, err
 		}
 	}
 	return k.shortest, nil
-}
-
-// perPart is how many beginnings of schedules there are for each part of an enumeration, at least.
-const perPart = 64
-
-// beginnings are those of the part that is counted. They follow each other, and all parts take the first steps of as many, so the
-// first of the shortest schedules is that of the first part that has one of its length.
-func (s *search) beginnings() (out []*part, err error) {
-	trees, of := []*sched.Tree{new(sched.Tree)}, s.cfg.Part
-	for open := true; open && len(trees) < perPart*of.Of; {
-		var next []*sched.Tree
-		open = false
-		for _, t := range trees {
-			if err := s.count(&part{tree: t}); err != nil {
-				return nil, err
-			}
-			children := t.Children()
-			open = open || children[0] != t
-			next = append(next, children...)
-		}
-		trees = next
-	}
-	for _, t := range trees[len(trees)*(of.Part-1)/of.Of : len(trees)*of.Part/of.Of] {
-		out = append(out, &part{tree: t})
-	}
-	return out, nil
 }
 
 // counting is an enumeration under way.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // A search that is told to end at the first violation has less to do than one that
@@ -27,15 +29,27 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// A search whose time is up claims no more than it has seen.
+// untried requires that a search ended before its first schedule, and says so.
+func untried(t *testing.T, r *explore.Result, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Tried() || r.Claim != "" || !strings.Contains(r.Capped, "its time of 1ns was up") {
+		t.Errorf("%s: %d runs, ended by %q, claims %q", r.Strategy, r.Runs, r.Capped, r.Claim)
+	}
+}
+
+// A search whose time is up before its first schedule claims nothing, on every engine.
 func TestTimeout(t *testing.T) {
 	cfg := explore.Config{Clients: 2, Timeout: time.Nanosecond}
-	r := run(t, "lua-reserve", cfg)
-	if r.Runs != 0 || !strings.Contains(r.Capped, "1ns") || !strings.Contains(r.Claim, "not complete ("+r.Capped) {
-		t.Errorf("%d runs, ended by %q, claim %q", r.Runs, r.Capped, r.Claim)
-	}
+	r, err := explore.Run(t.Context(), choose(t, "lua-reserve"), cfg)
+	untried(t, r, err)
+	r, err = explore.Run(t.Context(), foreign(t, func(_ strategies.Env, p *quota.Policy) strategies.Allower { return &aligned{limit: p.Limit} }),
+		explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Timeout: time.Nanosecond})
+	untried(t, r, err)
 	c, err := explore.Enumerate(t.Context(), choose(t, "lua-reserve"), cfg)
-	if err != nil || c.Complete || c.Schedules != 0 {
+	if err != nil || c.Complete || c.Schedules != 0 || c.Tried() {
 		t.Errorf("%v, %+v", err, c)
 	}
 	if _, err := explore.Run(t.Context(), choose(t, "lua-reserve"), explore.Config{Timeout: -1}); err == nil {

@@ -26,8 +26,9 @@ const (
 	// Drift: at rest, a tier's count is outside of what the truth explains.
 	Drift Property = "drift"
 	// TTL: at rest, a key never expires, although it expires or is gone if the clients
-	// come one after the other and nothing fails. Or it expires sooner than after any
-	// such order of their actions with as many units in use.
+	// come one after the other and nothing fails; of a service, any key whose name holds the
+	// subject. Or a key expires sooner than after any such order of the clients' actions with
+	// as many units in use.
 	TTL Property = "ttl"
 	// Stranded: at rest, a tier counts units that no caller holds, explained by a
 	// fault or not, and that do not end by themselves.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/harness/explore/internal/service"
+	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -130,13 +131,13 @@ func (c *Config) command() service.Command {
 	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: r}
 }
 
-// serviceFlags are those that say what the service is; empty for none.
+// serviceFlags are those that say what the service is, without the passwords of URLs; empty for none.
 func (c *Config) serviceFlags() string {
 	if c.Service == "" {
 		return ""
 	}
 	quoted := func(flag, value string) string {
-		return " --" + flag + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		return " --" + flag + " '" + strings.ReplaceAll(redact.URLs(value), "'", `'\''`) + "'"
 	}
 	text := quoted("service", c.Service)
 	if c.Redis == nil {

@@ -383,3 +383,10 @@ func TestInterruptedOnPostgres(t *testing.T) {
 		t.Errorf("%d schemas are left, %v", left, err)
 	}
 }
+
+func TestTimeoutOnPostgres(t *testing.T) {
+	cfg := sqlConfig(t, 2)
+	cfg.Timeout = time.Nanosecond
+	r, err := explore.Run(t.Context(), plantSQL(sqlPlant{take: checked("")}), cfg)
+	untried(t, r, err)
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/bubble"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestRun(t *testing.T) {

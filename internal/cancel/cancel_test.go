@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestCall(t *testing.T) {

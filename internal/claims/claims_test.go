@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -435,5 +436,49 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		if _, err := Parse(name, []byte(text), explore.Properties()); (err != nil) != bad {
 			t.Errorf("%s: the reader says %v", name, err)
 		}
+	}
+}
+
+// A run is made with its password, which stands in no report. Records are found again without it, unless two runs differ in nothing else.
+func TestPasswordsOfRuns(t *testing.T) {
+	parsed := func(more string) *File {
+		f, err := Parse("f", []byte(`record: R
+runs: {a: "run slow --redis redis://:S3cr3tA@h", `+more+`c: "run slow"}
+claims:
+- {id: A, says: it, holds: 'a["slow"].leak == 0'}
+- {id: B, says: it, holds: 'b["slow"].leak == 0'}
+`), noted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	var made []string
+	p := &Pass{
+		Files: []*File{parsed(`b: "run slow --redis redis://:S3cr3tB@h", `)}, Begin: func(int, int, []string) {},
+		Run: func(_ context.Context, args []string) (int, string) {
+			made = append(made, args[3])
+			return 2, "cannot reach redis://:" + args[3] + "@h"
+		},
+		Read: func(string) *Record { return planted(3) },
+	}
+	r, err := p.Judge(t.Context())
+	if err != nil || !slices.Equal(made, []string{"redis://:S3cr3tA@h", "redis://:S3cr3tB@h"}) {
+		t.Fatalf("made %q, %v", made, err)
+	}
+	if text := fmt.Sprintf("%+v", r); strings.Contains(text, "S3cr3t") || !strings.Contains(text, "run slow --redis 'redis://:***@h'") {
+		t.Errorf("reported: %s", text)
+	}
+	again := &Pass{Files: p.Files, Earlier: r, Read: p.Read}
+	if r, err := again.Judge(t.Context()); err != nil || r.Claims[0].Verdict != Undecided || r.Claims[1].Verdict != Undecided {
+		t.Errorf("the record of one run was taken for another: %+v, %v", r, err)
+	}
+	alone := &Pass{Files: []*File{parsed(`b: "run slow", `)}, Begin: p.Begin, Read: p.Read, Run: func(context.Context, []string) (int, string) { return 0, "" }}
+	if r, err = alone.Judge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again = &Pass{Files: alone.Files, Earlier: r, Read: p.Read}
+	if r, err = again.Judge(t.Context()); err != nil || r.Claims[0].Verdict != Holds || r.Claims[1].Verdict != Holds {
+		t.Errorf("judged again: %+v, %v", r, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/ordered"
+	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -38,7 +39,7 @@ type Pass struct {
 	// Failed is told why a run that failed next to others is made again alone.
 	Failed func(why string)
 
-	dirs  map[string]string  // by command line
+	dirs  map[string]string  // by the key of a job
 	done  map[string]*Record // by directory
 	again map[*Claim]job     // those of cells that are measured for longer
 }
@@ -80,8 +81,12 @@ func Select(files []*File, earlier *Report, ids, records []string) ([]*File, err
 
 // job is one command line, which claims share.
 type job struct {
-	dir, line string
-	args      []string
+	dir string
+	// line is the command as reports show it, without passwords.
+	line string
+	// key tells command lines apart. The report of an earlier pass has no passwords, so its runs have their lines as keys.
+	key  string
+	args []string
 }
 
 // job of a run, or of one strategy of it for longer. It has no directory unless one is known.
@@ -95,8 +100,13 @@ func (p *Pass) job(f *File, name, alone string) job {
 		r.Command, more = "run "+alone, more+" --duration "+f.Longer
 	}
 	args, _ := split(r.Command + " " + more) // which the file's check has split
-	line := CommandLine(args)
-	return job{p.dirs[line], line, args}
+	j := job{args: args, line: redact.Command(args)}
+	j.key = strings.Join(args, "\x00")
+	if p.Earlier != nil {
+		j.key = j.line
+	}
+	j.dir = p.dirs[j.key]
+	return j
 }
 
 // plan gives each command line that is needed a directory: the name of its first run, unless an earlier pass made it.
@@ -108,7 +118,7 @@ func (p *Pass) plan() (jobs []job, asked int) {
 			asked += len(names)
 			for _, name := range names {
 				j := p.job(f, name, "")
-				if planned[j.line] {
+				if planned[j.key] {
 					continue
 				}
 				if p.Earlier == nil {
@@ -117,7 +127,9 @@ func (p *Pass) plan() (jobs []job, asked int) {
 						j.dir = fmt.Sprintf("%s-%d", name, n)
 					}
 				}
-				planned[j.line], taken[j.dir], p.dirs[j.line] = true, true, j.dir
+				planned[j.key] = true
+				taken[j.dir] = true
+				p.dirs[j.key] = j.dir
 				jobs = append(jobs, j)
 			}
 		}
@@ -251,19 +263,24 @@ func (r *Report) has(f *File, c *Claim) bool {
 	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool { return j.Record == f.Record && j.ID == c.ID }) {
 		return true
 	}
-	p := Pass{Full: r.Full, dirs: r.directories()}
+	p := Pass{Full: r.Full, Earlier: r, dirs: r.directories()}
 	runs, missing := c.runs(), func(run string) bool { return p.job(f, run, "").dir == "" }
 	return len(runs) > 0 && !slices.ContainsFunc(runs, missing)
 }
 
-// directories of the runs of a pass, by their command lines.
+// directories of the runs of a pass, by their command lines. Lines that differed in their passwords alone have none.
 func (r *Report) directories() map[string]string {
 	out := map[string]string{}
-	if r != nil {
-		for i := range r.Claims {
-			for n, line := range r.Claims[i].Commands {
-				out[line] = r.Claims[i].Directories[n]
+	if r == nil {
+		return out
+	}
+	for i := range r.Claims {
+		for n, line := range r.Claims[i].Commands {
+			dir := r.Claims[i].Directories[n]
+			if known, ok := out[line]; ok && known != dir {
+				dir = ""
 			}
+			out[line] = dir
 		}
 	}
 	return out
@@ -282,6 +299,7 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		p.Begin(n, of, j.args)
 		var code int
 		code, messages = p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
+		messages = redact.All(messages)
 		if code == exit.Usage {
 			return &Record{Why: j.line + ": " + format.OneLine(messages)}
 		}
@@ -297,9 +315,4 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		r.File.Summaries = results.Summarise(r.File.Runs) // which know their rounds
 	}
 	return r
-}
-
-// CommandLine is the command that repeats a run, for a shell.
-func CommandLine(args []string) string {
-	return "quotabench " + format.List(args, " ", format.Quoted)
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestNanoRunsWithTheWall(t *testing.T) {

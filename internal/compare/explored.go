@@ -99,6 +99,10 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 	if len(head.Withheld) > 0 {
 		c.invalid(p, "nothing may be claimed of %s: %s (%s)", c.Head, head.Withheld[0].Detail, head.Withheld[0].Code)
 	}
+	if !head.Tried() {
+		c.invalid(p, "nothing was tried in %s: %s", c.Head, head.Capped)
+		return
+	}
 	for _, property := range head.Properties {
 		of := "a broken " + string(property)
 		b, h := base.Found(property), head.Found(property)

@@ -17,7 +17,7 @@ func explored(searches ...*results.Search) *results.Exploration {
 
 // searched is a search that found the properties broken, each in so many steps.
 func searched(strategy string, found map[results.Property]int) *results.Search {
-	s := &results.Search{Strategy: strategy, Policy: "agent-api", Limit: 1, Clients: 2, Properties: []results.Property{"leak", "drift"}}
+	s := &results.Search{Strategy: strategy, Policy: "agent-api", Limit: 1, Clients: 2, Runs: 1, Properties: []results.Property{"leak", "drift"}}
 	for _, p := range s.Properties {
 		if n := found[p]; n > 0 {
 			s.Findings = append(s.Findings, results.Finding{Property: p, Units: 1, Detail: "planted", Steps: make([]results.Step, n)})
@@ -30,6 +30,8 @@ func TestExplorations(t *testing.T) {
 	withheld, capped := searched("a", nil), searched("a", map[results.Property]int{"leak": 9})
 	withheld.Withheld = []results.Withheld{{Code: "context-lost", Detail: "a command came without its context"}}
 	capped.Capped = "the bound on states"
+	untried := searched("a", nil)
+	untried.Runs, untried.Capped = 0, "its time was up"
 	more := searched("a", map[results.Property]int{"leak": 9})
 	more.Findings[0].Units = -2
 	failed := explored(searched("b", nil))
@@ -49,6 +51,7 @@ func TestExplorations(t *testing.T) {
 		{"new", found(9, 0), found(9, 12), []string{"a counterexamples of a broken drift: worse"}},
 		{"more units", found(9, 0), explored(more), []string{"a units of a broken leak: worse"}},
 		{"withheld", found(9, 0), explored(withheld), []string{"a validity: invalid"}},
+		{"untried", explored(untried), explored(untried), []string{"a validity: invalid"}},
 		{"failed", explored(searched("a", nil), searched("b", nil)), failed, []string{"a validity: invalid"}},
 	} {
 		got, err := compare.Compare(compare.Side{Name: "base", Exploration: c.base}, compare.Side{Name: "head", Exploration: c.head}, compare.Options{})

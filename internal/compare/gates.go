@@ -255,6 +255,8 @@ func (g Gate) search(s *results.Search) Row {
 		return refused(r, "it is no condition on searches")
 	case len(s.Withheld) > 0:
 		return refused(r, "nothing may be claimed: "+s.Withheld[0].Detail)
+	case !s.Tried():
+		return refused(r, "nothing was tried: "+s.Capped)
 	}
 	v, err := searchField(s, g.field)
 	if err == nil && g.by != "" {

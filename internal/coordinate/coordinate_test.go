@@ -20,6 +20,7 @@ import (
 	"github.com/quotabench/quotabench/internal/coordinate"
 	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/seed"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // pipes is a listener whose connections are pipes in memory.

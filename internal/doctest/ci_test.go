@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // step is one of a workflow or of an action.

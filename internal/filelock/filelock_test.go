@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestOneAtATime(t *testing.T) {

@@ -3,6 +3,8 @@ package format
 import (
 	"fmt"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestFormat(t *testing.T) {

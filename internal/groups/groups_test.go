@@ -3,6 +3,8 @@ package groups
 import (
 	"slices"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestUnion: a value that is there, or that comes twice, is not appended again.

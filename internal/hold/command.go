@@ -44,6 +44,9 @@ type Command struct {
 // Parts are the command's words, or those of all commands between MULTI and EXEC.
 func (c *Command) Parts() [][]string { return c.parts }
 
+// Reply is what Redis has answered, as it was sent, once Send has returned; nil if there was no reply.
+func (c *Command) Reply() []byte { return c.reply }
+
 // Conn numbers the connection that the command came by, from 1 in order of opening.
 func (c *Command) Conn() int { return c.link.number }
 

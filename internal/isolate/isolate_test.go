@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/isolate"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // task is what the child of these tests is for.

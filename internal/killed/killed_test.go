@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/killed"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestNothingAfterDeath: of what a caller sends, as many commands and pipelines are sent as it

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/machine/cores"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func newRunQueue(t testing.TB, nano func() int64, pids ...int) *RunQueue {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/ordered"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // The first piece ends last, so that order is no accident.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestParse(t *testing.T) {

@@ -2,6 +2,8 @@ package redact
 
 import (
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestRedact(t *testing.T) {
@@ -48,5 +50,12 @@ func TestRestore(t *testing.T) {
 		if got := Restore(in); got != want {
 			t.Errorf("%s becomes %s, want %s", in, got, want)
 		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	got := Command([]string{"run", "gcra", "--redis=redis://:p@h", "--policy", "10 per 1m"})
+	if want := "quotabench run gcra '--redis=redis://:***@h' --policy '10 per 1m'"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

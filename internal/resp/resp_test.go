@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // written is a command in the form that it is read from.

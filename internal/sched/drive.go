@@ -71,20 +71,6 @@ func (t *Tree) Rest() []*Tree {
 	return out
 }
 
-// Children part the sequences by the first choice that is open, in their order; a tree without one is its only child. All choices
-// of a run must have been made.
-func (t *Tree) Children() (out []*Tree) {
-	n := t.floor
-	if n == len(t.path) {
-		t.depth = 0
-		return []*Tree{t}
-	}
-	for c := range t.width[n] {
-		out = append(out, &Tree{path: append(slices.Clone(t.path[:n]), c), width: slices.Clone(t.width[:n+1]), floor: n + 1})
-	}
-	return out
-}
-
 // Clone is a tree with the same sequences left. It must be called before the first choice
 // of a run.
 func (t *Tree) Clone() *Tree {

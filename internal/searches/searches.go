@@ -130,19 +130,9 @@ const mostSets = 4
 
 // Search searches or counts each strategy and writes what it finds.
 func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg explore.Config) error {
-	part, fingerprint, err := s.part(chosen)
-	if err != nil {
-		return err
-	}
 	x, err := s.start(cmd)
 	if err != nil {
 		return err
-	}
-	if part.Of > 0 {
-		x.record.Part, x.record.Plan = part.String(), fingerprint
-		for _, sel := range chosen {
-			x.record.Planned = append(x.record.Planned, sel.String())
-		}
 	}
 	if err := x.openPostgres(chosen); err != nil {
 		return x.end(err)
@@ -157,7 +147,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		// Steps come one after the other: more threads that look for work would take the processors from the processes.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(1, cfg.Workers/mostSets)))
 	}
-	plan := s.plan(chosen, cfg, part)
+	plan := s.plan(chosen, cfg)
 	at := cmp.Or(x.Parallel, runtime.GOMAXPROCS(0))
 	if cfg.Service != "" { // whose searches have one Redis
 		at = 1
@@ -193,7 +183,10 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		}
 	}
 	x.unrepeated(chosen[0])
-	if part.Of == 0 && len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
+	for _, strategy := range x.record.Untried() {
+		x.invalidate(strategy, errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout"))
+	}
+	if len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
 		return x.end(exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
 	}
 	return x.end(nil)
@@ -287,12 +280,12 @@ func (x *exploration) failed(sel strategies.Selection, err error) {
 	x.record.Failed = append(x.record.Failed, results.FailedExplore{
 		Strategy: sel.String(), Error: format.OneLine(err.Error()), Stack: guard.Stack(err),
 	})
-	x.invalidate(sel, err)
+	x.invalidate(sel.String(), err)
 }
 
 // invalidate has the command exit with 3 in the end.
-func (x *exploration) invalidate(sel strategies.Selection, err error) {
-	line := fmt.Sprintf("%s: %s", sel, format.OneLine(err.Error()))
+func (x *exploration) invalidate(strategy string, err error) {
+	line := fmt.Sprintf("%s: %s", strategy, format.OneLine(err.Error()))
 	if x.invalid == "" {
 		x.invalid = line
 		return
@@ -325,7 +318,7 @@ func (x *exploration) look(ctx context.Context, sel strategies.Selection, cfg ex
 func (x *exploration) take(sel strategies.Selection, f found) error {
 	switch {
 	case errors.Is(f.err, explore.ErrUnseen):
-		x.invalidate(sel, f.err)
+		x.invalidate(sel.String(), f.err)
 	case f.err != nil && (f.search != nil || f.census != nil): // the strategy has ended it
 		x.failed(sel, f.err)
 	case f.err != nil:

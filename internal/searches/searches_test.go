@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )

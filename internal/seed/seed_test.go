@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestStreamsDiffer derives the streams of neighbouring seeds, of every purpose,

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/version"
@@ -102,13 +101,11 @@ func WithArgs(ctx context.Context, args []string) context.Context {
 	return context.WithValue(ctx, argsKey{}, args)
 }
 
-// commandLine is how the program was called, as a shell would take it except
-// for passwords in URLs.
+// commandLine is how the program was called, without passwords.
 func commandLine(ctx context.Context) string {
 	args, ok := ctx.Value(argsKey{}).([]string)
 	if !ok { // a program of its own that executes Command
 		args = os.Args[1:]
 	}
-	words := append([]string{"quotabench"}, args...)
-	return format.List(words, " ", func(word string) string { return format.Quoted(redact.All(word)) })
+	return redact.Command(args)
 }

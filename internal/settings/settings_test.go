@@ -2,6 +2,8 @@ package settings
 
 import (
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestNearest(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 type blocker struct{ mu sync.Mutex }

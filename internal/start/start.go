@@ -51,6 +51,7 @@ func From(clone, dir string) (Source, error) {
 
 // Write makes the module in dir, which must be empty or not exist, and returns the names of its files.
 func Write(dir string, from Source) (names []string, err error) {
+	dir = filepath.Clean(dir) // an empty name is the current directory, as it is for the names of the files
 	if there, err := os.ReadDir(dir); len(there) > 0 {
 		return nil, fmt.Errorf("%s is not empty", dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -104,3 +104,17 @@ func TestPlantedRace(t *testing.T) {
 		}
 	}
 }
+
+// Files of the current directory stay, whatever it is called.
+func TestWriteHere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("main.go", []byte("package mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", "."} {
+		_, err := Write(dir, Source{Version: "v1.2.3"})
+		if got := read(t, ".", "main.go"); err == nil || got != "package mine" {
+			t.Errorf("%q: %v, and main.go is %s", dir, err, got)
+		}
+	}
+}

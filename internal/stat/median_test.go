@@ -1,6 +1,10 @@
 package stat
 
-import "testing"
+import (
+	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
+)
 
 func TestMedian(t *testing.T) {
 	for _, c := range []struct {

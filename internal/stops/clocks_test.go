@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestClocks reads clocks that are wrong always, and from a moment on, and refuses what says of none how wrong it is.

@@ -13,7 +13,6 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -42,14 +41,6 @@ func Measure(ctx context.Context, points []measure.Config) (*measure.Report, err
 func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
 	var out measure.Report
 	for _, c := range points {
-		if len(c.Strategies) == 0 { // those of this point are another part's, and its notes are about all points
-			_, info, err := c.NewStreamUnless(ctx, 1)
-			if err != nil {
-				return nil, err
-			}
-			add(&out, &measure.Report{Info: info})
-			continue
-		}
 		if tell := c.SoFar; tell != nil {
 			c.SoFar = func(runs []results.Run) { tell(slices.Concat(out.Runs, runs)) }
 		}
@@ -63,18 +54,6 @@ func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
 		}
 	}
 	return &sim.Report{Runs: out.Runs, Info: out.Info, Interrupted: out.Interrupted}, results.Invalid(out.Runs)
-}
-
-// Deal leaves in points, as [Simulations] makes them, the strategies whose simulations are a part's.
-func Deal(points []sim.Config, part workloads.Shard) {
-	n := 0
-	for i := range points {
-		selected, _ := points[i].Split()
-		points[i].Strategies = slices.DeleteFunc(selected, func(strategies.Selection) bool {
-			n++
-			return !part.Has(n - 1)
-		})
-	}
 }
 
 // add adds the report of one point to that of all.

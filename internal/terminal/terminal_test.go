@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/present/text/layout"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // Messages break between words if a terminal is narrow, and commands that are there

@@ -1,5 +1,6 @@
 // Package testenv says which tests run, and whether golden files are
-// written.
+// written. A test binary that imports it has an environment of its own: it sees nothing of
+// its caller's terminal, locale, proxies and stores.
 //
 // A test that takes seconds calls [Long] and runs only with QUOTABENCH_LONG=1, as in make
 // test-all. Go knows which tests read a variable, so that all others keep their results and

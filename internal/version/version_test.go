@@ -3,6 +3,8 @@ package version
 import (
 	"strings"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestOfARelease: what the linker stamps is what the program says.

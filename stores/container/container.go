@@ -21,8 +21,12 @@ import (
 
 	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 )
+
+// name of the engine among the programs.
+const name = "container"
 
 func init() { server.RegisterContainers(engines{}) }
 
@@ -40,8 +44,8 @@ func (engines) Find(ctx context.Context) (server.Engine, error) {
 
 // Survey looks for an engine, and for images on it.
 func (engines) Survey(ctx context.Context, images []server.Image) []server.Finding {
-	uses := format.List(images, ", ", func(i server.Image) string { return "--" + i.Name + " container" })
-	f := server.Finding{Name: "container engine", Advice: uses}
+	program := programs.Named(name)
+	f := server.Finding{Name: "container engine", Advice: program.Option}
 	// What looks for the engine does not always heed ctx. It then goes on until
 	// the process ends, which comes soon after a survey.
 	e, err := cancel.Call(ctx, func() (*engine, error) { return findEngine(ctx) })
@@ -61,7 +65,7 @@ func (engines) Survey(ctx context.Context, images []server.Image) []server.Findi
 		if f.Detail != err.Error() {
 			f.Detail += ")"
 		}
-		f.Advice = "start Docker or Podman; name its socket in DOCKER_HOST if it is not the usual one"
+		f.Advice = start(program) + "; name its socket in DOCKER_HOST if it is not the usual one"
 	}
 	return []server.Finding{f}
 }
@@ -114,6 +118,9 @@ func findEngine(ctx context.Context) (*engine, error) {
 	quietTestcontainers()
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
+	if program := programs.Named(name); program.Hidden() {
+		return nil, program.Missing()
+	}
 	if err := ping(ctx); err != nil {
 		return nil, noEngine(err)
 	}
@@ -146,8 +153,16 @@ func noEngine(err error) error {
 	// The last place that was looked in is not the one to be told about.
 	why := strings.ReplaceAll(format.OneLine(err.Error()), "rootless Docker not found", "no socket in the usual places")
 	why = strings.TrimSuffix(why, ", failed to create Docker provider")
-	return fmt.Errorf("no container engine answers (%s): start Docker or Podman and name its socket in DOCKER_HOST, "+
-		"or use process, embedded or a URL", why)
+	return fmt.Errorf("no container engine answers (%s): %s and name its socket in DOCKER_HOST, "+
+		"or use process, embedded or a URL", why, start(programs.Named(name)))
+}
+
+// start says how to get an engine.
+func start(program programs.Program) string {
+	if _, err := program.Find(); err != nil {
+		return program.Install() + ", or start Docker or Podman"
+	}
+	return "start Docker or Podman"
 }
 
 // ping asks the engine whether it is there. The library does so, too, but would

@@ -31,7 +31,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gatewa
 var configText string
 
 var program = httpstore.Program{
-	Name: "haproxy", Title: "HAProxy", Package: "haproxy",
+	Name: "haproxy", Title: "HAProxy",
 	Template: template.Must(template.New("haproxy.cfg").Parse(configText)),
 	Valid: map[string]*regexp.Regexp{
 		"period": regexp.MustCompile(`^[1-9][0-9]{0,9}(ms|s)$`),

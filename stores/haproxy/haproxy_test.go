@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/haproxy"
 	"github.com/quotabench/quotabench/stores/storetest"

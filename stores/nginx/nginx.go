@@ -31,7 +31,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gatewa
 var configText string
 
 var program = httpstore.Program{
-	Name: "nginx", Title: "nginx", Package: "nginx-light",
+	Name: "nginx", Title: "nginx",
 	Template: template.Must(template.New("nginx.conf").Parse(configText)),
 	Valid: map[string]*regexp.Regexp{
 		"rate": regexp.MustCompile(`^[1-9][0-9]{0,8}r/[sm]$`), "burst": regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`),

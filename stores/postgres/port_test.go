@@ -3,6 +3,7 @@ package postgres
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
@@ -12,9 +13,7 @@ import (
 func TestLostRaceForThePort(t *testing.T) {
 	testenv.Long(t)
 	bin, err := find()
-	if err != nil {
-		t.Skip(err)
-	}
+	programs.Need(t, "postgres", err)
 	storecheck.LostRace(t, func(port int, o stores.Options) error {
 		_, err := start(t.Context(), bin, port, o)
 		return err

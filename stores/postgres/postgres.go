@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -31,7 +32,7 @@ const driverName = "postgres"
 func init() {
 	stores.Register(stores.Driver{
 		Name: driverName, Title: "PostgreSQL", Class: stores.ClassSQL, Noun: "schema",
-		Get: "install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres",
+		Get: "install its server (" + programs.Named(driverName).Packages() + "), or give a URL by --postgres",
 		Choices: []stores.Choice{
 			{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
 			{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; " +

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -27,8 +28,8 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 		return nil, err
 	}
 	copier := filepath.Join(bin, "pg_basebackup")
-	if !server.Program(copier) {
-		return nil, fmt.Errorf("no %s found: install PostgreSQL's client programs", copier)
+	if !programs.IsFile(copier) {
+		return nil, program().Missing(copier)
 	}
 	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
 	defer cancel()

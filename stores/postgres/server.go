@@ -24,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -35,30 +36,23 @@ const (
 	ownDatabase = "postgres"
 )
 
+// program is the server's.
+func program() programs.Program { return programs.Named(driverName) }
+
 // find returns the folder with the server's programs. They are seldom on
 // the PATH: distributions keep versions side by side. The newest wins.
 func find() (string, error) {
 	complete := func(dir string) bool {
-		return server.Program(filepath.Join(dir, "initdb")) && server.Program(filepath.Join(dir, "postgres"))
+		return programs.IsFile(filepath.Join(dir, "initdb")) && programs.IsFile(filepath.Join(dir, "postgres"))
 	}
-	if p, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(p); err == nil && complete(filepath.Dir(real)) {
+	if path, ok := program().OnPath(); ok {
+		if real, err := filepath.EvalSymlinks(path); err == nil && complete(filepath.Dir(real)) {
 			return filepath.Abs(filepath.Dir(real))
 		}
 	}
-	var found []string
-	for _, pattern := range []string{
-		"/usr/lib/postgresql/*/bin", "/usr/lib/postgresql*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
-		"/usr/local/pgsql/bin", "/usr/local/opt/postgresql*/bin", "/opt/homebrew/opt/postgresql*/bin",
-		"/opt/local/lib/postgresql*/bin", "/Applications/Postgres.app/Contents/Versions/*/bin",
-	} {
-		dirs, _ := filepath.Glob(pattern) // the patterns are well-formed
-		found = append(found, dirs...)
-	}
-	found = slices.DeleteFunc(found, func(d string) bool { return !complete(d) })
+	found := slices.DeleteFunc(program().Folders(), func(dir string) bool { return !complete(dir) })
 	if len(found) == 0 {
-		return "", errors.New("no PostgreSQL programs (initdb, postgres) found on the PATH or in the usual folders: install them, " +
-			"or use --postgres embedded or a URL (" + urls + ")")
+		return "", fmt.Errorf("%w, or use --postgres embedded or a URL (%s)", program().Missing(), urls)
 	}
 	return slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(versionIn(a), versionIn(b)) }), nil
 }
@@ -222,15 +216,13 @@ func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error)
 		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
 	}
 	p := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
-	if p.base = cfg; o.ReadOnly {
-		cfg.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
-	}
+	p.base = cfg
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	if err := p.connect(ctx); err != nil {
 		return nil, explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
 	}
-	if err := p.usable(ctx, o.ReadOnly); err != nil {
+	if err := p.usable(ctx); err != nil {
 		p.admin.Close()
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			err = explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
@@ -284,20 +276,16 @@ func verifier(password string) string {
 }
 
 func survey(context.Context) []stores.Finding {
-	f := stores.Finding{Name: "postgresql", Advice: "--postgres process"}
 	user, err := server.ServiceAccount(accounts...)
 	if err != nil {
-		f.Detail, f.Advice = asRoot(err).Error(), "run as a user other than root, or use --postgres with a URL"
-		return []stores.Finding{f}
+		return []stores.Finding{{
+			Name: program().Title, Detail: asRoot(err).Error(),
+			Advice: "run as a user other than root, or use --postgres with a URL",
+		}}
 	}
 	bin, err := find()
-	if err != nil {
-		f.Detail, f.Advice = "initdb and postgres not found on the PATH or in the usual folders",
-			server.Install("postgresql", "postgresql-server", "postgresql", "postgresql@17")
-		return []stores.Finding{f}
-	}
-	f.Found, f.Detail = true, bin
-	if user != nil {
+	f := server.Surveyed(program(), bin, err)
+	if f.Found && user != nil {
 		f.Detail += ", to be run as user " + user.Name
 	}
 	return []stores.Finding{f}

@@ -12,8 +12,8 @@ import (
 
 // usable reports what keeps runs from a server that was running already: a right or
 // a setting. A replica is only read.
-func (p *Store) usable(ctx context.Context, readOnly bool) error {
-	if p.self.Replica || readOnly {
+func (p *Store) usable(ctx context.Context) error {
+	if p.self.Replica {
 		return nil
 	}
 	var user, database, mode string

@@ -5,16 +5,14 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 )
 
 // TestLostRaceForThePort starts servers on ports that another program has: once one
 // that does not answer, once another Redis.
 func TestLostRaceForThePort(t *testing.T) {
-	bin, err := find()
-	if err != nil {
-		t.Skip(err)
-	}
+	bin := testenv.Program(t, "redis")
 	other, err := startEmbedded()
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -168,28 +169,30 @@ func openContainers(ctx context.Context, s shape, o stores.Options) (*Store, err
 }
 
 func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
-	r, err := openProcesses(ctx, s, o)
-	if err == nil || ctx.Err() != nil {
-		return r, err
+	r, noProcess := openProcesses(ctx, s, o)
+	if noProcess == nil || ctx.Err() != nil {
+		return r, noProcess
 	}
-	why := format.OneLine(err.Error())
-	if errors.Is(err, errNoProgram) {
+	why := format.OneLine(noProcess.Error())
+	if missing, ok := errors.AsType[*programs.MissingError](noProcess); ok {
 		why = "no redis-server found on this machine"
+		noProcess = missing // --redis embedded is nothing for what comes here
 	}
 	if s.several() {
-		return nil, fmt.Errorf("%s: %s", why, server.Install("redis-server", "redis", "redis", "redis"))
+		return nil, noProcess
 	}
+	noContainer := ""
 	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, defaultImage)) {
 		r, err := openContainer(ctx, e, s.with(o))
 		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
-		why += "; " + format.OneLine(err.Error())
+		noContainer = "; " + format.OneLine(err.Error())
 	}
 	if s.durable {
-		return nil, fmt.Errorf("%s: %s", why, server.Install("redis-server", "redis", "redis", "redis"))
+		return nil, fmt.Errorf("%w%s", noProcess, noContainer)
 	}
-	return openEmbedded(why)
+	return openEmbedded(why + noContainer)
 }
 
 // FromClient makes a store of a client that the caller has. The caller closes the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -238,7 +239,7 @@ func TestOpenAuto(t *testing.T) {
 	if k := r.Info().Kind; !slices.Contains([]stores.Kind{stores.KindProcess, stores.KindEmbedded}, k) {
 		t.Errorf("kind %s", k)
 	}
-	if storetest.Required("redis") && r.Info().Kind != stores.KindProcess {
+	if programs.Required("redis") && r.Info().Kind != stores.KindProcess {
 		t.Errorf("a redis-server is here, and auto took %+v", r.Info())
 	}
 	// If the server cannot start, auto says so and goes on.

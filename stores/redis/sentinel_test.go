@@ -60,10 +60,7 @@ func TestSentinel(t *testing.T) {
 // startSentinel starts a sentinel that watches the master, and returns its address.
 func startSentinel(t *testing.T, master *redis.Store) string {
 	t.Helper()
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip(err)
-	}
+	bin := testenv.Program(t, "redis")
 	dir, port := t.TempDir(), unusedPort(t)
 	host, masterPort, _ := strings.Cut(master.Info().Addr, ":")
 	conf := filepath.Join(dir, "sentinel.conf")

@@ -15,6 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -25,15 +26,13 @@ const oldest = 6
 
 const waysOut = "start one, or use --redis process, or --redis embedded"
 
+// program is the server's.
+func program() programs.Program { return programs.Named(driverName) }
+
 // find looks for the server's program.
 func find() (string, error) {
-	if bin, ok := server.Find("redis-server"); ok {
-		return bin, nil
-	}
-	return "", fmt.Errorf("%w: install it, or use --redis embedded or a URL (%s)", errNoProgram, urls)
+	return server.Find(program(), "use --redis embedded or a URL ("+urls+")")
 }
-
-var errNoProgram = errors.New("no redis-server found on the PATH or in the usual folders")
 
 // busOffset is how far the port on which nodes of a cluster talk to each other is
 // above the one for clients.
@@ -188,9 +187,7 @@ func explain(err error, opt *goredis.Options) error {
 }
 
 func survey(context.Context) []stores.Finding {
-	bin, _ := find()
-	return []stores.Finding{server.SurveyProgram("redis-server", bin, "--redis process",
-		"use --redis with a URL, or --redis embedded", server.Install("redis-server", "redis", "redis", "redis"))}
+	return []stores.Finding{server.Survey(program(), "use --redis with a URL, or --redis embedded")}
 }
 
 // config is a configuration file that sets the password.

@@ -37,7 +37,7 @@ func (e *commandError) Unwrap() error { return e.err }
 // usable tries what every run does on a server that was running already: write a key
 // with a life, run a script, list keys and remove them. A replica is only read.
 func (r *Store) usable(ctx context.Context) error {
-	if r.self.Replica || r.options.ReadOnly {
+	if r.self.Replica {
 		return nil
 	}
 	key := "quotabench:check:" + strings.ToLower(crand.Text())

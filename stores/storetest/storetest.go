@@ -15,8 +15,8 @@
 // Without that it ends with the test binary on Linux, and elsewhere when the next
 // server is started.
 //
-// A store that is missing on this machine skips the test with the reason. The
-// environment decides further:
+// A store that is missing on this machine skips the test, which says how to install it.
+// The environment decides further:
 //
 //   - QUOTABENCH_REQUIRE is a comma-separated list of redis, postgres, container
 //     and the names given to [Shared], e.g. etcd. The test fails if one of these
@@ -43,6 +43,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
@@ -81,7 +82,7 @@ func share(t testing.TB, name, need string, open func(context.Context) (stores.S
 	}
 	all.mu.Unlock()
 	s, err := opened()
-	missing(t, need, err)
+	programs.Need(t, need, err)
 	return s
 }
 
@@ -238,24 +239,6 @@ func Schema(t testing.TB, p *postgres.Store) string {
 		}
 	})
 	return name
-}
-
-// Required reports whether QUOTABENCH_REQUIRE names the store.
-func Required(store string) bool {
-	return slices.ContainsFunc(strings.Split(os.Getenv("QUOTABENCH_REQUIRE"), ","), func(s string) bool {
-		return strings.TrimSpace(s) == store
-	})
-}
-
-func missing(t testing.TB, store string, err error) {
-	t.Helper()
-	switch {
-	case err == nil:
-	case Required(store):
-		t.Fatalf("QUOTABENCH_REQUIRE names %s: %v", store, err)
-	default:
-		t.Skipf("needs %s: %v", store, err)
-	}
 }
 
 // Further returns a store of this test binary other than [Redis] or [Postgres], by

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -50,12 +51,11 @@ func TestPostgresPoolIsTheTestsOwn(t *testing.T) {
 	}
 }
 
-func TestRequired(t *testing.T) {
-	for list, want := range map[string]bool{"": false, "postgres": false, "redis": true, "postgres, redis": true, "rediss": false} {
-		t.Setenv("QUOTABENCH_REQUIRE", list)
-		if got := storetest.Required("redis"); got != want {
-			t.Errorf("QUOTABENCH_REQUIRE=%s requires Redis: %v, want %v", list, got, want)
-		}
+// TestMissingServers: a test that lacks a server is skipped and says how to install it, and fails if the server is
+// required.
+func TestMissingServers(t *testing.T) {
+	for name, test := range map[string]string{"redis": "TestRedisClientIsTheTestsOwn", "postgres": "TestPostgresPoolIsTheTestsOwn"} {
+		testenv.Without(t, name, test)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md *.lua lua/*.lua *.yaml
+//go:embed notes.md *.lua lua/*.lua
 var files embed.FS
 
 func init() {

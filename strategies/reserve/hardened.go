@@ -36,7 +36,6 @@ var hardenedMeta = family.GivingBack(strategies.Meta{
 	Name:    "lua-reserve-hardened",
 	Needs:   []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Reset:   strategies.ResetsNever,
-	Audit:   family.Text(files, "audit_hardened.yaml"),
 	Options: append([]quota.Option{urlOption}, syncOptions...),
 	Record:  ofRecord,
 	Guarantee: []quota.Clause{

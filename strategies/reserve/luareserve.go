@@ -33,7 +33,7 @@ var luaReserveMeta = family.GivingBack(strategies.Meta{
 		urlOption,
 		{Name: "call", Default: callEval, Values: []string{callEval, callDigest}},
 	}, syncOptions...),
-	Record: ofRecord, Audit: family.Text(files, "audit.yaml"),
+	Record: ofRecord,
 	Guarantee: []quota.Clause{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in

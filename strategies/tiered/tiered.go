@@ -14,7 +14,7 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-//go:embed notes.md audit.yaml
+//go:embed notes.md
 var files embed.FS
 
 const (
@@ -63,7 +63,7 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.BriskOptions = quota.Options{"lag": "0s", "batch": "256"}
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
-	m.Record, m.Audit = Promises(), family.Text(files, "audit.yaml")
+	m.Record = Promises()
 	return family.GivingBack(m)
 }
 

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 )
@@ -47,9 +47,9 @@ func saturated(clients int, more ...string) []string {
 func besideRedisBenchmark(clients int, more ...string) probe {
 	p := probe{name: fmt.Sprintf("redis-benchmark %d", clients), pkg: cli, group: theirsAndOurs, metrics: named(format.Plural(int64(clients), "client", "clients") + ": ")}
 	p.open = func(ctx context.Context, t *tool) (theirs, ours turn, done func() error, err error) {
-		program, err := exec.LookPath("redis-benchmark")
+		program, err := programs.Named("redis-benchmark").Path()
 		if err != nil {
-			return nil, nil, nil, errors.New("redis-benchmark is not installed")
+			return nil, nil, nil, err
 		}
 		ours = func(ctx context.Context) (sample, error) {
 			return t.command(ctx, t.here, saturated(clients, more...), nil, results)

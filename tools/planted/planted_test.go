@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/harness/explore"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/prove"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/tools/planted"

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestRetry runs a module of tests that fail in known ways.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // requireNoiseRule is what the rule promises of comparisons of 10 against 10 rounds.

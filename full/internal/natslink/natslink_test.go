@@ -18,6 +18,7 @@ import (
 	_ "github.com/quotabench/quotabench/full/internal/natslink"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/coordinate"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // begin starts a coordinator with a server of NATS in this process.

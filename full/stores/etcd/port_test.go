@@ -4,15 +4,13 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 )
 
 // TestLostRaceForThePort starts a server on a port that another program has.
 func TestLostRaceForThePort(t *testing.T) {
-	bin, err := find()
-	if err != nil {
-		t.Skip(err)
-	}
+	bin := testenv.Program(t, "etcd")
 	storecheck.LostRace(t, func(port int, o stores.Options) error {
 		_, err := start(t.Context(), bin, 1, port, o)
 		return err

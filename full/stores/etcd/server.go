@@ -18,6 +18,7 @@ import (
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -26,15 +27,12 @@ import (
 // role of that name, before it asks for logins.
 const root = "root"
 
-func find() (string, error) {
-	if p, ok := server.Find("etcd"); ok {
-		return p, nil
-	}
-	return "", errors.New("no etcd found on the PATH or in the usual folders: install it (" + install() + "), " +
-		"or use --etcd with a URL (" + urls + ")")
-}
+// program is the server's.
+func program() programs.Program { return programs.Named(driverName) }
 
-func install() string { return server.Install("etcd-server", "etcd", "etcd", "etcd") }
+func find() (string, error) {
+	return server.Find(program(), "use --etcd with a URL ("+urls+")")
+}
 
 // start starts the members of a cluster, the first of them on the port.
 func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
@@ -190,6 +188,5 @@ func refused(err error) bool {
 }
 
 func survey(context.Context) []stores.Finding {
-	bin, _ := find()
-	return []stores.Finding{server.SurveyProgram("etcd", bin, "--etcd process", "use --etcd with a URL", install())}
+	return []stores.Finding{server.Survey(program(), "use --etcd with a URL")}
 }

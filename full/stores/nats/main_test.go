@@ -3,6 +3,7 @@ package nats_test
 import (
 	"testing"
 
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -26,16 +27,11 @@ const ownUser = "quotabench"
 // that has its port may accept and never answer.
 const firstTimeout = time.Second
 
-func find() (string, error) {
-	if p, ok := server.Find("nats-server"); ok {
-		return p, nil
-	}
-	return "", errors.New("no nats-server found on the PATH or in the usual folders: install it (" + install() + "), " +
-		"or use --nats with a URL (" + urls + ")")
-}
+// program is the server's.
+func program() programs.Program { return programs.Named(driverName) }
 
-func install() string {
-	return server.Install("nats-server", "nats-server", "nats-server", "nats-server")
+func find() (string, error) {
+	return server.Find(program(), "use --nats with a URL ("+urls+")")
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
@@ -149,6 +145,5 @@ func parse(spec string) (*Store, error) {
 }
 
 func survey(context.Context) []stores.Finding {
-	bin, _ := find()
-	return []stores.Finding{server.SurveyProgram("nats-server", bin, "--nats process", "use --nats with a URL", install())}
+	return []stores.Finding{server.Survey(program(), "use --nats with a URL")}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -30,10 +31,7 @@ accounts {
 
 // A server that cannot serve a run is refused at the start, with what it lacks.
 func TestUnusableServersAreRefused(t *testing.T) {
-	bin, err := find()
-	if err != nil {
-		t.Skip(err)
-	}
+	bin := testenv.Program(t, "nats")
 	addr := ""
 	c, err := server.Launch(bin, 0, func(port int) (*server.Child, error) {
 		home, err := server.NewHome("", "nats", "nobody")

@@ -13,8 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -26,6 +24,7 @@ import (
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/httpstore"
 	"github.com/quotabench/quotabench/internal/stores/keep"
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -125,39 +124,15 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	return s, nil
 }
 
-// names of the program: that of its container image, and that of go install.
-var names = []string{"ratelimit", "service_cmd"}
-
-// Source is what go install takes.
-const Source = "github.com/envoyproxy/ratelimit/src/service_cmd"
+// program is the server's. Its container image and go install name it differently.
+func program() programs.Program { return programs.Named(driverName) }
 
 func find() (string, error) {
-	for _, name := range names {
-		if bin, ok := server.Find(name); ok {
-			return bin, nil
-		}
-	}
-	home, _ := os.UserHomeDir() // without one, there is nothing to look for
-	for _, dir := range []string{os.Getenv("GOBIN"), filepath.Join(os.Getenv("GOPATH"), "bin"), filepath.Join(home, "go", "bin")} {
-		for _, name := range names {
-			if bin := filepath.Join(dir, name); filepath.IsAbs(bin) && server.Program(bin) {
-				return bin, nil
-			}
-		}
-	}
-	return "", errors.New("no ratelimit found on the PATH or where go install puts it: go install " + Source +
-		"@latest, or give --ratelimit the URL of one (" + urls + ")")
+	return server.Find(program(), "give --ratelimit the URL of one ("+urls+")")
 }
 
 func survey(context.Context) []stores.Finding {
-	f := stores.Finding{Name: "ratelimit", Advice: "--ratelimit process"}
-	bin, err := find()
-	if err != nil {
-		f.Detail, f.Advice = "not found on the PATH or where go install puts it", "go install "+Source+"@latest"
-		return []stores.Finding{f}
-	}
-	f.Found, f.Detail = true, bin
-	return []stores.Finding{f}
+	return []stores.Finding{server.Survey(program(), "give --ratelimit the URL of one")}
 }
 
 // Driver is "ratelimit".

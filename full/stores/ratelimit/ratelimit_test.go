@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/full/stores/ratelimit"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 )

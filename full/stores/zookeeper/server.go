@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -29,31 +29,13 @@ import (
 // everything whose digest it was started with.
 const super = "super"
 
-// find looks for the script that starts a server, on the PATH and where package
-// managers put it, and for Java.
-func find() (string, error) {
-	missing := func(what string) error {
-		return errors.New("no " + what + " found on the PATH or in the usual folders: install it (" + install() + "), " +
-			"or use --zookeeper with a URL (" + urls + ")")
-	}
-	if _, ok := server.Find("java"); !ok {
-		return "", missing("java, which ZooKeeper needs,")
-	}
-	if p, ok := server.Find("zkServer.sh"); ok {
-		return p, nil
-	}
-	for _, p := range []string{
-		"/usr/share/zookeeper/bin/zkServer.sh", "/opt/zookeeper/bin/zkServer.sh",
-		"/opt/homebrew/opt/zookeeper/libexec/bin/zkServer.sh", "/usr/local/opt/zookeeper/libexec/bin/zkServer.sh",
-	} {
-		if server.Exists(p) {
-			return p, nil
-		}
-	}
-	return "", missing("ZooKeeper (zkServer.sh)")
-}
+// program is the server's: a script, and Java.
+func program() programs.Program { return programs.Named(driverName) }
 
-func install() string { return server.Install("zookeeper", "zookeeper", "zookeeper", "zookeeper") }
+// find looks for the script that starts a server.
+func find() (string, error) {
+	return server.Find(program(), "use --zookeeper with a URL ("+urls+")")
+}
 
 // start starts the servers of an ensemble, the first of them on the port.
 func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
@@ -239,15 +221,5 @@ func parse(spec string) (*Store, error) {
 }
 
 func survey(context.Context) []stores.Finding {
-	f := stores.Finding{Name: "ZooKeeper", Advice: "--zookeeper process"}
-	bin, err := find()
-	switch {
-	case runtime.GOOS == "windows":
-		f.Detail, f.Advice = "servers are not started on this system", "use --zookeeper with a URL"
-	case err != nil:
-		f.Detail, f.Advice = "zkServer.sh or java not found on the PATH or in the usual folders", install()
-	default:
-		f.Found, f.Detail = true, bin
-	}
-	return []stores.Finding{f}
+	return []stores.Finding{server.Survey(program(), "use --zookeeper with a URL")}
 }

@@ -9,6 +9,7 @@ import (
 	_ "github.com/quotabench/quotabench/full/stores/etcd"
 	_ "github.com/quotabench/quotabench/full/strategies/etcd"
 	"github.com/quotabench/quotabench/internal/clock"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies/consensus"

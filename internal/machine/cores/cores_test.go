@@ -3,6 +3,8 @@ package cores
 import (
 	"slices"
 	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestParse(t *testing.T) {

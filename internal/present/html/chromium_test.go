@@ -9,9 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // browser is a Chromium without a window, driven by its DevTools protocol over a pair
@@ -41,19 +42,7 @@ type message struct {
 // startBrowser opens an empty page. A machine without Chromium skips the test.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		if slices.Contains(strings.Split(os.Getenv("QUOTABENCH_REQUIRE"), ","), "browser") {
-			t.Fatal("no Chromium here, and QUOTABENCH_REQUIRE names browser: install chromium")
-		}
-		t.Skip("no Chromium here: install chromium")
-	}
+	path := testenv.Program(t, "browser")
 	toBrowser, in := pipe(t)
 	out, fromBrowser := pipe(t)
 	profile := t.TempDir()

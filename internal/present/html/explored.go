@@ -79,6 +79,8 @@ func completeness(s *results.Search) string {
 	switch {
 	case len(s.Withheld) > 0:
 		return "nothing is claimed: " + s.Withheld[0].Detail
+	case !s.Tried():
+		return "nothing was tried: " + s.Capped
 	case s.Capped != "":
 		return "not complete: " + s.Capped
 	default:

@@ -130,6 +130,8 @@ func searchAnswer(r *results.Search, again string) string {
 			violations = "violation"
 		}
 		return fmt.Sprintf("%s: %s found%s: %s%s.", r.Strategy, violations, under, Found(r, ", "), again)
+	case !r.Tried():
+		return fmt.Sprintf("%s: nothing was tried%s: %s.", r.Strategy, under, r.Capped)
 	case r.Claim == "":
 		return fmt.Sprintf("%s: nothing %sfound%s, and nothing is claimed%s.", r.Strategy, other, under, again)
 	}
@@ -199,13 +201,14 @@ func CensusFacts(c *results.Census) []string {
 	if !c.Complete {
 		what = "the first schedules"
 	}
-	if c.Part != "" {
-		what += " in part " + c.Part
+	counted := fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, c.Clients,
+		format.Count(c.Schedules), format.Count(c.Leaking), results.Percent(c.Leaking, c.Schedules))
+	if !c.Tried() {
+		counted = fmt.Sprintf("no schedule of %d clients was tried", c.Clients)
 	}
 	return append([]string{
 		fmt.Sprintf("%s, %s with a limit of %d", c.Strategy, c.Policy, c.Limit),
-		fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, c.Clients,
-			format.Count(c.Schedules), format.Count(c.Leaking), results.Percent(c.Leaking, c.Schedules)),
+		counted,
 	}, waits(&c.ServerFacts)...)
 }
 

@@ -48,9 +48,21 @@ func TestSearchSaysWhatIsFoundAgain(t *testing.T) {
 		"leak in 6 steps": "mine: no other violation found, within the bounds below; found again: leak in 6 steps.",
 	} {
 		var b bytes.Buffer
-		err := Search(&b, layout.Page{}, &results.Search{Strategy: "mine", Claim: "none"}, again)
+		err := Search(&b, layout.Page{}, &results.Search{Strategy: "mine", Runs: 1, Claim: "none"}, again)
 		if line, _, _ := strings.Cut(b.String(), "\n"); err != nil || line != want {
 			t.Errorf("%q: %v: %s", again, err, line)
 		}
+	}
+}
+
+// What ran no schedule says so, and nothing else of the strategy.
+func TestNothingTried(t *testing.T) {
+	var b bytes.Buffer
+	err := Search(&b, layout.Page{}, &results.Search{Strategy: "mine", Capped: "its time of 1ms was up"}, "")
+	if line, _, _ := strings.Cut(b.String(), "\n"); err != nil || line != "mine: nothing was tried: its time of 1ms was up." {
+		t.Errorf("%v: %s", err, line)
+	}
+	if facts := CensusFacts(&results.Census{Clients: 2}); facts[1] != "no schedule of 2 clients was tried" {
+		t.Errorf("%q", facts)
 	}
 }

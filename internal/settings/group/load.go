@@ -26,8 +26,6 @@ type load struct {
 	Loop   workloads.Loop
 	Rate   float64
 	record harness.Load // the rate that was read from a record
-	Shard  string
-	dealt  string
 	Routes int
 	Route  string // the policy
 
@@ -64,34 +62,13 @@ func (s *Settings) Load() []settings.Setting {
 	}
 }
 
-// Shared is the part of a load that several processes share, and the second quota of each request.
+// Shared is the second quota of each request.
 func (s *Settings) Shared() []settings.Setting {
 	return []settings.Setting{
 		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies},
 		{Name: "routes", Title: settings.Load, Value: settings.Whole(&s.Routes, 1, harness.MaxRoutes), Computed: true,
 			Doc: fmt.Sprintf("`routes` of --route-policy (default %d)", defaultRoutes)},
-		{Name: "shard", Title: settings.Load, Value: settings.Named(&s.Shard, "a part and how many there "+
-			"are, e.g. 2/4"), Computed: true,
-			Complete: settings.Words("1/2", "2/2")},
 	}
-}
-
-// Divided is the part of many simulations or searches that this process makes.
-func (s *Settings) Divided() []settings.Setting {
-	return []settings.Setting{{Name: "part", Title: settings.Search, FlagOnly: true, Complete: settings.Words("1/2", "2/2"),
-		Value: settings.Named(&s.dealt, "a part and how many there are, e.g. 2/4")}}
-}
-
-// Part is that of --part, and Plan the fingerprint that records of other parts have, too; both are zero without --part.
-func (s *Settings) Part() (part workloads.Shard, plan string, err error) {
-	if s.dealt == "" {
-		return part, "", nil
-	}
-	if part, err = workloads.ParseShard(s.dealt); err != nil {
-		return part, "", s.Wrong("part", err)
-	}
-	plan, err = s.Fingerprint("parallel", "timeout")
-	return part, plan, err
 }
 
 // rateValue is a rate, or an earlier record whose rate is used again.
@@ -269,8 +246,6 @@ func (s *Settings) share(p *harness.Plan) (err error) {
 	switch {
 	case !s.shares():
 		return nil
-	case s.Shard != "":
-		return s.Wrong("shard", errors.New("a generator shares the subjects of all: leave this out"))
 	case s.History != "" && s.History != kept:
 		return s.Wrong("history", errors.New("a generator keeps its histories in --out: leave this out"))
 	case s.Against != "":

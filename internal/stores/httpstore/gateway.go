@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -118,29 +119,24 @@ func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gat
 	if spec != "auto" && spec != "process" {
 		return nil, stores.Refuse(p.Name, spec)
 	}
-	if bin, ok := server.Find(p.Name); ok {
+	bin, err := programs.Named(p.Name).Path()
+	if err == nil {
 		return open(ctx, p, bin, o)
 	}
-	err := fmt.Errorf("no %s found on the PATH or in the usual folders: install it (%s)", p.Name, p.install())
 	if spec == "auto" {
 		err = &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
 	}
 	return nil, err
 }
 
-func (p *Program) install() string { return server.Install(p.Package, p.Name, p.Name, p.Name) }
-
 func (p *Program) survey(context.Context) []stores.Finding {
-	bin, _ := server.Find(p.Name)
-	f := server.SurveyProgram(p.Name, bin, "--"+p.Name+" process", "measure one of yours by --service URL", p.install())
-	return []stores.Finding{f}
+	return []stores.Finding{server.Survey(programs.Named(p.Name), "measure one of yours by --service URL")}
 }
 
 // Program is what differs from one kind of gateway to the next.
 type Program struct {
-	// Name of the driver and of the program, Title what people call it, and Package what
-	// Debian does.
-	Name, Title, Package string
+	// Name of the driver and of the program, and Title, which is what people call it.
+	Name, Title string
 	// Template of the configuration file, filled with a [Site].
 	Template *template.Template
 	// Valid are the forms of the settings, by name. A limit has all of them.

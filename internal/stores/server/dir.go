@@ -268,10 +268,3 @@ func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist) && err == nil
 }
-
-// Program reports whether there is a file of that name that can be a program: what covers
-// one up in a sandbox, such as /dev/null, is none.
-func Program(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.Mode().IsRegular()
-}

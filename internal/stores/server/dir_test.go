@@ -129,16 +129,3 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("Remove: %v", err)
 	}
 }
-
-func TestProgram(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "program")
-	if Program(file) || Program(t.TempDir()) || Program(os.DevNull) {
-		t.Error("a missing file, a folder or a device is taken for a program")
-	}
-	if err := os.WriteFile(file, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if !Program(file) {
-		t.Error("a file is not")
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 )
 
 // Home is where a child of ours lives: its directory, the folder in it for the data,
@@ -72,49 +73,31 @@ func Launch[S any](bin string, above int, start func(port int) (S, error)) (s S,
 	return s, format.Wrapf(err, "start %s", bin)
 }
 
-// usual are the folders that package managers use.
-var usual = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin", "/snap/bin"}
-
-// Find looks for a program on the PATH and in the folders that package managers
-// use, which a user's PATH may not name.
-func Find(program string) (path string, ok bool) {
-	if p, err := exec.LookPath(program); err == nil {
-		if p, err = filepath.Abs(p); err == nil {
-			return p, true
-		}
+// Find returns the path of a program. If it is missing the error also says what to do instead.
+func Find(p programs.Program, instead string) (path string, err error) {
+	path, err = p.Path()
+	if err != nil {
+		return "", fmt.Errorf("%w, or %s", err, instead)
 	}
-	for _, dir := range usual {
-		if p := filepath.Join(dir, program); Program(p) {
-			return p, true
-		}
-	}
-	return "", false
+	return path, nil
 }
 
-// Install is the command that installs a package here. Its name differs from one
-// package manager to the next.
-func Install(apt, dnf, apk, brew string) string {
-	for _, m := range [][3]string{
-		{"apt-get", "apt-get install", apt}, {"dnf", "dnf install", dnf}, {"apk", "apk add", apk}, {"brew", "brew install", brew},
-	} {
-		if _, err := exec.LookPath(m[0]); err == nil {
-			return m[1] + " " + m[2]
-		}
+// Survey says whether a program is here. remote is what to do if servers are not started on
+// this system.
+func Survey(p programs.Program, remote string) Finding {
+	if runtime.GOOS == "windows" {
+		return Finding{Name: p.Title, Detail: "servers are not started on this system", Advice: remote}
 	}
-	return "install its package, often called " + apt
+	path, err := p.Path()
+	return Surveyed(p, path, err)
 }
 
-// SurveyProgram says whether a program was found at a path, which is empty if it was
-// not: use says how to choose it, remote what to do if servers are not started, and
-// install how to get it.
-func SurveyProgram(name, path, use, remote, install string) Finding {
-	switch {
-	case runtime.GOOS == "windows":
-		return Finding{Name: name, Detail: "servers are not started on this system", Advice: remote}
-	case path == "":
-		return Finding{Name: name, Detail: "not found on the PATH or in the usual folders", Advice: install}
+// Surveyed says what became of looking for a program.
+func Surveyed(p programs.Program, path string, err error) Finding {
+	if err != nil {
+		return Finding{Name: p.Title, Detail: "not found on the PATH or in the usual folders", Advice: p.Install()}
 	}
-	return Finding{Name: name, Found: true, Detail: path, Advice: use}
+	return Finding{Name: p.Title, Found: true, Detail: path, Advice: p.Option}
 }
 
 // NewPassword is the password of one server that is started here. Loopback

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stores/server"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestPortsDiffer: servers that do not listen yet are given ports of their own.

@@ -175,6 +175,8 @@ type Look struct {
 // Holding is one key or column as it is stored.
 type Holding struct {
 	Name string
+	// Own is set if the name is known to hold the subject: a key of which there is one for each subject.
+	Own bool
 	// Forever is set for a key without a deadline.
 	Forever bool
 	// Left is the time to live of one that has a deadline.

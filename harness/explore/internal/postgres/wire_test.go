@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // source is a connection that answers what it is made of, and takes what is sent.

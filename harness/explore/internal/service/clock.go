@@ -4,29 +4,12 @@ import (
 	"debug/buildinfo"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
 // ClockLayout is how a clock's moment is written, as libfaketime reads it.
 const ClockLayout = time.DateTime
-
-// faketimes are where libfaketime is installed, by Debian, others and Homebrew.
-var faketimes = []string{
-	"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1",
-	"/opt/homebrew/lib/faketime/libfaketime.1.dylib", "/usr/local/lib/faketime/libfaketime.1.dylib",
-}
-
-// faketime is the library; empty if it is not installed.
-func faketime() string {
-	for _, pattern := range faketimes {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 {
-			return found[0]
-		}
-	}
-	return ""
-}
 
 // stopped are the variables that have an instance's clock stand, or move as its file says. Its monotonic clock, by which
 // timeouts end, goes on.

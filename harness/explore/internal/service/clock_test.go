@@ -3,14 +3,12 @@ package service_test
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/harness/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -102,9 +100,8 @@ func TestClocksThatAreMoved(t *testing.T) {
 	if _, err := searched(t, "lua", explore.Config{Passes: true}); err == nil || !strings.Contains(err.Error(), "name it by --policy") {
 		t.Errorf("time passes, and the window is not known: %v", err)
 	}
-	if _, err := exec.LookPath("node"); err != nil || !service.HasFaketime() {
-		t.Skip("needs node and libfaketime")
-	}
+	testenv.Program(t, "faketime")
+	node := testenv.Program(t, "node")
 	program, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +111,7 @@ func TestClocksThatAreMoved(t *testing.T) {
 	length := map[string]string{"minute": "1m", "clock": "1s"}
 	for kind, want := range map[string]string{"minute": "", "clock": fmt.Sprintf("clock 1.001s later: a window ends; B zadd s %d", later)} {
 		cfg.Policy = policy(t, "1 request per fixed "+length[kind])
-		cfg.Service = "node '" + program + "' " + kind
+		cfg.Service = node + " '" + program + "' " + kind
 		found, err := searched(t, kind, cfg)
 		if got := told(found); err != nil || !strings.Contains(got, want) || want == "" && (got != "" || !strings.Contains(found.Claim, "its clock at 2026")) {
 			t.Fatalf("%s: found %+v, %v, want %q", kind, found, err, want)
@@ -141,14 +138,13 @@ func TestStoppedClock(t *testing.T) {
 	if _, err := explored(t, "lua", stopped); err == nil || !strings.Contains(err.Error(), "libfaketime") {
 		t.Errorf("a Go program: %v", err)
 	}
-	if _, err := exec.LookPath("node"); err != nil || !service.HasFaketime() {
-		t.Skip("needs node and libfaketime")
-	}
+	testenv.Program(t, "faketime")
+	node := testenv.Program(t, "node")
 	program, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopped.Service = "node '" + program + "' clock"
+	stopped.Service = node + " '" + program + "' clock"
 	apart := stopped
 	apart.Skew = []time.Duration{0, time.Second}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.Local).UnixMilli()

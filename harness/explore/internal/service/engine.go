@@ -23,7 +23,9 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -76,8 +78,12 @@ type Engine struct {
 // Open starts the instances. The engine ends what it does when ctx is done, and can then
 // still run again what was found.
 func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (*Engine, error) {
-	if cmd.faketime = faketime(); cmd.faketime == "" && !cmd.Clock.IsZero() {
-		return nil, unfit("stopping the clock of a service needs libfaketime: install it (Debian: libfaketime, macOS: brew install libfaketime)")
+	if !cmd.Clock.IsZero() {
+		faketime, err := programs.Named("faketime").Path()
+		if err != nil {
+			return nil, unfit("the clock of the service cannot be stopped: %w", err)
+		}
+		cmd.faketime = faketime
 	}
 	w := &Engine{sel: sel, cmd: cmd, sets: &sets{ctx: ctx}}
 	w.Witness = witness.New(witness.Config{Real: wall.Now(), Virtual: engine.Start})
@@ -128,8 +134,9 @@ func (w *Engine) check() (err error) {
 	if w.commands == 0 {
 		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
 	}
-	if all := strings.Join(w.control, ", "); strings.Contains(all, " error: ") {
-		return unfit("the service's answers to requests that come one after the other are no decisions: %s", all)
+	failed := func(e oracle.Event) bool { return e.Outcome == oracle.Failed }
+	if slices.ContainsFunc(w.Run.Truth.Events(), failed) {
+		return unfit("the service's answers to requests that come one after the other are no decisions: %s", strings.Join(w.control, ", "))
 	}
 	if w.Setup.Has(engine.FaultTimeout) {
 		return w.checkTimeout()
@@ -315,6 +322,7 @@ func (w *Engine) Holdings() (out []engine.Holding, err error) {
 	err = w.stored()
 	for _, h := range w.held {
 		if !w.earlier(h.Name) {
+			h.Own = strings.Contains(h.Name, w.subject)
 			h.Name = w.plain(h.Name)
 			out = append(out, h)
 		}
@@ -322,9 +330,13 @@ func (w *Engine) Holdings() (out []engine.Holding, err error) {
 	return out, err
 }
 
-// earlier reports whether a text is about a subject of an earlier run, whose request was answered before all was done.
-func (w *Engine) earlier(text string) bool {
-	return strings.Contains(text, w.subjects) && !strings.Contains(text, w.subject)
+// earlier reports whether a key, or the words of a command, are about a subject of an earlier run, whose request was answered before
+// all was done.
+func (w *Engine) earlier(words ...string) bool {
+	names := func(subject string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, subject) })
+	}
+	return names(w.subjects) && !names(w.subject)
 }
 
 // plain has the subject's name in records in place of its real one.

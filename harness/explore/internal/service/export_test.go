@@ -9,9 +9,6 @@ func SetControl(runs int) (restore func()) {
 	return func() { controlEvery = was }
 }
 
-// HasFaketime reports whether clocks can be stopped here.
-func HasFaketime() bool { return faketime() != "" }
-
 // SetSets has further sets of instances run from so many runs on, until the function that it returns is called.
 func SetSets(from int64) (restore func()) {
 	was := setsFrom

@@ -13,7 +13,7 @@ import (
 func (w *Engine) crash(c *client) error {
 	rest := slices.DeleteFunc(c.in.proxy.Held(), func(cmd *hold.Command) bool { return cmd == c.held })
 	if len(rest) > 0 {
-		c.told("after it had sent: "+w.plain(textOf(rest...)), "")
+		c.told("after it had sent: "+w.textOf(rest...), "")
 	}
 	err := c.in.child.Close()
 	c.in.child = nil

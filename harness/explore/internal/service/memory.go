@@ -77,14 +77,14 @@ func (w *Engine) setClock(in *instance) error {
 func (w *Engine) follows() bool { return !w.cmd.Clock.IsZero() && w.Setup.Ticks() }
 
 // lacks notes that the Redis in memory does not have a command, which a server may have.
-func (w *Engine) lacks(command, reply string) {
-	if w.memory != nil && w.Err == nil && lacking.MatchString(reply) {
-		w.Err = w.misbehaves("the service sends what the Redis in memory does not have: %s; leave --redis embedded out", command)
+func (w *Engine) lacks(cmd *hold.Command) {
+	if w.memory != nil && w.Err == nil && lacking.Match(cmd.Reply()) {
+		w.Err = w.misbehaves("the service sends what the Redis in memory does not have: %s; leave --redis embedded out", w.textOf(cmd))
 	}
 }
 
-// lacking is the answer to an unknown command, also of a script.
-var lacking = regexp.MustCompile(`(?i)^error: .*unknown (redis )?command`)
+// lacking is the answer to an unknown command, also of a script, as Redis sends it.
+var lacking = regexp.MustCompile(`(?i)^-.*unknown (redis )?command`)
 
 // seesClock notes that an instance sends the time of its own clock, which is not moved although that of Redis is.
 func (w *Engine) seesClock(cmd *hold.Command) {

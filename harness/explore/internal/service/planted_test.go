@@ -155,6 +155,17 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		n, err := script.Run(ctx, p, []string{key}).Int64()
 		return n <= p.limit, err
 	},
+	// A timeline shortens its keys: the first characters of the subject are all that it shows of it.
+	"long-keys": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return limiters["get-set"](ctx, p, strings.Repeat("p", 19)+key+strings.Repeat("z", 9))
+	},
+	// Only the first of its two commands has a short key.
+	"blocked-long-keys": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if err := p.Get(ctx, "blocked:"+key).Err(); ignoreNil(err) != nil {
+			return false, err
+		}
+		return limiters["long-keys"](ctx, p, key)
+	},
 	// A long way to the last read makes its race deep.
 	"long-get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
 		for range 5 {

@@ -2,10 +2,10 @@ package service_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -107,16 +107,34 @@ func gone(pid int) bool {
 	return false
 }
 
+// plantedSearch is a search of a planted service, and what it finds: a property, or all steps.
+type plantedSearch struct {
+	kind   string
+	faults []quota.Fault
+	look   []explore.Property
+	want   string
+}
+
+// A key whose name a timeline shortens is the subject's own.
+func TestLongKeys(t *testing.T) {
+	key := strings.Repeat("p", 19) + "s" + strings.Repeat("z", 9)
+	findPlanted(t, []plantedSearch{
+		{"long-keys", nil, nil, fmt.Sprintf("leak: A get %[1]s = nil; B get %[1]s = nil; A set %[1]s 1 ex 60 = OK admitted; "+
+			"B set %[1]s 1 ex 60 = OK admitted", key)},
+		{"blocked-long-keys", nil, nil, "leak"},
+	})
+}
+
+// A key of the subject's own must expire. A setting need not.
+func TestKeysThatNeverExpire(t *testing.T) {
+	findPlanted(t, []plantedSearch{{"no-ttl", nil, nil, "ttl: A incr s = 1 admitted"}, {"preset", nil, nil, ""}})
+}
+
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
 func TestPlantedServices(t *testing.T) {
 	testenv.Long(t)
 	crash, lost := []quota.Fault{quota.FaultCrash}, []quota.Fault{quota.FaultLostReply}
-	for _, c := range []struct {
-		kind   string
-		faults []quota.Fault
-		look   []explore.Property
-		want   string
-	}{
+	findPlanted(t, []plantedSearch{
 		{"get-set", nil, nil, "leak: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
 		{"sorted-set", nil, []explore.Property{explore.Leak}, "leak: A zadd s 1700000000 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
 			"B zadd s 1700000000 1700000000 = 0; B zcard s = 1; B expire s 60 = 1 admitted"},
@@ -129,7 +147,13 @@ func TestPlantedServices(t *testing.T) {
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"pipelined", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"get-set-time", nil, nil, "leak"},
-	} {
+	})
+}
+
+// findPlanted makes searches of planted services, and repeats what they find.
+func findPlanted(t *testing.T, searches []plantedSearch) {
+	t.Helper()
+	for _, c := range searches {
 		t.Run(c.kind, func(t *testing.T) {
 			if c.faults == nil { // no process is ended or started meanwhile
 				testenv.Sequential(t)
@@ -160,39 +184,45 @@ func TestSearchesOfAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ service, kind, policy, want string }{
-		{"", "get-set", "", "leak in search 1"}, {"", "incr-expire", "", "ttl in search 2"},
-		{"node '" + limiter + "' clock", "clock", "", "leak in search "}, // the last, unless both clocks are in the same millisecond before
-		{"", "refund", "1 request per fixed 1m", "leak in search 4"},
-		{"node '" + limiter + "' lua", "lua", "", ""}, {"", "redis-time", "1 request per fixed 1m", ""},
+	for _, c := range []struct {
+		node               bool
+		kind, policy, want string
+	}{
+		{false, "get-set", "", "leak in search 1"}, {false, "incr-expire", "", "ttl in search 2"},
+		{true, "clock", "", "leak in search "}, // the last, unless both clocks are in the same millisecond before
+		{false, "refund", "1 request per fixed 1m", "leak in search 4"},
+		{true, "lua", "", ""}, {false, "redis-time", "1 request per fixed 1m", ""},
 	} {
-		if _, err := exec.LookPath("node"); c.service != "" && (err != nil || !service.HasFaketime()) {
-			continue
-		}
-		cfg := explore.Config{Service: cmp.Or(c.service, os.Args[0]), MaxStates: 60, Preemptions: -1}
-		if c.kind == "clock" { // in two milliseconds both are rejected
-			cfg.Properties = []explore.Property{explore.Leak}
-		}
-		if c.policy == "" {
-			cfg.Redis = redisOf(t)
-		} else {
-			cfg.Policy = policy(t, c.policy)
-		}
-		var found string
-		for i, cfg := range explore.Searches(asked(t), cfg) {
-			got, _, err := countedOn(t, c.kind, cfg)
-			unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && c.service == "" // of a Go program
-			if err != nil && !unfit {
-				t.Errorf("%s: search %d: %v", c.kind, i+1, err)
+		t.Run(c.kind, func(t *testing.T) {
+			cfg := explore.Config{Service: os.Args[0], MaxStates: 60, Preemptions: -1}
+			if c.node {
+				testenv.Program(t, "faketime")
+				cfg.Service = testenv.Program(t, "node") + " '" + limiter + "' " + c.kind
 			}
-			if err == nil && len(got.Findings) > 0 {
-				found = fmt.Sprintf("%s in search %d", got.Findings[0].Property, i+1)
-				break
+			if c.kind == "clock" { // in two milliseconds both are rejected
+				cfg.Properties = []explore.Property{explore.Leak}
 			}
-		}
-		if !strings.HasPrefix(found, c.want) || c.want == "" && found != "" {
-			t.Errorf("%s: found %q, want %q", c.kind, found, c.want)
-		}
+			if c.policy == "" {
+				cfg.Redis = redisOf(t)
+			} else {
+				cfg.Policy = policy(t, c.policy)
+			}
+			var found string
+			for i, cfg := range explore.Searches(asked(t), cfg) {
+				got, _, err := countedOn(t, c.kind, cfg)
+				unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && !c.node // of a Go program
+				if err != nil && !unfit {
+					t.Errorf("search %d: %v", i+1, err)
+				}
+				if err == nil && len(got.Findings) > 0 {
+					found = fmt.Sprintf("%s in search %d", got.Findings[0].Property, i+1)
+					break
+				}
+			}
+			if !strings.HasPrefix(found, c.want) || c.want == "" && found != "" {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
 	}
 }
 
@@ -232,6 +262,33 @@ func TestPlantedFaults(t *testing.T) {
 				replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t), Environment: []string{slow}})
 			}
 		})
+	}
+}
+
+// A search whose time is up before its first schedule claims nothing.
+func TestTimeout(t *testing.T) {
+	found, err := explored(t, "lua", explore.Config{Timeout: time.Nanosecond})
+	if err != nil || found.Tried() || found.Claim != "" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
+// Passwords of a service's own URLs stand in no record.
+func TestPasswordsOfAService(t *testing.T) {
+	cfg := explore.Config{
+		Service: "CACHE=redis://:S3cr3tA@h '" + os.Args[0] + "'", Environment: []string{"STORE=postgres://u:S3cr3tB@h/d"},
+		Properties: []explore.Property{explore.Leak}, First: true,
+	}
+	found, err := explored(t, "get-set", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(record); strings.Contains(text, "S3cr3t") || !strings.Contains(text, "redis://:***@h") || !strings.Contains(text, "postgres://u:***@h/d") {
+		t.Errorf("recorded: %s", text)
 	}
 }
 
@@ -337,9 +394,7 @@ func replayed(t *testing.T, kind string, f *results.Finding, on explore.Target) 
 // A service in another language is no other.
 func TestNode(t *testing.T) {
 	testenv.Sequential(t)
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("needs node")
-	}
+	node := testenv.Program(t, "node")
 	program, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {
 		t.Fatal(err)
@@ -347,7 +402,7 @@ func TestNode(t *testing.T) {
 	for kind, want := range map[string]string{
 		"get-set": "leak: A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted", "lua": "", "careless": "",
 	} {
-		found, err := explored(t, kind, explore.Config{Service: "node '" + program + "' " + kind})
+		found, err := explored(t, kind, explore.Config{Service: node + " '" + program + "' " + kind})
 		if err != nil || told(found) != want || found.Claim == "" {
 			t.Errorf("%s: found %+v, %v, want %q", kind, found, err, want)
 		}

@@ -3,7 +3,6 @@ package service_test
 import (
 	"encoding/json"
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -153,9 +152,7 @@ func TestSomeShareAnInstance(t *testing.T) {
 // Clients of one process in Node share a connection, on which commands take effect in their order.
 func TestSharedConnection(t *testing.T) {
 	testenv.Sequential(t)
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("needs node")
-	}
+	node := testenv.Program(t, "node")
 	defer service.SetQuiet(time.Minute)()
 	program, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {
@@ -164,7 +161,7 @@ func TestSharedConnection(t *testing.T) {
 	for kind, want := range map[string]string{
 		"get-set": "leak: A starts; B starts; A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted", "lua": "",
 	} {
-		found, err := explored(t, kind, explore.Config{Instances: 1, Service: "node '" + program + "' " + kind})
+		found, err := explored(t, kind, explore.Config{Instances: 1, Service: node + " '" + program + "' " + kind})
 		if err != nil || told(found) != want || want == "" && !strings.Contains(found.Claim, "no violation in ") {
 			t.Errorf("%s: found %+v, %v, want %q", kind, found, err, want)
 		}

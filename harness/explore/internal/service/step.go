@@ -290,7 +290,7 @@ func (w *Engine) goOn(c *client) error {
 			reply = "error: " + err.Error()
 		}
 		c.told(c.text, w.plain(reply))
-		w.lacks(c.text, reply)
+		w.lacks(c.held)
 		if c.sent = w.split && err == nil; c.sent {
 			return nil
 		}

@@ -150,8 +150,8 @@ func (c *client) stopped(why stop, own bool) bool {
 
 // faces has a client stand before a command, and reports whether it does: those of an earlier run pass if they can.
 func (c *client) faces(cmd *hold.Command) bool {
-	c.text = c.w.plain(textOf(cmd))
-	if c.w.earlier(c.text) && cmd.First() {
+	c.text = c.w.textOf(cmd)
+	if c.w.earlier(words(cmd)...) && cmd.First() {
 		_, _ = cmd.Send() // whoever waits for the reply has its answer
 		cmd.Answer()
 		return false
@@ -165,12 +165,15 @@ func (c *client) faces(cmd *hold.Command) bool {
 	return true
 }
 
-// textOf is commands on one line.
-func textOf(commands ...*hold.Command) string {
+// words are those of a command, or of all commands of a transaction, as they were sent.
+func words(cmd *hold.Command) []string { return slices.Concat(cmd.Parts()...) }
+
+// textOf is commands on one line, for people. Nothing may be looked up in it: long words are shortened.
+func (w *Engine) textOf(commands ...*hold.Command) string {
 	var parts []string
 	for _, cmd := range commands {
 		for _, words := range cmd.Parts() {
-			parts = append(parts, commandText(words))
+			parts = append(parts, w.commandText(words))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -179,11 +182,11 @@ func textOf(commands ...*hold.Command) string {
 // mostText bounds a word of a command, e.g. a script, in a timeline.
 const mostText = 40
 
-// commandText is a command on one line.
-func commandText(words []string) string {
+// commandText is a command on one line. The subject gets its name in records before a word is shortened, which may cut it in two.
+func (w *Engine) commandText(words []string) string {
 	out := make([]string, len(words))
 	for i, word := range words {
-		out[i] = format.Shorten(format.OneLine(word), mostText)
+		out[i] = format.Shorten(format.OneLine(w.plain(word)), mostText)
 	}
 	out[0] = strings.ToLower(out[0])
 	return strings.Join(out, " ")

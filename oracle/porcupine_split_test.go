@@ -1,9 +1,8 @@
-package linear
+package oracle_test
 
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -57,16 +56,6 @@ type class struct {
 type part struct {
 	list []*operation
 	why  string // it cannot be decided
-}
-
-// String is what the drawing says of it.
-func (o *operation) String() string {
-	text := fmt.Sprintf([...]string{"window begins with %d", "limit becomes %d", "take %d: admitted", "take %d: rejected",
-		"take %d: failed", "give back %d"}[o.kind], o.units)
-	if o.short > 0 {
-		text += fmt.Sprintf(" of %d", o.units+o.short)
-	}
-	return text
 }
 
 // isNext reports whether the operations of its chain before it took effect, and the request that it is about.
@@ -238,8 +227,8 @@ func (o *operation) narrow(exact, grows, whole bool) {
 	}
 }
 
-// operations are what porcupine orders, each in a lane of the drawing that is free. Of two operations of a class, the one that
-// can begin and must end first comes first: they form chains.
+// operations are what porcupine orders. Of two operations of a class, the one that can begin and must end first comes first:
+// they form chains.
 func (p *part) operations(exact bool) (out []porcupine.Operation) {
 	grows := !p.has(give)
 	whole := slices.ContainsFunc(p.list, func(o *operation) bool { return o.kind == change || o.kind == give && o.units < 0 })
@@ -256,7 +245,6 @@ func (p *part) operations(exact bool) (out []porcupine.Operation) {
 		end            int64
 	}
 	chains, n := map[class][]*chain{}, uint32(0)
-	var lanes []int64
 	for _, o := range list {
 		k := class{o.kind, o.units, o.short, o.last, o.at}
 		if o.kind == begin || o.kind == change { // these have an order of their own
@@ -274,13 +262,7 @@ func (p *part) operations(exact bool) (out []porcupine.Operation) {
 		}
 		o.chain, o.place = best.number, best.length
 		best.length, best.end = best.length+1, o.to
-		i := slices.IndexFunc(lanes, func(end int64) bool { return end < o.from })
-		if i < 0 {
-			i, lanes = len(lanes), append(lanes, 0)
-		}
-		lanes[i] = o.to
-		out = append(out, porcupine.Operation{ClientId: i, Input: o, Call: o.from, Return: o.to,
-			Metadata: fmt.Sprintf("called at %v, answered at %v", time.Duration(o.call), time.Duration(o.reply))})
+		out = append(out, porcupine.Operation{Input: o, Call: o.from, Return: o.to})
 	}
 	return out
 }
