@@ -52,7 +52,7 @@ func commands() []commandGroup {
 			lintCommand, coordinateCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
-			reportCommand, plotCommand, compareCommand, judgeCommand, exportCommand,
+			reportCommand, compareCommand, judgeCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
 			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
