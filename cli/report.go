@@ -215,7 +215,8 @@ func (r *reporting) free(files []render.Output) error {
 	for _, o := range files {
 		_, err := os.Lstat(filepath.Join(dir, o.Name))
 		if err == nil {
-			return usagef("--out: %s already holds %s: name another directory, or move it away", dir, o.Name)
+			return usagef("--out: %s already holds %s: name another directory by --out, or give --format text to print the tables alone",
+				dir, o.Name)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return session.BadDir(r.set, "out", err)
