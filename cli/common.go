@@ -55,19 +55,6 @@ func workedOut[T any](cmd *cobra.Command, s *group.Settings, args []string, conf
 	})
 }
 
-// another is a command that this one takes as its arguments. [parseFlags] parses its flags.
-func another(name string) *cobra.Command {
-	return &cobra.Command{Use: name, Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "quotabench " + name}}
-}
-
-// parseFlags parses the flags of a command that is not executed, and returns what else there is.
-func parseFlags(of *cobra.Command, args []string) ([]string, error) {
-	if err := of.ParseFlags(args); err != nil {
-		return nil, settings.BadFlag(of, err)
-	}
-	return of.Flags().Args(), nil
-}
-
 // freeFile refuses a file that is there, and a folder that is not.
 func freeFile(s *settings.Set, path string) error {
 	if _, err := os.Lstat(path); err == nil {
