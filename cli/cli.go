@@ -49,7 +49,7 @@ func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
 			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
-			lintCommand, coordinateCommand,
+			lintCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, compareCommand, judgeCommand,

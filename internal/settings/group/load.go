@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,8 +12,6 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/coordinate"
-	"github.com/quotabench/quotabench/internal/generators"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -32,10 +29,6 @@ type load struct {
 	Spare   int // rounds at most, for those that the machine disturbs
 	Quick   bool
 	Looking bool // at the figures, to see whether more rounds are needed
-
-	// How processes that share the load on the same subjects find each other.
-	Generators             int
-	Generator, Coordinator string
 }
 
 // defaultRoutes is how many routes have a second quota if nothing else is said.
@@ -176,7 +169,7 @@ func (s *Settings) Budgeted() []settings.Setting {
 
 // look plans the rounds of a run for which nobody gave their number or length.
 func (s *Settings) look(c *measure.Config) {
-	s.Looking = s.command == Run && s.Against == "" && !s.shares() && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
+	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
 	if !s.Looking {
 		return
 	}
@@ -214,58 +207,4 @@ func (s *Settings) Expand() {
 	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && replayed == "" {
 		s.Duration = QuickDuration
 	}
-}
-
-// MostGenerators is how many processes share a load at most.
-const MostGenerators = 1000
-
-// Generated says how many processes share one load, and who tells them when to begin.
-func (s *Settings) Generated() []settings.Setting {
-	return []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&s.Generators, 0, MostGenerators), FlagOnly: true, Computed: true},
-		{Name: "generator", Title: settings.Load, Value: settings.Named(&s.Generator, "a part and how many there are, e.g. 2/4"),
-			FlagOnly: true, Computed: true, Complete: settings.Words("1/2", "2/2")},
-		{Name: "coordinator", Title: settings.Load, Value: settings.Text(&s.Coordinator), FlagOnly: true, Computed: true, Secret: true,
-			PasswordFrom: coordinate.Variable,
-			Doc: "with --generator, begin and end with the others of the coordinator at this `URL`, or as " + coordinate.Variable +
-				" says"},
-	}
-}
-
-// CoordinatorURL is where the coordinator of this generator is; empty for none.
-func (s *Settings) CoordinatorURL() string {
-	return cmp.Or(s.Coordinator, os.Getenv(coordinate.Variable))
-}
-
-// shares reports whether the load is shared on the same subjects.
-func (s *Settings) shares() bool { return s.Generators > 0 || s.Generator != "" }
-
-// share makes the plan that of one generator, if there are several. Who starts them plans as the first.
-func (s *Settings) share(p *harness.Plan) (err error) {
-	part, kept := workloads.Shard{Part: 1, Of: s.Generators}, filepath.Join(s.Out, generators.HistoryDir)
-	switch {
-	case !s.shares():
-		return nil
-	case s.History != "" && s.History != kept:
-		return s.Wrong("history", errors.New("a generator keeps its histories in --out: leave this out"))
-	case s.Against != "":
-		return s.Wrong("against", errors.New("it measures from one process: leave it out with generators"))
-	case s.Generators > 0 && s.Generator != "":
-		return s.Wrong("generators", errors.New("these are started here, and --generator is one that others start: give one of the two"))
-	case s.Generators == 0 && s.CoordinatorURL() == "":
-		return s.Wrong("generator", errors.New("it begins with the others: give the URL of their coordinator by --coordinator"))
-	case s.Generators == 0:
-		if part, err = workloads.ParseShard(s.Generator); err != nil {
-			return s.Wrong("generator", err)
-		}
-		s.History = kept
-	}
-	if s.Loop == "" && s.Rate == 0 {
-		s.Loop = workloads.Closed
-	} else if s.Loop == "" {
-		s.Loop = workloads.Open
-	}
-	part.Shared = true
-	p.Shard, p.Archive = part, s.History
-	return nil
 }
