@@ -34,21 +34,23 @@ func runCommand() *cobra.Command {
 }
 
 func registerRun(cmd *cobra.Command, s *group.Settings) {
-	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(), s.Generated(), s.Trouble(),
+	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(), s.Generated(), s.Trouble(),
 		s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("measure"))
 }
 
 func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) error {
-	cfg, err := workedOut(cmd, s, args, func() (measure.Config, error) {
+	j, err := workedOut(cmd, s, args, func() (*job, error) {
 		if s.Generator != "" { // its histories lie there, too
 			s.Out = cmp.Or(s.Out, session.DefaultDir())
 		}
-		return s.Measurement()
+		return asked(s)
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	cfg := j.points[0]
+	switch {
 	case s.PrintOnly:
 		return printConfig(cmd, s, cfg.Policy.Unit)
 	case s.Against != "":
@@ -62,7 +64,17 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) erro
 	if err := withoutOther(s, "format"); err != nil {
 		return err
 	}
-	return carryOut(cmd, s, &job{points: []measure.Config{cfg}, measure: alone})
+	return carryOut(cmd, s, j)
+}
+
+// asked turns the settings into what is measured: one setting, or those of a sweep.
+func asked(s *group.Settings) (*job, error) {
+	if s.Sweeps() {
+		v := sweeping{s}
+		return v.job()
+	}
+	cfg, err := s.Measurement()
+	return &job{points: []measure.Config{cfg}, measure: alone}, err
 }
 
 // alone measures a job of one point.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,7 +13,7 @@ import (
 
 // tinySweep is a sweep on embedded stores that takes a moment.
 func tinySweep(args ...string) []string {
-	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
+	return append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
 }
 
 func TestSweep(t *testing.T) {
@@ -74,7 +75,6 @@ func TestSweepSearch(t *testing.T) {
 func TestSweepNonsense(t *testing.T) {
 	p := newPlace(t, nil)
 	for _, args := range [][]string{
-		{},
 		{"--param", "workers"},
 		{"--param", "wrkers=1,2"},
 		{"--param", "workers=1,2", "--workers", "8"},
@@ -88,6 +88,11 @@ func TestSweepNonsense(t *testing.T) {
 		{"--until", "p99<5ms", "--rate", "100"},
 		{"--until", "p99<5ms", "--loop", "closed"},
 		{"--param", "workers=1,2", "--against", "x"},
+		{"--until", "p99<5ms", "--against", "x"},
+		{"--param", "workers=1,2", "--generators", "2"},
+		{"--until", "p99<5ms", "--generator", "1/2"},
+		{"--until", "p99<5ms", "--budget", "5s"},
+		{"--until", "p99<5ms", "--spare-rounds", "2"},
 	} {
 		requireUsageError(t, call(t.Context(), tinySweep(append(args, "--strategy", "honest")...)...))
 	}
@@ -115,11 +120,38 @@ func TestSweepInterrupted(t *testing.T) {
 	p.requireNothingLeft()
 }
 
-// A configuration of a sweep is read back as it was printed.
+// TestSweepConfig: a configuration of a sweep is read back as it was printed. A value of the file gives way to the parameter, and
+// one of a flag does not.
 func TestSweepConfig(t *testing.T) {
-	newPlace(t, map[string]string{"sweep.yaml": "param: [workers=1..4x2]\nuntil: leak==0\nstrategy: [honest]\n"})
-	o := call(t.Context(), "sweep", "--config", "sweep.yaml", "--print-config")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "until: leak==0\n") {
-		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	for _, varied := range [][]string{
+		{"--param", "workers=1..4x2", "--until", "leak==0"},
+		{"--until", "p99<5ms"},
+		{"--param", "rate=100,200"},
+	} {
+		newPlace(t, nil)
+		printed := call(t.Context(), append([]string{"run", "honest", "--print-config"}, varied...)...)
+		if printed.code != ExitOK || !strings.Contains(printed.stdout, "\nrounds: 6\n") {
+			t.Fatalf("%q: exit %d: %s%s", varied, printed.code, printed.stdout, printed.stderr)
+		}
+		if err := os.WriteFile("sweep.yaml", []byte(printed.stdout), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again := call(t.Context(), "run", "--config", "sweep.yaml", "--print-config")
+		if again.code != ExitOK || again.stdout != printed.stdout {
+			t.Errorf("%q: exit %d: %s\nwant\n%s\n%s", varied, again.code, again.stdout, printed.stdout, again.stderr)
+		}
+	}
+	newPlace(t, map[string]string{"sweep.yaml": "run:\n  param: [workers=1..4x2]\n  strategy: [honest]\n"})
+	requireUsageError(t, call(t.Context(), "run", "--config", "sweep.yaml", "--workers", "8"))
+}
+
+// TestSweepBudget: no round begins that would end after the budget, and the record says so.
+func TestSweepBudget(t *testing.T) {
+	testenv.Sequential(t)
+	newPlace(t, nil)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--budget", "1ms")...)
+	f := readResults(t)
+	if o.code != ExitOK || len(f.Runs) != 2 || !strings.Contains(f.Ended, "the budget of 0.001 s is spent") {
+		t.Errorf("exit %d, %d runs, %q: %s", o.code, len(f.Runs), f.Ended, o.stderr)
 	}
 }

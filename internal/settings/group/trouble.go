@@ -27,7 +27,7 @@ func (s *Settings) Trouble() []settings.Setting {
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
 		s.Deadline()[0],
 		{Name: "cold", Title: settings.Trouble, Value: settings.Bool(&s.Cold)},
-		{Name: "outage", Common: true, Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...)},
+		{Name: "outage", Common: s.command == Sim, Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...)},
 		{Name: "network", Title: settings.Trouble, Value: settings.List(&s.Network),
 			Complete: settings.Words("redis:latency=2ms,jitter=1ms", "redis:reply-loss=0.01", "redis/0:0.3-0.6:cut")},
 		{Name: "kill-callers", Title: settings.Trouble, Value: settings.Named(&s.Kills, "a share, as in 0.01 or 0.01:2"),
