@@ -138,7 +138,7 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 	case search || rate != nil:
 		s.Loop, s.Rate = workloads.Open, sweep.DefaultLow
 	case s.Loop == harness.Both && s.Rate == 0:
-		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate"))
+		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate, or --loop closed"))
 	case s.Loop == "" && s.Rate == 0 && s.Speed == 0:
 		s.Expand()
 		if w, err := workloads.Lookup(s.Workload); err == nil && w.Loop != workloads.Open {

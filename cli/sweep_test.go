@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,28 +119,13 @@ func TestSweepInterrupted(t *testing.T) {
 	p.requireNothingLeft()
 }
 
-// TestSweepConfig: a configuration of a sweep is read back as it was printed. A value of the file gives way to the parameter, and
-// one of a flag does not.
+// TestSweepConfig: a value of the file gives way to the parameter, and one of a flag does not.
 func TestSweepConfig(t *testing.T) {
-	for _, varied := range [][]string{
-		{"--param", "workers=1..4x2", "--until", "leak==0"},
-		{"--until", "p99<5ms"},
-		{"--param", "rate=100,200"},
-	} {
-		newPlace(t, nil)
-		printed := call(t.Context(), append([]string{"run", "honest", "--print-config"}, varied...)...)
-		if printed.code != ExitOK || !strings.Contains(printed.stdout, "\nrounds: 6\n") {
-			t.Fatalf("%q: exit %d: %s%s", varied, printed.code, printed.stdout, printed.stderr)
-		}
-		if err := os.WriteFile("sweep.yaml", []byte(printed.stdout), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		again := call(t.Context(), "run", "--config", "sweep.yaml", "--print-config")
-		if again.code != ExitOK || again.stdout != printed.stdout {
-			t.Errorf("%q: exit %d: %s\nwant\n%s\n%s", varied, again.code, again.stdout, printed.stdout, again.stderr)
-		}
+	newPlace(t, map[string]string{"sweep.yaml": "run:\n  param: [workers=1..4x2]\n  strategy: [honest]\nworkers: 8\n"})
+	o := call(t.Context(), "run", "--config", "sweep.yaml", "--print-config")
+	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "\nrounds: 6\n") {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	newPlace(t, map[string]string{"sweep.yaml": "run:\n  param: [workers=1..4x2]\n  strategy: [honest]\n"})
 	requireUsageError(t, call(t.Context(), "run", "--config", "sweep.yaml", "--workers", "8"))
 }
 

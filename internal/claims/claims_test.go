@@ -260,7 +260,7 @@ func TestFilesInError(t *testing.T) {
 		"record: R\nclaims:\n- id: X\n  says: it":                                               `:3: X needs one of the keys holds and unmeasurable`,
 		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                `:6: unknown field "hold"`,
 		"claims: []": `:1: name the design record`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no sweep`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no run or simulation with --param or --until`,
 	} {
 		if _, err := Parse("f.yaml", []byte(text), noted); err == nil || !strings.Contains(err.Error(), "f.yaml"+want) {
 			t.Errorf("%s\ngives: %v\nwant:  f.yaml%s", text, err, want)
