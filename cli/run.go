@@ -34,8 +34,8 @@ func runCommand() *cobra.Command {
 }
 
 func registerRun(cmd *cobra.Command, s *group.Settings) {
-	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(), s.Generated(), s.Trouble(),
-		s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
+	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(),
+		s.Generated(), s.Trouble(), s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("measure"))
 }
 

@@ -116,8 +116,8 @@ func simCommand() *cobra.Command {
 }
 
 func (s *simSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(), s.Restarting(),
-		s.Stores(string(strategies.NeedRedis)),
+	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(),
+		s.Restarting(), s.Stores(string(strategies.NeedRedis)),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }

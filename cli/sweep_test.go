@@ -76,24 +76,39 @@ func TestSweepNonsense(t *testing.T) {
 	for _, args := range [][]string{
 		{"--param", "workers"},
 		{"--param", "wrkers=1,2"},
-		{"--param", "workers=1,2", "--workers", "8"},
 		{"--param", "workers=1", "--param", "pool=1", "--param", "limit=5"},
-		{"--param", "rate=100,200", "--loop", "closed"},
-		{"--param", "workers=1,2", "--loop", "both"},
-		{"--param", "workers=1,2", "--instances", "2"},
 		{"--param", "rate=100..200"},
 		{"--until", "p98<5ms"},
-		{"--until", "p99<5ms", "--param", "rate=900..100"},
-		{"--until", "p99<5ms", "--rate", "100"},
 		{"--until", "p99<5ms", "--loop", "closed"},
-		{"--param", "workers=1,2", "--against", "x"},
-		{"--until", "p99<5ms", "--against", "x"},
-		{"--param", "workers=1,2", "--generators", "2"},
-		{"--until", "p99<5ms", "--generator", "1/2"},
-		{"--until", "p99<5ms", "--budget", "5s"},
-		{"--until", "p99<5ms", "--spare-rounds", "2"},
 	} {
 		requireUsageError(t, call(t.Context(), tinySweep(append(args, "--strategy", "honest")...)...))
+	}
+	p.requireUntouched()
+}
+
+// TestSweepOfFlagsForOneSetting: flags of run that a sweep cannot have are refused before anything starts.
+func TestSweepOfFlagsForOneSetting(t *testing.T) {
+	p := newPlace(t, nil)
+	for args, want := range map[string]string{
+		"--param workers=1,2 --against x":      "--param: --against compares two programs at one setting",
+		"--until p99<5ms --against x":          "--until: --against compares two programs at one setting",
+		"--param workers=1,2 --generators 2":   "--param: generators share the load of one setting",
+		"--until p99<5ms --generator 1/2":      "--until: generators share the load of one setting",
+		"--until p99<5ms --budget 5s":          "--budget: a search for a rate ends when it has found it",
+		"--until p99<5ms --spare-rounds 2":     "--spare-rounds: a search for a rate measures again",
+		"--param workers=1,2 --format json":    "--format: it is about what --against finds",
+		"--param workers=1,2 --loop both":      "give --rate, or --loop closed",
+		"--until p99<5ms --rate 100":           "bound it by --param rate=LOW..HIGH",
+		"--param workers=1,2 --workers 8":      "workers is given by --workers, too",
+		"--param rate=100,200 --loop closed":   "rates belong to an open loop",
+		"--param workers=1,2 --instances 2":    "2 instances have only 1 workers",
+		"--until p99<5ms --param rate=900..10": "900..10",
+	} {
+		o := call(t.Context(), tinySweep(append(strings.Fields(args), "--strategy", "honest")...)...)
+		requireUsageError(t, o)
+		if !strings.Contains(o.stderr, want) {
+			t.Errorf("%s: %s", args, o.stderr)
+		}
 	}
 	p.requireUntouched()
 }

@@ -209,7 +209,7 @@ func (s *Settings) Budgeted() []settings.Setting {
 
 // look plans the rounds of a run for which nobody gave their number or length.
 func (s *Settings) look(c *measure.Config) {
-	s.Looking = s.command == Run && s.Against == "" && !s.shares() && !s.Sweeps() && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
+	s.Looking = s.command == Run && s.Against == "" && !s.shares() && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
 	if !s.Looking {
 		return
 	}
