@@ -48,7 +48,7 @@ func usagef(format string, args ...any) error { return exit.Usagef(format, args.
 func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
-			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
+			chooseCommand, runCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
 			lintCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{

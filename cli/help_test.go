@@ -66,7 +66,7 @@ func TestHelpFits(t *testing.T) {
 			t.Errorf("%s is in no group", c.Name())
 		}
 		switch c.Name() {
-		case "run", "sim", "explore", "sweep":
+		case "run", "sim", "explore":
 			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 				if settings.TitleOf(f) == settings.Other && !strings.HasPrefix(f.Name, "help") {
 					t.Errorf("--%s of %s is in no group", f.Name, c.Name())

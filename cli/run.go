@@ -40,25 +40,28 @@ func runCommand() *cobra.Command {
 
 // registerRun makes the flags of run, and further ones.
 func registerRun(cmd *cobra.Command, s *group.Settings, further []settings.Setting) {
-	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(), further, s.Trouble(),
-		s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
-		s.ConfigFile(), s.PrintConfig("measure"))
+	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(),
+		further, s.Trouble(), s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(),
+		s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 }
 
 func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Measurer, args []string) error {
 	together := false
-	cfg, err := workedOut(cmd, s, args, func() (cfg measure.Config, err error) {
+	j, err := workedOut(cmd, s, args, func() (*job, error) {
 		if several != nil {
+			var err error
 			together, err = several.Prepare(s)
+			if err != nil {
+				return nil, err
+			}
 		}
-		if err != nil {
-			return cfg, err
-		}
-		return s.Measurement()
+		return asked(s)
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	cfg := j.points[0]
+	switch {
 	case s.PrintOnly:
 		return printConfig(cmd, s, cfg.Policy.Unit)
 	case s.Against != "":
@@ -70,7 +73,17 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Mea
 	if together {
 		return several.Run(cmd, s, &cfg)
 	}
-	return carryOut(cmd, s, &job{points: []measure.Config{cfg}, measure: alone})
+	return carryOut(cmd, s, j)
+}
+
+// asked turns the settings into what is measured: one setting, or those of a sweep.
+func asked(s *group.Settings) (*job, error) {
+	if s.Sweeps() {
+		v := sweeping{s}
+		return v.job()
+	}
+	cfg, err := s.Measurement()
+	return &job{points: []measure.Config{cfg}, measure: alone}, err
 }
 
 // alone measures a job of one point.

@@ -264,6 +264,13 @@ func shortened(args []string) []string {
 	sql := slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "pg-") })
 	switch args[0] {
 	case "run":
+		if slices.Contains(args, "--param") || slices.Contains(args, "--until") {
+			real := func(a string) bool { return strings.HasPrefix(a, "latency=") || strings.HasPrefix(a, "failover=") }
+			if sql || slices.Contains(args, "--until") || slices.ContainsFunc(args, real) {
+				return append(args, "--print-config")
+			}
+			return append(args, "--rounds", "1", "--requests", "200", "--redis", "embedded", "--postgres", "embedded")
+		}
 		left := []string{"--history", "--print-config", "--config"} // what later commands of the page read
 		if !slices.ContainsFunc(args, func(a string) bool { return slices.Contains(left, a) }) {
 			return append(args, "--print-config")
@@ -271,12 +278,6 @@ func shortened(args []string) []string {
 		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres", "embedded")
 	case "choose":
 		return append(args, "--budget", "1s", "--redis", "embedded", "--postgres", "embedded")
-	case "sweep":
-		real := func(a string) bool { return strings.HasPrefix(a, "latency=") || strings.HasPrefix(a, "failover=") }
-		if sql || slices.Contains(args, "--until") || slices.ContainsFunc(args, real) {
-			return append(args, "--print-config")
-		}
-		return append(args, "--rounds", "1", "--requests", "200", "--redis", "embedded", "--postgres", "embedded")
 	case "sim":
 		if slices.Contains(args, "--trace") || slices.Contains(args, "--print-config") {
 			return args

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
@@ -29,6 +31,9 @@ type load struct {
 	Spare   int // rounds at most, for those that the machine disturbs
 	Quick   bool
 	Looking bool // at the figures, to see whether more rounds are needed
+
+	Params []string // what varies, as NAME=VALUES
+	Until  string   // the condition whose edge is searched for
 }
 
 // defaultRoutes is how many routes have a second quota if nothing else is said.
@@ -53,6 +58,30 @@ func (s *Settings) Load() []settings.Setting {
 				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 			})},
 	}
+}
+
+// Varied says what varies. The completion offers the names of parameters.
+func (s *Settings) Varied(parameters cobra.CompletionFunc) []settings.Setting {
+	param := settings.Setting{Name: "param", Common: s.measured(), Title: settings.Load, Value: settings.List(&s.Params), Computed: true,
+		Complete: parameters}
+	if !s.measured() {
+		return []settings.Setting{param}
+	}
+	until := settings.Setting{Name: "until", Common: true, Title: settings.Load,
+		Value: settings.Named(&s.Until, "a condition such as p99<5ms"), Computed: true, Complete: settings.Words()}
+	return []settings.Setting{param, until}
+}
+
+// Sweeps reports whether there are several settings to try, or an edge to search for.
+func (s *Settings) Sweeps() bool { return len(s.Params) > 0 || s.Until != "" }
+
+// NoSweep reports that there is one setting only, for a reason.
+func (s *Settings) NoSweep(why string) error {
+	name := "param"
+	if len(s.Params) == 0 {
+		name = "until"
+	}
+	return s.Wrong(name, errors.New(why))
 }
 
 // Shared is the second quota of each request.
@@ -140,6 +169,9 @@ const (
 	QuickDuration = 100 * time.Millisecond
 )
 
+// sweepRounds are enough for confidence intervals.
+const sweepRounds = 6
+
 // The default of --budget.
 const (
 	leastBudget = 60 * time.Second
@@ -151,7 +183,8 @@ func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
 		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
-				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
+				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, %[3]d with --param or --until)",
+				answer.FirstLook, answer.LastLook, sweepRounds)},
 		{Name: "spare-rounds", Title: settings.Load, Value: settings.Whole(&s.Spare, 0, measure.MaxRounds)},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
@@ -163,8 +196,8 @@ func (s *Settings) Budgeted() []settings.Setting {
 	return []settings.Setting{{Name: "budget", Title: settings.Load, Computed: true,
 		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
 		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began "+
-			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration or --quick)", leastBudget.Seconds(),
-			budgetEach.Seconds())}}
+			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or --until)",
+			leastBudget.Seconds(), budgetEach.Seconds())}}
 }
 
 // look plans the rounds of a run for which nobody gave their number or length.
@@ -197,6 +230,9 @@ func (s *Settings) Expand() {
 	replayed, by := s.Replayed()
 	if replayed != "" && s.Rank(by) > s.Rank("workload") {
 		s.Workload = replayed
+	}
+	if s.measured() && s.Sweeps() && s.Rounds == 0 {
+		s.Rounds = sweepRounds
 	}
 	if !s.Quick {
 		return
