@@ -110,6 +110,9 @@ func (c *cluster) Prepare(s *group.Settings) (bool, error) {
 			return false, s.Wrong(name, errors.New("several processes have none: leave it out with --generators"))
 		}
 	}
+	if c.index > 0 {
+		s.Out = "" // it leaves no record: the folder is the coordinator's
+	}
 	if s.Loop == "" && s.Rate == 0 {
 		s.Loop = workloads.Closed
 	} else if s.Loop == "" {

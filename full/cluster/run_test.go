@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -106,13 +107,11 @@ func newSite(t *testing.T) *site {
 // share starts a coordinator and three generators, in this order of the processes.
 func (s *site) share(t *testing.T, args ...string) (all []*launched) {
 	t.Helper()
-	args = append([]string{"run", "--redis", s.url, "--generators", "3", "--rounds", "1", "--quiet"}, args...)
+	args = append([]string{"run", "--redis", s.url, "--generators", "3", "--rounds", "1", "--quiet", "--out", s.out}, args...)
 	for index := range 4 {
-		own := append([]string{}, args...)
-		if index == 0 {
-			own = append(own, "--out", s.out)
-		} else {
-			own = append(own, "--generator", fmt.Sprint(index))
+		own := args
+		if index > 0 {
+			own = append(slices.Clone(args), "--generator", fmt.Sprint(index))
 		}
 		all = append(all, launch(t, s.at, own...))
 	}
