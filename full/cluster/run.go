@@ -113,6 +113,9 @@ func (c *cluster) Prepare(s *group.Settings) (bool, error) {
 	if s.Sweeps() {
 		return false, s.NoSweep("several processes share the load of one setting: leave it out with --generators")
 	}
+	if c.index > 0 {
+		s.Out = "" // it leaves no record: the folder is the coordinator's
+	}
 	if s.Loop == "" && s.Rate == 0 {
 		s.Loop = workloads.Closed
 	} else if s.Loop == "" {

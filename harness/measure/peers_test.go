@@ -97,3 +97,22 @@ func TestPeersKnowWhatWasFilled(t *testing.T) {
 		}
 	}
 }
+
+// TestPeersTakeTurns: the operations of all peers are those of the stream, each once.
+func TestPeersTakeTurns(t *testing.T) {
+	seen := map[int64]int{}
+	for place := range int64(3) {
+		d := &drive{place: place, peers: 3}
+		for i := range int64(4) {
+			seen[d.number(i)]++
+		}
+	}
+	for n := range int64(12) {
+		if seen[n] != 1 {
+			t.Errorf("operation %d is that of %d processes", n, seen[n])
+		}
+	}
+	if n := new(drive).number(5); n != 5 {
+		t.Errorf("alone, operation 5 is number %d", n)
+	}
+}
