@@ -55,7 +55,7 @@ func commands() []commandGroup {
 			reportCommand, plotCommand, compareCommand, judgeCommand, exportCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
-			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
+			initCommand, listCommand, doctorCommand, cleanCommand, manCommand, helpCommand,
 		}},
 	}
 }
@@ -122,7 +122,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		Name: terminal.ColourFlag, Value: settings.Text(&mode, modes...),
 		Doc: "colour: auto is for terminals, unless NO_COLOR is set or TERM is dumb",
 	})
-	root.SetVersionTemplate("quotabench {{.Version}}\n")
+	root.SetVersionTemplate(versionText())
 	var groups []settings.CommandGroup
 	for _, g := range commands() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
