@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -157,24 +155,4 @@ func TestExamplesParse(t *testing.T) {
 	if examples < 30 {
 		t.Errorf("%d examples", examples)
 	}
-}
-
-// The manual has a page for each command, the same each time.
-func TestMan(t *testing.T) {
-	newPlace(t, nil)
-	if o := call(t.Context(), "man"); o.code != ExitUsage {
-		t.Errorf("without a directory: exit %d", o.code)
-	}
-	if o := call(t.Context(), "man", "--out", "man1"); o.code != ExitOK {
-		t.Fatalf("exit %d: %s", o.code, o.stderr)
-	}
-	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
-		name := filepath.Join("man1", strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Error(err)
-		} else if !strings.Contains(string(b), ".SH NAME") || !strings.HasPrefix(string(b), ".nh\n.TH \"QUOTABENCH\"") {
-			t.Errorf("%s is no manual page: %.60q", name, b)
-		}
-	})
 }
