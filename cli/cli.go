@@ -55,7 +55,7 @@ func commands() []commandGroup {
 			reportCommand, plotCommand, compareCommand, judgeCommand, exportCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
-			initCommand, listCommand, doctorCommand, cleanCommand, helpCommand,
+			initCommand, listCommand, doctorCommand, helpCommand,
 		}},
 	}
 }
