@@ -49,7 +49,7 @@ func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
 			chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
-			lintCommand, coordinateCommand,
+			coordinateCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, plotCommand, compareCommand, judgeCommand, exportCommand,
