@@ -22,7 +22,6 @@ import (
 	"github.com/quotabench/quotabench/internal/present/html"
 	tables "github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
@@ -181,7 +180,7 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 		if ended := n - max(0, s.parallel-1); 4*ended >= of {
 			left = fmt.Sprintf(", about %s left", (passed / time.Duration(ended) * time.Duration(of-ended)).Round(time.Second))
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, redact.Command(args))
+		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, format.Command(args))
 	}
 	p.Failed = func(why string) { fmt.Fprintf(cmd.ErrOrStderr(), "failed, and is made again alone: %s\n", why) }
 	p.Run = func(ctx context.Context, args []string) (int, string) {

@@ -52,7 +52,7 @@ func commands() []commandGroup {
 			coordinateCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
-			reportCommand, plotCommand, compareCommand, judgeCommand, exportCommand,
+			reportCommand, compareCommand, judgeCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
 			initCommand, listCommand, doctorCommand, helpCommand,

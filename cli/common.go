@@ -2,19 +2,14 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
@@ -22,7 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/terminal"
 )
 
-// jsonFlag is --json of commands that say with it what they read and wrote.
+// jsonFlag is --json of commands that show what they found.
 func jsonFlag(p *bool, doc string) settings.Setting {
 	return settings.Setting{Name: "json", Title: settings.Output, Value: settings.Bool(p), Doc: doc, FlagOnly: true}
 }
@@ -82,19 +77,6 @@ func parseFlags(of *cobra.Command, args []string) ([]string, error) {
 	return of.Flags().Args(), nil
 }
 
-// freeFile refuses a file that is there, and a folder that is not.
-func freeFile(s *settings.Set, path string) error {
-	if _, err := os.Lstat(path); err == nil {
-		return usagef("--out: %s is there already: name another file, or move it away", path)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return usagef("--out: %w", format.Unreadable(path, err))
-	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return usagef("--out: %s is no folder: make it, or name another file", filepath.Dir(path))
-	}
-	return session.CanWrite(s, "out", filepath.Dir(path))
-}
-
 // readSkew reads how far clocks are ahead.
 func readSkew(s *group.Settings, texts []string) (out []time.Duration, err error) {
 	for _, x := range group.Items(texts) {
@@ -105,41 +87,6 @@ func readSkew(s *group.Settings, texts []string) (out []time.Duration, err error
 		out = append(out, d)
 	}
 	return out, nil
-}
-
-// written is what a command made of records, as --json shows it.
-type written struct {
-	// Records are the files and directories that were given.
-	Records []string `json:"records"`
-	// Files that were made, in their order.
-	Files []writtenFile `json:"files"`
-	// Runs that the record holds; of merge alone.
-	Runs int `json:"runs,omitempty"`
-	// Notes say what could not be made, and why.
-	Notes []string `json:"notes,omitempty"`
-
-	asJSON bool
-}
-
-type writtenFile struct {
-	// Name of the file with its directory, or alone if it was not written.
-	Name string `json:"name"`
-	// Bytes is its size.
-	Bytes int `json:"bytes"`
-	// Text is what it would hold; empty if it was written.
-	Text string `json:"text,omitempty"`
-}
-
-func (w *written) add(name string, content []byte) {
-	w.Files = append(w.Files, writtenFile{Name: name, Bytes: len(content)})
-}
-
-// tell writes it where it was asked for.
-func (w *written) tell(out io.Writer) error {
-	if !w.asJSON {
-		return nil
-	}
-	return fail(ExitFailed, encodeJSON(out, w))
 }
 
 // show writes what a command found: as one document, or as text for people.

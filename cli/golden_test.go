@@ -55,7 +55,7 @@ func TestHelp(t *testing.T) {
 	p := newPlace(t, nil)
 	var text strings.Builder
 	for _, args := range [][]string{
-		{}, {"--help"}, {"run", "--help"}, {"run", "--help-all"}, {"list", "--help"}, {"doctor", "--help"}, {"judge", "--help"}, {"compare", "--help"}, {"export", "--help"}, {"completion", "--help"}, {"completion"},
+		{}, {"--help"}, {"run", "--help"}, {"run", "--help-all"}, {"list", "--help"}, {"doctor", "--help"}, {"judge", "--help"}, {"compare", "--help"}, {"report", "--help"}, {"completion", "--help"}, {"completion"},
 		{"completion", "fish", "--help"}, {"help"}, {"help", "doctor"}, {"help", "help"},
 	} {
 		o := call(t.Context(), args...)

@@ -70,8 +70,8 @@ func TestHostileRecords(t *testing.T) {
 	for name, want := range hostile(t) {
 		path := filepath.Join(name, "results.json")
 		for _, args := range [][]string{
-			{"export", path, "--format", "csv"},
-			{"export", path, "--format", "gobench", "-o", "new"},
+			{"report", path, "--format", "csv"},
+			{"report", path, "--format", "gobench", "-o", "new"},
 			{"compare", "good", path},
 			{"compare", name, "good"},
 			{"judge", path},
@@ -115,7 +115,7 @@ func TestHostileExplorations(t *testing.T) {
 	} {
 		path := fmt.Sprintf("dir%d/exploration.json", i)
 		write(t, path, c.text)
-		for _, args := range [][]string{{"export", path, "--format", "csv"}, {"compare", path, path}} {
+		for _, args := range [][]string{{"report", path, "--format", "csv"}, {"compare", path, path}} {
 			o := call(t.Context(), args...)
 			requireUsageError(t, o)
 			if !strings.Contains(o.stderr, c.want) || !strings.Contains(o.stderr, path) {

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,84 +16,249 @@ import (
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// pageExt is how the name of a page ends.
-const pageExt = ".html"
+// reportDir is where the files of a report go, unless --out names another directory.
+const reportDir = "report"
 
 func reportCommand() *cobra.Command {
-	out := "report" + pageExt
-	var asJSON bool
-	var maxBound float64
-	var s *settings.Set
+	r := &reporting{formats: []string{formatText, formatPage}}
 	cmd := described("report", &cobra.Command{
 		Args: needs(1, 0, "report needs a record: give files or directories that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, ok := strings.CutSuffix(out, pageExt)
-			if !ok || name == "" {
-				return usagef("--out: %q is no name of a page: give one that ends in %s", out, pageExt)
-			}
-			names := []string{out, name + ".txt"}
-			for _, path := range names {
-				if err := freeFile(s, path); err != nil {
-					return err
-				}
-			}
-			made, err := session.Before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args, maxBound) })
-			if err != nil {
-				return fail(ExitUsage, err)
-			}
-			if len(made.bundles) == 1 && !asJSON { // as it was when it was new
-				if err := session.Show(cmd, made.bundles[0].File, false); err != nil {
-					return fail(ExitFailed, err)
-				}
-			}
-			did := written{Records: args, asJSON: asJSON}
-			for i, path := range names {
-				if err := atomicfile.Write(path, made.files[i]); err != nil {
-					return fail(ExitFailed, err)
-				}
-				did.add(path, made.files[i])
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", strings.Join(names, ", "))
-			return did.tell(cmd.OutOrStdout())
+			r.cmd, r.records = cmd, args
+			return r.run()
 		},
 	})
-	s = settings.New(cmd, []settings.Setting{
-		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file")},
-		group.Bound(&maxBound),
-		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
+	cmd.Long += "\n\nFormats:"
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+		cmd.Long += fmt.Sprintf("\n  %-12s %s", f.name, f.doc)
+	}
+	cmd.Long += "\n\nPlots:"
+	var plots []string
+	for _, k := range render.Plots() {
+		plots = append(plots, k.Name)
+		cmd.Long += fmt.Sprintf("\n  %-12s %s", k.Name, k.Doc)
+	}
+	r.set = settings.New(cmd, []settings.Setting{
+		{Name: "out", Short: "o", Value: settings.Named(&r.out, "a directory"), Computed: true},
+		{Name: "format", Value: settings.List(&r.formats), Complete: settings.Words(names...)},
+		{Name: "only", Value: settings.List(&r.only), Complete: settings.Words(plots...), Computed: true},
+		{Name: "strategy", Value: settings.Text(&r.strategy), Complete: group.CompleteStrategies},
+		group.Bound(&r.maxBound),
 	})
 	return cmd
 }
 
-// madeReport is the page and the text about records.
-type madeReport struct {
-	bundles []*render.Bundle
-	files   [2][]byte
+// reporting is one call of report.
+type reporting struct {
+	cmd *cobra.Command
+	set *settings.Set
+	// records are the files and directories that were given.
+	records  []string
+	formats  []string
+	only     []string
+	strategy string
+	out      string
+	maxBound float64
 }
 
-// reportOf makes the report about all records.
-func reportOf(ctx context.Context, args []string, maxBound float64) (m madeReport, err error) {
-	if m.bundles, err = reportBundles(ctx, args); err != nil {
-		return m, err
+func (r *reporting) run() error {
+	chosen, err := r.chosenFormats()
+	if err != nil {
+		return err
 	}
-	for _, b := range m.bundles {
-		if b.File != nil && maxBound > 0 {
-			b.File.MaxBound = maxBound
+	plots, err := r.chosenPlots(chosen)
+	if err != nil {
+		return err
+	}
+	bundles, err := session.Before(r.cmd.Context(), r.read)
+	if err != nil {
+		return fail(ExitUsage, err)
+	}
+	var printed, files []render.Output
+	var notes []string
+	for _, f := range chosen {
+		outputs, missing, err := f.render(&rendering{bundles: bundles, plots: plots})
+		if err != nil {
+			return fail(ExitUsage, err)
+		}
+		notes = append(notes, missing...)
+		if f.printed && r.out == "" {
+			printed = append(printed, outputs...)
+		} else {
+			files = append(files, outputs...)
 		}
 	}
-	if m.files[0], err = render.HTML(m.bundles); err != nil {
-		return m, fail(ExitFailed, err)
+	for _, note := range notes {
+		fmt.Fprintln(r.cmd.ErrOrStderr(), note)
 	}
-	m.files[1], err = render.Text(m.bundles)
-	return m, fail(ExitFailed, err)
+	if len(printed)+len(files) == 0 {
+		return r.nothing(notes)
+	}
+	if err := r.free(files); err != nil {
+		return err
+	}
+	if err := r.print(chosen, bundles, printed); err != nil {
+		return fail(ExitFailed, err)
+	}
+	return r.write(files)
+}
+
+// nothing says that the records have nothing of the formats that were asked for.
+func (r *reporting) nothing(notes []string) error {
+	unmeasurable := func(note string) bool { return strings.Contains(note, plot.NotMeasurable) }
+	if slices.ContainsFunc(notes, unmeasurable) {
+		return nil // a busy machine is no wrong command
+	}
+	formats := strings.Join(group.Items(r.formats), ", ")
+	return usagef("%s has nothing for --format %s: see quotabench report --help for what formats and plots need",
+		strings.Join(r.records, ", "), formats)
+}
+
+// chosenFormats are the formats that were asked for, in the order of help.
+func (r *reporting) chosenFormats() (chosen []reportFormat, err error) {
+	asked := group.Items(r.formats)
+	var known, printed []string
+	for _, f := range formats() {
+		known = append(known, f.name)
+		if !slices.Contains(asked, f.name) {
+			continue
+		}
+		chosen = append(chosen, f)
+		if f.printed {
+			printed = append(printed, f.name)
+		}
+	}
+	for _, name := range asked {
+		if !slices.Contains(known, name) {
+			return nil, usagef("--format: %w", quota.Unknown("format", name, known, ""))
+		}
+	}
+	if len(printed) > 1 && r.out == "" {
+		return nil, usagef("--format: %s cannot be printed together: give one of them, or --out DIRECTORY", strings.Join(printed, " and "))
+	}
+	return chosen, nil
+}
+
+// chosenPlots are the kinds of plots that were asked for.
+func (r *reporting) chosenPlots(chosen []reportFormat) (plots []render.PlotKind, err error) {
+	only := group.Items(r.only)
+	drawn := func(f reportFormat) bool { return f.name == formatSVG || f.name == formatPNG }
+	if len(only) > 0 && !slices.ContainsFunc(chosen, drawn) {
+		return nil, usagef("--only chooses plots: give --format svg or --format png too")
+	}
+	var known []string
+	for _, k := range render.Plots() {
+		known = append(known, k.Name)
+		if len(only) == 0 || slices.Contains(only, k.Name) {
+			plots = append(plots, k)
+		}
+	}
+	for _, name := range only {
+		if !slices.Contains(known, name) {
+			return nil, usagef("--only: %w", quota.Unknown("plot", name, known, ""))
+		}
+	}
+	return plots, nil
+}
+
+// read reads the records, and keeps of them what is asked for.
+func (r *reporting) read() ([]*render.Bundle, error) {
+	bundles, err := reportBundles(r.cmd.Context(), r.records)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bundles {
+		if b.File != nil && r.maxBound > 0 {
+			b.File.MaxBound = r.maxBound
+		}
+	}
+	if r.strategy == "" {
+		return bundles, nil
+	}
+	var kept []*render.Bundle
+	var unknown error
+	for _, b := range bundles {
+		part, err := b.Only(r.strategy)
+		if err != nil {
+			unknown = cmp.Or(unknown, err)
+			continue
+		}
+		kept = append(kept, part)
+	}
+	if len(kept) == 0 {
+		return nil, usagef("--strategy: %w", unknown)
+	}
+	return kept, nil
+}
+
+// free refuses to write over files that are there.
+func (r *reporting) free(files []render.Output) error {
+	if len(files) == 0 {
+		return nil
+	}
+	dir := r.dir()
+	if err := session.CanMake(r.set, "out", dir); err != nil {
+		return err
+	}
+	for _, o := range files {
+		_, err := os.Lstat(filepath.Join(dir, o.Name))
+		if err == nil {
+			return usagef("--out: %s already holds %s: name another directory by --out, or give --format text to print the tables alone",
+				dir, o.Name)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return session.BadDir(r.set, "out", err)
+		}
+	}
+	return nil
+}
+
+func (r *reporting) dir() string { return cmp.Or(r.out, reportDir) }
+
+// print writes to standard output what is not written to files. The table of one run is laid out for the terminal.
+func (r *reporting) print(chosen []reportFormat, bundles []*render.Bundle, printed []render.Output) error {
+	asText := func(f reportFormat) bool { return f.name == formatText }
+	if len(bundles) == 1 && bundles[0].File != nil && slices.ContainsFunc(chosen, asText) {
+		return session.Show(r.cmd, bundles[0].File, false)
+	}
+	for _, o := range printed {
+		if _, err := r.cmd.OutOrStdout().Write(o.Bytes); err != nil {
+			return fmt.Errorf("write %s: %w", o.Name, err)
+		}
+	}
+	return nil
+}
+
+// write writes the files and names them.
+func (r *reporting) write(files []render.Output) error {
+	if len(files) == 0 {
+		return nil
+	}
+	dir := r.dir()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return session.BadDir(r.set, "out", err)
+	}
+	var names []string
+	for _, o := range files {
+		if err := atomicfile.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
+			return fail(ExitFailed, err)
+		}
+		names = append(names, o.Name)
+	}
+	fmt.Fprintf(r.cmd.ErrOrStderr(), "written to %s: %s\n", dir, strings.Join(names, ", "))
+	return nil
 }
 
 // provenanceName is the file in which a simulation says where and when it ran.

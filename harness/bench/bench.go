@@ -14,7 +14,7 @@
 //
 // The leak is always there. What a strategy promises to be 0 is left out as long as it
 // is: false rejects if a clause allows none, and drift if no leak is allowed
-// either. The units are those of quotabench export --format gobench, and benchstat
+// either. The units are those of quotabench report --format gobench, and benchstat
 // compares the two.
 package bench
 

@@ -100,7 +100,7 @@ func (p *Pass) job(f *File, name, alone string) job {
 		r.Command, more = "run "+alone, more+" --duration "+f.Longer
 	}
 	args, _ := split(r.Command + " " + more) // which the file's check has split
-	j := job{args: args, line: redact.Command(args)}
+	j := job{args: args, line: format.Command(args)}
 	j.key = strings.Join(args, "\x00")
 	if p.Earlier != nil {
 		j.key = j.line

@@ -43,3 +43,10 @@ func TestNumber(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestCommand(t *testing.T) {
+	got := Command([]string{"run", "gcra", "--redis=redis://:p@h", "--policy", "10 per 1m"})
+	if want := "quotabench run gcra '--redis=redis://:***@h' --policy '10 per 1m'"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

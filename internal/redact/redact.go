@@ -4,8 +4,6 @@ package redact
 import (
 	"regexp"
 	"strings"
-
-	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Where a URL can hold a password: in the user's part, however many of its special
@@ -47,12 +45,6 @@ func URLs(s string) string {
 func All(s string) string {
 	s = pairPassword.ReplaceAllString(URLs(s), "${1}${2}"+Hidden)
 	return barePassword.ReplaceAllString(s, "${1}${2}:"+Hidden+"@")
-}
-
-// Command is how the program is called with arguments, as a shell would take it except for passwords.
-func Command(args []string) string {
-	words := append([]string{"quotabench"}, args...)
-	return format.List(words, " ", func(word string) string { return format.Quoted(All(word)) })
 }
 
 // Restore takes what stands for a password out of a URL, so that the one from the

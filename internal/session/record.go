@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine"
-	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -107,5 +107,5 @@ func commandLine(ctx context.Context) string {
 	if !ok { // a program of its own that executes Command
 		args = os.Args[1:]
 	}
-	return redact.Command(args)
+	return format.Command(args)
 }

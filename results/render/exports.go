@@ -18,6 +18,7 @@ func Exports() []Renderer {
 			record("gobench.txt", (*Bundle).hasFile, func(b *Bundle) ([]byte, error) { return export.GoBench(b.File), nil })},
 		{"hgrm", "hgrm", "latencies in HdrHistogram's percentile format, one file per strategy, loop and kind", hgrm},
 		{"csv", "csv", "a row per run and round, per sample of a series, or per property of an exploration", asCSV},
+		{"json", "json", "the records themselves", asJSON},
 	}
 }
 
@@ -55,10 +56,26 @@ func asCSV(b *Bundle) (out []Output, err error) {
 	return out, nil
 }
 
+// asJSON has the records of a bundle.
+func asJSON(b *Bundle) (out []Output, err error) {
+	for _, render := range []func(*Bundle) ([]Output, error){
+		record(ResultsName, (*Bundle).hasFile, resultsJSON),
+		record(SeriesName, (*Bundle).hasSeries, seriesJSON),
+		record(ExplorationName, (*Bundle).hasExploration, explorationJSON),
+	} {
+		more, err := render(b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
+}
+
 // Only is the part of a bundle that is about one strategy: a label, or a public name
 // with whatever options. A name that does not occur is an error.
 func (b *Bundle) Only(name string) (*Bundle, error) {
-	out := &Bundle{}
+	out := &Bundle{Name: b.Name, About: b.About, Provenance: b.Provenance, NoBitmaps: b.NoBitmaps}
 	var known []string
 	is := func(label string) bool {
 		known = groups.Union(known, label)

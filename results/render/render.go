@@ -66,7 +66,7 @@ func Renderers() []Renderer {
 		{"results", "json", "the record of all runs, which everything else follows from", record(ResultsName, (*Bundle).hasFile, resultsJSON)},
 		{"exploration", "json", "the record of searches, counts and replays of schedules",
 			record(ExplorationName, (*Bundle).hasExploration, explorationJSON)},
-		{Report, "txt", "the tables and timelines, as on the terminal", record(reportName, (*Bundle).hasReport, report)},
+		{Report, "txt", "the tables and timelines, as on the terminal", record(TextName, (*Bundle).hasReport, report)},
 		{"series", "json", "simulated runs over virtual time, sample by sample", record(SeriesName, (*Bundle).hasSeries, seriesJSON)},
 		{"series-table", "csv", "the same as one table, a line per strategy and sample",
 			record(seriesTableName, (*Bundle).hasSeries, seriesCSV)},
@@ -80,7 +80,7 @@ func Records() []string { return []string{ResultsName, SeriesName, ExplorationNa
 
 // Names are the files that may be written, except those of single strategies.
 func Names() []string {
-	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName, HTMLName}
+	names := []string{ResultsName, ExplorationName, ComparisonName, TextName, SeriesName, seriesTableName, provenanceName, HTMLName}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")
@@ -122,13 +122,14 @@ func Each(b *Bundle, put func(Output) error) (notes []string, err error) {
 const (
 	ResultsName     = "results.json"
 	ExplorationName = "exploration.json"
+	// TextName is the report as text.
+	TextName = "report.txt"
 	// ComparisonName is what run --against found.
 	ComparisonName = "comparison.json"
 
 	// SeriesName is how simulations developed.
 	SeriesName = "series.json"
 
-	reportName      = "report.txt"
 	seriesTableName = "series.csv"
 	provenanceName  = "provenance.json"
 )

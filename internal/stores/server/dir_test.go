@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestTheLockIsDeletedLast stops a removal at every file. What is left must always

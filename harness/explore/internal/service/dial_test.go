@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"bufio"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/service"
 )
 
 // TestDial: a connection for an instance is logged in, and uses the database of the search's client.
@@ -16,7 +18,7 @@ func TestDial(t *testing.T) {
 	for password, want := range map[string]bool{"secret": true, "other": false} {
 		client := redis.NewClient(&redis.Options{Addr: m.Addr(), Username: "search", Password: password, DB: 3})
 		defer client.Close() //nolint:errcheck // it was only read by
-		conn, err := (&Command{Redis: client}).dial(t.Context())
+		conn, err := (&service.Command{Redis: client}).Dial(t.Context())
 		if (err == nil) != want {
 			t.Fatalf("by the password %s: %v", password, err)
 		}

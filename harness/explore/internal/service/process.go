@@ -74,9 +74,9 @@ func (c *Command) shell() string {
 	return "exec " + c.Line
 }
 
-// dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs in, and
+// Dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs in, and
 // leaves the connection.
-func (c *Command) dial(ctx context.Context) (conn net.Conn, err error) {
+func (c *Command) Dial(ctx context.Context) (conn net.Conn, err error) {
 	o := *c.Redis.Options()
 	open := o.Dialer
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -122,7 +122,7 @@ func (r remote) URL() string { return r.url }
 
 // add makes the instance's proxy and client, once.
 func (w *Engine) add(i int) error {
-	proxy, err := hold.Listen(w.cmd.dial)
+	proxy, err := hold.Listen(w.cmd.Dial)
 	if err != nil {
 		return err
 	}

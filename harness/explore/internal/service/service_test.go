@@ -26,6 +26,13 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// setFor sets a variable of the engine until the function that it returns is called.
+func setFor[T any](variable *T, value T) (restore func()) {
+	was := *variable
+	*variable = value
+	return func() { *variable = was }
+}
+
 // redisOf is a Redis of the test's own.
 func redisOf(t *testing.T) goredis.UniversalClient {
 	t.Helper()
@@ -515,7 +522,7 @@ func TestServicesThatDoNotRepeat(t *testing.T) {
 	if err != nil || len(found.Findings) > 0 {
 		t.Errorf("a service that tires: %v, %v", found, err)
 	}
-	defer service.SetControl(5)()
+	defer setFor(&service.ControlEvery, 5)()
 	if _, err := explored(t, "weary", cfg); !errors.Is(err, explore.ErrNotDeterministic) {
 		t.Errorf("a service that never recovers: %v", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/quotabench/quotabench/internal/sched"
 )
 
-// setsFrom is the number of runs from which on there are further sets: to start them takes longer than a small search.
-var setsFrom int64 = 128
+// SetsFrom is the number of runs from which on there are further sets: to start them takes longer than a small search.
+var SetsFrom int64 = 128
 
 // sets is what all sets of instances of a search have in common.
 type sets struct {
@@ -52,7 +52,7 @@ func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 // Further is how many further sets can be had after so many runs, n at most: so many of the next databases are empty, which those of
 // further Redises in memory always are. Those that there were are closed.
 func (w *Engine) Further(runs int64, n int) int {
-	if w.further.Store(0); runs < setsFrom || w.occupied {
+	if w.further.Store(0); runs < SetsFrom || w.occupied {
 		return 0
 	}
 	if w.memory != nil {
@@ -76,9 +76,9 @@ func (w *Engine) database(after int) *redis.Client {
 	return redis.NewClient(&o)
 }
 
-// controlEvery is after how many runs the clients come one after the other again, to see
+// ControlEvery is after how many runs the clients come one after the other again, to see
 // whether they are answered as in the first run.
-var controlEvery = 200
+var ControlEvery = 200
 
 // ErrStale says that the instances were answering otherwise than at the start, and that they
 // have been started anew: what was run since the last control says nothing.

@@ -18,7 +18,7 @@ import (
 // Several sets of instances find what one finds, and count the same.
 func TestSets(t *testing.T) {
 	testenv.Long(t)
-	defer service.SetSets(8)()
+	defer setFor(&service.SetsFrom, 8)()
 	for _, c := range []struct {
 		kind, want string
 		memory     bool
@@ -72,7 +72,7 @@ func TestSets(t *testing.T) {
 
 // Further sets are had of what can be had several times.
 func TestFewerSets(t *testing.T) {
-	defer service.SetSets(2)()
+	defer setFor(&service.SetsFrom, 2)()
 	cfg := explore.Config{Workers: 2, Clients: 3, MaxStates: 20, Preemptions: -1}
 	_, err := explored(t, "select", cfg)
 	var unfit *explore.UnfitError
@@ -89,7 +89,7 @@ func TestFewerSets(t *testing.T) {
 
 // A set that tires has all start anew.
 func TestSetsThatDoNotRepeat(t *testing.T) {
-	defer service.SetSets(2)()
+	defer setFor(&service.SetsFrom, 2)()
 	cfg := explore.Config{Workers: 2, Clients: 3, MaxStates: 6, Preemptions: -1}
 	if found, err := explored(t, "tired", cfg); err != nil || len(found.Findings) > 0 || found.Runs != 6 {
 		t.Errorf("a service that tires: %+v, %v", found, err)
@@ -117,7 +117,7 @@ func TestSharedInstances(t *testing.T) {
 		cfg := explore.Config{Instances: 1, Faults: c.faults, Properties: c.look, MaxStates: 60, Preemptions: -1}
 		restore := func() {}
 		if !strings.HasPrefix(c.kind, "locked") { // no request waits for another
-			restore = service.SetQuiet(time.Minute)
+			restore = setFor(&service.Quiet, time.Minute)
 		}
 		found, processes, err := counted(t, c.kind, cfg)
 		restore()
@@ -153,7 +153,7 @@ func TestSomeShareAnInstance(t *testing.T) {
 func TestSharedConnection(t *testing.T) {
 	testenv.Sequential(t)
 	node := testenv.Program(t, "node")
-	defer service.SetQuiet(time.Minute)()
+	defer setFor(&service.Quiet, time.Minute)()
 	program, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"github.com/quotabench/quotabench/internal/hold"
 )
 
-// quiet is how long nothing comes of an instance until a client of it is taken to wait for another one, e.g. for a lock in its
+// Quiet is how long nothing comes of an instance until a client of it is taken to wait for another one, e.g. for a lock in its
 // process. It then goes on in a step of that one.
-var quiet = 100 * time.Millisecond
+var Quiet = 100 * time.Millisecond
 
 // shares reports whether the instance has other clients, too.
 func (c *client) shares() bool { return c.w.Setup.Members(c.in.index) > 1 }
@@ -65,7 +65,7 @@ func (w *Engine) await(c *client, own bool) error {
 	c.held, c.sent = nil, false
 	patience := w.Setup.Patience
 	if c.blocked() {
-		patience = quiet
+		patience = Quiet
 	}
 	w.timer.Reset(patience)
 	defer w.timer.Stop()
@@ -102,7 +102,7 @@ func (w *Engine) await(c *client, own bool) error {
 				w.timer.Reset(w.Setup.Patience)
 				continue
 			}
-			if patience != quiet {
+			if patience != Quiet {
 				c.stuck = fmt.Sprintf("%s gets no answer within %v, and its instance sends no command", c.Name, w.Setup.Patience)
 			}
 			return nil

@@ -1,12 +1,11 @@
-package results_test
+package render_test
 
 import (
 	"runtime"
 	"testing"
 
-	"github.com/quotabench/quotabench/results"
-
 	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/results"
 )
 
 // TestSummariesAreSmall: a run takes a kilobyte in a file. A merged histogram kept
@@ -25,15 +24,4 @@ func TestSummariesAreSmall(t *testing.T) {
 	}
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(f)
-}
-
-// TestClaimed: the name of a design record stands without the number of older files.
-func TestClaimed(t *testing.T) {
-	for source, want := range map[string]string{
-		"003 (ADR-005): enforced within 5 %": "ADR-005: enforced within 5 %", "ADR-008: one crosses": "ADR-008: one crosses", "": "", "Fig (a): b": "Fig (a): b",
-	} {
-		if got := (&results.Clause{Source: source}).Claimed(); got != want {
-			t.Errorf("%q: %q, want %q", source, got, want)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package results_test
+package render_test
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
 //go:build !mutants
 
-package harness_test
+package runners_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package harness_test
+package runners_test
 
 import (
 	"context"
@@ -194,7 +194,7 @@ func found(t *testing.T, runs []results.Run, name, code string) {
 				if !strings.Contains(x.Stack, "astray_test.go") || hung != (r.DidNotReturn > 0) {
 					t.Errorf("%s: %d calls did not return, and the stack is %q", name, r.DidNotReturn, x.Stack)
 				}
-				if hung && !strings.Contains(x.Detail, "harness_test.") {
+				if hung && !strings.Contains(x.Detail, "runners_test.") {
 					t.Errorf("%s: no function of the strategy in %q", name, x.Detail)
 				}
 			}

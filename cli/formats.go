@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/results/render"
+)
+
+// The formats that this package names.
+const (
+	formatText = "text"
+	formatPage = "html"
+	formatSVG  = "svg"
+	formatPNG  = "png"
+)
+
+// reportFormat is one form in which report shows records.
+type reportFormat struct {
+	name string
+	doc  string // one line
+	// printed is set if it goes to standard output, unless --out is given.
+	printed bool
+	// render returns the files, none if the records have nothing for the format. notes say what could not be drawn.
+	render func(r *rendering) (files []render.Output, notes []string, err error)
+}
+
+// rendering is what is shown.
+type rendering struct {
+	bundles []*render.Bundle
+	plots   []render.PlotKind
+}
+
+// formats are all formats, in the order of help.
+func formats() []reportFormat {
+	all := []reportFormat{
+		{formatText, "the tables and timelines, as on the terminal", true, (*rendering).text},
+		{formatPage, "all of it as one page for a browser, plots and charts included", false, (*rendering).page},
+		{formatSVG, "plots, one file each", false, func(r *rendering) ([]render.Output, []string, error) { return r.draw(formatSVG) }},
+		{formatPNG, "the same as bitmaps", false, func(r *rendering) ([]render.Output, []string, error) { return r.draw(formatPNG) }},
+	}
+	for _, e := range render.Exports() {
+		all = append(all, reportFormat{e.Name, e.Doc, true, func(r *rendering) ([]render.Output, []string, error) { return r.export(e) }})
+	}
+	return all
+}
+
+func (r *rendering) text() ([]render.Output, []string, error) {
+	b, err := render.Text(r.bundles)
+	if err != nil || len(b) == 0 {
+		return nil, nil, err
+	}
+	return []render.Output{{Name: render.TextName, Bytes: b}}, nil, nil
+}
+
+func (r *rendering) page() ([]render.Output, []string, error) {
+	b, err := render.HTML(r.bundles)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []render.Output{{Name: render.HTMLName, Bytes: b}}, nil, nil
+}
+
+// export renders each bundle. If there are several, the names of their files begin with those of the bundles.
+func (r *rendering) export(as render.Renderer) (files []render.Output, notes []string, err error) {
+	var names prefixes
+	for _, b := range r.bundles {
+		outputs, err := as.Render(b)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(r.bundles) > 1 {
+			prefix := names.of(b.Name)
+			for i := range outputs {
+				outputs[i].Name = prefix + outputs[i].Name
+			}
+		}
+		files = append(files, outputs...)
+	}
+	return files, nil, nil
+}
+
+// draw draws the plots. What the records lack for one is said in a note.
+func (r *rendering) draw(format string) (files []render.Output, notes []string, err error) {
+	for i, b := range r.drawable() {
+		for _, k := range r.plots {
+			if i > 0 && k.Files == nil { // series and schedules are in the first bundle
+				continue
+			}
+			images, missing, err := b.draw(k, format)
+			if err != nil {
+				return nil, nil, err
+			}
+			files = append(files, images...)
+			notes = append(notes, missing...)
+		}
+	}
+	return files, notes, nil
+}
+
+// drawableBundle is what is drawn together, and how the names of its files begin.
+type drawableBundle struct {
+	*render.Bundle
+	prefix string
+}
+
+// drawable is one bundle for each run, of which the first also has all series, and each all explorations.
+func (r *rendering) drawable() []drawableBundle {
+	all := render.Bundle{}
+	var names prefixes
+	var out []drawableBundle
+	for _, b := range r.bundles {
+		all.Series = append(all.Series, b.Series...)
+		all.Exploration = all.Exploration.With(b.Exploration)
+		if b.File != nil {
+			out = append(out, drawableBundle{&render.Bundle{File: b.File}, names.of(b.Name)})
+		}
+	}
+	if len(out) == 0 {
+		return []drawableBundle{{Bundle: &all}}
+	}
+	if len(out) == 1 {
+		out[0].prefix = ""
+	}
+	for _, b := range out {
+		b.Exploration = all.Exploration
+	}
+	out[0].Series = all.Series
+	return out
+}
+
+// draw draws one kind of plot, and says what the records lack for it.
+func (b *drawableBundle) draw(k render.PlotKind, format string) (images []render.Output, notes []string, err error) {
+	drawings, missing, err := render.Draw(b.Bundle, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, note := range missing {
+		notes = append(notes, b.prefix+note)
+	}
+	if k.Files != nil {
+		for i := range drawings {
+			drawings[i].Name = b.prefix + drawings[i].Name
+		}
+	}
+	images, err = render.Images(drawings, format)
+	return images, notes, err
+}
+
+// prefixes tells the files of several bundles apart.
+type prefixes []string
+
+// of is the name of a bundle's directory, or of its file if that has another name than records have.
+func (p *prefixes) of(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	name := strings.TrimSuffix(filepath.Base(path), ".json")
+	prefix := name + "-"
+	for n := 2; slices.Contains(*p, prefix); n++ {
+		prefix = fmt.Sprintf("%s-%d-", name, n)
+	}
+	*p = append(*p, prefix)
+	return prefix
+}
