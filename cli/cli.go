@@ -149,6 +149,7 @@ func addCompletion(root *cobra.Command) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
+	completion.Short = "Write the completion file of a shell"
 	completion.Args, completion.RunE = oneOfCommands, showHelp
 	for _, shell := range completion.Commands() {
 		shell.Args = noArgs

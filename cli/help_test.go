@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestHelpFits(t *testing.T) {
 		}
 		n := 0
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
+			if !f.Hidden && c.HasParent() { // the root names its flags in one line
 				n++
 			}
 		})
@@ -72,6 +73,29 @@ func TestHelpFits(t *testing.T) {
 			})
 		}
 	})
+}
+
+// The help of the program fits one screen of 24 lines and 80 columns. Commands that are about to become a part of
+// another one do not count.
+func TestHelpFitsAScreen(t *testing.T) {
+	o := call(t.Context(), "--help")
+	leaving := []string{"choose", "sweep", "plot", "export", "coordinate"}
+	lines := 0
+	counts := true
+	for line := range strings.Lines(o.stdout) {
+		if uniseg.StringWidth(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("wider than a screen: %s", line)
+		}
+		if words := strings.Fields(line); !strings.HasPrefix(line, "   ") { // else it continues the line above
+			counts = len(words) == 0 || !strings.HasPrefix(line, "  ") || !slices.Contains(leaving, words[0])
+		}
+		if counts {
+			lines++
+		}
+	}
+	if lines < 13 || lines > 24 {
+		t.Errorf("%d lines:\n%s", lines, o.stdout)
+	}
 }
 
 // A flag has one meaning in all commands. The old name of one that was renamed tells the new one.
