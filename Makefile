@@ -98,5 +98,5 @@ pages: ## write docs/strategies anew, from the reference results
 
 man: ## write the manual pages and the completion files of shells to bin/man1 and bin/completions
 	mkdir -p bin/completions
-	$(GO) run ./cmd/quotabench man --out bin/man1
+	$(GO) run -C tools ./man ../bin/man1
 	for shell in bash zsh fish powershell; do $(GO) run ./cmd/quotabench completion $$shell > bin/completions/quotabench.$$shell || exit 1; done

@@ -22,26 +22,36 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// cleaning is what one call of clean is told.
+// cleaning is what doctor --clean is told.
 type cleaning struct {
 	*group.Settings
+	clean        bool
 	yes, unknown bool
 	asJSON       bool
 }
 
-func cleanCommand() *cobra.Command {
-	c := &cleaning{Settings: group.New(group.Own)}
-	cmd := described("clean", &cobra.Command{
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
-	})
-	c.Set = settings.New(cmd, c.Stores(), []settings.Setting{
+func newCleaning() *cleaning { return &cleaning{Settings: group.New(group.Own)} }
+
+func (c *cleaning) register(cmd *cobra.Command) {
+	c.Set = settings.New(cmd, []settings.Setting{
 		jsonFlag(&c.asJSON, "write JSON"),
-		{Name: "yes", Title: settings.What, Value: settings.Bool(&c.yes)},
-		{Name: "unknown", Value: settings.Bool(&c.unknown)},
-	})
-	return cmd
+		{Name: "clean", Title: settings.Stores, Value: settings.Bool(&c.clean)},
+		{Name: "yes", Title: settings.Stores, Value: settings.Bool(&c.yes)},
+		{Name: "unknown", Title: settings.Stores, Value: settings.Bool(&c.unknown)},
+	}, c.Stores())
+}
+
+// checkAsked refuses the flags of --clean if that is not given.
+func (c *cleaning) checkAsked() error {
+	if c.clean {
+		return nil
+	}
+	for _, x := range c.All() {
+		if x.Name != "json" && c.Given(x.Name) {
+			return c.Wrong(x.Name, errors.New("it is for --clean: give both, or neither"))
+		}
+	}
+	return nil
 }
 
 // ownServers are those of the user's own that are named.

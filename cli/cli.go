@@ -49,13 +49,12 @@ func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
 			chooseCommand, runCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
-			lintCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, compareCommand, judgeCommand,
 		}},
 		{"setup", "Find your way", []func() *cobra.Command{
-			initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
+			initCommand, listCommand, doctorCommand, helpCommand,
 		}},
 	}
 }
@@ -122,7 +121,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		Name: terminal.ColourFlag, Value: settings.Text(&mode, modes...),
 		Doc: "colour: auto is for terminals, unless NO_COLOR is set or TERM is dumb",
 	})
-	root.SetVersionTemplate("quotabench {{.Version}}\n")
+	root.SetVersionTemplate(versionText())
 	var groups []settings.CommandGroup
 	for _, g := range commands() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
@@ -149,6 +148,7 @@ func addCompletion(root *cobra.Command) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
+	completion.Short = "Write the completion file of a shell"
 	completion.Args, completion.RunE = oneOfCommands, showHelp
 	for _, shell := range completion.Commands() {
 		shell.Args = noArgs

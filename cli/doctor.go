@@ -18,7 +18,6 @@ import (
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/programs"
 	"github.com/quotabench/quotabench/internal/redact"
-	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
@@ -46,18 +45,24 @@ type checkup struct {
 }
 
 func doctorCommand() *cobra.Command {
-	var asJSON bool
+	c := newCleaning()
 	cmd := described("doctor", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.checkAsked(); err != nil {
+				return err
+			}
+			if c.clean {
+				return c.run(cmd)
+			}
 			lines := append(programLines(cmd.Context()), storeVariables())
 			// How far this machine's timings can be trusted.
 			lines = append(lines, processors(), timer(cmd.Context()), steal(machine.ReadCPU()))
-			return show(cmd, asJSON, lines, checkupLines)
+			return show(cmd, c.asJSON, lines, checkupLines)
 		},
 	})
-	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
+	c.register(cmd)
 	return cmd
 }
 

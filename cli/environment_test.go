@@ -45,7 +45,7 @@ func TestJSONIsAll(t *testing.T) {
 		{"sim", "honest", "--json", "--requests", "200", "--out", "s1"},
 		{"explore", "honest", "--json", "--instances", "1"},
 		{"compare", "r1", "r1", "--json"},
-		{"version", "--json"}, {"doctor", "--json"}, {"list", "--json"}, {"clean", "--json"},
+		{"doctor", "--json"}, {"list", "--json"}, {"doctor", "--clean", "--json"},
 	} {
 		o := call(t.Context(), args...)
 		var v any

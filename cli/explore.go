@@ -72,6 +72,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
 		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, odds.MinRate, odds.MaxRate)},
 		{Name: "first", Title: settings.Search, Value: settings.Bool(&c.First)},
+		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.Strict)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},

@@ -11,10 +11,9 @@ import (
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
-func TestListAndVersion(t *testing.T) {
+func TestLists(t *testing.T) {
 	p := newPlace(t, nil)
 	for name, args := range map[string][]string{
-		"version":   {"--version"},
 		"list":      {"list"},
 		"list-one":  {"list", "stores"},
 		"list-json": {"list", "--json"},

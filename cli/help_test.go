@@ -3,9 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +46,7 @@ func TestHelpFits(t *testing.T) {
 		}
 		n := 0
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
+			if !f.Hidden && c.HasParent() { // the root names its flags in one line
 				n++
 			}
 		})
@@ -74,6 +73,29 @@ func TestHelpFits(t *testing.T) {
 			})
 		}
 	})
+}
+
+// The help of the program fits one screen of 24 lines and 80 columns. Commands that are about to become a part of
+// another one do not count.
+func TestHelpFitsAScreen(t *testing.T) {
+	o := call(t.Context(), "--help")
+	leaving := []string{"choose", "sweep", "plot", "export", "coordinate"}
+	lines := 0
+	counts := true
+	for line := range strings.Lines(o.stdout) {
+		if uniseg.StringWidth(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("wider than a screen: %s", line)
+		}
+		if words := strings.Fields(line); !strings.HasPrefix(line, "   ") { // else it continues the line above
+			counts = len(words) == 0 || !strings.HasPrefix(line, "  ") || !slices.Contains(leaving, words[0])
+		}
+		if counts {
+			lines++
+		}
+	}
+	if lines < 13 || lines > 24 {
+		t.Errorf("%d lines:\n%s", lines, o.stdout)
+	}
 }
 
 // A flag has one meaning in all commands. The old name of one that was renamed tells the new one.
@@ -157,24 +179,4 @@ func TestExamplesParse(t *testing.T) {
 	if examples < 30 {
 		t.Errorf("%d examples", examples)
 	}
-}
-
-// The manual has a page for each command, the same each time.
-func TestMan(t *testing.T) {
-	newPlace(t, nil)
-	if o := call(t.Context(), "man"); o.code != ExitUsage {
-		t.Errorf("without a directory: exit %d", o.code)
-	}
-	if o := call(t.Context(), "man", "--out", "man1"); o.code != ExitOK {
-		t.Fatalf("exit %d: %s", o.code, o.stderr)
-	}
-	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
-		name := filepath.Join("man1", strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Error(err)
-		} else if !strings.Contains(string(b), ".SH NAME") || !strings.HasPrefix(string(b), ".nh\n.TH \"QUOTABENCH\"") {
-			t.Errorf("%s is no manual page: %.60q", name, b)
-		}
-	})
 }

@@ -272,7 +272,7 @@ func TestClean(t *testing.T) {
 			}
 		}
 	}
-	o := call(ctx, "clean", "--redis", at)
+	o := call(ctx, "doctor", "--clean", "--redis", at)
 	if o.code != ExitOK || !strings.Contains(o.stdout, "quotabench:dead_1:") || !strings.Contains(o.stdout, "unknown") || o.stderr != "nothing was removed: give --yes to remove what is left\n" {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
@@ -280,15 +280,15 @@ func TestClean(t *testing.T) {
 		t.Error("the password is shown")
 	}
 	has("quotabench:dead_1:a", "quotabench:old_1:a", "users")
-	if o = call(ctx, "clean", "--redis", at, "--yes"); o.code != ExitOK || !strings.Contains(o.stderr, "removed: 1 key\n") || !strings.Contains(o.stderr, "1 thing without a lease stayed") {
+	if o = call(ctx, "doctor", "--clean", "--redis", at, "--yes"); o.code != ExitOK || !strings.Contains(o.stderr, "removed: 1 key\n") || !strings.Contains(o.stderr, "1 thing without a lease stayed") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	has("quotabench:old_1:a", "users")
-	if o = call(ctx, "clean", "--redis", at, "--yes", "--unknown"); o.code != ExitOK {
+	if o = call(ctx, "doctor", "--clean", "--redis", at, "--yes", "--unknown"); o.code != ExitOK {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	has("users")
-	if o = call(ctx, "clean", "--redis", at); o.stdout != "runs have left nothing\n" {
+	if o = call(ctx, "doctor", "--clean", "--redis", at); o.stdout != "runs have left nothing\n" {
 		t.Errorf("%s%s", o.stdout, o.stderr)
 	}
 	// A run does the same by itself, and says so.
@@ -298,9 +298,15 @@ func TestClean(t *testing.T) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	has("quotabench:old_1:a", "users")
-	requireUsageError(t, call(ctx, "clean", "--redis", "process"))
-	requireUsageError(t, call(ctx, "clean", "--unknown"))
-	requireUsageError(t, call(ctx, "clean", "--store", "etcd=http://x"))
+	requireUsageError(t, call(ctx, "doctor", "--clean", "--redis", "process"))
+	requireUsageError(t, call(ctx, "doctor", "--clean", "--unknown"))
+	requireUsageError(t, call(ctx, "doctor", "--clean", "--store", "etcd=http://x"))
+	for _, flag := range []string{"--yes", "--unknown", "--redis=" + at, "--store=redis.2=" + at} {
+		o := call(ctx, "doctor", flag)
+		if requireUsageError(t, o); !strings.Contains(o.stderr, "it is for --clean") {
+			t.Errorf("%s: %s", flag, o.stderr)
+		}
+	}
 }
 
 // deadOwner is the lease of a process of this machine that has ended.

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/lint"
 	"github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/witness"
@@ -88,6 +89,9 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 			t.Log("claimed: " + r.Claim)
 		}
 	}
+	if !t.Failed() {
+		advise(t, sel, o.Policy)
+	}
 	for range made.Untried() {
 		t.Error("nothing was tried, the time was up before the first schedule: give a longer Options.Budget")
 	}
@@ -102,6 +106,18 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		t.Log("not tried: faults, which are not injected into a PostgreSQL, and time that passes")
 	case len(left) > 0:
 		t.Logf("not tried: %s: name them in Options.Faults", strings.Join(left, ", "))
+	}
+}
+
+// advise logs what fails in production of commands that break no property.
+func advise(t *testing.T, sel strategies.Selection, policy quota.Policy) {
+	t.Helper()
+	advice, err := lint.Run(t.Context(), sel, policy)
+	if err != nil {
+		t.Logf("no advice on its commands: %v", err)
+	}
+	for i := range advice {
+		t.Logf("advice: %s: %s", text.AdviceText(&advice[i]), advice[i].Command)
 	}
 }
 

@@ -44,6 +44,13 @@ func (c counter) Allow(ctx context.Context, key string) (bool, error) {
 		p.PExpire(ctx, key, length)
 		_, err = p.Exec(ctx)
 		return err == nil, err
+	case twoSlots:
+		p := c.rdb.TxPipeline()
+		n := p.Incr(ctx, key)
+		p.PExpire(ctx, key, length)
+		p.Set(ctx, key+":last", 1, length)
+		_, err := p.Exec(ctx)
+		return err == nil && n.Val() <= limit, err
 	case "a count of its package":
 		if everywhere.Add(1)%3 == 0 {
 			return false, c.rdb.Ping(ctx).Err()
@@ -82,6 +89,9 @@ var plants = map[string]prove.Stage{
 	"a count of its package": prove.Exploration, // which cannot be searched, and must not pass in silence
 }
 
+// twoSlots is a plant that no property accuses.
+const twoSlots = "keys in two slots"
+
 // plantedVariable names the defects that TestPlanted proves.
 const plantedVariable = "PROVE_PLANTED"
 
@@ -103,6 +113,10 @@ func TestPlanted(t *testing.T) {
 				if only == prove.Simulation {
 					o.Policy = testenv.Pick(hourly(t), quota.Policy{})
 				}
+			}
+			if what == twoSlots {
+				o.Budget = time.Second
+				o.Skip = []prove.Stage{prove.Conformance, prove.Simulation}
 			}
 			m := limiter(what)
 			if way, ok := strings.CutPrefix(what, connectionsPrefix); ok {
@@ -185,6 +199,15 @@ func TestRightLimiter(t *testing.T) {
 		contains(t, out, fmt.Sprintf("--- PASS: TestPlanted/nothing/%s (", s))
 	}
 	contains(t, out, "claimed: does what its Meta declares", "no violation found in any schedule of 2 clients", "nothing beyond what is guaranteed in 6 days")
+	if t.Failed() {
+		t.Log(out)
+	}
+}
+
+// What a cluster refuses is logged, and fails nothing.
+func TestAdviceIsLogged(t *testing.T) {
+	out := proved(t, plantedVariable+"="+twoSlots)
+	contains(t, out, "--- PASS: TestPlanted/keys_in_two_slots/exploration (", "advice: slots, 180 times: a Redis Cluster refuses keys in several slots")
 	if t.Failed() {
 		t.Log(out)
 	}

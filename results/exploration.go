@@ -25,6 +25,8 @@ type Exploration struct {
 	Skipped []Skipped `json:"skipped"`
 	// Failed lists strategies whose search ended in an error.
 	Failed []FailedExplore `json:"failed"`
+	// Advice on commands that break no property and fail in production.
+	Advice []Advice `json:"advice,omitempty"`
 	// Interrupted is set if the last search was ended before its bounds.
 	Interrupted bool `json:"interrupted"`
 }
@@ -69,6 +71,7 @@ func (x *Exploration) With(more *Exploration) *Exploration {
 	out.Searches = slices.Concat(x.Searches, more.Searches)
 	out.Censuses = slices.Concat(x.Censuses, more.Censuses)
 	out.Replays = slices.Concat(x.Replays, more.Replays)
+	out.Advice = slices.Concat(x.Advice, more.Advice)
 	return &out
 }
 

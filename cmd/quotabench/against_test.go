@@ -198,12 +198,12 @@ func TestAgainstKilled(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"clean"}, &out, &errs); code != cli.ExitOK || strings.Count(out.String(), "directory") < 1 {
+	if code := cli.Main([]string{"doctor", "--clean"}, &out, &errs); code != cli.ExitOK || strings.Count(out.String(), "directory") < 1 {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
 	// Its round ends by itself, which the kernel asks it to.
 	for {
-		if code := cli.Main([]string{"clean", "--yes"}, &out, &errs); code != cli.ExitOK {
+		if code := cli.Main([]string{"doctor", "--clean", "--yes"}, &out, &errs); code != cli.ExitOK {
 			t.Fatalf("exit %d: %s%s", code, &out, &errs)
 		}
 		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) == 0 {

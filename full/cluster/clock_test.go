@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	_ "github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestClockBounds: however long requests and replies take, the truth is within what they tell,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 )
 
 // sends sees the commands that a client sends together.
@@ -29,66 +30,46 @@ func (d *driver) sends(ctx context.Context, cmds []redis.Cmder, send func(contex
 	return err
 }
 
-func (d *driver) begin() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.trips, d.sent = 0, 0
-}
-
-func (d *driver) end() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.report
-	r.Decisions++
-	r.Commands, r.RoundTrips = r.Commands+d.sent, r.RoundTrips+d.trips
-	r.MostCommands, r.MostRoundTrips = max(r.MostCommands, d.sent), max(r.MostRoundTrips, d.trips)
-}
-
-// decides tells the commands of a decision from those of a connection and of a transaction.
-func decides(c redis.Cmder) bool {
-	return !slices.Contains([]string{"hello", "client", "auth", "select", "multi", "exec"}, strings.ToLower(c.Name()))
-}
-
 // saw looks at commands that were sent together. One that Redis refuses for it does not know the script is sent again.
 func (d *driver) saw(cmds []redis.Cmder) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if slices.ContainsFunc(cmds, decides) {
-		d.trips++
-	}
-	whole := len(cmds) > 1 && cmds[0].Name() == "multi" // then its keys must share a slot
+	transaction := len(cmds) > 1 && cmds[0].Name() == "multi" // its keys must share a slot
 	var together []string
 	for _, c := range cmds {
 		args := texts(c)
-		k := keys(args)
-		if decides(c) {
-			d.sent++
-		}
+		named := keys(args)
 		if src := source(args); src != "" {
 			d.scripts[redis.NewScript(src).Hash()] = src
 		}
 		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
 			continue
 		}
-		d.clocked(args, len(k))
-		if together = append(together, k...); whole && args[0] != "exec" {
+		d.clocked(args, len(named))
+		together = append(together, named...)
+		if transaction && args[0] != "exec" {
 			continue
 		}
-		slices.Sort(together)
-		together = slices.Compact(together)
-		d.report.MostKeys = max(d.report.MostKeys, len(together))
-		if i := slices.IndexFunc(together, func(x string) bool { return slot(x) != slot(together[0]) }); i > 0 {
-			a, b := together[0], together[i]
-			d.find("slots", fmt.Sprintf("a Redis Cluster refuses %d keys in several slots, %s in %d and %s in %d: give them one hash tag",
-				len(together), a, slot(a), b, slot(b)), d.command(cmds))
-		}
+		d.slotted(together, cmds)
 		together = nil
 	}
-	d.look(d.command(cmds))
+	d.look(d.sent(cmds))
+}
+
+// slotted looks for two keys of one command, or transaction, that are in several slots of a cluster.
+func (d *driver) slotted(together []string, cmds []redis.Cmder) {
+	slices.Sort(together)
+	for _, k := range together {
+		if slot(k) != slot(together[0]) {
+			two := []string{together[0], k}
+			d.find(results.AdviseSlots, d.sent(cmds), results.Advice{Keys: two, Slots: []int{int(slot(two[0])), int(slot(two[1]))}})
+			return
+		}
+	}
 }
 
 // look notes the command that changed a key last, and the first one that left it without a time to live.
-func (d *driver) look(command string) {
+func (d *driver) look(command sent) {
 	for i, m := range d.mini {
 		for _, k := range m.Keys() {
 			id, now := key{i, k}, strings.Join(entries(m, k), " ")
@@ -98,7 +79,7 @@ func (d *driver) look(command string) {
 				continue
 			}
 			d.content[id], d.last[id] = now, command
-			if !lives && d.mortal[id] == "" {
+			if _, known := d.mortal[id]; !lives && !known {
 				d.mortal[id] = command
 			}
 		}
@@ -142,8 +123,7 @@ func (d *driver) clocked(args []string, keys int) {
 		n, err := strconv.ParseFloat(a, 64)
 		for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond, 1} {
 			if at := float64(d.now.UnixNano()) / float64(unit); err == nil && math.Abs(n-at) < float64(near/unit) {
-				d.find("caller-clock", "it takes the time from the caller, whose clock may be off or step back: ask Redis for TIME",
-					d.text(args))
+				d.find(results.AdviseCallerClock, sent{d.name(args), d.text(args)}, results.Advice{})
 				return
 			}
 		}
@@ -239,17 +219,38 @@ func slot(key string) uint16 {
 	return crc % 16384
 }
 
-// command is how commands that were sent together are shown.
-func (d *driver) command(cmds []redis.Cmder) string {
-	return format.List(cmds, "; ", func(c redis.Cmder) string { return d.text(texts(c)) })
+// sent are commands that were sent together.
+type sent struct {
+	names string // each once, in their order
+	text  string
+}
+
+func (d *driver) sent(cmds []redis.Cmder) sent {
+	var names []string
+	for _, c := range cmds {
+		if name := d.name(texts(c)); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return sent{
+		names: strings.Join(names, " "),
+		text:  format.List(cmds, "; ", func(c redis.Cmder) string { return d.text(texts(c)) }),
+	}
+}
+
+// name is that of a command. A script that is called by its digest is EVAL, too.
+func (d *driver) name(args []string) string {
+	if d.script(args) != "" && len(args) > 2 {
+		return "EVAL"
+	}
+	return strings.ToUpper(args[0])
 }
 
 // text shows a command, of a script its first line only.
 func (d *driver) text(args []string) string {
-	out := []string{strings.ToUpper(args[0])}
+	out := []string{d.name(args)}
 	if src := d.script(args); src != "" && len(args) > 2 {
 		args = append([]string{args[0], src}, args[2:]...)
-		out[0] = "EVAL"
 	}
 	for _, a := range args[1:] {
 		if first, _, more := strings.Cut(strings.TrimSpace(a), "\n"); more || len(a) > 60 {
@@ -260,17 +261,21 @@ func (d *driver) text(args []string) string {
 	return strings.Join(out, " ")
 }
 
-// changing is what differs between keys, and between commands, that have the same purpose.
-var changing = regexp.MustCompile(`subject-[a-z]|[0-9][0-9.T-]*(e[+][0-9]+)?`)
-
-// find notes a finding unless there is one like it.
-func (d *driver) find(code, text, command string) {
-	like := func(f Finding) bool {
-		return f.Code == code && changing.ReplaceAllString(f.Command, "N") == changing.ReplaceAllString(command, "N")
+// find notes advice, or counts it if the same was found of commands with these names before.
+func (d *driver) find(code results.AdviceCode, command sent, more results.Advice) {
+	for i := range d.found {
+		if a := &d.found[i]; a.Code == code && a.Names == command.names {
+			a.Count++
+			return
+		}
 	}
-	if !slices.ContainsFunc(d.report.Findings, like) {
-		d.report.Findings = append(d.report.Findings, Finding{code, d.policy.String(), text, command})
-	}
+	more.Strategy = d.sel.String()
+	more.Code = code
+	more.Policy = d.policy.String()
+	more.Names = command.names
+	more.Command = command.text
+	more.Count = 1
+	d.found = append(d.found, more)
 }
 
 // measure notes how many entries each key has.
@@ -286,19 +291,18 @@ func (d *driver) measure() {
 func (d *driver) judge() {
 	for _, k := range sorted(d.mortal) {
 		m := d.mini[k.store]
+		of := results.Advice{Keys: []string{k.name}}
 		switch {
 		case d.policy.Window.Kind == quota.Standing:
 		case m.Exists(k.name) && m.TTL(k.name) == 0:
-			d.find("no-ttl", "the key "+k.name+" never expires: this command made it so, and none gave it a time to live", d.mortal[k])
+			d.find(results.AdviseNoTTL, d.mortal[k], of)
 		case d.lived[k]:
-			d.find("ttl-gap", "the key "+k.name+" gets its time to live later: it never expires if the caller dies before that",
-				d.mortal[k])
+			d.find(results.AdviseTTLGap, d.mortal[k], of)
 		}
 	}
 	for _, k := range sorted(d.sizes) {
 		if s := d.sizes[k]; len(s) == windows && s[0] < s[1] && s[1] < s[2] && s[2] < s[3] {
-			d.find("unbounded", fmt.Sprintf("the key %s grows in every window: it has %d, %d, %d and %d entries",
-				k.name, s[0], s[1], s[2], s[3]), d.last[k])
+			d.find(results.AdviseUnbounded, d.last[k], results.Advice{Keys: []string{k.name}, Entries: s})
 		}
 	}
 }

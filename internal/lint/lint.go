@@ -1,4 +1,4 @@
-// Package lint reads the commands that a strategy sends to Redis, and says what of them fails in production.
+// Package lint reads the commands that a strategy sends to Redis, and gives advice on what of them fails in production.
 package lint
 
 import (
@@ -15,45 +15,20 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/hooks"
+	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
-
-// Finding is one thing that is wrong.
-type Finding struct {
-	// Code is slots, caller-clock, no-ttl, ttl-gap or unbounded.
-	Code string `json:"code"`
-	// Policy under which it shows first.
-	Policy string `json:"policy"`
-	Text   string `json:"text"`
-	// Command that shows it.
-	Command string `json:"command"`
-}
-
-// Report is what the commands of one strategy look like.
-type Report struct {
-	Strategy string `json:"strategy"`
-	// Skipped says why it could not be driven; empty if it was.
-	Skipped string `json:"skipped,omitempty"`
-	// Decisions that were asked for, and the commands and the round trips of all of them.
-	Decisions  int `json:"decisions"`
-	Commands   int `json:"commands"`
-	RoundTrips int `json:"round_trips"`
-	// MostCommands and MostRoundTrips are those of one decision.
-	MostCommands   int `json:"most_commands"`
-	MostRoundTrips int `json:"most_round_trips"`
-	// MostKeys is how many keys one command or transaction names, at most.
-	MostKeys int       `json:"most_keys"`
-	Findings []Finding `json:"findings"`
-}
 
 const (
 	limit    = 10 // units
 	windows  = 4  // that are driven
 	subjects = 3
 	asked    = 15 // requests of a subject in a window
-	prefix   = "lint:"
+	prefix   = "advice:"
 	// ahead is how far the callers' clock is ahead of Redis', and near how close a number comes to a clock that it tells.
 	ahead, near = 40 * time.Second, 20 * time.Second
 )
@@ -61,7 +36,7 @@ const (
 // driver has one strategy decide under one policy.
 type driver struct {
 	quota.Clock
-	report *Report
+	found  []results.Advice // under all policies
 	policy quota.Policy
 	sel    strategies.Selection
 	jobs   []*harness.Job
@@ -71,13 +46,11 @@ type driver struct {
 	mini    []*miniredis.Miniredis
 	clients []*redis.Client
 	scripts map[string]string // sources by digest
-	trips   int               // of the decision under way
-	sent    int
 	content map[key]string
-	last    map[key]string // the command that changed a key last
-	mortal  map[key]string // the first that left it without a time to live
-	lived   map[key]bool   // it had one at some time
-	sizes   map[key][]int  // its entries, at the ends of windows
+	last    map[key]sent  // the commands that changed a key last
+	mortal  map[key]sent  // the first that left it without a time to live
+	lived   map[key]bool  // it had one at some time
+	sizes   map[key][]int // its entries, at the ends of windows
 }
 
 // key is one of a store.
@@ -86,49 +59,95 @@ type key struct {
 	name  string
 }
 
-// Run drives a strategy against a Redis in memory, under a policy of each kind of window that it serves. An error means that
-// it failed there.
-func Run(ctx context.Context, sel strategies.Selection) (Report, error) {
-	r := Report{Strategy: sel.String(), Findings: []Finding{}}
-	for _, n := range sel.Needs {
-		if n != strategies.NeedSource && !slices.Contains(sel.RedisNeeds(), n) {
-			r.Skipped = "it needs " + string(n) + ", and lint reads commands to Redis alone"
+// most is how long one strategy may take. It takes milliseconds.
+const most = 30 * time.Second
+
+// Run drives a strategy against a Redis in memory, under the policy, or under one of each kind of window that it serves if
+// that is the zero value. There is no advice on strategies with other stores. An error means that the strategy failed there.
+func Run(ctx context.Context, sel strategies.Selection, asked quota.Policy) ([]results.Advice, error) {
+	if !reads(sel) {
+		return nil, nil
+	}
+	drive := func(ctx context.Context) ([]results.Advice, error) { return driven(ctx, sel, asked) }
+	return guard.Within(ctx, most, guard.Grace(most), "its commands are read", drive)
+}
+
+// RunApart is [Run] in a process of its own for a limiter that may start goroutines, whose panic would end this one.
+func RunApart(ctx context.Context, sel strategies.Selection, asked quota.Policy) ([]results.Advice, error) {
+	if !sel.Foreign || !reads(sel) {
+		return Run(ctx, sel, asked)
+	}
+	strategy, err := isolate.Told(sel, &asked)
+	if err != nil {
+		return nil, err
+	}
+	return isolate.Run[struct{}, []results.Advice](ctx, "", isolatedKind, &task{strategy, asked}, func(struct{}) {})
+}
+
+const isolatedKind = "isolated-advice"
+
+func init() { isolate.Handle(isolatedKind, doTask) }
+
+// task is what a process of its own is given.
+type task struct {
+	Strategy isolate.Strategy
+	Policy   quota.Policy
+}
+
+func doTask(ctx context.Context, t *task, _ func(any) error) ([]results.Advice, error) {
+	sel, err := t.Strategy.Select(&t.Policy)
+	if err != nil {
+		return nil, err
+	}
+	return Run(ctx, sel, t.Policy)
+}
+
+// reads reports whether all stores of a strategy are Redis, or a source of truth that has a model in memory.
+func reads(sel strategies.Selection) bool {
+	for _, need := range sel.Needs {
+		if need != strategies.NeedSource && !slices.Contains(sel.RedisNeeds(), need) {
+			return false
 		}
 	}
-	policies := served(sel)
-	switch {
-	case r.Skipped != "":
-	case len(sel.RedisNeeds()) == 0:
-		r.Skipped = "it sends no commands to Redis"
-	case len(policies) == 0:
-		r.Skipped = fmt.Sprintf("it serves no policy of %d units", limit)
-	}
-	if r.Skipped != "" {
-		return r, nil
-	}
-	for _, p := range policies {
-		d := driver{Clock: clock.Wall{}, report: &r, policy: p, sel: sel, now: time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC),
-			scripts: map[string]string{}, content: map[key]string{}, last: map[key]string{}, mortal: map[key]string{},
-			lived: map[key]bool{}, sizes: map[key][]int{}}
+	return len(sel.RedisNeeds()) > 0
+}
+
+func driven(ctx context.Context, sel strategies.Selection, asked quota.Policy) ([]results.Advice, error) {
+	var found []results.Advice
+	for _, p := range served(sel, asked) {
+		d := driver{
+			Clock: clock.Wall{}, found: found, policy: p, sel: sel, now: time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC),
+			scripts: map[string]string{}, content: map[key]string{}, last: map[key]sent{}, mortal: map[key]sent{},
+			lived: map[key]bool{}, sizes: map[key][]int{},
+		}
 		if sel.Foreign { // it reads the clock of package time
 			d.now = clock.Wall{}.Now()
 		}
 		if err := errors.Join(d.drive(ctx), d.close()); err != nil {
-			return r, fmt.Errorf("%s under %s: %w", sel, p, err)
+			return nil, fmt.Errorf("%s under %s: %w", sel, p, err)
 		}
+		found = d.found
 	}
-	return r, nil
+	return found, nil
 }
 
-// served are policies of a small limit, one for each kind of window that the strategy serves. One that knows no windows is
-// driven with a standing quota if it can be: its counters must not expire.
-func served(sel strategies.Selection) (out []quota.Policy) {
+// served is the policy that was asked for, with a small limit, if the strategy serves it so. If none was, there is one for each
+// kind of window that the strategy serves. One that knows no windows is driven with a standing quota if it can be: its counters
+// must not expire.
+func served(sel strategies.Selection, asked quota.Policy) (out []quota.Policy) {
+	if asked.Limit > 0 {
+		asked.Limit = limit
+		if sel.ServesPolicy(&asked) != nil {
+			return nil
+		}
+		return []quota.Policy{asked}
+	}
 	kinds := sel.Kinds
 	if sel.Reset == strategies.ResetsNever && slices.Contains(kinds, quota.Standing) {
 		kinds = []quota.Kind{quota.Standing}
 	}
 	for _, k := range kinds {
-		own := quota.Policy{Name: "lint", Unit: "requests", Limit: limit, Window: quota.Window{Kind: k}}
+		own := quota.Policy{Name: "advice", Unit: "requests", Limit: limit, Window: quota.Window{Kind: k}}
 		if k.HasLength() {
 			own.Window.Length = time.Hour
 		}
@@ -136,7 +155,8 @@ func served(sel strategies.Selection) (out []quota.Policy) {
 			own.Window.Refill = limit
 		}
 		for _, p := range append([]quota.Policy{own}, quota.Policies()...) {
-			if p.Limit = limit; p.Window.Kind == k && sel.ServesPolicy(&p) == nil {
+			p.Limit = limit
+			if p.Window.Kind == k && sel.ServesPolicy(&p) == nil {
 				out = append(out, p)
 				break
 			}
@@ -253,10 +273,8 @@ func subject(i int) quota.Subject { return quota.Subject(fmt.Sprintf("subject-%c
 
 // ask asks for one decision. Of five that are admitted, one is given back and one is committed.
 func (d *driver) ask(ctx context.Context, s strategies.Strategy, of int, id uint64) error {
-	d.begin()
 	q := quota.Request{ID: id, Subject: subject(of), Policy: &d.policy, Units: 1, Settles: d.sel.GivesBack}
 	got, err := s.Take(ctx, q)
-	d.end()
 	if err != nil && !strategies.IsPrescribed(err) {
 		return err
 	}

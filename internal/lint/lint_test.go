@@ -2,8 +2,10 @@ package lint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
@@ -60,28 +63,26 @@ func TestPlanted(t *testing.T) {
 	for _, c := range []struct {
 		name, code, command string // "" if nothing is wrong
 		kind                quota.Kind
-		commands, trips     int // of one decision, at most
-		keys                int
 		take                func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error
 	}{
-		{"right", "", "", quota.Fixed, 2, 2, 2, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"right", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return expiring.Run(ctx, c, []string{"{" + key + "}a", "{" + key + "}b"}).Err()
 		}},
-		{"two slots", "slots", "EVAL local n", quota.Fixed, 2, 2, 2, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"two slots", "slots", "EVAL local n", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return expiring.Run(ctx, c, []string{key + "a", key + "b"}).Err()
 		}},
-		{"two slots in a transaction", "slots", "MULTI; SET", quota.Fixed, 2, 1, 2, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"two slots in a transaction", "slots", "MULTI; SET", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Set(ctx, key+"a", 1, day); p.Set(ctx, key+"b", 1, day); return nil })
 			return err
 		}},
-		{"two slots in a pipeline", "", "", quota.Fixed, 2, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"two slots in a pipeline", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.Set(ctx, key+"a", 1, day); p.Set(ctx, key+"b", 1, day); return nil })
 			return err
 		}},
-		{"the caller's clock", "caller-clock", "EVAL redis.call('SET', ", quota.Fixed, 2, 2, 1, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+		{"the caller's clock", "caller-clock", "EVAL redis.call('SET', ", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
 			return byCaller.Run(ctx, c, []string{key}, now.UnixMilli()).Err()
 		}},
-		{"the caller's clock in a sorted set", "caller-clock", "ZADD", quota.Fixed, 2, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+		{"the caller's clock in a sorted set", "caller-clock", "ZADD", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
 			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 				p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMicro()), Member: "one"})
 				p.ExpireAt(ctx, key, now)
@@ -89,61 +90,61 @@ func TestPlanted(t *testing.T) {
 			})
 			return err
 		}},
-		{"the time of Redis", "", "", quota.Fixed, 2, 2, 1, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+		{"the time of Redis", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
 			return byTime.Run(ctx, c, []string{key}, now.UnixMilli()).Err()
 		}},
-		{"no time to live", "no-ttl", "INCR", quota.Fixed, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"no time to live", "no-ttl", "INCR", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return c.Incr(ctx, key).Err()
 		}},
-		{"of a standing quota", "", "", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"of a standing quota", "", "", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return c.Incr(ctx, key).Err()
 		}},
-		{"a time to live later", "ttl-gap", "INCR", quota.Fixed, 2, 2, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"a time to live later", "ttl-gap", "INCR", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			c.Incr(ctx, key)
 			return c.Expire(ctx, key, day).Err()
 		}},
-		{"a list that is never trimmed", "unbounded", "LPUSH", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"a list that is never trimmed", "unbounded", "LPUSH", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return c.LPush(ctx, key, "x").Err()
 		}},
-		{"a list that is", "", "", quota.Standing, 2, 1, 1, list(9, 9, 9, 9)},
-		{"a list that grows later", "", "", quota.Standing, 2, 1, 1, list(10, 10, 20, 30)},
-		{"a list that stops to grow", "", "", quota.Standing, 2, 1, 1, list(10, 20, 20, 30)},
-		{"a list that grew", "", "", quota.Standing, 2, 1, 1, list(10, 20, 30, 30)},
-		{"a list that expires", "", "", quota.Standing, 2, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"a list that is", "", "", quota.Standing, list(9, 9, 9, 9)},
+		{"a list that grows later", "", "", quota.Standing, list(10, 10, 20, 30)},
+		{"a list that stops to grow", "", "", quota.Standing, list(10, 20, 20, 30)},
+		{"a list that grew", "", "", quota.Standing, list(10, 20, 30, 30)},
+		{"a list that expires", "", "", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.LPush(ctx, key, "x"); p.Expire(ctx, key, time.Minute); return nil })
 			return err
 		}},
-		{"a sorted set that grows", "unbounded", "ZADD", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"a sorted set that grows", "unbounded", "ZADD", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			pushes++
 			return c.ZAdd(ctx, key, redis.Z{Score: 1, Member: pushes}).Err()
 		}},
-		{"a set that grows", "unbounded", "SADD", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"a set that grows", "unbounded", "SADD", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			pushes++
 			return c.SAdd(ctx, key, pushes).Err()
 		}},
-		{"a hash that grows", "unbounded", "HSET", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"a hash that grows", "unbounded", "HSET", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			pushes++
 			return c.HSet(ctx, key, strconv.Itoa(pushes), 1).Err()
 		}},
-		{"a stream that grows", "unbounded", "XADD", quota.Standing, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"a stream that grows", "unbounded", "XADD", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return c.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"a", "b"}}).Err()
 		}},
-		{"the caller's seconds", "caller-clock", "SET", quota.Fixed, 1, 1, 1, sends(-near+time.Second, time.Second)},
-		{"the caller's nanoseconds", "caller-clock", "SET", quota.Fixed, 1, 1, 1, sends(near-time.Second, 1)},
-		{"another time", "", "", quota.Fixed, 1, 1, 1, sends(near+time.Second, time.Second)},
-		{"the time of Redis by the caller", "", "", quota.Fixed, 1, 1, 1, sends(-ahead, time.Millisecond)},
-		{"a loaded script", "", "", quota.Fixed, 2, 2, 1, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+		{"the caller's seconds", "caller-clock", "SET", quota.Fixed, sends(-near+time.Second, time.Second)},
+		{"the caller's nanoseconds", "caller-clock", "SET", quota.Fixed, sends(near-time.Second, 1)},
+		{"another time", "", "", quota.Fixed, sends(near+time.Second, time.Second)},
+		{"the time of Redis by the caller", "", "", quota.Fixed, sends(-ahead, time.Millisecond)},
+		{"a loaded script", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
 			byTime.Load(ctx, c)
 			return byTime.EvalSha(ctx, c, []string{key}, now.UnixMilli()).Err()
 		}},
-		{"no time to live of two commands", "no-ttl", "SET ", quota.Fixed, 2, 2, 1, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"no time to live of two commands", "no-ttl", "SET ", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			c.SetNX(ctx, key, 0, 0)
 			return c.Incr(ctx, key).Err()
 		}},
-		{"two things", "caller-clock no-ttl", "SET", quota.Fixed, 1, 1, 1, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+		{"two things", "caller-clock no-ttl", "SET", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
 			return c.Set(ctx, key, now.Unix(), 0).Err()
 		}},
-		{"many keys and then one", "", "", quota.Fixed, 2, 2, 3, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+		{"many keys and then one", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			c.Del(ctx, "{"+key+"}a", "{"+key+"}b", "{"+key+"}c")
 			return c.Set(ctx, key, 1, day).Err()
 		}},
@@ -153,22 +154,81 @@ func TestPlanted(t *testing.T) {
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return planted{env, c.take}, nil
 			}}
-		r, err := Run(t.Context(), strategies.Selection{Meta: &m})
-		if err != nil || r.MostCommands != c.commands || r.MostRoundTrips != c.trips || r.MostKeys != c.keys || r.Decisions != windows*asked*subjects {
-			t.Errorf("%s: %v, %+v", c.name, err, r)
-		}
-		if all := r.Commands; all != c.commands*r.Decisions && all != r.Decisions+1 || r.RoundTrips != all*c.trips/c.commands {
-			t.Errorf("%s: %d commands and %d round trips in all", c.name, all, r.RoundTrips) // a script is sent once
+		found, err := Run(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		var codes []string
-		for _, f := range r.Findings {
-			codes = append(codes, f.Code)
-			if _, of, ok := strings.Cut(f.Text, "the key "); !strings.HasPrefix(f.Command, c.command) || ok && !strings.Contains(f.Command, strings.Fields(of)[0]) {
-				t.Errorf("%s: %+v", c.name, f)
+		for _, a := range found {
+			codes = append(codes, string(a.Code))
+			if a.Strategy != "planted" || a.Policy == "" || !strings.HasPrefix(a.Command, c.command) {
+				t.Errorf("%s: %+v", c.name, a)
+			}
+			for _, k := range a.Keys {
+				if !strings.Contains(a.Command, k) {
+					t.Errorf("%s: the command has no key %s: %+v", c.name, k, a)
+				}
 			}
 		}
 		if strings.Join(codes, " ") != c.code {
-			t.Errorf("%s: %+v", c.name, r.Findings)
+			t.Errorf("%s: %+v", c.name, found)
+		}
+	}
+}
+
+// TestCounted: what is wrong with many commands of one name is told once, with their number, and with what it is about.
+func TestCounted(t *testing.T) {
+	const decisions = windows * asked * subjects
+	script := redis.NewScript("redis.call('SET', KEYS[1], 1, 'EX', 60) return redis.call('SET', KEYS[2], 1, 'EX', 60)")
+	members := 0
+	for name, c := range map[string]struct {
+		want results.Advice
+		take func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error
+	}{
+		"times and random members": {
+			results.Advice{Code: results.AdviseCallerClock, Names: "ZADD", Count: decisions},
+			func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+				members++
+				_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+					p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMicro()), Member: fmt.Sprintf("%x", members*7919)})
+					p.Expire(ctx, key, time.Hour)
+					return nil
+				})
+				return err
+			},
+		},
+		"a script by its digest": {
+			results.Advice{Code: results.AdviseSlots, Names: "EVAL", Count: decisions,
+				Keys: []string{"advice:subject-a537727a", "advice:subject-a537727b"}, Slots: []int{12089, 8026}},
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				return script.Run(ctx, c, []string{key + "a", key + "b"}).Err()
+			},
+		},
+		"keys": {
+			results.Advice{Code: results.AdviseNoTTL, Names: "INCR", Count: windows * subjects, Keys: []string{"advice:subject-a537727"}},
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				return c.Incr(ctx, key).Err()
+			},
+		},
+	} {
+		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed},
+			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+				return planted{env, c.take}, nil
+			}}
+		found, err := Run(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{})
+		if err != nil || len(found) != 1 {
+			t.Errorf("%s: %v, %+v", name, err, found)
+			continue
+		}
+		got := found[0]
+		if got.Command == "" {
+			t.Errorf("%s: no example", name)
+		}
+		got.Strategy = ""
+		got.Policy = ""
+		got.Command = ""
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 }
@@ -208,12 +268,12 @@ func TestSettles(t *testing.T) {
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return settling{env.Instance, seen}, nil
 			}}
-		r, err := Run(t.Context(), strategies.Selection{Meta: &m})
+		found, err := Run(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{})
 		const each = asked * windows
 		want := map[string]int{"refunds": refunds, "commits": 9 * windows, "settles": 3 * each, "instance 0": 3*each/2 + windows/2, "instance 1": 3*each/2 - windows/2,
 			"of subject-a": each, "of subject-b": each, "of subject-c": each}
-		if err != nil || !maps.Equal(seen, want) || r.Skipped != "" {
-			t.Errorf("%v: %v, %+v, seen %v, want %v", kind, err, r, seen, want)
+		if err != nil || !maps.Equal(seen, want) || len(found) > 0 {
+			t.Errorf("%v: %v, %+v, seen %v, want %v", kind, err, found, seen, want)
 		}
 	}
 }
@@ -225,7 +285,7 @@ func TestServed(t *testing.T) {
 		"10 requests at a time": {Kinds: quota.Kinds(), Reset: strategies.ResetsNever},
 	} {
 		var got []string
-		for _, p := range served(strategies.Selection{Meta: &m}) {
+		for _, p := range served(strategies.Selection{Meta: &m}, quota.Policy{}) {
 			got = append(got, p.String())
 		}
 		if strings.Join(got, "; ") != want {
@@ -234,16 +294,48 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestSkipped: what cannot be driven is said, and why.
-func TestSkipped(t *testing.T) {
-	for want, m := range map[string]strategies.Meta{
-		"it needs nats, and":            {Needs: []strategies.Need{"nats"}, Kinds: quota.Kinds()},
-		"it sends no commands to Redis": {Kinds: quota.Kinds()},
-		"it serves no policy":           {Needs: []strategies.Need{strategies.NeedRedis}},
+// TestServedAsAsked: a policy that is asked for is the only one, with the limit that is driven.
+func TestServedAsAsked(t *testing.T) {
+	m := strategies.Meta{Kinds: []quota.Kind{quota.Fixed, quota.Bucket}}
+	asked := quota.Policy{Name: "own", Unit: "links", Limit: 500, Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}
+	got := served(strategies.Selection{Meta: &m}, asked)
+	if len(got) != 1 || got[0].String() != "10 links per fixed 1m" {
+		t.Errorf("%v", got)
+	}
+	asked.Window.Kind = quota.Rolling
+	if got := served(strategies.Selection{Meta: &m}, asked); len(got) != 0 {
+		t.Errorf("served although it cannot be: %v", got)
+	}
+}
+
+// TestUnread: nothing is opened if it has other stores than Redis, or none.
+func TestUnread(t *testing.T) {
+	for name, needs := range map[string][]strategies.Need{
+		"nats":              {"nats"},
+		"Redis and nats":    {strategies.NeedRedis, "nats"},
+		"PostgreSQL":        {strategies.NeedPostgres},
+		"nothing":           nil,
+		"a source of truth": {strategies.NeedSource},
 	} {
-		if r, err := Run(t.Context(), strategies.Selection{Meta: &m}); err != nil || !strings.HasPrefix(r.Skipped, want) || r.Decisions != 0 {
-			t.Errorf("%v, %+v, should be %q", err, r, want)
+		m := strategies.Meta{Name: "planted", Needs: needs, Kinds: quota.Kinds(),
+			Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
+				return nil, errors.New("it was opened")
+			}}
+		if found, err := Run(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{}); err != nil || len(found) > 0 {
+			t.Errorf("%s: %v, %+v", name, err, found)
 		}
+	}
+}
+
+// TestPanic: a strategy that panics is an error.
+func TestPanic(t *testing.T) {
+	m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return planted{env, func(context.Context, redis.UniversalClient, string, time.Time) error { panic("out of order") }}, nil
+		}}
+	_, err := Run(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{})
+	if err == nil || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -287,18 +379,17 @@ func TestCatalogue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(t.Context(), sel)
+		if reads(sel) {
+			driven++
+		}
+		found, err := Run(t.Context(), sel, quota.Policy{})
 		if err != nil {
 			t.Error(err)
 		}
-		for _, f := range r.Findings {
-			got = append(got, m.Name+":"+f.Code)
-		}
-		if r.Decisions > 0 {
-			driven++
-		}
-		if (r.Decisions > 0) == (r.Skipped != "") || m.NeedsStore(strategies.NeedRedis) && len(m.Needs) == 1 && r.Skipped != "" {
-			t.Errorf("%s: %d decisions, skipped: %q", m.Name, r.Decisions, r.Skipped)
+		for _, a := range found {
+			if name := m.Name + ":" + string(a.Code); !slices.Contains(got, name) {
+				got = append(got, name)
+			}
 		}
 	}
 	slices.Sort(got)

@@ -55,6 +55,8 @@ func (x *exploration) end(failed error) error {
 		return exit.With(exit.Failed, errors.New(x.differs))
 	case x.violated != "" && !x.ExitZero:
 		err = exit.With(exit.Gate, errors.New(cmp.Or(x.broken, x.violated)))
+	case x.Strict && len(x.record.Advice) > 0:
+		err = exit.With(exit.Gate, errors.New("there is advice, and --strict allows none"))
 	}
 	return session.Gated(x.stderr, err, compare.CheckSearches(&x.record, x.Gates))
 }

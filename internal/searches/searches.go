@@ -40,6 +40,7 @@ type Options struct {
 	// Asked is what searches are told, as it is given. What is read from texts is not in it.
 	Asked          explore.Config
 	Full, ExitZero bool
+	Strict         bool // advice is a failure
 	Parallel       int
 	OddsRate       float64
 	Timeout        time.Duration // of all searches
@@ -185,6 +186,9 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	x.unrepeated(chosen[0])
 	for _, strategy := range x.record.Untried() {
 		x.invalidate(strategy, errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout"))
+	}
+	if cfg.Service == "" {
+		x.advise(chosen, cfg.Policy)
 	}
 	if len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
 		return x.end(exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))

@@ -20,6 +20,9 @@ import (
 // HelpWidth is the greatest width of a help text, in cells.
 const HelpWidth = 100
 
+// screenWidth is that of the program's overview.
+const screenWidth = 80
+
 // titleAnnotation of a flag is the section that it stands in.
 const titleAnnotation = "quotabench_title"
 
@@ -71,12 +74,17 @@ type CommandGroup struct {
 	Commands []*cobra.Command
 }
 
-// Help writes all that there is to say of a command. The commands of the root stand in groups.
+// Help writes all that there is to say of a command. Of the root it is an overview.
 func Help(groups []CommandGroup) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, _ []string) {
 		page, out := terminal.Page(cmd)
 		page.Width = min(page.Cells(), HelpWidth)
 		h := helper{page: page}
+		if cmd == cmd.Root() {
+			h.overview(cmd, groups)
+			_, _ = out.Write(h.Bytes()) // there is no one else to tell
+			return
+		}
 		if text := strings.TrimSpace(cmd.Long); text != "" {
 			h.lines(reflowed(page, text)...)
 			h.lines("")
@@ -84,14 +92,7 @@ func Help(groups []CommandGroup) func(*cobra.Command, []string) {
 			h.lines(cmd.Short, "")
 		}
 		h.usage(cmd)
-		switch {
-		case cmd == cmd.Root():
-			for _, g := range groups {
-				h.commands(g.Title, g.Commands)
-			}
-		default:
-			h.commands("Commands", cmd.Commands())
-		}
+		h.commands("Commands", cmd.Commands())
 		h.flags(cmd)
 		if cmd.HasAvailableSubCommands() {
 			h.lines("", fmt.Sprintf("\"%s COMMAND --help\" says more about a command.", cmd.CommandPath()))
@@ -113,6 +114,25 @@ func (h *helper) lines(all ...string) {
 }
 
 func (h *helper) head(title string) { h.lines(h.page.Paint(layout.Strong, title+":")) }
+
+// overview is the help text of the root: its commands in groups, and its flags by name. It fits one screen.
+func (h *helper) overview(root *cobra.Command, groups []CommandGroup) {
+	h.page.Width = min(h.page.Width, screenWidth)
+	h.lines(reflowed(h.page, strings.TrimSpace(root.Long))...)
+	for _, g := range groups {
+		h.commands(g.Title, g.Commands)
+	}
+	var flags []string
+	root.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + " " + name
+		}
+		flags = append(flags, name)
+	})
+	h.lines("", fmt.Sprintf("\"%s COMMAND --help\" says more about a command.", root.CommandPath()))
+	h.lines("Flags: " + strings.Join(flags, ", "))
+}
 
 // usage writes how a command is called, with examples.
 func (h *helper) usage(cmd *cobra.Command) {

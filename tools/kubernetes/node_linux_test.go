@@ -30,7 +30,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/programs"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 const (
@@ -42,38 +43,20 @@ const (
 	patience = 3 * time.Minute
 )
 
-// built is where make -C tools kubelet leaves a program.
-func built(name string) string {
-	cache, _ := os.UserCacheDir() // without one nothing is found there
-	return filepath.Join(cache, "quotabench", "kubernetes", name)
+// programOf returns the path of a program of the node.
+func programOf(t *testing.T, name string) string {
+	t.Helper()
+	paths := testenv.Programs(t, "kubelet")
+	return paths[slices.IndexFunc(paths, func(path string) bool { return filepath.Base(path) == name })]
 }
 
 // needed skips the test if something that a node needs is missing.
 func needed(t *testing.T) {
 	t.Helper()
-	var missing []string
+	testenv.Programs(t, "kubelet")
 	if os.Geteuid() != 0 {
-		missing = append(missing, "root")
+		programs.Need(t, "kubelet", errors.New("only root can run a kubelet"))
 	}
-	for _, name := range []string{"containerd", "ctr", "runc", "etcd", "ip", "redis-server", "nats-server"} {
-		if _, err := exec.LookPath(name); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	for _, name := range []string{"kubelet", "kube-apiserver", "kube-controller-manager"} {
-		if _, err := os.Stat(built(name)); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) == 0 {
-		return
-	}
-	text := "needs " + strings.Join(missing, ", ") + ": Debian has containerd, etcd-server, iproute2, redis-server and nats-server, " +
-		"and make -C tools kubelet builds what is Kubernetes' own"
-	if storetest.Required("kubelet") {
-		t.Fatal("QUOTABENCH_REQUIRE names kubelet: " + text)
-	}
-	t.Skip(text)
 }
 
 // enclosed runs the test again in a process that has processes, mounts and a network of its own. With that process
@@ -176,7 +159,7 @@ func startNode(t *testing.T, dir string) *node {
 	n.start(t, "nats-server", "--addr", "127.0.0.1")
 	n.start(t, "etcd", "--data-dir=/var/lib/etcd")
 	n.start(t, "containerd", "--config=/var/lib/containerd.toml")
-	n.start(t, built("kube-apiserver"), "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+	n.start(t, programOf(t, "kube-apiserver"), "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		"--cert-dir=/var/lib/apiserver", "--token-auth-file=/var/lib/tokens.csv", "--authorization-mode=AlwaysAllow",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=/var/lib/key.pem",
 		"--service-account-signing-key-file=/var/lib/key.pem", "--disable-admission-plugins=ServiceAccount",
@@ -184,14 +167,14 @@ func startNode(t *testing.T, dir string) *node {
 	until(t, "the API server is ready", func() bool {
 		return n.call(t, http.MethodGet, "/readyz", nil, nil) == nil && n.call(t, http.MethodGet, "/api/v1/namespaces/default", nil, nil) == nil
 	})
-	n.start(t, built("kube-controller-manager"), "--kubeconfig=/var/lib/kubeconfig", "--cert-dir=/var/lib/manager", "--leader-elect=false",
+	n.start(t, programOf(t, "kube-controller-manager"), "--kubeconfig=/var/lib/kubeconfig", "--cert-dir=/var/lib/manager", "--leader-elect=false",
 		"--bind-address=127.0.0.1", "--controllers=job-controller,persistentvolume-binder-controller")
-	until(t, "containerd answers", func() bool { return exec.CommandContext(t.Context(), "ctr", "version").Run() == nil })
+	until(t, "containerd answers", func() bool { return exec.CommandContext(t.Context(), programOf(t, "ctr"), "version").Run() == nil })
 	for _, name := range []string{"pause", "quotabench"} {
 		must(t, writeImage(filepath.Join(dir, name), "/var/lib/image.tar"))
 		run(t, "ctr", "--namespace", "k8s.io", "images", "import", "/var/lib/image.tar")
 	}
-	n.start(t, built("kubelet"), "--config=/var/lib/kubelet.yaml", "--kubeconfig=/var/lib/kubeconfig", "--hostname-override="+nodeName, "--node-ip="+address)
+	n.start(t, programOf(t, "kubelet"), "--config=/var/lib/kubelet.yaml", "--kubeconfig=/var/lib/kubeconfig", "--hostname-override="+nodeName, "--node-ip="+address)
 	until(t, "the node is there", func() bool { return n.call(t, http.MethodGet, "/api/v1/nodes/"+nodeName, nil, nil) == nil })
 	return n
 }

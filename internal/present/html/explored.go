@@ -57,6 +57,10 @@ func (v *recordView) explored(x *results.Exploration, p *panels) {
 	for _, r := range x.Replays {
 		p.replay(r)
 	}
+	for i := range x.Advice {
+		a := &x.Advice[i]
+		p.exploredOf(a.Strategy, "Advice: "+string(a.Code), []string{text.AdviceText(a), a.Command})
+	}
 	v.Searches = t.orNil()
 }
 

@@ -36,6 +36,7 @@ func Exploration(w io.Writer, page layout.Page, x *results.Exploration) error {
 				section(replayLines(page, r, false))
 			}
 		}
+		section(adviceLines(page, x.Advice))
 	})
 }
 

@@ -36,6 +36,9 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 		if kinds != nil && !slices.Contains(kinds, d.Name) {
 			continue
 		}
+		if s.command == Own && d.URLs == "" { // users have none of their own
+			continue
+		}
 		s.kinds = append(s.kinds, d.Name)
 		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
 			Common:       stores.ClassOf(d.Name) != stores.ClassOther,

@@ -82,11 +82,11 @@ func (s *Self) leave() error {
 	s.stopRenewals()
 	if s.Reconnect != nil && s.owed.pending() {
 		if err := s.Reconnect(context.Background()); err != nil {
-			return fmt.Errorf("%w: quotabench clean removes what is left", err)
+			return fmt.Errorf("%w: quotabench doctor --clean removes what is left", err)
 		}
 	}
 	if err := s.owed.pay(context.Background(), s.remove); err != nil {
-		return fmt.Errorf("%w: quotabench clean removes what is left", err)
+		return fmt.Errorf("%w: quotabench doctor --clean removes what is left", err)
 	}
 	return nil
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+)
+
+// Advice on commands stands below what a search found, in all that it writes, and fails explore --strict alone.
+func TestAdvice(t *testing.T) {
+	testenv.Sequential(t)
+	t.Chdir(t.TempDir())
+	const heading = "advice on incr-expire: ttl-gap, "
+	for _, c := range []struct {
+		args    []string
+		code    int
+		advised bool
+	}{
+		{[]string{"incr-expire", "--property", "leak"}, cli.ExitOK, true},
+		{[]string{"incr-expire", "--property", "leak", "--strict"}, cli.ExitGate, true},
+		{[]string{"incr-expire", "--full", "--strict"}, cli.ExitGate, true},
+		{[]string{"incr-expire", "--property", "leak", "--policy", "user-links", "--out", "out"}, cli.ExitOK, true},
+		{[]string{"incr-expire-atomic", "--property", "leak", "--strict"}, cli.ExitOK, false},
+		{[]string{"unlimited", "--property", "leak", "--strict", "--exit-zero"}, cli.ExitOK, false},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := cli.Main(append([]string{"explore"}, c.args...), &stdout, &stderr)
+		if code != c.code || strings.Contains(stdout.String(), "advice") != c.advised || strings.Count(stdout.String(), heading) > 1 {
+			t.Errorf("%q: exit %d: %s%s", c.args, code, &stdout, &stderr)
+		}
+		if strict := strings.Contains(stderr.String(), "--strict allows none"); strict != (code == cli.ExitGate) {
+			t.Errorf("%q: %s", c.args, &stderr)
+		}
+	}
+	x, err := codec.ReadExploration(filepath.Join("out", "exploration.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Advice) != 1 || x.Advice[0].Code != results.AdviseTTLGap || x.Advice[0].Count != 12 || x.Advice[0].Names != "INCR" {
+		t.Errorf("%+v", x.Advice)
+	}
+	for name, want := range map[string]string{"report.txt": heading + "12 times: ", "report.html": "Advice: ttl-gap"} {
+		text, err := os.ReadFile(filepath.Join("out", name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q (%v)", name, want, err)
+		}
+	}
+}
