@@ -1,7 +1,5 @@
 package results
 
-import ()
-
 // Waiting says how long, during a pass, threads were ready to run and had no core,
 // and what else kept this program waiting. None of it is the strategy's doing.
 type Waiting struct {

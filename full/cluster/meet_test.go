@@ -53,7 +53,7 @@ func helloOf(index, of int) hello {
 var wall = clock.Wall{}.Now
 
 // begin serves a plan, and returns how that ended.
-func begin(t *testing.T, ctx context.Context, at meeting, p plan) chan error {
+func begin(ctx context.Context, t *testing.T, at meeting, p plan) chan error {
 	t.Helper()
 	c, err := listen(at, p)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestRunTogether(t *testing.T) {
 		return kept(filepath.Join(out, string(rune('0'+index))), name)
 	}
 	at, _ := natsServer(t, "secret")
-	ended := begin(t, t.Context(), at, p)
+	ended := begin(t.Context(), t, at, p)
 	var all sync.WaitGroup
 	var starts [3]time.Time
 	for i := range starts {
@@ -167,7 +167,7 @@ func TestFaultsEndTheRun(t *testing.T) {
 			at, _ := natsServer(t, "")
 			p := planOf(3)
 			p.Wait = 2 * time.Second
-			ended := begin(t, t.Context(), at, p)
+			ended := begin(t.Context(), t, at, p)
 			var all sync.WaitGroup
 			var told [2]error
 			for i := range told {
@@ -198,7 +198,7 @@ func sendOne(at meeting) {
 	if err != nil {
 		return
 	}
-	err = m.quick(m.meeting.join(), request{Call: callFile, Body: part{"h", []byte("history"), true}}, nil)
+	err = m.quick(m.at.join(), request{Call: callFile, Body: part{"h", []byte("history"), true}}, nil)
 	_ = m.done(err)
 }
 
@@ -210,7 +210,7 @@ func TestInterrupt(t *testing.T) {
 	out := t.TempDir()
 	p := planOf(2)
 	p.Keep = func(_ int, name string) (io.WriteCloser, error) { return kept(out, name) }
-	ended := begin(t, ctx, at, p)
+	ended := begin(ctx, t, at, p)
 	var all sync.WaitGroup
 	for i := range 2 {
 		all.Go(func() {
@@ -231,7 +231,7 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("they do not meet at the end: %v", err)
 			}
 			name := string(rune('a' + i))
-			err = m.quick(m.meeting.join(), request{Call: callFile, Body: part{name, []byte("history"), true}}, nil)
+			err = m.quick(m.at.join(), request{Call: callFile, Body: part{name, []byte("history"), true}}, nil)
 			if err := errors.Join(err, m.done(nil)); err != nil {
 				t.Error(err)
 			}
@@ -249,7 +249,7 @@ func TestInterrupt(t *testing.T) {
 // TestServerGone: generators and coordinator end if the server does.
 func TestServerGone(t *testing.T) {
 	at, s := natsServer(t, "")
-	ended := begin(t, t.Context(), at, planOf(1))
+	ended := begin(t.Context(), t, at, planOf(1))
 	m, err := join(t.Context(), at, helloOf(1, 1), 5*time.Second, wall)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestWhoMayJoin(t *testing.T) {
 		t.Errorf("without a coordinator: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := begin(t, ctx, at, planOf(1))
+	ended := begin(ctx, t, at, planOf(1))
 	if _, err := listen(at, planOf(1)); err == nil || !strings.Contains(err.Error(), "another run meets at test") {
 		t.Errorf("a second coordinator: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 type member struct {
 	welcome
 	hello
-	meeting
+	at   meeting
 	conn *nats.Conn
 	now  func() time.Time
 	// ctx ends when the coordinator stops the run or is lost, and link when it is lost.
@@ -63,13 +63,13 @@ func attend(ctx, limited context.Context, at meeting, h hello, now func() time.T
 	if err != nil {
 		return nil, err
 	}
-	m := &member{hello: h, meeting: at, conn: conn, now: now}
+	m := &member{hello: h, at: at, conn: conn, now: now}
 	m.link, m.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	context.AfterFunc(m.link, func() { m.cancel(context.Cause(m.link)) })
 	m.Inbox = nats.NewInbox()
 	if err = subscribe(m.conn, m.Inbox, m.hear); err == nil {
-		err = ask(limited, m.conn, m.meeting.join(), request{callJoin, m.Index, m.hello}, &m.welcome)
+		err = ask(limited, m.conn, m.at.join(), request{callJoin, m.Index, m.hello}, &m.welcome)
 	}
 	if err == nil {
 		err = m.readClock(askedAtOnce)
@@ -125,7 +125,7 @@ func (m *member) readClock(times int) error {
 	for range times {
 		var at int64
 		sent := m.now()
-		if err := m.quick(m.meeting.clock(), request{Call: callTime}, &at); err != nil {
+		if err := m.quick(m.at.clock(), request{Call: callTime}, &at); err != nil {
 			return err
 		}
 		received := m.now()
@@ -162,7 +162,7 @@ func (m *member) meet(ctx context.Context, step string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	var at int64
-	if err := m.call(ctx, m.meeting.join(), request{Call: callMeet, Body: step}, &at); err != nil {
+	if err := m.call(ctx, m.at.join(), request{Call: callMeet, Body: step}, &at); err != nil {
 		return time.Time{}, err
 	}
 	return time.Unix(0, at), nil
@@ -171,7 +171,7 @@ func (m *member) meet(ctx context.Context, step string) (time.Time, error) {
 // tell says what the generator does, and which share of the whole it has done.
 func (m *member) tell(text string, share float64) {
 	b, _ := json.Marshal(request{callTell, m.Index, progress{text, share}}) // texts and numbers
-	_ = m.conn.Publish(m.meeting.join(), b)                                 // a connection that is gone ends the context
+	_ = m.conn.Publish(m.at.join(), b)                                      // a connection that is gone ends the context
 }
 
 // sendFiles sends files and folders of dir, by their names, also of a run that was stopped. What is not there is left out.
@@ -204,7 +204,7 @@ func (m *member) sendFile(files fs.FS, name string) error {
 		if err != nil && !last {
 			return err
 		}
-		if err := m.quick(m.meeting.join(), request{Call: callFile, Body: part{name, data[:n], last}}, nil); err != nil {
+		if err := m.quick(m.at.join(), request{Call: callFile, Body: part{name, data[:n], last}}, nil); err != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (m *member) done(failed error) error {
 	if failed != nil {
 		text = failed.Error()
 	}
-	err := m.quick(m.meeting.join(), request{Call: callDone, Body: text}, nil)
+	err := m.quick(m.at.join(), request{Call: callDone, Body: text}, nil)
 	m.close()
 	return err
 }

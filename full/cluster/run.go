@@ -135,7 +135,7 @@ func (c *cluster) Run(cmd *cobra.Command, s *group.Settings, cfg *measure.Config
 	if err := adapt(cfg); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	print, err := fingerprint(cfg)
+	mark, err := fingerprint(cfg)
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
@@ -148,9 +148,9 @@ func (c *cluster) Run(cmd *cobra.Command, s *group.Settings, cfg *measure.Config
 		return x.Close(err)
 	}
 	if c.index > 0 {
-		return x.Close(c.generate(x, cfg, print, skipped))
+		return x.Close(c.generate(x, cfg, mark, skipped))
 	}
-	return x.Close(c.coordinate(x, cfg, print))
+	return x.Close(c.coordinate(x, cfg, mark))
 }
 
 // check refuses what cannot be measured here, and returns what is left out with the reason.
@@ -176,11 +176,11 @@ func (c *cluster) check(x *session.Session, cfg *measure.Config) (map[string]str
 }
 
 // coordinate makes one record of what the generators find.
-func (c *cluster) coordinate(x *session.Session, cfg *measure.Config, print string) error {
+func (c *cluster) coordinate(x *session.Session, cfg *measure.Config, mark string) error {
 	if err := x.Begin(); err != nil {
 		return err
 	}
-	p := plan{welcome: welcome{RunID: strings.ToLower(crand.Text()[:12])}, Generators: c.generators, Fingerprint: print, Wait: c.wait}
+	p := plan{welcome: welcome{RunID: strings.ToLower(crand.Text()[:12])}, Generators: c.generators, Fingerprint: mark, Wait: c.wait}
 	scratch, err := os.MkdirTemp("", "quotabench-generators-")
 	if err != nil {
 		return exit.With(exit.Failed, err)
@@ -273,9 +273,9 @@ func conclude(x *session.Session, dirs []string, why error) error {
 }
 
 // generate measures as one of several generators.
-func (c *cluster) generate(x *session.Session, cfg *measure.Config, print string, skipped map[string]string) error {
+func (c *cluster) generate(x *session.Session, cfg *measure.Config, mark string, skipped map[string]string) error {
 	host, _ := os.Hostname() // an unnamed host is shown as such
-	h := hello{Index: c.index, Of: c.generators, Fingerprint: print,
+	h := hello{Index: c.index, Of: c.generators, Fingerprint: mark,
 		Place: fmt.Sprintf("process %d on %s", os.Getpid(), cmp.Or(host, "an unnamed host"))}
 	m, err := join(x.Ctx, c.at, h, c.wait, clock.Wall{}.Now)
 	if _, refused := errors.AsType[*stoppedError](err); refused {

@@ -190,7 +190,8 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	per := workloads.OpsPerCrossing(stream)
 	return &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: requests, place: int64(number), peers: int64(of), duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
+		requests: requests, place: int64(number), peers: int64(of),
+		duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
 		history: c.NewHistory(c.Workers, 0), subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
 		deadline: m.deadline(), plan: &c.Plan, stand: s.stand,
 	}
