@@ -92,8 +92,6 @@ func TestSweepOfFlagsForOneSetting(t *testing.T) {
 	for args, want := range map[string]string{
 		"--param workers=1,2 --against x":      "--param: --against compares two programs at one setting",
 		"--until p99<5ms --against x":          "--until: --against compares two programs at one setting",
-		"--param workers=1,2 --generators 2":   "--param: generators share the load of one setting",
-		"--until p99<5ms --generator 1/2":      "--until: generators share the load of one setting",
 		"--until p99<5ms --budget 5s":          "--budget: a search for a rate ends when it has found it",
 		"--until p99<5ms --spare-rounds 2":     "--spare-rounds: a search for a rate measures again",
 		"--param workers=1,2 --format json":    "--format: it is about what --against finds",

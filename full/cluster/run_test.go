@@ -227,6 +227,8 @@ func TestUsage(t *testing.T) {
 		{"run incr-expire --generators 2", "give the URL of a server of NATS"},
 		{"run incr-expire --generators 2 --meet nats://h/a --generator 3", "there are 2 generators, and this is number 3"},
 		{"run incr-expire --generators 2 --meet nats://h/a --history h", "several processes have none"},
+		{"run incr-expire --generators 2 --meet nats://h/a --param workers=2,8", "--param: several processes share the load of one setting"},
+		{"run incr-expire --generators 2 --meet nats://h/a --until p99<5ms", "--until: several processes share the load of one setting"},
 		{"run incr-expire --generators 2 --meet nats://h/a --loop both", "have one loop"},
 		{"run incr-expire --generators 2 --meet nats://h/a --budget 1s", "no --budget"},
 		{"run incr-expire --generators 2 --meet nats://h/a --outage redis:0.3-0.6", "share no outages"},
