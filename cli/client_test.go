@@ -19,7 +19,7 @@ func TestClientErrors(t *testing.T) {
 		{"run honest@fast", `--strategy: "honest@fast": unknown kind of client "fast"`},
 		{"sim honest --client autopipeline", "unknown flag --client"},
 		{"explore honest --client autopipeline", "unknown flag --client"},
-		{"sweep honest --param client=plain --client plain", "client is given by --client, too"},
+		{"run honest --param client=plain --client plain", "client is given by --client, too"},
 	} {
 		o := call(t.Context(), strings.Fields(c.args)...)
 		if o.code != ExitUsage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {

@@ -64,19 +64,6 @@ func workedOut[T any](cmd *cobra.Command, s *group.Settings, args []string, conf
 	})
 }
 
-// another is a command that this one takes as its arguments. [parseFlags] parses its flags.
-func another(name string) *cobra.Command {
-	return &cobra.Command{Use: name, Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "quotabench " + name}}
-}
-
-// parseFlags parses the flags of a command that is not executed, and returns what else there is.
-func parseFlags(of *cobra.Command, args []string) ([]string, error) {
-	if err := of.ParseFlags(args); err != nil {
-		return nil, settings.BadFlag(of, err)
-	}
-	return of.Flags().Args(), nil
-}
-
 // readSkew reads how far clocks are ahead.
 func readSkew(s *group.Settings, texts []string) (out []time.Duration, err error) {
 	for _, x := range group.Items(texts) {

@@ -26,7 +26,7 @@ func planned(t *testing.T, args ...string) (*group.Settings, measure.Config) {
 // newRun are the settings of run.
 func newRun() (*group.Settings, *cobra.Command) {
 	s, cmd := group.New(group.Run), &cobra.Command{Use: "run"}
-	registerRun(cmd, s)
+	registerRun(cmd, s, nil)
 	new(cobra.Command).AddCommand(cmd) // a file may have a section for it
 	return s, cmd
 }
@@ -41,8 +41,11 @@ func plan(args ...string) (*group.Settings, measure.Config, error) {
 	if err != nil {
 		return s, measure.Config{}, err
 	}
-	cfg, err := s.Measurement()
-	return s, cfg, err
+	j, err := asked(s)
+	if err != nil {
+		return s, measure.Config{}, err
+	}
+	return s, j.points[0], nil
 }
 
 const traceRows = "time,subject,cost\n1,a,1\n2,b,1\n3,a,1\n"
@@ -62,6 +65,7 @@ var roundTrips = [][]string{
 	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--max-bound", "12.5%", "--against", "./other", "--format", "markdown"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
+	{"--param", "workers=1..4x2", "--until", "leak==0"}, {"--until", "p99<5ms"}, {"--param", "rate=100,200", "--param", "instances=1,2"},
 	{"--route-policy", "60 calls per fixed 1m", "--routes", "3"},
 	{"--nginx", "process", "--haproxy", "process", "--service", "http://h:8080/check?user={subject}#: x"},
 	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},

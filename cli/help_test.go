@@ -65,7 +65,7 @@ func TestHelpFits(t *testing.T) {
 			t.Errorf("%s is in no group", c.Name())
 		}
 		switch c.Name() {
-		case "run", "sim", "explore", "sweep":
+		case "run", "sim", "explore":
 			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 				if settings.TitleOf(f) == settings.Other && !strings.HasPrefix(f.Name, "help") {
 					t.Errorf("--%s of %s is in no group", f.Name, c.Name())
@@ -79,7 +79,7 @@ func TestHelpFits(t *testing.T) {
 // another one do not count.
 func TestHelpFitsAScreen(t *testing.T) {
 	o := call(t.Context(), "--help")
-	leaving := []string{"choose", "sweep", "plot", "export", "coordinate"}
+	leaving := []string{"choose"}
 	lines := 0
 	counts := true
 	for line := range strings.Lines(o.stdout) {

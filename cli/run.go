@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,10 +12,10 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/coordinate"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/metrics"
 	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
@@ -25,44 +24,66 @@ import (
 
 func runCommand() *cobra.Command {
 	s := group.New(group.Run)
+	var several session.Measurer
+	var further []settings.Setting
+	if session.Several != nil {
+		several = session.Several()
+		further = several.Settings()
+	}
 	cmd := described("run", &cobra.Command{
-		RunE:              func(cmd *cobra.Command, args []string) error { return measureOrCompare(cmd, s, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return measureOrCompare(cmd, s, several, args) },
 		ValidArgsFunction: group.CompleteStrategies,
 	})
-	registerRun(cmd, s)
+	registerRun(cmd, s, further)
 	return cmd
 }
 
-func registerRun(cmd *cobra.Command, s *group.Settings) {
-	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(), s.Generated(), s.Trouble(),
-		s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
-		s.ConfigFile(), s.PrintConfig("measure"))
+// registerRun makes the flags of run, and further ones.
+func registerRun(cmd *cobra.Command, s *group.Settings, further []settings.Setting) {
+	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(),
+		further, s.Trouble(), s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(),
+		s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 }
 
-func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) error {
-	cfg, err := workedOut(cmd, s, args, func() (measure.Config, error) {
-		if s.Generator != "" { // its histories lie there, too
-			s.Out = cmp.Or(s.Out, session.DefaultDir())
+func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Measurer, args []string) error {
+	together := false
+	j, err := workedOut(cmd, s, args, func() (*job, error) {
+		if several != nil {
+			var err error
+			together, err = several.Prepare(s)
+			if err != nil {
+				return nil, err
+			}
 		}
-		return s.Measurement()
+		return asked(s)
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	cfg := j.points[0]
+	switch {
 	case s.PrintOnly:
 		return printConfig(cmd, s, cfg.Policy.Unit)
 	case s.Against != "":
 		return runAgainst(cmd, s, &cfg)
-	case s.Generators > 0:
-		return coordinated(cmd, s, &cfg, meeting{at: "127.0.0.1:0", token: coordinate.NewToken(), wait: joinWait,
-			args: append(s.Flags("generators", "out", "json", "history", "metrics", "quiet", "verbose"), args...)})
-	case s.Generator != "":
-		return generate(cmd, s, &cfg)
 	}
 	if err := withoutOther(s, "format"); err != nil {
 		return err
 	}
-	return carryOut(cmd, s, &job{points: []measure.Config{cfg}, measure: alone})
+	if together {
+		return several.Run(cmd, s, &cfg)
+	}
+	return carryOut(cmd, s, j)
+}
+
+// asked turns the settings into what is measured: one setting, or those of a sweep.
+func asked(s *group.Settings) (*job, error) {
+	if s.Sweeps() {
+		v := sweeping{s}
+		return v.job()
+	}
+	cfg, err := s.Measurement()
+	return &job{points: []measure.Config{cfg}, measure: alone}, err
 }
 
 // alone measures a job of one point.
@@ -82,8 +103,6 @@ type job struct {
 	sweep  *results.Sweep
 	// measure measures them once they have their stores.
 	measure func(ctx context.Context, points []measure.Config) (*measure.Report, error)
-	// tell is told of each run that begins; nil if nobody asks.
-	tell func(text string, share float64)
 }
 
 // needed are the stores that some point needs.
@@ -162,7 +181,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	file.Sweep, file.MaxBound = j.sweep, s.MaxBound
 	for i := range j.points {
 		j.points[i].Live = live
-		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress, Tell: j.tell}
+		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress}
 	}
 	x.Progress.Within(first.Budget)
 	if s.Looking { // the measurement ends after the first look if all is decided then
@@ -180,12 +199,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	file.Runs, file.Interrupted = report.Runs, report.Interrupted
 	file.Workload = session.WorkloadRecord(first.Workload.Name, report.Info, j.notes())
 	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), ended(s, first, report, &file)
-	if s.Generator != "" { // whose part alone says nothing
-		err = x.WriteRecord(&file)
-	} else {
-		err = x.WriteBundle(&render.Bundle{File: &file})
-	}
-	if err != nil {
+	if err := x.WriteBundle(&render.Bundle{File: &file}); err != nil {
 		return err
 	}
 	if err := session.Gated(x.Stderr, session.Verdict(&file), compare.Check(&file, s.Gates)); err != nil || len(report.Skipped) == 0 {

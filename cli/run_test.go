@@ -241,7 +241,6 @@ func TestFurtherStores(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	harness.ServeIsolated()
-	serveGenerator()
 	storetest.Main(m)
 }
 

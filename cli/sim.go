@@ -37,8 +37,7 @@ type simSettings struct {
 	asked         sim.Config // what is taken over as it is given
 	preset, start string
 	rushes        []string
-	params        []string
-	swept         []results.Swept // what params say
+	swept         []results.Swept // what --param says
 	chose         bool            // the preset, since nothing was said of a load
 }
 
@@ -73,7 +72,6 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes)},
 		{Name: "home", Title: settings.Time, Value: settings.Decimal(&c.Topology.Home, 1)},
 		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&c.Topology.Skew)},
-		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&c.Every, sim.MaxDuration), Computed: true},
 		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&c.Tracked, 0, sim.MaxTracked), Computed: true},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&c.Parallel, 0, sim.MaxParallel)},
@@ -118,8 +116,8 @@ func simCommand() *cobra.Command {
 }
 
 func (s *simSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Trouble(), s.Restarting(),
-		s.Stores(string(strategies.NeedRedis)),
+	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(),
+		s.Restarting(), s.Stores(string(strategies.NeedRedis)),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }
@@ -226,10 +224,10 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 
 // sweeps reads what varies.
 func (s *simSettings) sweeps(c *sim.Config) (err error) {
-	if len(s.params) == 0 {
+	if len(s.Params) == 0 {
 		return nil
 	}
-	if s.swept, err = sweep.ParseAll(s.params); err == nil {
+	if s.swept, err = sweep.ParseAll(s.Params); err == nil {
 		_, err = sweep.Simulations(*c, s.swept)
 	}
 	if err != nil {

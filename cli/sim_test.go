@@ -226,6 +226,7 @@ func TestSimPrintedConfig(t *testing.T) {
 		{"sim", "honest", "--preset", "adr-005-day", "--limit", "7", "--outage", "redis:0.3-0.6"},
 		append(append([]string{}, simulateHonest...), "--instances", "2", "--skew", "0s,-2s@0.5", "--cost", "2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
 		{"sim", "honest", "--workload", "steady", "--requests", "100", "--over-quota", "0", "--region", "us,eu", "--shared-redis"},
+		append(append([]string{}, simulateHonest...), "--param", "seed=1,2"),
 	} {
 		first := call(t.Context(), append(append([]string{}, args...), "--print-config")...)
 		if first.code != ExitOK || first.stderr != "" {

@@ -20,45 +20,8 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// sweepRounds are enough for confidence intervals.
-const sweepRounds = 6
-
-// sweepSettings are those of a run, and what varies.
-type sweepSettings struct {
-	*group.Settings
-	params []string
-	until  string
-}
-
-// varied says what varies.
-func (s *sweepSettings) varied() []settings.Setting {
-	return []settings.Setting{
-		{Name: "param", Common: true, Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters},
-		{Name: "until", Common: true, Title: settings.Load, Value: settings.Named(&s.until, "a condition such as p99<5ms"), Computed: true,
-			Complete: settings.Words()},
-	}
-}
-
-func sweepCommand() *cobra.Command {
-	s := &sweepSettings{Settings: group.New(group.Sweep)}
-	s.Rounds = sweepRounds
-	cmd := described("sweep", &cobra.Command{
-		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := workedOut(cmd, s.Settings, args, s.job)
-			switch {
-			case err != nil:
-				return err
-			case s.PrintOnly:
-				return printConfig(cmd, s.Settings, j.points[0].Policy.Unit)
-			}
-			return carryOut(cmd, s.Settings, j)
-		},
-		ValidArgsFunction: group.CompleteStrategies,
-	})
-	s.Register(cmd, s.varied(), s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Seeded(), s.Trouble(), s.Connected(), s.Stores(),
-		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
-	return cmd
-}
+// sweeping is a run of several settings, or one that searches for a rate.
+type sweeping struct{ *group.Settings }
 
 // completeParameters offers what every measurement has, and the options of workloads and
 // strategies.
@@ -85,11 +48,14 @@ func completeParameters(_ *cobra.Command, _ []string, typed string) (out []cobra
 }
 
 // job turns the settings into what is measured.
-func (s *sweepSettings) job() (*job, error) {
+func (s *sweeping) job() (*job, error) {
+	if s.Against != "" {
+		return nil, s.NoSweep("--against compares two programs at one setting: leave one of the two out")
+	}
 	var until compare.Gate
-	if s.until != "" {
+	if s.Until != "" {
 		var err error
-		if until, err = compare.ParseRunGate(s.until); err != nil {
+		if until, err = compare.ParseRunGate(s.Until); err != nil {
 			return nil, s.Wrong("until", err)
 		}
 	}
@@ -99,7 +65,7 @@ func (s *sweepSettings) job() (*job, error) {
 	}
 	var params []results.Swept
 	if !search {
-		if params, err = sweep.ParseAll(s.params); err != nil {
+		if params, err = sweep.ParseAll(s.Params); err != nil {
 			return nil, s.Wrong("param", err)
 		}
 	}
@@ -125,22 +91,22 @@ func (s *sweepSettings) job() (*job, error) {
 		return nil, s.Wrong("param", err)
 	}
 	return &job{
-		points: points, sweep: &results.Sweep{Parameters: params, Until: s.until},
+		points: points, sweep: &results.Sweep{Parameters: params, Until: s.Until},
 		measure: sweep.Measure,
 	}, nil
 }
 
 // bounds are those between which a rate is searched, both 0 if none are given; search
 // says whether there is a search at all.
-func (s *sweepSettings) bounds() (low, high float64, search bool, err error) {
-	if s.until == "" {
+func (s *sweeping) bounds() (low, high float64, search bool, err error) {
+	if s.Until == "" {
 		return 0, 0, false, nil
 	}
-	if len(s.params) == 0 {
+	if len(s.Params) == 0 {
 		return 0, 0, true, nil
 	}
-	name, values, _ := strings.Cut(s.params[0], "=")
-	if len(s.params) > 1 || strings.TrimSpace(name) != sweep.Rate || !strings.Contains(values, "..") || strings.ContainsAny(values, ",x+") {
+	name, values, _ := strings.Cut(s.Params[0], "=")
+	if len(s.Params) > 1 || strings.TrimSpace(name) != sweep.Rate || !strings.Contains(values, "..") || strings.ContainsAny(values, ",x+") {
 		return 0, 0, false, nil
 	}
 	low, high, err = sweep.ParseInterval(values)
@@ -149,7 +115,7 @@ func (s *sweepSettings) bounds() (low, high float64, search bool, err error) {
 
 // settle decides what follows from what varies: the loop, and what the parameters are in
 // the plan that all points begin with.
-func (s *sweepSettings) settle(params []results.Swept, search bool) error {
+func (s *sweeping) settle(params []results.Swept, search bool) error {
 	if err := once(s.Settings, params); err != nil {
 		return err
 	}
@@ -161,14 +127,18 @@ func (s *sweepSettings) settle(params []results.Swept, search bool) error {
 	}
 	rate := swept(sweep.Rate)
 	switch {
-	case search && s.Given("rate"):
+	case search && s.Budget > 0:
+		return s.Wrong("budget", errors.New("a search for a rate ends when it has found it: leave one of --budget and --until out"))
+	case search && s.Spare > 0:
+		return s.Wrong("spare-rounds", errors.New("a search for a rate measures again what does not hold: leave this out"))
+	case search && s.Rank("rate") == settings.ByFlag:
 		return s.Wrong("rate", errors.New("the rate is what --until searches for: bound it by --param rate=LOW..HIGH"))
 	case (search || rate != nil) && s.Loop != "" && s.Loop != workloads.Open:
 		return s.Wrong("loop", errors.New("rates belong to an open loop: leave --loop out"))
 	case search || rate != nil:
 		s.Loop, s.Rate = workloads.Open, sweep.DefaultLow
 	case s.Loop == harness.Both && s.Rate == 0:
-		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate"))
+		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate, or --loop closed"))
 	case s.Loop == "" && s.Rate == 0 && s.Speed == 0:
 		s.Expand()
 		if w, err := workloads.Lookup(s.Workload); err == nil && w.Loop != workloads.Open {
@@ -187,10 +157,11 @@ func (s *sweepSettings) settle(params []results.Swept, search bool) error {
 	return nil
 }
 
-// once reports a parameter that has a value already.
+// once reports a parameter whose flag is given, too. A value in a file, as --print-config writes one for each setting, gives way to
+// the values of the parameter.
 func once(s *group.Settings, params []results.Swept) error {
 	for _, p := range params {
-		if x := s.Lookup(p.Name); x != nil && s.Given(p.Name) {
+		if x := s.Lookup(p.Name); x != nil && s.Rank(p.Name) == settings.ByFlag {
 			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
 		}
 	}
@@ -198,13 +169,13 @@ func once(s *group.Settings, params []results.Swept) error {
 }
 
 // search is the job of a search for a rate.
-func (s *sweepSettings) search(hunt *sweep.Search) (*job, error) {
+func (s *sweeping) search(hunt *sweep.Search) (*job, error) {
 	bounds, err := hunt.Points()
 	if err != nil {
 		return nil, s.Wrong("until", err)
 	}
 	record := hunt.Sweep()
-	record.Until = s.until
+	record.Until = s.Until
 	return &job{
 		points: bounds, sweep: &record,
 		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {

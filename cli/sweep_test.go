@@ -12,7 +12,7 @@ import (
 
 // tinySweep is a sweep on embedded stores that takes a moment.
 func tinySweep(args ...string) []string {
-	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
+	return append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
 }
 
 func TestSweep(t *testing.T) {
@@ -74,22 +74,41 @@ func TestSweepSearch(t *testing.T) {
 func TestSweepNonsense(t *testing.T) {
 	p := newPlace(t, nil)
 	for _, args := range [][]string{
-		{},
 		{"--param", "workers"},
 		{"--param", "wrkers=1,2"},
-		{"--param", "workers=1,2", "--workers", "8"},
 		{"--param", "workers=1", "--param", "pool=1", "--param", "limit=5"},
-		{"--param", "rate=100,200", "--loop", "closed"},
-		{"--param", "workers=1,2", "--loop", "both"},
-		{"--param", "workers=1,2", "--instances", "2"},
 		{"--param", "rate=100..200"},
 		{"--until", "p98<5ms"},
-		{"--until", "p99<5ms", "--param", "rate=900..100"},
-		{"--until", "p99<5ms", "--rate", "100"},
 		{"--until", "p99<5ms", "--loop", "closed"},
-		{"--param", "workers=1,2", "--against", "x"},
 	} {
 		requireUsageError(t, call(t.Context(), tinySweep(append(args, "--strategy", "honest")...)...))
+	}
+	p.requireUntouched()
+}
+
+// TestSweepOfFlagsForOneSetting: flags of run that a sweep cannot have are refused before anything starts.
+func TestSweepOfFlagsForOneSetting(t *testing.T) {
+	p := newPlace(t, nil)
+	for args, want := range map[string]string{
+		"--param workers=1,2 --against x":      "--param: --against compares two programs at one setting",
+		"--until p99<5ms --against x":          "--until: --against compares two programs at one setting",
+		"--param workers=1,2 --generators 2":   "--param: generators share the load of one setting",
+		"--until p99<5ms --generator 1/2":      "--until: generators share the load of one setting",
+		"--until p99<5ms --budget 5s":          "--budget: a search for a rate ends when it has found it",
+		"--until p99<5ms --spare-rounds 2":     "--spare-rounds: a search for a rate measures again",
+		"--param workers=1,2 --format json":    "--format: it is about what --against finds",
+		"--param workers=1,2 --loop both":      "give --rate, or --loop closed",
+		"--until p99<5ms --rate 100":           "bound it by --param rate=LOW..HIGH",
+		"--param workers=1,2 --workers 8":      "workers is given by --workers, too",
+		"--param rate=100,200 --loop closed":   "rates belong to an open loop",
+		"--param workers=1,2 --instances 2":    "2 instances have only 1 workers",
+		"--until p99<5ms --param rate=900..10": "900..10",
+	} {
+		o := call(t.Context(), tinySweep(append(strings.Fields(args), "--strategy", "honest")...)...)
+		requireUsageError(t, o)
+		if !strings.Contains(o.stderr, want) {
+			t.Errorf("%s: %s", args, o.stderr)
+		}
 	}
 	p.requireUntouched()
 }
@@ -115,11 +134,23 @@ func TestSweepInterrupted(t *testing.T) {
 	p.requireNothingLeft()
 }
 
-// A configuration of a sweep is read back as it was printed.
+// TestSweepConfig: a value of the file gives way to the parameter, and one of a flag does not.
 func TestSweepConfig(t *testing.T) {
-	newPlace(t, map[string]string{"sweep.yaml": "param: [workers=1..4x2]\nuntil: leak==0\nstrategy: [honest]\n"})
-	o := call(t.Context(), "sweep", "--config", "sweep.yaml", "--print-config")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "until: leak==0\n") {
+	newPlace(t, map[string]string{"sweep.yaml": "run:\n  param: [workers=1..4x2]\n  strategy: [honest]\nworkers: 8\n"})
+	o := call(t.Context(), "run", "--config", "sweep.yaml", "--print-config")
+	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "\nrounds: 6\n") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	requireUsageError(t, call(t.Context(), "run", "--config", "sweep.yaml", "--workers", "8"))
+}
+
+// TestSweepBudget: no round begins that would end after the budget, and the record says so.
+func TestSweepBudget(t *testing.T) {
+	testenv.Sequential(t)
+	newPlace(t, nil)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--budget", "1ms")...)
+	f := readResults(t)
+	if o.code != ExitOK || len(f.Runs) != 2 || !strings.Contains(f.Ended, "the budget of 0.001 s is spent") {
+		t.Errorf("exit %d, %d runs, %q: %s", o.code, len(f.Runs), f.Ended, o.stderr)
 	}
 }

@@ -9,7 +9,7 @@
 package full
 
 import (
-	_ "github.com/quotabench/quotabench/full/internal/natslink"
+	_ "github.com/quotabench/quotabench/full/cluster"
 	_ "github.com/quotabench/quotabench/full/stores/etcd"
 	_ "github.com/quotabench/quotabench/full/stores/nats"
 	_ "github.com/quotabench/quotabench/full/stores/ratelimit"

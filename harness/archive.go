@@ -28,7 +28,6 @@ func (j *judgement) keep(initial map[uint32]int64) {
 	head := oracle.Header{
 		Strategy: j.run.Params.Label, Policy: *j.Policy, Epoch: j.Epoch, Counts: j.Selection.Counts, Initial: initial,
 		Changes: j.LimitChanges, Tiers: j.Tiers,
-		Generator: j.run.Params.Generator, RunID: j.run.Params.RunID, ClockAhead: j.ClockAhead, ClockWrong: j.ClockWrong,
 	}
 	if err := writeHistory(filepath.Join(j.Plan.Archive, j.run.HistoryName()), head, h); err != nil {
 		j.note(HistoryNotKept, err.Error())
@@ -53,15 +52,11 @@ func writeHistory(path string, head oracle.Header, h *oracle.History) (err error
 
 // JudgeFile judges a kept history again: requests, leak and false rejects, as they
 // stand in the record of the run. Timings, drift and the audit need the run itself.
-// A generator's part is judged with all others', see [oracle.File.Join].
 func JudgeFile(f *oracle.File) (results.Run, error) {
 	p := &f.Header.Policy
 	run := results.Run{Params: results.Params{
 		Label: f.Header.Strategy, Limit: p.Limit, Unit: p.Unit, Window: windowText(p.Window),
 	}}
-	if g := f.Header.Generator; g != "" {
-		return run, fmt.Errorf("judge the history: it is generator %s's part, which quotabench merge judges with the others'", g)
-	}
 	v, err := f.Judge()
 	if err != nil {
 		return run, fmt.Errorf("judge the history: %w", err)

@@ -39,9 +39,9 @@ func (j *judgement) audit() {
 	}
 }
 
-// auditPart is audit for a generator, which knows no more than its part. What it promises and what its counters hold is
-// kept for the verdict on all parts.
-func (j *judgement) auditPart() {
+// leaveToPeers is audit for a process that saw some of the requests alone. Whether its clauses were kept follows from the
+// histories of all.
+func (j *judgement) leaveToPeers() {
 	r := j.run
 	for _, clauses := range [][]results.Clause{r.Guarantee, r.Record} {
 		for i := range clauses {
@@ -50,20 +50,10 @@ func (j *judgement) auditPart() {
 			}
 		}
 	}
-	r.Drift, r.SyncPeriodNS = nil, int64(j.SyncPeriod)
-	for _, pass := range j.Readings {
-		r.Readings = map[string][][5]int64{}
-		for _, x := range pass.List {
-			row := [5]int64{int64(x.Subject), x.Call, x.Reply, x.Units}
-			if x.Known {
-				row[4] = 1
-			}
-			r.Readings[x.Tier] = append(r.Readings[x.Tier], row)
-		}
-	}
+	r.Drift = nil
 	j.auditCounts()
 	j.auditErrors()
-	r.Audit.Part(r.Params.Generator)
+	j.Plan.Peers.Judged(r, j.Facts)
 }
 
 // auditCounts compares independent counts of the same things.

@@ -261,11 +261,12 @@ func TestNotPromised(t *testing.T) {
 	}
 }
 
-// TestPartOfGenerators: one generator's part has its clauses undecided, and keeps what is known of it for the verdict on all. What happened
+// TestLeftToPeers: the run of one of several processes has its clauses undecided, and keeps what is known of it for the verdict on all. What happened
 // to its stores is not believed either.
-func TestPartOfGenerators(t *testing.T) {
+func TestLeftToPeers(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 12, oracle.Admitted))
-	f.Plan.Shard = workloads.Shard{Part: 2, Of: 3, Shared: true}
+	others := &placed{number: 1, of: 3}
+	f.Plan.Peers = others
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash), quota.MayReject(quota.FaultCrash), clause(quota.PropertyLeak, 2, "calm")}
 	f.Selection.Record = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-1: none")}
 	f.Plan.KillShare, f.SyncPeriod = 0.1, time.Second
@@ -275,13 +276,11 @@ func TestPartOfGenerators(t *testing.T) {
 		r.Record[0].Verdict != results.Undecided || r.Record[0].Possible != 0 {
 		t.Errorf("%+v, %+v", r.Guarantee, r.Record)
 	}
-	want := map[string][][5]int64{"redis": {{0, reading(0, "", 0).Call, reading(0, "", 0).Reply, 13, 1}}, "postgres": {{7, 1, 2, 0, 0}}}
-	if r.Drift != nil || r.SyncPeriodNS != int64(time.Second) || !reflect.DeepEqual(r.Readings, want) {
-		t.Errorf("drift %+v, a round took %d, %v", r.Drift, r.SyncPeriodNS, r.Readings)
+	if r.Drift != nil || others.judged == nil || others.judged.SyncPeriod != time.Second || len(others.judged.Readings) != 1 || !r.Audit.Valid {
+		t.Errorf("drift %+v, known %+v, %+v", r.Drift, others.judged, r.Audit)
 	}
-	sound := r.Audit.Sound()
 	f.Noticed = []Notice{{Code: "store-restarted", Detail: "at 1s"}}
-	if r, _ = judged(t, f); !sound || r.Audit.Sound() || !r.Audit.Has("store-restarted") {
-		t.Errorf("sound %t, %+v", sound, r.Audit)
+	if r, _ = judged(t, f); r.Audit.Valid || !r.Audit.Has("store-restarted") {
+		t.Errorf("%+v", r.Audit)
 	}
 }

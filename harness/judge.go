@@ -78,7 +78,7 @@ type Facts struct {
 	LimitChanges []oracle.LimitChange
 	// Overwritten counts the values that [Plan.Overwrites] changed.
 	Overwritten int64
-	// ClockAhead is how far a generator's clock is ahead of the coordinator's, and ClockWrong
+	// ClockAhead is how far the clock of this process is ahead of that of its [Peers], and ClockWrong
 	// by how much that may be wrong.
 	ClockAhead, ClockWrong time.Duration
 	// Apart is by how much the clocks of processes certainly differ that windows do not follow.
@@ -220,8 +220,8 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		return v, err
 	}
 	j.guarantee(own, rolling)
-	if f.Plan.Shard.Shared {
-		j.auditPart()
+	if f.Plan.Peers != nil {
+		j.leaveToPeers()
 	} else {
 		if err := j.second(); err != nil {
 			return v, err

@@ -39,8 +39,6 @@ var layers = [][]string{
 	{"harness/explore/internal/inproc"},
 	{"harness/explore/internal/bubble", "harness/explore/internal/postgres", "harness/explore/internal/service"},
 	{"harness/explore", "harness/measure", "harness/sim"},
-	{"internal/generators"},
-	{"internal/coordinate"},
 	{"internal/choose", "internal/lint", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
 	{"internal/session"},
 	{"internal/searches"},
@@ -51,7 +49,7 @@ var layers = [][]string{
 // importers are the only rooms that may import what a test of a strategy must not
 // bring in: renderers, plots and container engines.
 var importers = map[string][]string{
-	"results/codec":         {"results/render", "internal/generators", "internal/settings/group", "internal/session", "internal/searches", "cli"},
+	"results/codec":         {"results/render", "internal/settings/group", "internal/session", "internal/searches", "cli"},
 	"internal/claims":       {"internal/faults", "internal/present/text", "internal/present/plot", "internal/present/html", "cli"},
 	"internal/compare":      {"results/codec", "results/render", "internal/present/text", "internal/settings/group", "internal/session", "internal/searches", "cli", "results/compare"},
 	"internal/present/plot": {"results/render", "cli"},

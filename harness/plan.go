@@ -31,11 +31,8 @@ type Plan struct {
 	// from the fields here.
 	Stream workloads.Params
 	Seed   uint64
-	// Shard is the part of the load that this process has; the zero value is all of it.
-	Shard workloads.Shard
-	// RunID names what a measurement keeps in its stores, if generators share it: lower-case
-	// letters and digits. "" is a name of its own.
-	RunID string
+	// Peers drive the load together with this process; nil for none.
+	Peers Peers
 
 	// Second is another quota that each request is charged to as well, that of one of so
 	// many Routes; nil for none. Which one follows from the seed and the request's position.
@@ -257,11 +254,6 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		params.PolicyLimit = own.Limit
 	}
 	params.Cold, params.Point = p.Cold, p.Point
-	if p.Shard.Shared {
-		params.Generator, params.RunID = p.Shard.String(), p.RunID
-	} else {
-		params.Shard = p.Shard.String()
-	}
 	if sel.Client != strategies.PlainClient {
 		params.Client = string(sel.Client)
 	}

@@ -28,7 +28,7 @@ func (p *Plan) completeSecond() error {
 	case p.Workload.GivesBack || p.Stream.Speed > 0:
 		return errors.New("requests of two quotas are not given back and not replayed by recorded time: " +
 			"give another workload, or no second quota")
-	case p.Archive != "" || p.Shard.Of > 1:
+	case p.Archive != "" || p.Peers != nil:
 		return errors.New("a run with two quotas is neither kept as a history nor shared by several processes: " +
 			"leave that, or the second quota, out")
 	}

@@ -66,16 +66,16 @@ func (s *Session) Open(ctx context.Context, instances, round int, h host) error 
 func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	env := s.env
 	env.Instance, env.Rand = instance, seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened))
-	if part := s.Plan.Shard; part.Shared {
-		env.Rand = seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened), uint64(part.Part))
+	number, of := s.Plan.Place()
+	if s.Plan.Peers != nil {
+		env.Rand = seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened), uint64(number+1))
 	}
 	s.opened++
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
 	}
-	if part := s.Plan.Shard; part.Shared { // instances of all generators have numbers and random numbers of their own
-		env.Instance, env.Instances = instance+(part.Part-1)*env.Instances, part.Of*env.Instances
-	}
+	env.Instance = instance + number*env.Instances // instances of all processes have numbers of their own
+	env.Instances *= of
 	in, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) {
 		return s.Selection.Open(ctx, env)
 	})
@@ -89,7 +89,7 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 		s.Instances = append(s.Instances, in)
 	}
 	jobs := slices.DeleteFunc(jobsOf(in, instance, cmp.Or(env.TrueClock, env.Clock)),
-		func(j *Job) bool { return j.Singleton && !s.Plan.Shard.First() })
+		func(j *Job) bool { return j.Singleton && !s.Plan.First() })
 	if err := h.Adopt(instance, jobs); err != nil {
 		return err
 	}

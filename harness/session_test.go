@@ -121,9 +121,19 @@ func (*tidyingJob) Jobs() []strategies.Job {
 	return []strategies.Job{{Name: "tidy", Every: time.Second, Singleton: true}}
 }
 
-// TestInstancesOfGenerators: those of all processes have numbers and random sources of their own, and one of them
+// placed are peers of which this process has a place.
+type placed struct {
+	Peers
+	number, of int
+	judged     *Facts
+}
+
+func (p *placed) Place() (number, of int)         { return p.number, p.of }
+func (p *placed) Judged(_ *results.Run, f *Facts) { p.judged = f }
+
+// TestInstancesOfPeers: those of all processes have numbers and random sources of their own, and one of them
 // alone runs what runs once.
-func TestInstancesOfGenerators(t *testing.T) {
+func TestInstancesOfPeers(t *testing.T) {
 	numbers, draws, jobs, closed := map[int]bool{}, map[uint64]bool{}, 0, 0
 	meta := &strategies.Meta{Name: "planted", Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		numbers[env.Instance], draws[env.Rand.Uint64()] = true, true
@@ -132,8 +142,8 @@ func TestInstancesOfGenerators(t *testing.T) {
 		}
 		return &tidyingJob{meteredJob{closed: &closed}}, nil
 	}}
-	for part := 1; part <= 3; part++ {
-		plan := &Plan{Shard: workloads.Shard{Part: part, Of: 3, Shared: true}}
+	for number := range 3 {
+		plan := &Plan{Peers: &placed{number: number, of: 3}}
 		s := &Session{Plan: plan, Selection: strategies.Selection{Meta: meta}}
 		if err := s.Open(t.Context(), 2, 1, handHost{&handClock{}}); err != nil {
 			t.Fatal(err)
@@ -145,5 +155,41 @@ func TestInstancesOfGenerators(t *testing.T) {
 	}
 	if len(numbers) != 6 || !numbers[0] || !numbers[5] || len(draws) != 6 || jobs != 1 {
 		t.Errorf("instances %v, %d sources, %d jobs", numbers, len(draws), jobs)
+	}
+}
+
+// TestPeersShareTheStream: all operations and arrivals are some process' own, each once.
+func TestPeersShareTheStream(t *testing.T) {
+	for _, n := range []int64{0, 1, 2, 3, 10, 11} {
+		sum := int64(0)
+		for number := range 3 {
+			plan := &Plan{Peers: &placed{number: number, of: 3}}
+			sum += plan.Ops(n)
+		}
+		if alone := (&Plan{}).Ops(n); sum != n || alone != n {
+			t.Errorf("%d operations: %d among three, %d alone", n, sum, alone)
+		}
+	}
+	seen := map[time.Duration]int{}
+	for number := range 3 {
+		plan := &Plan{Peers: &placed{number: number, of: 3}}
+		all, err := workloads.Constant(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := plan.own(all)
+		for range 4 {
+			at, _ := own.Next()
+			seen[at]++
+		}
+	}
+	whole, err := workloads.Constant(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 12 {
+		if at, _ := whole.Next(); seen[at] != 1 {
+			t.Errorf("%d processes have the arrival at %v", seen[at], at)
+		}
 	}
 }

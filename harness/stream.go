@@ -24,12 +24,8 @@ const (
 // has the plan's own seed, so that a single round can be repeated by --seed.
 func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 	params := p.Stream
-	params.Seed, params.Policy, params.Requests = p.Shard.Seed(roundSeed(p.Seed, round)), &p.Policy, p.Requests
-	stream, info, err := p.Workload.New(params)
-	if err != nil {
-		return nil, info, err
-	}
-	return p.Shard.Stream(stream), info, nil
+	params.Seed, params.Policy, params.Requests = roundSeed(p.Seed, round), &p.Policy, p.Requests
+	return p.Workload.New(params)
 }
 
 // NewStreamUnless is [Plan.NewStream], given up when ctx is done: a trace may come from
@@ -127,9 +123,9 @@ func (p *Plan) NewArrivals(stream workloads.Stream, round int) (all workloads.Ar
 	case constant:
 		all, err = workloads.Constant(p.RateInForce())
 	default:
-		all, err = workloads.Poisson(p.RateInForce(), p.Shard.Seed(roundSeed(p.Seed, round)))
+		all, err = workloads.Poisson(p.RateInForce(), roundSeed(p.Seed, round))
 	}
-	return p.Shard.Arrivals(all), err
+	return p.own(all), err
 }
 
 // Align returns the policy with its windows shifted if the workload needs them

@@ -20,19 +20,16 @@ import (
 
 const (
 	// formatVersion is the version of the history format that is written,
-	// changingVersion that of histories in which the limit changes, and partVersion that
-	// of one generator's part.
+	// changingVersion that of histories in which the limit changes.
 	formatVersion   = 2
 	changingVersion = 3
-	partVersion     = 4
 	magic           = "quotabench-history "
 )
 
 // formats are the versions that are read. Format 1 has no buckets, no windows that
 // begin with their first request, and no requests that were granted in part.
-// Only formats 3 and 4 have limits that change, and only format 4 is a generator's part: a
-// reader of the others would pass over that.
-var formats = []string{"1", "2", "3", "4"}
+// Only format 3 has limits that change: a reader of the others would pass over them.
+var formats = []string{"1", "2", "3"}
 
 // WriteHistory writes a history in the format that [OpenHistory] reads; see
 // FORMAT.md. A history that lost events is refused.
@@ -270,8 +267,7 @@ func (f *File) read(from io.Reader, visit func(*Event)) error {
 			err = f.frame(kind, payload, visit)
 		}
 		if need := f.Header.version(); err == nil && first && need > formatVersion && version < strconv.Itoa(need) {
-			what := map[int]string{changingVersion: "limits that change", partVersion: "a generator's part"}[need]
-			err = fmt.Errorf("a header of format %s with %s", version, what)
+			err = fmt.Errorf("a header of format %s with limits that change", version)
 		}
 		if err == nil && kind == frameFooter {
 			return f.footer(payload, &r)

@@ -30,13 +30,6 @@ type Header struct {
 	Initial map[uint32]int64
 	// Names of subjects, if they are known.
 	Names map[uint32]string
-	// Generator is set if other processes had other parts of the requests of the same
-	// subjects, e.g. "2/4", and RunID is the name of the run that they share. The history
-	// is judged with all others'.
-	Generator, RunID string
-	// ClockAhead is how far the clock of a generator, which Epoch and the times of events
-	// are of, was ahead of the coordinator's, and ClockWrong by how much that may be wrong.
-	ClockAhead, ClockWrong time.Duration
 }
 
 // Config is what the events are to be judged against.
@@ -51,10 +44,7 @@ func (h *Header) Config() Config {
 // version is the first one of the format that has all that the header says; 2 at least is
 // written.
 func (h *Header) version() int {
-	switch {
-	case h.Generator != "":
-		return partVersion
-	case len(h.Changes) > 0:
+	if len(h.Changes) > 0 {
 		return changingVersion
 	}
 	return formatVersion
@@ -68,14 +58,6 @@ type headerJSON struct {
 	Counts   quota.Counting `json:"counts,omitempty"`
 	Tiers    []string       `json:"tiers,omitempty"`
 	Limits   []LimitChange  `json:"limits,omitempty"`
-	Part     *partJSON      `json:"generator,omitempty"`
-}
-
-type partJSON struct {
-	Part   string `json:"part"`
-	Run    string `json:"run"`
-	Offset int64  `json:"clock_offset_ns"`
-	Error  int64  `json:"clock_error_ns"`
 }
 
 type policyJSON struct {
@@ -110,9 +92,6 @@ func (h *Header) encode() ([]byte, error) {
 	if t := w.Timeline; t != (quota.Timeline{}) {
 		out.Policy.Timeline = &timelineJSON{t.Real, t.Policy, t.Speed}
 	}
-	if h.Generator != "" {
-		out.Part = &partJSON{h.Generator, h.RunID, int64(h.ClockAhead), int64(h.ClockWrong)}
-	}
 	if err := valid(w, p.Limit, h.Changes); err != nil {
 		return nil, err
 	}
@@ -141,13 +120,6 @@ func (h *Header) decode(b []byte) error {
 	}
 	if t := p.Timeline; t != nil {
 		h.Policy.Window.Timeline = quota.Timeline{Real: t.Real, Policy: t.Policy, Speed: t.Speed}
-	}
-	if g := in.Part; g != nil {
-		h.Generator, h.RunID = g.Part, g.Run
-		h.ClockAhead, h.ClockWrong = time.Duration(g.Offset), time.Duration(g.Error)
-		if g.Part == "" || g.Error < 0 || g.Error > maxTime || max(g.Offset, -g.Offset) > maxTime {
-			return errors.New("the part of a generator has no valid form")
-		}
 	}
 	return valid(&h.Policy.Window, p.Limit, h.Changes)
 }

@@ -11,78 +11,70 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// part is the history of one generator in a union.
-type part struct {
+// Source is the history of one of several processes that asked for the same subjects, by the clock of that process.
+type Source struct {
 	*File
-	shift int64 // nanoseconds from its epoch to the union's, by the coordinator's clock
-	wrong int64 // by how much that may be wrong
+	// Ahead is how far that clock was ahead of the one that all have in common, and Wrong by how much that may be wrong.
+	Ahead, Wrong time.Duration
+}
+
+// part is a source in a union.
+type part struct {
+	Source
+	shift int64 // nanoseconds from its epoch to the union's, by the common clock
 	tiers []uint8
 	first int // number of its first instance
 }
 
-// Join is the union of the histories of all generators of a run, by the coordinator's clock.
-// An event's call is as early, and its reply as late, as the clocks allow, so that a verdict is
-// certain only if no clocks within their bounds explain it otherwise. The files are closed
-// with the union. An error says which is missing, comes twice, or is of another run.
-func (f *File) Join(others ...*File) (*File, error) {
-	all := append([]*File{f}, others...)
-	seen := map[string]string{}
-	for _, o := range all {
-		h := &o.Header
-		switch {
-		case h.Generator == "":
-			return nil, fmt.Errorf("%s is of no generator", o.name)
-		case seen[h.Generator] != "":
-			return nil, fmt.Errorf("%s and %s are both of generator %s", seen[h.Generator], o.name, h.Generator)
-		case h.RunID != f.Header.RunID || h.Strategy != f.Header.Strategy || !sameLimits(h, &f.Header):
-			return nil, fmt.Errorf("%s and %s are not of one run, or had different windows", f.name, o.name)
-		}
-		seen[h.Generator] = o.name
-	}
-	for i := range all {
-		if want := fmt.Sprintf("%d/%d", i+1, len(all)); seen[want] == "" {
-			return nil, fmt.Errorf("there are %d histories, and none of them is of generator %s", len(all), want)
+// Union is the history of all sources, by the clock that they have in common. An event's call is as early, and its reply as
+// late, as the clocks allow, so that a verdict is certain only if no clocks within their bounds explain it otherwise. The
+// files are closed with the union. Histories of other strategies or limits are refused.
+func Union(sources ...Source) (*File, error) {
+	first := &sources[0]
+	for i := range sources {
+		o := &sources[i]
+		if o.Header.Strategy != first.Header.Strategy || !sameLimits(o, first) {
+			return nil, fmt.Errorf("%s and %s are not of one run, or had different windows", first.name, o.name)
 		}
 	}
-	return f.joined(all), nil
+	return joined(sources), nil
 }
 
-// sameLimits reports whether two parts were limited alike.
-func sameLimits(a, b *Header) bool {
-	p, q := agreed(a), agreed(b)
+// sameLimits reports whether two sources were limited alike.
+func sameLimits(x, y *Source) bool {
+	p, q := x.agreed(), y.agreed()
+	a, b := &x.Header, &y.Header
 	return p.Real.Equal(q.Real) && p.Policy.Equal(q.Policy) && p.Speed == q.Speed && a.Policy.Limit == b.Policy.Limit &&
 		a.Policy.Window.Kind == b.Policy.Window.Kind && a.Policy.Window.Length == b.Policy.Window.Length &&
 		a.Policy.Window.Refill == b.Policy.Window.Refill && a.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
 		slices.Equal(a.Changes, b.Changes)
 }
 
-// began is the epoch of a part by the coordinator's clock, and agreed are its windows by
-// that clock.
-func began(h *Header) time.Time { return h.Epoch.Add(-h.ClockAhead) }
+// began is the source's epoch by the common clock, and agreed are its windows by that clock.
+func (s *Source) began() time.Time { return s.Header.Epoch.Add(-s.Ahead) }
 
-func agreed(h *Header) quota.Timeline {
-	t := h.Policy.Window.Timeline
+func (s *Source) agreed() quota.Timeline {
+	t := s.Header.Policy.Window.Timeline
 	if t != (quota.Timeline{}) {
-		t.Real = t.Real.Add(-h.ClockAhead)
+		t.Real = t.Real.Add(-s.Ahead)
 	}
 	return t
 }
 
-func (f *File) joined(all []*File) *File {
+func joined(all []Source) *File {
 	name := fmt.Sprintf("the union of %d histories", len(all))
 	out := &File{name: name, index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
 	h := &out.Header
-	*h = f.Header
-	h.Generator, h.RunID = "", ""
-	h.ClockAhead, h.Tiers = 0, nil
-	h.Policy.Window.Timeline = agreed(&f.Header)
-	h.Epoch = began(&f.Header)
+	*h = all[0].Header
+	h.Tiers = nil
+	h.Policy.Window.Timeline = all[0].agreed()
+	h.Epoch = all[0].began()
 	h.Initial, h.Names = map[uint32]int64{}, map[uint32]string{}
-	for _, o := range all {
-		if at := began(&o.Header); at.Before(h.Epoch) {
+	for i := range all {
+		o := &all[i]
+		if at := o.began(); at.Before(h.Epoch) {
 			h.Epoch = at
 		}
-		h.ClockWrong = max(h.ClockWrong, o.Header.ClockWrong)
 		for s, n := range o.Header.Initial { // who filled it knows if less was granted than all have asked for
 			if known, ok := h.Initial[s]; !ok || n < known {
 				h.Initial[s] = n
@@ -92,8 +84,10 @@ func (f *File) joined(all []*File) *File {
 		out.Takes, out.GiveBacks = out.Takes+o.Takes, out.GiveBacks+o.GiveBacks
 	}
 	instances := 0
-	for _, o := range all {
-		p := part{File: o, shift: int64(began(&o.Header).Sub(h.Epoch)), wrong: int64(o.Header.ClockWrong), first: instances}
+	for i := range all {
+		o := &all[i]
+		p := part{Source: *o, shift: int64(o.began().Sub(h.Epoch)), first: instances}
+		wrong := int64(o.Wrong)
 		instances += o.instances
 		for _, name := range o.Header.Tiers {
 			if !slices.Contains(h.Tiers, name) {
@@ -102,8 +96,8 @@ func (f *File) joined(all []*File) *File {
 			p.tiers = append(p.tiers, uint8(slices.Index(h.Tiers, name)))
 		}
 		out.parts = append(out.parts, p)
-		out.longest = max(out.longest, o.longest+2*p.wrong)
-		out.index.merge(o.index, p.shift+p.wrong)
+		out.longest = max(out.longest, o.longest+2*wrong)
+		out.index.merge(o.index, p.shift+wrong)
 		o.index = nil // that of many parts takes more room than all else
 	}
 	out.index.each = out.each
@@ -113,11 +107,15 @@ func (f *File) joined(all []*File) *File {
 
 // each visits the events of a part as the union has them.
 func (p *part) each(want extent, visit func(*Event) error) error {
+	early := p.shift - int64(p.Wrong)
+	late := p.shift + int64(p.Wrong)
 	return p.File.each(want, func(e *Event) error {
 		o := *e
-		o.Call, o.Reply = o.Call+p.shift-p.wrong, o.Reply+p.shift+p.wrong
+		o.Call += early
+		o.Reply += late
 		if o.TakeCall != 0 || o.TakeReply != 0 {
-			o.TakeCall, o.TakeReply = o.TakeCall+p.shift-p.wrong, o.TakeReply+p.shift+p.wrong
+			o.TakeCall += early
+			o.TakeReply += late
 		}
 		o.Instance = uint8(min(p.first+int(o.Instance), noInstance))
 		if int(o.Tier) < len(p.tiers) {

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,12 +14,12 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// skewed is one generator's clock: how far it really is ahead, and what was measured of that.
+// skewed is one process' clock: how far it really is ahead, and what was measured of that.
 type skewed struct{ ahead, measured, wrong time.Duration }
 
-// partsOf writes the histories that generators with these clocks keep of events whose times are true.
-// They make requests in turns; what gives one back follows it, and is of the same generator.
-func partsOf(t testing.TB, head Header, clocks []skewed, events []Event) (all []*File) {
+// sourcesOf writes the histories that processes with these clocks keep of events whose times are true.
+// They make requests in turns; what gives one back follows it, and is of the same process.
+func sourcesOf(t testing.TB, head Header, clocks []skewed, events []Event) (all []Source) {
 	t.Helper()
 	dir := t.TempDir()
 	for g, c := range clocks {
@@ -45,7 +44,6 @@ func partsOf(t testing.TB, head Header, clocks []skewed, events []Event) (all []
 		if head.Policy.Window.Timeline != (quota.Timeline{}) {
 			own.Policy.Window.Timeline.Real = head.Policy.Window.Timeline.Real.Add(c.measured)
 		}
-		own.Generator, own.RunID, own.ClockAhead, own.ClockWrong = fmt.Sprintf("%d/%d", g+1, len(clocks)), "run", c.measured, c.wrong
 		name := filepath.Join(dir, fmt.Sprint(g))
 		w, err := os.Create(name)
 		if err != nil {
@@ -61,14 +59,14 @@ func partsOf(t testing.TB, head Header, clocks []skewed, events []Event) (all []
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, f)
+		all = append(all, Source{f, c.measured, c.wrong})
 	}
 	return all
 }
 
-func unionOf(t testing.TB, all []*File) *File {
+func unionOf(t testing.TB, all []Source) *File {
 	t.Helper()
-	u, err := all[0].Join(all[1:]...)
+	u, err := Union(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +80,7 @@ func unionOf(t testing.TB, all []*File) *File {
 
 var someDay = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 
-// TestUnionFindsPlantedLeaks: 7 units that four generators leak together, and none of them by
+// TestUnionFindsPlantedLeaks: 7 units that four processes leak together, and none of them by
 // itself, come back as certain, with clocks that are off by up to 2 ms.
 func TestUnionFindsPlantedLeaks(t *testing.T) {
 	const limit, planted = 100, 7
@@ -100,16 +98,16 @@ func TestUnionFindsPlantedLeaks(t *testing.T) {
 		{-2 * time.Millisecond, -2*time.Millisecond + 180*time.Microsecond, 180 * time.Microsecond},
 		{0, 0, 20 * time.Microsecond}, {time.Millisecond, time.Millisecond, 0},
 	}
-	all := partsOf(t, head, clocks, events)
+	all := sourcesOf(t, head, clocks, events)
 	for _, f := range all {
 		if v, err := f.Judge(); err != nil || v.LeakUnits != 0 {
-			t.Errorf("one part alone leaks %d, %v", v.LeakUnits, err)
+			t.Errorf("one alone leaks %d, %v", v.LeakUnits, err)
 		}
 	}
 	u := unionOf(t, all)
 	v, err := u.Judge()
 	if err != nil || v.LeakUnits != planted || v.LeakPossible != planted || v.Admitted.Units != limit+planted || v.FalseRejects != 0 ||
-		v.Crossings != 1 || u.Header.ClockWrong != 180*time.Microsecond || u.Takes != 2*limit {
+		v.Crossings != 1 || u.Takes != 2*limit {
 		t.Errorf("%+v of %+v, %v", v, u.Header, err)
 	}
 }
@@ -126,7 +124,7 @@ func TestClocksCostCertainty(t *testing.T) {
 		events = append(events, Event{Call: at, Reply: at + 1000, Units: 1})
 	}
 	for wrong, want := range map[time.Duration]int64{0: 10, 20 * time.Microsecond: 10, 300 * time.Microsecond: 4, 2 * time.Millisecond: 0} {
-		v, err := unionOf(t, partsOf(t, head, []skewed{{0, 0, wrong}, {time.Millisecond, time.Millisecond, wrong}}, events)).Judge()
+		v, err := unionOf(t, sourcesOf(t, head, []skewed{{0, 0, wrong}, {time.Millisecond, time.Millisecond, wrong}}, events)).Judge()
 		if err != nil || v.LeakUnits != want || v.LeakPossible != 10 {
 			t.Errorf("clocks wrong by %v: certain %d and possible %d, %v", wrong, v.LeakUnits, v.LeakPossible, err)
 		}
@@ -153,7 +151,7 @@ func TestUnionIsTheWhole(t *testing.T) {
 			ahead := time.Duration(r.Int64N(4e6) - 2e6)
 			clocks[i] = skewed{ahead, ahead, 0}
 		}
-		u := unionOf(t, partsOf(t, head, clocks, events))
+		u := unionOf(t, sourcesOf(t, head, clocks, events))
 		u.index.groups, u.index.scatter = 1+r.Int64N(30), t.TempDir()
 		v, err := u.Judge()
 		seen.note("several groups", len(u.index.grouped()) > 1)
@@ -170,7 +168,7 @@ func TestUnionIsTheWhole(t *testing.T) {
 			clocks[i].wrong = time.Duration(r.Int64N(20_000))
 			clocks[i].measured += time.Duration(r.Int64N(2*int64(clocks[i].wrong)+1)) - clocks[i].wrong
 		}
-		w, err := unionOf(t, partsOf(t, head, clocks, events)).Judge()
+		w, err := unionOf(t, sourcesOf(t, head, clocks, events)).Judge()
 		if err != nil || w.LeakUnits > whole.LeakUnits || w.LeakPossible < whole.LeakUnits || w.FalseRejects > whole.FalseRejects ||
 			w.FalseRejectsPossible < whole.FalseRejects || w.Admitted != whole.Admitted {
 			t.Fatalf("%s with clocks %v: %+v, %v, the truth is %+v", kind, clocks, w, err, whole)
@@ -196,14 +194,14 @@ func someEvents(r *rand.Rand, n int, giveBack bool) (out []Event) {
 	return out
 }
 
-// TestUnionTellsTiersAndInstancesApart: each generator numbers its own.
+// TestUnionTellsTiersAndInstancesApart: each process numbers its own.
 func TestUnionTellsTiersAndInstancesApart(t *testing.T) {
 	head := Header{Policy: quota.Policy{Limit: 1}, Epoch: someDay, Tiers: []string{"redis", "process"}}
 	var events []Event
 	for i := range int64(3) {
 		events = append(events, Event{Call: i * 1e6, Reply: i*1e6 + 10, Units: 1})
 	}
-	all := partsOf(t, head, make([]skewed, 2), events)
+	all := sourcesOf(t, head, make([]skewed, 2), events)
 	all[1].Header.Tiers = []string{"process"} // of the first and the third request
 	u := unionOf(t, all)
 	v, err := u.Judge()
@@ -219,7 +217,7 @@ func TestUnionTellsTiersAndInstancesApart(t *testing.T) {
 	}
 }
 
-// TestUnionOfManyInstances: 300 generators have more instances than an event tells apart. What one of the last rejects wrongly
+// TestUnionOfManyInstances: 300 processes have more instances than an event tells apart. What one of the last rejects wrongly
 // is no part of another's row.
 func TestUnionOfManyInstances(t *testing.T) {
 	head := Header{Policy: quota.Policy{Limit: 100}, Epoch: someDay, Initial: map[uint32]int64{0: 1}}
@@ -227,7 +225,7 @@ func TestUnionOfManyInstances(t *testing.T) {
 	for i := range int64(300) {
 		events = append(events, Event{Call: i * 1000, Reply: i*1000 + 10, Units: 1, Outcome: Rejected})
 	}
-	all := partsOf(t, head, make([]skewed, 300), events)
+	all := sourcesOf(t, head, make([]skewed, 300), events)
 	all[7].Header.Initial = map[uint32]int64{0: 100} // one that filled less than was planned knows better
 	u := unionOf(t, all)
 	v, err := u.Judge()
@@ -236,45 +234,21 @@ func TestUnionOfManyInstances(t *testing.T) {
 	}
 }
 
-// TestUnionRefusesOthers: there is no union without all parts of one run, each once.
+// TestUnionRefusesOthers: there is no union of histories of several strategies, windows or limits.
 func TestUnionRefusesOthers(t *testing.T) {
 	head := Header{Policy: quota.Policy{Limit: 1, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}, Epoch: someDay}
 	head.Policy.Window.Timeline = quota.Timeline{Real: someDay, Policy: someDay}
-	parts := func(change func(g int, h *Header)) []*File {
-		all := partsOf(t, head, make([]skewed, 3), nil)
-		for g, f := range all {
-			change(g, &f.Header)
-		}
-		return all
-	}
-	same := func(int, *Header) {}
-	for want, all := range map[string][]*File{
-		"there are 2 histories, and none":           parts(same)[:2],
-		"none of them is of generator 1/2":          parts(same)[1:],
-		"are both of generator 2/3":                 parts(func(_ int, h *Header) { h.Generator = "2/3" }),
-		"is of no generator":                        parts(func(_ int, h *Header) { h.Generator = "" }),
-		"are not of one run":                        parts(func(g int, h *Header) { h.RunID = fmt.Sprint(g) }),
-		"are not of one run, or had different":      parts(func(g int, h *Header) { h.ClockAhead = time.Duration(g) }),
-		"are not of one run, or had different wind": parts(func(g int, h *Header) { h.Policy.Limit += int64(g) }),
+	for name, change := range map[string]func(n int, s *Source){
+		"strategy": func(n int, s *Source) { s.Header.Strategy = fmt.Sprint(n) },
+		"clock":    func(n int, s *Source) { s.Ahead = time.Duration(n) },
+		"limit":    func(n int, s *Source) { s.Header.Policy.Limit += int64(n) },
 	} {
-		if _, err := all[0].Join(all[1:]...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, should say %q", err, want)
+		all := sourcesOf(t, head, make([]skewed, 3), nil)
+		for n := range all {
+			change(n, &all[n])
 		}
-	}
-}
-
-// TestPartsNeedTheirFormat: a reader of an earlier format would judge a part as if it were all.
-func TestPartsNeedTheirFormat(t *testing.T) {
-	f := partsOf(t, Header{Policy: quota.Policy{Limit: 1}, Epoch: someDay}, make([]skewed, 1), nil)[0]
-	b, err := os.ReadFile(f.name)
-	if err != nil || !bytes.HasPrefix(b, []byte(magic+"4\n")) {
-		t.Fatalf("%.30q, %v", b, err)
-	}
-	b[len(magic)] = '3'
-	if _, err := OpenHistory(store(t, b)); err == nil || !strings.Contains(err.Error(), "a header of format 3 with a generator's part") {
-		t.Errorf("%v", err)
-	}
-	if g := f.Header; g.Generator != "1/1" || g.RunID != "run" {
-		t.Errorf("%+v", g)
+		if _, err := Union(all...); err == nil || !strings.Contains(err.Error(), "are not of one run, or had different windows") {
+			t.Errorf("another %s: %v", name, err)
+		}
 	}
 }

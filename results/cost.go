@@ -46,13 +46,13 @@ func together[T any](a, b *T) *T {
 		return cmp.Or(a, b)
 	}
 	sum := *a
-	add(&sum, b)
+	Add(&sum, b)
 	return &sum
 }
 
-// add adds the numbers of a part to those of a whole, fields of one name. A field that is
+// Add adds the numbers of a part to those of a whole, fields of one name. A field that is
 // tagged parts:"max" becomes the largest one, and parts:"-" is left to others. What is set in one of them is set.
-func add(whole, part any) {
+func Add(whole, part any) {
 	to, from := reflect.ValueOf(whole).Elem(), reflect.ValueOf(part).Elem()
 	for i := range to.NumField() {
 		f := to.Type().Field(i)

@@ -91,17 +91,8 @@ type Params struct {
 	// Second is the second quota that each request was charged to, e.g. "10 routes: 100
 	// requests per fixed 1m"; absent if there was none.
 	Second string `json:"second_quota,omitempty"`
-	// Shard is the part of the load, e.g. "2/4", if others had the other parts, on
-	// subjects of their own.
-	Shard string `json:"shard,omitempty"`
-	// Shards is how many parts were joined into this run; 0 for none.
-	Shards int `json:"shards,omitempty"`
-	// Generator is the part, e.g. "2/4", of one load on the same subjects as the others'.
-	Generator string `json:"generator,omitempty"`
-	// Generators is how many of them were joined into this run; 0 for none.
-	Generators int `json:"generators,omitempty"`
-	// RunID is the name of the run that generators share.
-	RunID string `json:"run_id,omitempty"`
+	// Sources is how many processes drove the load together; absent for one alone. See [File.Sources].
+	Sources int `json:"sources,omitempty"`
 	// Point holds the values of the parameters that a sweep varies, by name, e.g.
 	// "workers": "64"; absent outside of a sweep.
 	Point map[string]string `json:"point,omitempty"`
@@ -122,7 +113,7 @@ const (
 func (p Params) Compared() Params {
 	p.Label, p.Client, p.Unit = "", "", ""
 	p.PolicyLimit, p.RateFrom, p.Subjects = 0, "", 0
-	p.RunID, p.Stream = "", ""
+	p.Stream = ""
 	p.Requests, p.DurationNS = 0, 0
 	return p
 }

@@ -9,7 +9,7 @@ import (
 // TestSettingsAreToldApart: runs that differ in a parameter are no rounds of one measurement, and no report has them in one table,
 // unless the parameter is listed here.
 func TestSettingsAreToldApart(t *testing.T) {
-	alike := []string{"Label", "Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "RunID", "Stream", "Requests", "DurationNS"}
+	alike := []string{"Label", "Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "Stream", "Requests", "DurationNS"}
 	plain := Run{Strategy: "s"}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Params]()) {
 		other := plain

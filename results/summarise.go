@@ -115,7 +115,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Degraded += r.Degraded
 		s.RecoveredNS = max(s.RecoveredNS, r.RecoveredNS)
 		s.FirstError = cmp.Or(s.FirstError, r.FirstError)
-		add(&l.Leak, &r.Leak)
+		Add(&l.Leak, &r.Leak)
 		for tier, n := range r.LeakTiers {
 			if s.LeakTiers == nil {
 				s.LeakTiers = map[string]int64{}
@@ -160,7 +160,7 @@ func (f *FalseRejects) merge(round FalseRejects) {
 	if round.LongestNS > f.LongestNS {
 		f.LongestTier = round.LongestTier
 	}
-	add(f, &round)
+	Add(f, &round)
 }
 
 // The properties that clauses bound.
@@ -179,7 +179,7 @@ func (s *Summary) settlement(runs []*Run) {
 		if s.Settled == nil {
 			s.Settled = &SettlementSummary{}
 		}
-		add(s.Settled, x)
+		Add(s.Settled, x)
 		latency = append(latency, &x.Service)
 	}
 	if s.Settled != nil {
@@ -209,7 +209,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 			m.PctOfUsage = t.PctOfUsage
 			m.Width = t.Width
 		}
-		add(m, &t)
+		Add(m, &t)
 	}
 }
 

@@ -52,9 +52,8 @@ type File struct {
 	// Pairing is the same in two files whose rounds were made in pairs, in random order,
 	// and differs between any others; absent if rounds were made by themselves.
 	Pairing string `json:"pairing,omitempty"`
-	// Merged lists the files that this one was put together from; absent if it was
-	// not.
-	Merged []Source `json:"merged,omitempty"`
+	// Sources are the processes that drove the load together; absent for one alone.
+	Sources []Source `json:"sources,omitempty"`
 	// Sweep says which parameters the runs differ in; absent if they are all of one
 	// setting.
 	Sweep *Sweep `json:"sweep,omitempty"`
@@ -236,7 +235,7 @@ type Run struct {
 	// RecoveredNS is the longest time in nanoseconds from the end of a planned outage to the first answer that
 	// the store decided; absent if it decided none afterwards.
 	RecoveredNS int64 `json:"recovered_ns,omitempty"`
-	// Outages that were planned, as they happened; absent if shards were joined.
+	// Outages that were planned, as they happened; absent for several sources.
 	Outages []Span `json:"outages,omitempty"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
@@ -269,11 +268,11 @@ type Run struct {
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
 	// Jobs are the latencies around rounds of background jobs, by the job's name; absent in simulations
-	// and if shards were joined.
+	// and for several sources.
 	Jobs []JobLatency `json:"jobs,omitempty"`
 
 	// OverTime is how many decisions were made when; absent in simulations, whose series
-	// have it, and if shards were joined.
+	// have it, and for several sources.
 	OverTime *OverTime `json:"over_time,omitempty"`
 
 	// Waiting is what this program and the servers started for it waited for.
@@ -282,17 +281,11 @@ type Run struct {
 	// PoolWait is the wait for connections, by store; absent in simulations.
 	PoolWait []PoolWait `json:"pool_wait,omitempty"`
 
-	// OthersShare is the share of processor time that other programs used on the machine of a
-	// generator, other generators among them, if it was more than a tenth.
+	// OthersShare is the share of processor time that other programs used on the machine, if it was more than a tenth and the
+	// load came from several processes, which may be among them.
 	OthersShare float64 `json:"others_share,omitempty"`
-	// ClockErrorNS is by how much the clock of a generator may be wrong, in nanoseconds, of
-	// the worst one; only a run that several generators made has it.
+	// ClockErrorNS is by how much the clock of a source may be wrong, in nanoseconds, of the worst one; absent for one source.
 	ClockErrorNS int64 `json:"clock_error_ns,omitempty"`
-	// SyncPeriodNS is how long a round of jobs took at most, in nanoseconds; only one generator's part has it.
-	SyncPeriodNS int64 `json:"sync_period_ns,omitempty"`
-	// Readings are what stores held at rest, by tier, for the verdict on all generators; only a part has them. A row is the
-	// number of a subject, when it was asked for and answered in nanoseconds since the run's epoch, its units, and 1 if it was known.
-	Readings map[string][][5]int64 `json:"readings,omitempty"`
 
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`

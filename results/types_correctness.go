@@ -304,7 +304,7 @@ func (k *ErrorKinds) Of(kind quota.ErrorKind) *int64 {
 }
 
 // Add counts those of o too.
-func (k *ErrorKinds) Add(o ErrorKinds) { add(k, &o) }
+func (k *ErrorKinds) Add(o ErrorKinds) { Add(k, &o) }
 
 // Total counts all of them.
 func (k ErrorKinds) Total() int64 { return k.Contention + k.TimeOuts + k.Store + k.Other + k.Killed }

@@ -1,8 +1,6 @@
 package results
 
-import (
-	"github.com/quotabench/quotabench/internal/groups"
-)
+import ()
 
 // Waiting says how long, during a pass, threads were ready to run and had no core,
 // and what else kept this program waiting. None of it is the strategy's doing.
@@ -128,15 +126,4 @@ func (s *Summary) poolWaits(runs []*Run) {
 	if means != nil {
 		s.PoolWait = &PoolWaitSummary{MeanNS: OverRounds(means), WaitedPct: Percent(waited, taken)}
 	}
-}
-
-func joinedPoolWaits(shards []*Run) (out []PoolWait) {
-	for _, r := range shards {
-		for _, p := range r.PoolWait {
-			if whole, known := groups.In(&out, p, func(x PoolWait) bool { return x.Store == p.Store }); known {
-				add(whole, &p)
-			}
-		}
-	}
-	return out
 }

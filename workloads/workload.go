@@ -84,7 +84,7 @@ type Prefilled interface {
 // Subjects is the number of subjects of a stream, or 0 if they are not known
 // in advance.
 func Subjects(s Stream) int {
-	if b, ok := as[Bounded](s); ok {
+	if b, ok := s.(Bounded); ok {
 		return b.Subjects()
 	}
 	return 0
@@ -93,15 +93,21 @@ func Subjects(s Stream) int {
 // Initial is the number of units that a subject of the stream has used at the
 // start.
 func Initial(s Stream, subject uint32) int64 {
-	if p, ok := as[Prefilled](s); ok {
+	if p, ok := s.(Prefilled); ok {
 		return p.Initial(subject)
 	}
 	return 0
 }
 
+// IsPrefilled reports whether subjects of the stream may have used something already.
+func IsPrefilled(s Stream) bool {
+	_, ok := s.(Prefilled)
+	return ok
+}
+
 // OpsPerCrossing is the length of a crossing, or 0 if the stream has none.
 func OpsPerCrossing(s Stream) int64 {
-	if c, ok := as[Crosser](s); ok {
+	if c, ok := s.(Crosser); ok {
 		return c.OpsPerCrossing()
 	}
 	return 0

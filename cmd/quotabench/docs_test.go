@@ -70,9 +70,6 @@ func TestDocumentedCommands(t *testing.T) {
 			readersFiles(t, top)
 			for _, c := range found {
 				c.parsed = !asPrinted && testenv.Pick(!slices.Contains(wholePages, page), false)
-				if strings.HasPrefix(c.line, "quotabench merge") {
-					command(t, c, other, nil)
-				}
 				perform(t, c)
 			}
 		})
@@ -195,9 +192,6 @@ func readersFiles(t *testing.T, top string) {
 	}
 }
 
-// other is what the second of two processes leaves, of which a page shows the first.
-var other = []string{"sim", "incr-expire", "--shard", "2/2", "--out", "b"}
-
 const accessLog = `192.0.2.1 - - [10/Oct/2025:13:55:36 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
 192.0.2.1 - - [10/Oct/2025:13:55:37 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
 192.0.2.7 - - [10/Oct/2025:13:55:38 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
@@ -270,19 +264,20 @@ func shortened(args []string) []string {
 	sql := slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "pg-") })
 	switch args[0] {
 	case "run":
-		left := []string{"--history", "--shard", "--print-config", "--config"} // what later commands of the page read
+		if slices.Contains(args, "--param") || slices.Contains(args, "--until") {
+			real := func(a string) bool { return strings.HasPrefix(a, "latency=") || strings.HasPrefix(a, "failover=") }
+			if sql || slices.Contains(args, "--until") || slices.ContainsFunc(args, real) {
+				return append(args, "--print-config")
+			}
+			return append(args, "--rounds", "1", "--requests", "200", "--redis", "embedded", "--postgres", "embedded")
+		}
+		left := []string{"--history", "--print-config", "--config"} // what later commands of the page read
 		if !slices.ContainsFunc(args, func(a string) bool { return slices.Contains(left, a) }) {
 			return append(args, "--print-config")
 		}
 		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres", "embedded")
 	case "choose":
 		return append(args, "--budget", "1s", "--redis", "embedded", "--postgres", "embedded")
-	case "sweep":
-		real := func(a string) bool { return strings.HasPrefix(a, "latency=") || strings.HasPrefix(a, "failover=") }
-		if sql || slices.Contains(args, "--until") || slices.ContainsFunc(args, real) {
-			return append(args, "--print-config")
-		}
-		return append(args, "--rounds", "1", "--requests", "200", "--redis", "embedded", "--postgres", "embedded")
 	case "sim":
 		if slices.Contains(args, "--trace") || slices.Contains(args, "--print-config") {
 			return args

@@ -123,11 +123,11 @@ func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 // planted is an operation of a program at random.
 type plantedOp struct{ what, key int }
 
-// programs makes a strategy of which each client runs a program of its own: commands on
+// randomStrategy makes a strategy of which each client runs a program of its own: commands on
 // three keys, some of which depend on what was read, and its instance's memory, mutex and
 // random numbers. If shared is set, instances have some memory in common, of which the
 // search was not told.
-func programs(r *rand.Rand, length int, shared bool) strategies.Selection {
+func randomStrategy(r *rand.Rand, length int, shared bool) strategies.Selection {
 	kinds := 10
 	if shared {
 		kinds = 13
@@ -217,7 +217,7 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 	slept := 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
-		sel := programs(r, 4, seed%3 == 0)
+		sel := randomStrategy(r, 4, seed%3 == 0)
 		cfg := Config{Clients: 3, Workers: 1, MaxStates: testenv.Pick(1500, 3000), Asks: -1}
 		switch seed % 4 {
 		case 1:
@@ -249,7 +249,7 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 	compared := 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 10)) //nolint:gosec // has to repeat
-		sel := programs(r, 2, seed%2 == 0)
+		sel := randomStrategy(r, 2, seed%2 == 0)
 		cfg := Config{Clients: 2 + int(seed/2%2), Workers: 1, Asks: -1}
 		got, _, left := walked(t, sel, cfg)
 		cfg, err := cfg.Complete(sel)

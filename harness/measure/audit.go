@@ -30,7 +30,7 @@ const (
 // touches.
 func (p *pass) audit() {
 	p.auditRecording()
-	p.auditPart()
+	p.auditBegin()
 	for _, st := range p.s.stores {
 		p.auditStore(st)
 	}
@@ -109,7 +109,7 @@ func (p *pass) auditTimings() {
 	case p.accompanied:
 		p.discard("other-measurements", results.DiscardsTimings, "this process made other measurements at the same time, on the same cores")
 	case !ok || s <= maxOthers:
-	case p.d.part.Shared: // merge knows how much of it other generators used
+	case p.m.cfg.Peers != nil: // who joins the runs knows how much of it peers used
 		r.OthersShare = s
 	default:
 		p.discard("machine-busy", results.DiscardsRound,

@@ -59,14 +59,6 @@ type Config struct {
 	// half of Duration on. Missing ones are right, as are the clocks of stores and those that measure and judge.
 	Skew []string
 
-	// Meet waits for the other generators that share the load, at each step of a run, and
-	// returns a moment of the coordinator's clock, the same for all. It is needed if
-	// [workloads.Shard.Shared] is set.
-	Meet func(ctx context.Context, step string) (time.Time, error)
-	// ClockBound is how far the clock of this process is ahead of the coordinator's, and by
-	// how much that may be wrong.
-	ClockBound func() (ahead, wrong time.Duration)
-
 	// Live can be asked for figures while the measurement goes on; nil if nothing asks.
 	Live *Live
 	// Observer is told of progress; nil for none.
@@ -157,7 +149,7 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool,
 			c.Instances, n, maxConnections)
 	}
-	if err := cmp.Or(c.checkRates(), c.completeShared()); err != nil {
+	if err := c.checkRates(); err != nil {
 		return err
 	}
 	if err := c.Cores.check(cores.Allowed()); err != nil {
@@ -278,9 +270,6 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	}
 	if err := c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()); err != nil {
 		return err // its stores were not opened
-	}
-	if err := c.cannotShare(s); err != nil && c.Stores != nil {
-		return err
 	}
 	if len(c.Skew) > 0 && (s.Foreign || s.Outside) {
 		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave the skew out", s.Name)

@@ -45,7 +45,7 @@ func (p *pass) costs() {
 // decision costs.
 func (p *pass) leftovers(ctx context.Context) error {
 	c := &p.run.Cost
-	if !p.d.part.First() {
+	if !p.m.cfg.First() {
 		return nil // it would be told twice
 	}
 	if err := p.keep(ctx); err != nil {

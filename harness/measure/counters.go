@@ -42,7 +42,7 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	for _, st := range s.stores {
 		shared = shared || !st.Owned()
 	}
-	if !shared || p.d.part.Shared || p.m.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || s.loses("") ||
+	if !shared || p.m.cfg.Peers != nil || p.m.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || s.loses("") ||
 		len(p.m.cfg.LimitChanges)+len(p.m.cfg.Overwrites) > 0 ||
 		p.m.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
 		return

@@ -31,8 +31,8 @@ type drive struct {
 	// no bound.
 	requests int64
 	duration int64
-	// part is which operations of the stream are this process'; requests are its own.
-	part workloads.Shard
+	// Of so many peers, this process has the operations place, place+peers and so on of the stream; requests are its own.
+	place, peers int64
 	// perSecond is the rate of the arrivals; 0 if a trace gives them.
 	perSecond float64
 	// begins is told the moment at which the pass begins, before anything that
@@ -140,7 +140,7 @@ func (d *drive) run(ctx context.Context) {
 			end := d.next.Add(k.share)
 			for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
 				k.settleDue()
-				n := d.part.Op(i)
+				n := d.number(i)
 				d.stream.At(n, &k.op)
 				call, reply, out, tier := k.do(n, &k.op)
 				d.rec.record(k.stripe, out, tier, reply-call)
@@ -191,12 +191,15 @@ func (d *drive) window(t int64) *window {
 func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
 	c := m.cfg
 	stream := warmStream{units: harness.LeastCost(policy)}
-	if c.Shard.Shared {
-		stream.whose = fmt.Sprintf("g%d-", c.Shard.Part)
+	number, _ := c.Place()
+	firstID := uint64(harness.WarmUpID)
+	if c.Peers != nil {
+		stream.whose = fmt.Sprintf("p%d-", number+1)
+		firstID += uint64(number+1) << 40
 	}
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID + uint64(c.Shard.Part)<<40,
+		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: firstID,
 		rec: newRecorder(c.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
 	}
 	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {
@@ -231,10 +234,13 @@ func warmUpTime(d time.Duration) time.Duration {
 // warmSubjects are enough that the warm-up does not become a contest for one row.
 const warmSubjects = 64
 
+// number is that of this process' i-th operation in the stream.
+func (d *drive) number(i int64) int64 { return i*max(d.peers, 1) + d.place }
+
 // warmStream asks for the smallest cost, of one subject after the other.
 type warmStream struct {
 	units int64
-	whose string // of several generators
+	whose string // of several peers
 }
 
 func (w warmStream) At(i int64, op *workloads.Op) {

@@ -193,7 +193,7 @@ func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 // read reads the counters twice: at rest, and after the background jobs have run
 // until they are idle.
 func (p *pass) read(ctx context.Context, f *harness.Facts) error {
-	if !p.s.Counts() || p.m.latencyOnly || !p.d.part.First() {
+	if !p.s.Counts() || p.m.latencyOnly || !p.m.cfg.First() {
 		return nil
 	}
 	var touched []uint32
@@ -211,11 +211,11 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	if err != nil {
 		return err
 	}
-	if p.d.part.Shared { // the memory and the jobs of other generators are out of reach
+	if p.m.cfg.Peers != nil { // their memory and their jobs are out of reach
 		stored := slices.DeleteFunc(slices.Clone(list), func(r harness.Reading) bool { return r.Own })
 		if len(stored) < len(list) || len(p.s.Jobs) > 0 {
-			p.discard("generators-not-judged", results.DiscardsNothing, "the drift of what instances keep to themselves, and of all "+
-				"counters after jobs have run, is undecided: not judged over several generators")
+			p.discard("peers-not-judged", results.DiscardsNothing, "the drift of what instances keep to themselves, and of all "+
+				"counters after jobs have run, is undecided: not judged over several processes")
 		}
 		f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: stored})
 		return nil

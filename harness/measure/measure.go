@@ -62,10 +62,9 @@ type measurement struct {
 	open *measurement
 	// latencyOnly is set if nothing is probed and no counter is read.
 	latencyOnly bool
-	// end ends the measurement of a generator, with the reason.
+	// end ends a measurement with peers, with the reason.
 	end context.CancelCauseFunc
-	// ahead is by how much the clock of a generator counts as ahead of the coordinator's
-	// throughout the run under way.
+	// ahead is by how much the clock counts as ahead of the peers' throughout the run under way.
 	ahead time.Duration
 	// places puts the passes on cores.
 	places *placer
@@ -144,7 +143,7 @@ func between(r *results.Run, before, after loop, err error) {
 // unfounded.
 func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies.Selection) {
 	for _, s := range selected {
-		if s.Control != strategies.ControlRacy || m.cfg.Shard.Shared || !m.cfg.Workload.Crosses {
+		if s.Control != strategies.ControlRacy || m.cfg.Peers != nil || !m.cfg.Workload.Crosses {
 			continue
 		}
 		for _, r := range runs {
@@ -184,7 +183,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 	if run.Audit.Has(harness.CodeHung) {
 		m.leftOut.hung[sel.String()] = true
 	}
-	if !run.Audit.Sound() {
+	if !run.Audit.Valid {
 		m.ask(ctx, storesOf(sel)...)
 	}
 	return run, true
@@ -197,7 +196,7 @@ func (m *measurement) random(s workloads.Stream) bool {
 }
 
 // from is the policy with its windows shifted so that one begins now, which is
-// where every run begins that its workload does not place differently. Generators
+// where every run begins that its workload does not place differently. Peers
 // have agreed on the moment.
 func (m *measurement) from(now time.Time) quota.Policy {
 	p := m.cfg.Policy

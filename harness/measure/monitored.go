@@ -36,7 +36,7 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 func (p *pass) mark(ctx context.Context) error {
 	for name, st := range p.s.stores {
 		planned := slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o.Store, name) })
-		if !p.m.cfg.Shard.First() || st.Info().Evicts || planned || p.s.loses(name) {
+		if !p.m.cfg.First() || st.Info().Evicts || planned || p.s.loses(name) {
 			continue
 		}
 		if err := p.stores.Mark(ctx, name, st.Store, p.s.scope, &st.meter); err != nil {

@@ -154,7 +154,7 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 		}
 		now := d.tb.nano()
 		d.lateness.pacer.Record(now - intended)
-		queue <- release{index: d.part.Op(i), intended: intended, released: now}
+		queue <- release{index: d.number(i), intended: intended, released: now}
 		if d.duration > 0 && half == 0 && at >= d.duration/2 {
 			half = 1
 			d.lateness.backlogHalf = i + 1 - started.Load()

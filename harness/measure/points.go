@@ -1,10 +1,8 @@
 package measure
 
 import (
-	"cmp"
 	"context"
 	crand "crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -36,9 +34,6 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		}
 		if err := cfg.Complete(); err != nil {
 			return nil, err
-		}
-		if cfg.Shard.Shared && (cfg.Meet == nil || cfg.ClockBound == nil || cfg.RunID == "") {
-			return nil, errors.New("a generator needs the name of its run, and a coordinator")
 		}
 		points[i] = newPoint(cfg)
 		points[i].end = end
@@ -114,7 +109,10 @@ type point struct {
 
 func newPoint(cfg Config) *point {
 	// The name is not derived from the seed: two runs of one seed may share a store.
-	id := cmp.Or(cfg.RunID, strings.ToLower(crand.Text()[:12]))
+	id := strings.ToLower(crand.Text()[:12])
+	if cfg.Peers != nil {
+		id = cfg.Peers.Run()
+	}
 	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
 		leftOut: &leftOut{why: map[string]string{}, hung: map[string]bool{}}}
 	if m.tb == nil {

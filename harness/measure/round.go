@@ -96,13 +96,13 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	return true, p.judge(judging)
 }
 
-// site opens the site, of generators that of the first before all others. It returns when that was, by the coordinator's
+// site opens the site, of peers that of the first before all others. It returns when that was, by their common
 // clock, and with an error the site that is to be closed, if there is one.
 func (m *measurement) site(ctx context.Context, open func() (*site, error)) (s *site, at time.Time, err error) {
 	if _, err := m.meet(ctx, "begin"); err != nil {
 		return nil, at, err
 	}
-	if m.cfg.Shard.First() {
+	if m.cfg.First() {
 		if s, err = open(); err != nil {
 			return nil, at, err
 		}
@@ -112,7 +112,7 @@ func (m *measurement) site(ctx context.Context, open func() (*site, error)) (s *
 		s, err = open()
 	}
 	if s != nil && !at.IsZero() {
-		m.ahead, _ = m.cfg.ClockBound()
+		m.ahead, _ = m.cfg.Peers.Clock()
 	}
 	return s, at, err
 }
@@ -142,10 +142,7 @@ func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workload
 	}
 	run.Params.Subjects = d.subjects.n
 	if m.cfg.Open(info) {
-		d.perSecond = m.cfg.RateInForce()
-		if m.cfg.Shard.Shared {
-			d.perSecond /= float64(m.cfg.Shard.Of)
-		}
+		d.perSecond = m.cfg.RateInForce() / float64(max(d.peers, 1))
 		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
 			return d, err
 		}
@@ -184,14 +181,16 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	}
 	requests, subjects := c.Size(stream, factor*rate)
 	_, ready := c.Size(stream, rate)
-	if c.Shard.Shared { // generators differ in their rates, and not in the subjects
+	if c.Peers != nil { // peers differ in their rates, and not in the subjects
 		requests, subjects = c.Size(stream, 0)
-		requests, ready = c.Shard.Ops(requests), 0
+		requests = c.Ops(requests)
+		ready = 0
 	}
+	number, of := c.Place()
 	per := workloads.OpsPerCrossing(stream)
 	return &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: requests, part: c.Shard, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
+		requests: requests, place: int64(number), peers: int64(of), duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
 		history: c.NewHistory(c.Workers, 0), subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
 		deadline: m.deadline(), plan: &c.Plan, stand: s.stand,
 	}
@@ -218,7 +217,7 @@ func (d *drive) provision(ctx context.Context, s *site) error {
 		}
 	}
 	s.Fillers = d.workers
-	if d.part.First() { // of generators one fills for all, and all know what was there
+	if d.place == 0 { // of peers one fills for all, and all know what was there
 		if err := s.Provision(ctx, d.policy, grants, 0); err != nil {
 			return err
 		}
@@ -243,7 +242,7 @@ func (d *drive) willAsk() map[uint32]bool {
 	if d.perSecond > 0 && d.duration > 0 { // arrivals vary around their rate
 		n = min(n, int64(2*d.perSecond*time.Duration(d.duration).Seconds())+1000)
 	}
-	if n > askAhead || d.part.Shared {
+	if n > askAhead || d.peers > 1 {
 		return nil
 	}
 	asked := map[uint32]bool{}
@@ -262,7 +261,7 @@ type pass struct {
 	d      *drive
 	run    *results.Run
 	policy *quota.Policy
-	// began is when generators begin, by the coordinator's clock.
+	// began is when peers begin, by their common clock.
 	began time.Time
 
 	// accompanied is set if another measurement of this process was under way, too.
@@ -293,7 +292,7 @@ type coreWaits interface {
 	End()
 }
 
-// together makes what the pass needs, and waits for the moment at which all generators begin.
+// together makes what the pass needs, and waits for the moment at which all peers begin.
 func (p *pass) together(ctx, work context.Context) (err error) {
 	p.stores.Prepared(work)
 	if err := p.s.replicate(work); err != nil {
@@ -379,7 +378,7 @@ func (p *pass) plan(ctx context.Context) (over []func()) {
 	over = p.s.goWrong()
 	p.limits = operator{d: d, session: p.s.Session}
 	over = append(over, p.limits.schedule(ctx, c.LimitChanges, c.Duration), p.overwrite(ctx))
-	if c.Duration > 0 && !p.m.latencyOnly && d.part.First() {
+	if c.Duration > 0 && !p.m.latencyOnly && d.place == 0 {
 		over = append(over, p.keys.Schedule(d.tb.nano, c.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
 	}
 	return over

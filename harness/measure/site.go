@@ -31,7 +31,7 @@ type site struct {
 	cfg   *Config
 	tb    *timebase
 	scope stores.Scope
-	// apart is set if generators do not end together: each removes what it may have written after the first did so.
+	// apart is set if peers do not end together: each removes what it may have written after the first did so.
 	apart  bool
 	stores map[string]*siteStore
 	// model stands in for PostgreSQL; nil if there is one or none is needed.
@@ -108,7 +108,7 @@ func (s *site) prepare(ctx context.Context) error {
 			continue
 		}
 		st, err := &siteStore{Store: store, name: name}, error(nil)
-		if s.cfg.Shard.First() { // which has the lease
+		if s.cfg.First() { // which has the lease
 			if s.strays, err = s.prepared(ctx, store); err != nil {
 				return err
 			}
@@ -233,7 +233,7 @@ func (s *site) close(ctx context.Context) error {
 		ended(err)
 	}
 	for _, st := range s.stores {
-		if s.cfg.Shard.First() || s.apart {
+		if s.cfg.First() || s.apart {
 			errs = append(errs, s.wipe(ctx, st))
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Setting) command(x *Strategy, instances int) string {
 		return ""
 	}
 	planned := slices.Concat(p.Outages, p.Network, p.Overwrites, p.LimitChanges)
-	if len(planned) > 0 || p.KillCallers+p.Second+p.Generator+p.Shard != "" || p.Generators+p.Shards > 0 {
+	if len(planned) > 0 || p.KillCallers+p.Second != "" || p.Sources > 0 {
 		return ""
 	}
 	for _, store := range s.file.Stores {

@@ -45,7 +45,7 @@ func planted(n int) *Record {
 // decide is the verdict on a condition, and why.
 func decide(t *testing.T, condition string, records map[string]*Record) Judgement {
 	t.Helper()
-	f, err := Parse("planted.yaml", []byte("record: R\nruns: {a: run a, b: run b, s: explore s, sweep: sweep a}\n"+
+	f, err := Parse("planted.yaml", []byte("record: R\nruns: {a: run a, b: run b, s: explore s, sweep: run a --param share=0..1}\n"+
 		"claims: [{id: X, says: something, holds: '"+condition+"'}]"), noted)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestSweepGivesTheCondition(t *testing.T) {
 		`sweep["gone"].issued >= 3`:             "undecided: share = 0, 0.5, 1: gone took no part: no server",
 		`sweep["slow"].meter["no"].value > 100`: "undecided: share = 0, 0.5, 1: the record has no no here",
 	} {
-		file, err := Parse("planted.yaml", []byte("record: R\nruns: {sweep: sweep a}\nclaims: [{id: X, says: it, each: sweep, holds: '"+condition+"'}]"), noted)
+		file, err := Parse("planted.yaml", []byte("record: R\nruns: {sweep: run a --param share=0..1}\nclaims: [{id: X, says: it, each: sweep, holds: '"+condition+"'}]"), noted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestFilesInError(t *testing.T) {
 		"record: R\nclaims:\n- id: X\n  says: it":                                               `:3: X needs one of the keys holds and unmeasurable`,
 		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                `:6: unknown field "hold"`,
 		"claims: []": `:1: name the design record`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no sweep`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no run or simulation with --param or --until`,
 	} {
 		if _, err := Parse("f.yaml", []byte(text), noted); err == nil || !strings.Contains(err.Error(), "f.yaml"+want) {
 			t.Errorf("%s\ngives: %v\nwant:  f.yaml%s", text, err, want)
@@ -399,11 +399,12 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := map[string]string{
-		"each field": "record: R\ntitle: T\nruns: {a: {command: sweep x, quick: q, full: f}}\nclaims: [{id: X, source: s, says: it, promised: p, " +
+		"each field": "record: R\ntitle: T\nruns: {a: {command: run x, quick: --param share=0..1, full: f}}\nclaims: [{id: X, source: s, says: it, promised: p, " +
 			"holds: a.leak == 0, each: a, needs: a.leak == 0, shows: a.leak, form: a.leak, tolerance: 3, gate: true}, {id: Y, says: it, unmeasurable: no}]",
-		"!a field that nobody knows": "record: R\nclaims: [{id: X, says: it, unmeasurable: no, hold: x}]",
-		"!a command without record":  "record: R\nruns: {a: compare x}\nclaims: []",
-		"!nothing to judge":          "record: R\nclaims: [{id: X, says: it}]",
+		"!a field that nobody knows":  "record: R\nclaims: [{id: X, says: it, unmeasurable: no, hold: x}]",
+		"!a command that was removed": "record: R\nruns: {a: sweep x}\nclaims: []",
+		"!a command without record":   "record: R\nruns: {a: compare x}\nclaims: []",
+		"!nothing to judge":           "record: R\nclaims: [{id: X, says: it}]",
 	}
 	names, err := records.ReadDir("records")
 	if err != nil {

@@ -53,7 +53,7 @@ type Summary struct {
 
 // Run is a command that leaves a record.
 type Run struct {
-	// Command is what follows "quotabench": run, sim, explore or sweep with its arguments.
+	// Command is what follows "quotabench": run, sim or explore with its arguments.
 	Command string `yaml:"command"`
 	// Quick is added to it for a quick pass, and Full for a full one.
 	Quick string `yaml:"quick"`
@@ -205,13 +205,13 @@ func (f *File) check() error {
 }
 
 // commands leave a record.
-var commands = []string{"run", "sim", "explore", "sweep"}
+var commands = []string{"run", "sim", "explore"}
 
 // parse reads the expressions of a claim.
 func (f *File) parse(c *Claim, at string) error {
 	names := slices.Sorted(maps.Keys(f.Runs))
-	if c.Each != "" && (f.Runs[c.Each].args == nil || !swept(f.Runs[c.Each].args)) {
-		return f.wrong(at+".each", fmt.Errorf("%s is no sweep, or a simulation of several values, among the runs", c.Each))
+	if c.Each != "" && (!f.Runs[c.Each].sweeps()) {
+		return f.wrong(at+".each", fmt.Errorf("%s is no run or simulation with --param or --until", c.Each))
 	}
 	for _, e := range []struct {
 		name, text string
@@ -233,9 +233,9 @@ func (f *File) parse(c *Claim, at string) error {
 		*e.to = x
 	}
 	if c.curve != nil {
-		i := slices.IndexFunc(c.curve.runs, func(name string) bool { return swept(f.Runs[name].args) })
+		i := slices.IndexFunc(c.curve.runs, func(name string) bool { return f.Runs[name].sweeps() })
 		if i < 0 {
-			return f.wrong(at+".curve", fmt.Errorf("no run of %q is a sweep, or a simulation of several values", c.Curve))
+			return f.wrong(at+".curve", fmt.Errorf("no run of %q has --param or --until", c.Curve))
 		}
 		c.sweep = c.curve.runs[i]
 	}
@@ -245,8 +245,10 @@ func (f *File) parse(c *Claim, at string) error {
 	return nil
 }
 
-func swept(args []string) bool {
-	return args[0] == "sweep" || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--param") })
+// sweeps reports whether the run is one at several values, in a quick pass or a full one.
+func (r Run) sweeps() bool {
+	words := slices.Concat(r.args, strings.Fields(r.Quick), strings.Fields(r.Full))
+	return slices.ContainsFunc(words, func(a string) bool { return strings.HasPrefix(a, "--param") || strings.HasPrefix(a, "--until") })
 }
 
 // runs that a claim needs.

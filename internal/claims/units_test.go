@@ -32,7 +32,7 @@ func TestFormOfASweep(t *testing.T) {
 		r.File.Runs[i].Params.Point = map[string]string{"share": "0.5"}
 	}
 	r.File.Summaries = results.Summarise(r.File.Runs)
-	f, err := Parse("planted.yaml", []byte("record: R\nruns: {s: sweep a}\nclaims: [{id: X, says: it, each: s, "+
+	f, err := Parse("planted.yaml", []byte("record: R\nruns: {s: run a --param share=0..1}\nclaims: [{id: X, says: it, each: s, "+
 		"holds: 's[\"slow\"].issued == 300', form: 's[\"slow\"].rejected / s[\"slow\"].issued'}]"), noted)
 	if err != nil {
 		t.Fatal(err)

@@ -25,9 +25,6 @@ func Verdict(f *results.File) error {
 		return exit.With(exit.Interrupted, errors.New(text))
 	}
 	for i := range f.Runs {
-		if a := &f.Runs[i].Audit; !a.Valid && a.Sound() {
-			continue // a generator's part
-		}
 		if invalid, ok := errors.AsType[*results.InvalidError](f.Runs[i].Err()); ok {
 			return exit.With(exit.Failed, fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s",
 				invalid.Label, f.Runs[i].Repetition, invalid.Reason.Code, invalid.Reason.Detail))

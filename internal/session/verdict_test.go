@@ -19,11 +19,10 @@ func TestHistoriesNotKept(t *testing.T) {
 	}
 }
 
-// TestPartsAreNoFailures: a generator's run is invalid by itself, and has not failed. Any other finding is a failure.
-func TestPartsAreNoFailures(t *testing.T) {
+// TestInvalidFiguresFail: a finding on correctness is a failure, in the open loop next to the closed one too.
+func TestInvalidFiguresFail(t *testing.T) {
 	run := func(findings ...string) results.Run {
 		r := results.Run{Audit: results.Audit{Valid: true}}
-		r.Audit.Part("2/4")
 		for _, code := range findings {
 			r.Audit.Discard(code, results.DiscardsCorrectness, "planted")
 		}

@@ -151,28 +151,11 @@ func (w *Writer) Err() error {
 // whatever happens later, and passes progress on.
 type Keeper struct {
 	*terminal.Progress
-	Dir  *Dir
-	File *results.File
-	// Tell is told of each run that begins, and of the share of the measurement before it; nil if nobody asks.
-	Tell   func(text string, share float64)
-	runs   int // in all
+	Dir    *Dir
+	File   *results.File
 	warned bool
 	// wrote is when a record was last written, and cost how long that took.
 	wrote, cost int64
-}
-
-// Begin implements [measure.Observer].
-func (k *Keeper) Begin(runs int) {
-	k.runs = runs
-	k.Progress.Begin(runs)
-}
-
-// Running implements [measure.Observer].
-func (k *Keeper) Running(strategy string, round, rounds int) {
-	k.Progress.Running(strategy, round, rounds)
-	if k.Tell != nil {
-		k.Tell(fmt.Sprintf("round %d of %d: %s", round, rounds, strategy), float64(len(k.File.Runs))/float64(max(1, k.runs)))
-	}
 }
 
 // SoFar writes what has been measured up to now, the round under way included. It does so

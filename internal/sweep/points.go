@@ -69,6 +69,7 @@ func add(r, more *measure.Report) {
 	}
 	r.Runs = append(r.Runs, more.Runs...)
 	r.Interrupted = r.Interrupted || more.Interrupted
+	r.OutOfTime = r.OutOfTime || more.OutOfTime
 	r.Skipped = groups.Union(r.Skipped, more.Skipped...)
 }
 

@@ -19,10 +19,10 @@ import (
 // tested repeats it, or there is none. Few need not be there.
 func TestEveryParameterIsShown(t *testing.T) {
 	absent := map[string][]string{
-		"reports":    {"Label", "Subjects", "RunID", "Stream"}, // rows have labels
-		"benchmarks": {"Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "RunID", "Stream", "Requests", "DurationNS", "Point"},
+		"reports":    {"Label", "Subjects", "Stream"}, // rows have labels
+		"benchmarks": {"Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "Stream", "Requests", "DurationNS", "Point"},
 		// The policy and the label say some, and the default of the rest is right.
-		"commands": {"PolicyLimit", "Unit", "Window", "RateFrom", "Subjects", "Client", "Requests", "DurationNS", "RunID", "Point", "Stream"},
+		"commands": {"PolicyLimit", "Unit", "Window", "RateFrom", "Subjects", "Client", "Requests", "DurationNS", "Point", "Stream"},
 	}
 	shown := func(parameter string) map[string]string {
 		f := fixture.New(1, fixture.Strategies[0])

@@ -48,7 +48,7 @@ func TestSize(t *testing.T) {
 // full is a bundle in which every part is there.
 func full(t *testing.T) *render.Bundle {
 	f := fixture.Full(t)
-	f.Merged = []results.Source{{File: "a.json", Provenance: results.Provenance{Command: "c", Versions: map[string]string{"go": "1"}}}}
+	f.Sources = []results.Source{{Name: "1/2", Provenance: results.Provenance{Command: "c", Versions: map[string]string{"go": "1"}}}}
 	f.Provenance.Command = "quotabench run"
 	r := &f.Runs[0]
 	r.Options = map[string]string{"write": "through"}

@@ -45,9 +45,9 @@ func (v *recordView) runs(r *Record, p *panels) error {
 	if c := head.Provenance.Command; c != "" {
 		v.Facts = append(v.Facts, fact{"command", []string{c}})
 	}
-	for _, m := range f.Merged {
-		v.Facts = append(v.Facts, fact{"merged", []string{fmt.Sprintf("%s: %s, seed %d, %s %s", m.File,
-			format.Number(m.Runs, "run"), m.Seed, m.Provenance.Host.Name, text.When(m.Provenance.Time))}})
+	for _, m := range f.Sources {
+		v.Facts = append(v.Facts, fact{"source", []string{fmt.Sprintf("%s: %s, %s %s", m.Name,
+			format.Number(m.Runs, "run"), m.Provenance.Host.Name, text.When(m.Provenance.Time))}})
 	}
 	v.skipped(f.Skipped)
 	v.Findings = append(v.Findings, text.Findings(f.Summarised())...)

@@ -43,7 +43,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	}
 	entry("load", format.Join(" · ", loop, fixed(&p, "workers", format.Number(p.Workers, "worker")),
 		fixed(&p, "instances", format.Number(p.Instances, "instance")),
-		fixed(&p, "client-retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p), partsText(&p)))
+		fixed(&p, "client-retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p), some(int64(p.Sources), "process", "processes")))
 	if p.DecisionTimeoutNS > 0 {
 		entry("decision timeout", fixed(&p, "decision-timeout", time.Duration(p.DecisionTimeoutNS).String()))
 	}
@@ -163,12 +163,6 @@ func boundText(p results.Params) string {
 		requests, duration = fixed(&p, "rate", requests), fixed(&p, "duration", time.Duration(p.DurationNS).String())
 	}
 	return surrounded("", format.Join(" or ", requests, duration), " per round")
-}
-
-// partsText says which part of a load this is, or how many were joined.
-func partsText(p *results.Params) string {
-	return format.Join(" · ", surrounded("shard ", p.Shard, ""), surrounded("generator ", p.Generator, ""),
-		some(int64(p.Shards), "shard joined", "shards joined"), some(int64(p.Generators), "generator joined", "generators joined"))
 }
 
 // openLoop says how requests arrive. A trace's have no rate of their own.

@@ -19,7 +19,6 @@ type Command string
 // The commands that share settings.
 const (
 	Run     Command = "run"
-	Sweep   Command = "sweep"
 	Sim     Command = "sim"
 	Explore Command = "explore"
 	Choose  Command = "choose"
@@ -59,7 +58,7 @@ func New(c Command) *Settings {
 	s.Clients = []string{string(strategies.PlainClient)}
 	s.From, s.Images = map[string]*string{}, map[string]*string{}
 	switch c {
-	case Run, Sweep:
+	case Run:
 		s.Workers = 50
 	case Explore:
 		s.Strategies, s.Policy, s.Instances = nil, "", 0
@@ -78,7 +77,7 @@ func (s *Settings) Register(cmd *cobra.Command, groups ...[]settings.Setting) {
 }
 
 // measured reports whether the command uses the wall clock and real stores.
-func (s *Settings) measured() bool { return s.command == Run || s.command == Sweep }
+func (s *Settings) measured() bool { return s.command == Run }
 
 // by is what a command has of its own, or else what all have.
 func by[T any](s *Settings, all T, own map[Command]T) T {

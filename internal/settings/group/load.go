@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/coordinate"
-	"github.com/quotabench/quotabench/internal/generators"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -33,9 +32,8 @@ type load struct {
 	Quick   bool
 	Looking bool // at the figures, to see whether more rounds are needed
 
-	// How processes that share the load on the same subjects find each other.
-	Generators             int
-	Generator, Coordinator string
+	Params []string // what varies, as NAME=VALUES
+	Until  string   // the condition whose edge is searched for
 }
 
 // defaultRoutes is how many routes have a second quota if nothing else is said.
@@ -60,6 +58,30 @@ func (s *Settings) Load() []settings.Setting {
 				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 			})},
 	}
+}
+
+// Varied says what varies. The completion offers the names of parameters.
+func (s *Settings) Varied(parameters cobra.CompletionFunc) []settings.Setting {
+	param := settings.Setting{Name: "param", Common: s.measured(), Title: settings.Load, Value: settings.List(&s.Params), Computed: true,
+		Complete: parameters}
+	if !s.measured() {
+		return []settings.Setting{param}
+	}
+	until := settings.Setting{Name: "until", Common: true, Title: settings.Load,
+		Value: settings.Named(&s.Until, "a condition such as p99<5ms"), Computed: true, Complete: settings.Words()}
+	return []settings.Setting{param, until}
+}
+
+// Sweeps reports whether there are several settings to try, or an edge to search for.
+func (s *Settings) Sweeps() bool { return len(s.Params) > 0 || s.Until != "" }
+
+// NoSweep reports that there is one setting only, for a reason.
+func (s *Settings) NoSweep(why string) error {
+	name := "param"
+	if len(s.Params) == 0 {
+		name = "until"
+	}
+	return s.Wrong(name, errors.New(why))
 }
 
 // Shared is the second quota of each request.
@@ -147,6 +169,9 @@ const (
 	QuickDuration = 100 * time.Millisecond
 )
 
+// sweepRounds are enough for confidence intervals.
+const sweepRounds = 6
+
 // The default of --budget.
 const (
 	leastBudget = 60 * time.Second
@@ -158,7 +183,8 @@ func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
 		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
-				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
+				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, %[3]d with --param or --until)",
+				answer.FirstLook, answer.LastLook, sweepRounds)},
 		{Name: "spare-rounds", Title: settings.Load, Value: settings.Whole(&s.Spare, 0, measure.MaxRounds)},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
@@ -170,13 +196,13 @@ func (s *Settings) Budgeted() []settings.Setting {
 	return []settings.Setting{{Name: "budget", Title: settings.Load, Computed: true,
 		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
 		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began "+
-			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration or --quick)", leastBudget.Seconds(),
-			budgetEach.Seconds())}}
+			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or --until)",
+			leastBudget.Seconds(), budgetEach.Seconds())}}
 }
 
 // look plans the rounds of a run for which nobody gave their number or length.
 func (s *Settings) look(c *measure.Config) {
-	s.Looking = s.command == Run && s.Against == "" && !s.shares() && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
+	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
 	if !s.Looking {
 		return
 	}
@@ -205,6 +231,9 @@ func (s *Settings) Expand() {
 	if replayed != "" && s.Rank(by) > s.Rank("workload") {
 		s.Workload = replayed
 	}
+	if s.measured() && s.Sweeps() && s.Rounds == 0 {
+		s.Rounds = sweepRounds
+	}
 	if !s.Quick {
 		return
 	}
@@ -214,58 +243,4 @@ func (s *Settings) Expand() {
 	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && replayed == "" {
 		s.Duration = QuickDuration
 	}
-}
-
-// MostGenerators is how many processes share a load at most.
-const MostGenerators = 1000
-
-// Generated says how many processes share one load, and who tells them when to begin.
-func (s *Settings) Generated() []settings.Setting {
-	return []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&s.Generators, 0, MostGenerators), FlagOnly: true, Computed: true},
-		{Name: "generator", Title: settings.Load, Value: settings.Named(&s.Generator, "a part and how many there are, e.g. 2/4"),
-			FlagOnly: true, Computed: true, Complete: settings.Words("1/2", "2/2")},
-		{Name: "coordinator", Title: settings.Load, Value: settings.Text(&s.Coordinator), FlagOnly: true, Computed: true, Secret: true,
-			PasswordFrom: coordinate.Variable,
-			Doc: "with --generator, begin and end with the others of the coordinator at this `URL`, or as " + coordinate.Variable +
-				" says"},
-	}
-}
-
-// CoordinatorURL is where the coordinator of this generator is; empty for none.
-func (s *Settings) CoordinatorURL() string {
-	return cmp.Or(s.Coordinator, os.Getenv(coordinate.Variable))
-}
-
-// shares reports whether the load is shared on the same subjects.
-func (s *Settings) shares() bool { return s.Generators > 0 || s.Generator != "" }
-
-// share makes the plan that of one generator, if there are several. Who starts them plans as the first.
-func (s *Settings) share(p *harness.Plan) (err error) {
-	part, kept := workloads.Shard{Part: 1, Of: s.Generators}, filepath.Join(s.Out, generators.HistoryDir)
-	switch {
-	case !s.shares():
-		return nil
-	case s.History != "" && s.History != kept:
-		return s.Wrong("history", errors.New("a generator keeps its histories in --out: leave this out"))
-	case s.Against != "":
-		return s.Wrong("against", errors.New("it measures from one process: leave it out with generators"))
-	case s.Generators > 0 && s.Generator != "":
-		return s.Wrong("generators", errors.New("these are started here, and --generator is one that others start: give one of the two"))
-	case s.Generators == 0 && s.CoordinatorURL() == "":
-		return s.Wrong("generator", errors.New("it begins with the others: give the URL of their coordinator by --coordinator"))
-	case s.Generators == 0:
-		if part, err = workloads.ParseShard(s.Generator); err != nil {
-			return s.Wrong("generator", err)
-		}
-		s.History = kept
-	}
-	if s.Loop == "" && s.Rate == 0 {
-		s.Loop = workloads.Closed
-	} else if s.Loop == "" {
-		s.Loop = workloads.Open
-	}
-	part.Shared = true
-	p.Shard, p.Archive = part, s.History
-	return nil
 }

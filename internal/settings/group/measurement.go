@@ -31,9 +31,6 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	p = s.Config.Plan
 	p.Strategies, p.Stream, p.Archive = all, s.params(), s.History
 	p.Network, p.Overwrites = slices.Concat(s.Network), slices.Concat(s.Overwrites) // of an empty list none
-	if err := s.share(&p); err != nil {
-		return p, err
-	}
 	switch {
 	case s.Route != "":
 		second, err := LookupPolicy(s.Route)

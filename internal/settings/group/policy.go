@@ -128,7 +128,7 @@ func (s *Settings) fit(p *harness.Plan) {
 // fitEach gives strategies that cannot run under the plan's policy others of the same limit. A
 // sweep and a comparison try all under one.
 func (s *Settings) fitEach(p *harness.Plan) {
-	if s.command == Sweep || s.Against != "" {
+	if s.measured() && s.Sweeps() || s.Against != "" {
 		return
 	}
 	policies := map[string]quota.Policy{}

@@ -371,7 +371,9 @@ func servePlanted(kind string) error {
 	case "exit":
 		return fmt.Errorf("the configuration is missing")
 	case "deaf":
-		select {}
+		for {
+			time.Sleep(time.Hour) // without cgo, a program in which nothing can happen any more is ended
+		}
 	}
 	limit, err := strconv.ParseInt(os.Getenv("LIMIT"), 10, 64)
 	if err != nil {

@@ -1,4 +1,4 @@
-package generators_test
+package cluster
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/fixture"
-	"github.com/quotabench/quotabench/internal/generators"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 var began = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
@@ -30,7 +29,7 @@ var began = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 func handed(t testing.TB, n, requests int) (dirs []string) {
 	t.Helper()
 	for g := range n {
-		dirs = append(dirs, hand(t, workloads.Shard{Part: g + 1, Of: n}, requests, nil, func(i int) oracle.Event {
+		dirs = append(dirs, hand(t, g, requests, nil, func(i int) oracle.Event {
 			number := i*n + g
 			at := int64(i) * 10_000
 			e := oracle.Event{Call: at, Reply: at + 9_000, Units: 1, Subject: uint32(number / 200)}
@@ -44,9 +43,10 @@ func handed(t testing.TB, n, requests int) (dirs []string) {
 }
 
 // hand is the directory that a generator hands back, which made requests by at.
-func hand(t testing.TB, part workloads.Shard, requests int, change func(*results.Run, *oracle.Header), at func(i int) oracle.Event) string {
+func hand(t testing.TB, g, requests int, change func(*results.Run, *oracle.Header, *known), at func(i int) oracle.Event) string {
 	t.Helper()
-	dir, late := t.TempDir(), time.Duration(part.Part-1)
+	dir := t.TempDir()
+	late := time.Duration(g)
 	h := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Dir: dir})
 	admitted := int64(0)
 	for i := range requests {
@@ -58,19 +58,23 @@ func hand(t testing.TB, part workloads.Shard, requests int, change func(*results
 	}
 	f := fixture.New(1, fixture.Strategies[3])
 	r := &f.Runs[0]
-	r.Params.Generator, r.Params.RunID, r.Paced = part.String(), "abc", nil
+	r.Paced = nil
 	r.Guarantee = []results.Clause{}
-	r.Audit.Part(r.Params.Generator)
 	r.Issued, r.Admitted, r.Rejected, r.Errors = int64(requests), admitted, int64(requests)-admitted, 0
 	r.ElapsedNS = int64(requests) * 10_000
 	f.Provenance.Time = f.Provenance.Time.Add(late)
 	ahead := (late - 1) * time.Millisecond
 	head := oracle.Header{
-		Strategy: r.Params.Label, Generator: r.Params.Generator, RunID: "abc", ClockAhead: ahead, ClockWrong: 180 * time.Microsecond,
-		Policy: quota.Policy{Limit: 100, Unit: "requests"}, Epoch: began.Add(ahead + late*time.Millisecond),
+		Strategy: r.Params.Label, Policy: quota.Policy{Limit: 100, Unit: "requests"}, Epoch: began.Add(ahead + late*time.Millisecond),
 	}
+	k := known{Label: r.Params.Label, Repetition: r.Repetition, Ahead: ahead, Wrong: 180 * time.Microsecond}
 	if change != nil {
-		change(r, &head)
+		change(r, &head, &k)
+	}
+	k.Label = r.Params.Label
+	p := peers{known: []known{k}}
+	if err := p.write(dir); err != nil {
+		t.Fatal(err)
 	}
 	write(t, dir, r, head, h)
 	b, err := codec.Encode(f)
@@ -85,10 +89,10 @@ func hand(t testing.TB, part workloads.Shard, requests int, change func(*results
 
 func write(t testing.TB, dir string, r *results.Run, head oracle.Header, h *oracle.History) {
 	t.Helper()
-	if err := os.Mkdir(filepath.Join(dir, generators.HistoryDir), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, historyDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w, err := os.Create(filepath.Join(dir, generators.HistoryDir, r.HistoryName()))
+	w, err := os.Create(filepath.Join(dir, historyDir, r.HistoryName()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +106,7 @@ func write(t testing.TB, dir string, r *results.Run, head oracle.Header, h *orac
 
 func history(t *testing.T, dir string) string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, generators.HistoryDir, "*"))
+	all, err := filepath.Glob(filepath.Join(dir, historyDir, "*"))
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
@@ -112,7 +116,7 @@ func history(t *testing.T, dir string) string {
 // TestMergeJudgesAll: 7 units leak of each of 10 subjects, in no part by itself. What was decided in the time that
 // all had in common is the throughput.
 func TestMergeJudgesAll(t *testing.T) {
-	f, err := generators.Merge(t.Context(), handed(t, 4, 500))
+	f, err := merge(t.Context(), handed(t, 4, 500))
 	if err != nil || len(f.Runs) != 1 {
 		t.Fatalf("%d runs, %v", len(f.Runs), err)
 	}
@@ -125,7 +129,7 @@ func TestMergeJudgesAll(t *testing.T) {
 		t.Errorf("%g decisions per second for %v, should be %g", r.ThroughputPerS, time.Duration(r.ElapsedNS), want)
 	}
 	var text strings.Builder
-	if n := generators.Report(&text, &f); n != 0 || !strings.Contains(text.String(), "round 1 of 4 generators: leak: certain 70, possible 70, clock error ±180µs") {
+	if n := report(&text, &f); n != 0 || !strings.Contains(text.String(), "round 1 of 4 generators: leak: certain 70, possible 70, clock error ±180µs") {
 		t.Errorf("%d undecided: %s", n, text.String())
 	}
 }
@@ -153,7 +157,7 @@ func init() { strategies.Register(promising) }
 // promised are directories of two generators of the strategy under a limit of 100. In the first of two windows of a second, one subject
 // is admitted 107 units and another 90, which is rejected 5 units without reason; in the second one 100 and 90. Within a second across the
 // end of the first window, the first subject has 207 units. Its counter has 4 units too many.
-func promised(t testing.TB, change func(*results.Run, *oracle.Header)) (dirs []string) {
+func promised(t testing.TB, change func(*results.Run, *oracle.Header, *known)) (dirs []string) {
 	t.Helper()
 	const second = int64(time.Second)
 	var events []oracle.Event
@@ -168,21 +172,23 @@ func promised(t testing.TB, change func(*results.Run, *oracle.Header)) (dirs []s
 	add(0, second+second/5, 100, oracle.Admitted)
 	add(1, second+second/2, 90, oracle.Admitted)
 	for g := range 2 {
-		dirs = append(dirs, hand(t, workloads.Shard{Part: g + 1, Of: 2}, len(events)/2, func(r *results.Run, h *oracle.Header) {
+		dirs = append(dirs, hand(t, g, len(events)/2, func(r *results.Run, h *oracle.Header, k *known) {
 			r.Strategy, r.Workload, r.Params.Instances, r.Params.Label = promising.Name, "boundary", 1, promising.Name
-			r.SyncPeriodNS = int64(g+5) * second
+			k.SyncPeriod = time.Duration(g+5) * time.Second
 			for _, c := range promising.Guarantee {
 				r.Guarantee = append(r.Guarantee, results.Clause{Property: string(c.Property), Formula: c.Formula, Verdict: results.Undecided})
 			}
 			r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: promising.Record[0].Source, Verdict: results.Undecided}}
 			if g == 0 {
-				r.Readings = map[string][][5]int64{"redis": {{0, second * 19 / 10, second*19/10 + 1000, 104, 1}, {1, second * 19 / 10, second*19/10 + 1000, 90, 1}}}
+				at := second * 19 / 10
+				k.Readings = []harness.Reading{{Subject: 0, Call: at, Reply: at + 1000, Tier: "redis", Units: 104, Known: true},
+					{Subject: 1, Call: at, Reply: at + 1000, Tier: "redis", Units: 90, Known: true}}
 			}
 			h.Strategy = promising.Name
-			h.Policy.Window = quota.Window{Kind: quota.Fixed, Length: time.Second, Timeline: quota.Timeline{Real: began.Add(h.ClockAhead), Policy: began}}
+			h.Policy.Window = quota.Window{Kind: quota.Fixed, Length: time.Second, Timeline: quota.Timeline{Real: began.Add(k.Ahead), Policy: began}}
 			h.Counts = quota.CountsAdmitted
 			if change != nil {
-				change(r, h)
+				change(r, h, k)
 			}
 		}, func(i int) oracle.Event {
 			e := events[2*i+g]
@@ -196,7 +202,7 @@ func promised(t testing.TB, change func(*results.Run, *oracle.Header)) (dirs []s
 // TestMergeJudgesPromises: what two processes have done together is held against each clause, with what is known of both, and a
 // counter that one of them has read against the requests of both.
 func TestMergeJudgesPromises(t *testing.T) {
-	f, err := generators.Merge(t.Context(), promised(t, nil))
+	f, err := merge(t.Context(), promised(t, nil))
 	if err != nil || len(f.Runs) != 1 {
 		t.Fatalf("%d runs, %v", len(f.Runs), err)
 	}
@@ -215,23 +221,23 @@ func TestMergeJudgesPromises(t *testing.T) {
 	if len(r.Record) != 1 || r.Record[0].Verdict != results.Broken || r.Record[0].Source != promising.Record[0].Source {
 		t.Errorf("the record's promise: %+v", r.Record)
 	}
-	if d := r.Drift; d == nil || d.Units != 4 || len(d.Tiers) != 1 || d.Tiers[0].Readings != 2 || d.Tiers[0].Drifting != 1 || r.Readings != nil {
+	if d := r.Drift; d == nil || d.Units != 4 || len(d.Tiers) != 1 || d.Tiers[0].Readings != 2 || d.Tiers[0].Drifting != 1 {
 		t.Errorf("drift %+v", d)
 	}
-	if r.Rolling == nil || r.Rolling.WorstUnits != 207 || !r.Audit.Valid || r.Audit.Has("generators-not-judged") {
+	if r.Rolling == nil || r.Rolling.WorstUnits != 207 || !r.Audit.Valid || r.Audit.Has("sources-not-judged") {
 		t.Errorf("rolling %+v, %+v", r.Rolling, r.Audit)
 	}
 }
 
 // TestMergeSaysWhatItCannotJudge: a clause without a verdict stays undecided, and the audit says why.
 func TestMergeSaysWhatItCannotJudge(t *testing.T) {
-	for want, change := range map[string]func(*results.Run, *oracle.Header){
-		": this program has no strategy foreign": func(r *results.Run, h *oracle.Header) { r.Strategy = "foreign" },
-		": clocks differ by 640µs at least, under which it promises nothing": func(_ *results.Run, h *oracle.Header) {
+	for want, change := range map[string]func(*results.Run, *oracle.Header, *known){
+		": this program has no strategy foreign": func(r *results.Run, _ *oracle.Header, _ *known) { r.Strategy = "foreign" },
+		": clocks differ by 640µs at least, under which it promises nothing": func(_ *results.Run, h *oracle.Header, _ *known) {
 			h.Policy.Window = quota.Window{Kind: quota.Standing} // a clock tells when to forget
 		},
 	} {
-		f, err := generators.Merge(t.Context(), promised(t, change))
+		f, err := merge(t.Context(), promised(t, change))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,9 +253,10 @@ func TestMergeSaysWhatItCannotJudge(t *testing.T) {
 
 // TestMergeCounts: generators that counted more than their histories hold are not believed.
 func TestMergeCounts(t *testing.T) {
-	f, err := generators.Merge(t.Context(), promised(t, func(r *results.Run, _ *oracle.Header) {
-		if r.Params.Generator == "2/2" {
-			r.Admitted, r.Issued = r.Admitted+1, r.Issued+1
+	f, err := merge(t.Context(), promised(t, func(r *results.Run, _ *oracle.Header, k *known) {
+		if k.Readings == nil { // the second one
+			r.Admitted++
+			r.Issued++
 		}
 	}))
 	if a := &f.Runs[0].Audit; err != nil || a.Valid || !a.Has("count-mismatch") {
@@ -260,8 +267,16 @@ func TestMergeCounts(t *testing.T) {
 // TestMissingPartsAreUndecided: whatever is missing or damaged, there is no verdict, and the reason is told.
 func TestMissingPartsAreUndecided(t *testing.T) {
 	for want, damage := range map[string]func(dirs []string) []string{
-		"1 of 4 generators handed nothing back": func(dirs []string) []string { return dirs[1:] },
-		"3 of 4 generators handed nothing back": func(dirs []string) []string { return append(dirs[:1], dirs[1]+"-gone") },
+		"1 of 4 generators handed nothing back": func(dirs []string) []string {
+			dirs[0] += "-gone"
+			return dirs
+		},
+		"says nothing of its clock": func(dirs []string) []string {
+			if err := os.WriteFile(filepath.Join(dirs[1], knownName), []byte("[]"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return dirs
+		},
 		"the history of generator 3/4 is missing or damaged": func(dirs []string) []string {
 			if err := os.Remove(history(t, dirs[2])); err != nil {
 				t.Fatal(err)
@@ -274,30 +289,20 @@ func TestMissingPartsAreUndecided(t *testing.T) {
 			}
 			return dirs
 		},
-		"are both of generator 1/4": func(dirs []string) []string {
-			b, err := os.ReadFile(history(t, dirs[0]))
-			if err == nil {
-				err = os.WriteFile(history(t, dirs[1]), b, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return dirs
-		},
 	} {
-		f, err := generators.Merge(t.Context(), damage(handed(t, 4, 500)))
+		f, err := merge(t.Context(), damage(handed(t, 4, 500)))
 		if err != nil {
 			t.Errorf("%s: %v", want, err)
 			continue
 		}
 		var text strings.Builder
-		n := generators.Report(&text, &f)
+		n := report(&text, &f)
 		if r := &f.Runs[0]; n != 1 || r.Audit.Valid || r.Leak.Units != 0 || f.Summaries[0].Invalid != 1 || !strings.Contains(text.String(), "undecided: ") ||
 			!strings.Contains(text.String(), want) || strings.Count(text.String(), "\n") != 1 {
 			t.Errorf("should be undecided since %s: %s %+v", want, text.String(), r.Audit)
 		}
 	}
-	if _, err := generators.Merge(t.Context(), []string{t.TempDir()}); err == nil {
+	if _, err := merge(t.Context(), []string{t.TempDir()}); err == nil {
 		t.Error("nothing was merged without a word")
 	}
 }
@@ -309,7 +314,7 @@ func TestMergeTakesMemoryByLength(t *testing.T) {
 		dirs := handed(t, 4, 30_000<<i)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		f, err := generators.Merge(t.Context(), dirs)
+		f, err := merge(t.Context(), dirs)
 		runtime.ReadMemStats(&after)
 		if err != nil || f.Runs[0].Leak.Trials != int64(600<<i) || f.Runs[0].Leak.Units != int64(7*600<<i) {
 			t.Fatalf("%v, %+v", err, f.Runs[0].Leak)
@@ -332,7 +337,7 @@ func BenchmarkMerge(b *testing.B) {
 		dirs := handed(b, n, requests)
 		b.Run(fmt.Sprint(requests), func(b *testing.B) {
 			for b.Loop() {
-				f, err := generators.Merge(context.Background(), dirs)
+				f, err := merge(context.Background(), dirs)
 				if err != nil || !f.Runs[0].Audit.Valid {
 					b.Fatal(err, f.Runs[0].Audit)
 				}

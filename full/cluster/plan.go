@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/version"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// fingerprint is equal for generators that have the same version of the program and measure the same. What each has for
+// itself, such as its place, is not in it.
+func fingerprint(c *measure.Config) (string, error) {
+	own := *c
+	own.Peers = nil
+	stream, info, err := own.NewStream(1)
+	if err != nil {
+		return "", err
+	}
+	what := struct {
+		Version     string
+		Seed        uint64
+		Rounds      int
+		Policy      string
+		Costs       []int64
+		Life, Reply time.Duration
+		Runs        []results.Params
+	}{version.Text(), c.Seed, c.Rounds, c.Policy.String(), c.Policy.Costs, c.Life, c.DecisionTimeout, nil}
+	for _, s := range own.Strategies {
+		what.Runs = append(what.Runs, own.Blank(s, 1, stream, info).Params)
+	}
+	b, err := json.Marshal(what)
+	return fmt.Sprintf("%x", sha256.Sum256(b))[:16], err
+}
+
+// adapt fills in what follows for generators, and reports what they would not do alike.
+func adapt(c *measure.Config) error {
+	c.NoReference = true // it would disturb the other generators
+	if c.Cores.Mode == "" || c.Cores.Mode == measure.CoresAuto {
+		c.Cores.Mode = measure.CoresShared // others may be on this machine
+	}
+	switch {
+	case c.Load.Loop == harness.Both:
+		return errors.New("generators have one loop: give --loop closed, or open and a --rate")
+	case c.Budget > 0 || c.Enough != nil:
+		return errors.New("generators end at the same round: give --rounds, and no --budget or --spare-rounds")
+	case len(c.Outages)+len(c.LimitChanges)+len(c.Overwrites)+len(c.Skew) > 0 || c.Second != nil:
+		return errors.New("generators share no outages, overwrites, wrong clocks, changes of the limit or second quotas: leave them out")
+	case c.Workload.Boundary && c.Duration == 0:
+		return fmt.Errorf("the workload %s needs a --duration for generators to know when the window ends", c.Workload.Name)
+	}
+	return nil
+}
+
+// cannotShare returns why so many generators cannot share what a strategy counts in, or nil.
+func cannotShare(c *measure.Config, of int, s strategies.Selection) error {
+	if s.Control == strategies.ControlExact && of > 1 {
+		return errors.New("it is one lock in one process, and each generator would have its own: give a strategy that counts in a store")
+	}
+	for _, need := range s.Needs {
+		name := need.Store()
+		st, ok := c.Stores.Get(name)
+		if ok && st.Owned() {
+			return fmt.Errorf("generators share a server: give its URL by --%s", name)
+		}
+		if !ok {
+			return fmt.Errorf("generators share a server, and a model of %s is this process' own: give a URL by --%[1]s", name)
+		}
+	}
+	return nil
+}
