@@ -80,7 +80,7 @@ func TestUnusableServersAreRefused(t *testing.T) {
 	do("CONFIG", "SET", "maxclients", 1000)
 
 	do("REPLICAOF", "127.0.0.1", 1)
-	_, err := stores.OpenSet(ctx, []stores.Spec{{Name: "redis", From: url}})
+	_, err = stores.OpenSet(ctx, []stores.Spec{{Name: "redis", From: url}})
 	if err == nil {
 		t.Fatal("a replica was taken for a server that can be written to")
 	}
