@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
 )
 
