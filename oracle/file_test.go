@@ -343,7 +343,7 @@ func TestDamagedFiles(t *testing.T) {
 		{"empty", "not a history file", nil},
 		{"something else", "not a history file", []byte("PK\x03\x04 something else\n")},
 		{"first line only half", "cut off", []byte("quotabench-history 1")},
-		{"another format", `a history of format "5", this program reads formats 1, 2, 3, 4`, []byte("quotabench-history 5\nabc")},
+		{"another format", `a history of format "5", this program reads formats 1, 2, 3`, []byte("quotabench-history 5\nabc")},
 		{"no header", "after 0 events, at byte 21: the file is cut off", whole[:21]},
 		{"in the middle", "the file is cut off", whole[:len(whole)/2]},
 		{"without its last byte", "the file is cut off", whole[:len(whole)-1]},
