@@ -211,17 +211,21 @@ func TestInterrupt(t *testing.T) {
 	p := planOf(2)
 	p.Keep = func(_ int, name string) (io.WriteCloser, error) { return kept(out, name) }
 	ended := begin(ctx, t, at, p)
-	var all sync.WaitGroup
+	var all, met sync.WaitGroup
+	met.Add(2)
 	for i := range 2 {
 		all.Go(func() {
 			m, err := join(context.Background(), at, helloOf(i+1, 2), 5*time.Second, wall)
 			if err != nil {
 				t.Error(err)
+				met.Done()
 				return
 			}
 			if _, err := m.meet(m.ctx, "start"); err != nil {
 				t.Error(err)
 			}
+			met.Done()
+			met.Wait() // an interruption before ends the meeting of the other
 			cancel(errors.New("interrupted"))
 			<-m.ctx.Done()
 			if why := context.Cause(m.ctx); why.Error() != "interrupted" {
