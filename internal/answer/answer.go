@@ -13,7 +13,7 @@ import (
 // Group is what a strategy is good for under one policy and load.
 type Group string
 
-// The groups, the best first. docs/metrics.md has the rules.
+// The groups, the best first. docs/reading-a-report.md has the rules.
 const (
 	// Enforces: no leak and no false reject was found, no declared guarantee is
 	// broken, and none allows for either.

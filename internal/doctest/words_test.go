@@ -1,3 +1,4 @@
+// Package doctest compares documentation with the code that it describes.
 package doctest
 
 import (
@@ -7,6 +8,8 @@ import (
 	"strings"
 	"testing"
 )
+
+const root = "../.."
 
 // instead is what pages say instead of a phrase that they once had many times. A phrase that
 // is right in one place and wrong in most is told apart by the words around it.
