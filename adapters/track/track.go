@@ -1,4 +1,4 @@
-// Package track writes docs/track-record.md: what was found in published limiters, each
+// Package track writes docs/track-record.md: the defects of published limiters, each
 // with the command that finds it. It runs those commands; no figure on the page is typed.
 package track
 
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/adapters/confirm"
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/results"
 
@@ -19,93 +20,131 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
-// evidence is what a finding's command found.
-type evidence struct {
-	// steps of the shortest schedule; 0 if none is known.
-	steps int
-	// consequence in one sentence, of the record.
-	consequence string
-	// odds are how often a simulation at a stated rate met it; empty if there was none.
-	odds string
-}
-
-// evidence runs the command, and fails if it does not find what it is there for.
-func (f *finding) evidence() (evidence, error) {
-	if f.property == "" {
-		var e evidence
-		var err error
-		for range mostRuns {
-			if e.consequence, err = f.measured(); err == nil {
-				break
-			}
-		}
-		return e, err
+// Steps runs the command of each finding and each rebuilt gateway, and returns the steps of the shortest schedules by
+// name. A name without a schedule has none. The error lists what is not found any more, and what should be clean and is not.
+func Steps() (map[string]int, error) {
+	steps := map[string]int{}
+	var lost error
+	for i := range findings {
+		f := &findings[i]
+		n, err := f.shortest()
+		steps[f.name] = n
+		lost = errors.Join(lost, err, confirmed(f.name))
 	}
-	return f.explored()
+	for i := range rebuilt {
+		r := &rebuilt[i]
+		n, err := r.shortest()
+		steps[r.name] = n
+		lost = errors.Join(lost, err)
+	}
+	for _, c := range clean {
+		lost = errors.Join(lost, c.isClean())
+	}
+	return steps, lost
 }
 
-// mostRuns are made until one finds it: on a busy machine a run is invalid, or asks for less.
+// confirmed repeats a finding with its library alone.
+func confirmed(name string) error {
+	c, err := confirm.Lookup(name)
+	if err != nil {
+		return err
+	}
+	observed, ok, err := confirm.Embedded(c)
+	if err == nil && !ok {
+		return fmt.Errorf("%s is not confirmed: %s", name, observed)
+	}
+	return err
+}
+
+// shortest is the number of steps of the shortest schedule; 0 if a run or a simulation finds the defect.
+func (f *finding) shortest() (int, error) {
+	if f.property != "" {
+		return f.explored()
+	}
+	var err error
+	for range mostRuns {
+		if err = f.measured(); err == nil {
+			break
+		}
+	}
+	return 0, err
+}
+
+// mostRuns are made until one finds it: on a busy machine a run is invalid, or requests less.
 const mostRuns = 3
 
-// explored returns the steps and the consequence of the shortest schedule.
-func (f *finding) explored() (evidence, error) {
+func (f *finding) explored() (int, error) {
 	all, err := search(f.command)
 	if err != nil {
-		return evidence{}, err
+		return 0, err
 	}
-	var e evidence
+	steps := 0
 	var claims []string
 	policy := f.policy
 	for _, s := range all {
 		found := s.Found(f.property)
-		if found != nil && (policy == "" || policy == s.Policy) && (e.steps == 0 || len(found.Steps) < e.steps) {
+		if found != nil && (policy == "" || policy == s.Policy) && (steps == 0 || len(found.Steps) < steps) {
 			policy = s.Policy // another one may break for another reason
-			e = evidence{len(found.Steps), sentence(found.Detail), found.OddsAtRate()}
+			steps = len(found.Steps)
 		}
 		claims = append(claims, s.Claim)
 	}
-	if e.steps > 0 {
-		return e, nil
+	if steps == 0 {
+		return 0, fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
 	}
-	return e, fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
+	return steps, nil
 }
 
-// measured returns the consequence of a run.
-func (f *finding) measured() (string, error) {
+// measured fails unless a run breaks a guarantee on leaks.
+func (f *finding) measured() error {
 	dir, err := os.MkdirTemp("", "track-record")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	text, err := output(append(slices.Clone(f.command), "--json", "--out", filepath.Join(dir, "run")))
 	if err != nil {
-		return "", err
+		return err
 	}
 	var file results.File
 	if err := json.Unmarshal(text, &file); err != nil {
-		return "", err
+		return err
 	}
-	var worst, limit, promised int64
 	for i := range file.Runs {
 		r := &file.Runs[i]
 		for _, c := range r.Guarantee {
 			if r.Audit.Valid && c.Property == results.LeakProperty && c.Verdict == results.Broken {
-				worst, limit, promised = max(worst, c.Certain), r.Params.Limit, c.Bound
+				return nil
 			}
 		}
 	}
-	if worst == 0 {
-		return "", errors.Join(fmt.Errorf("%s: none of %d runs breaks the guarantee", f.name, mostRuns), results.Invalid(file.Runs))
+	return errors.Join(fmt.Errorf("%s: no run breaks the guarantee", f.name), results.Invalid(file.Runs))
+}
+
+func (r *rebuild) shortest() (int, error) {
+	all, err := search(r.command)
+	if err != nil {
+		return 0, err
 	}
-	calls := "calls"
-	if worst == 1 {
-		calls = "call"
+	found := all[0].Found(r.property)
+	switch {
+	case found != nil:
+		return len(found.Steps), nil
+	case r.property != "" || len(all[0].Findings) > 0:
+		return 0, fmt.Errorf("%s: %q is not the finding: %+v", line(r.command), r.property, all[0].Findings)
 	}
-	said := fmt.Sprintf("%d %s over the limit of %d in the worst window", worst, calls, limit)
-	if promised > 0 {
-		said += fmt.Sprintf(", where up to %d may be", promised)
+	return 0, nil
+}
+
+// isClean fails if a search of a clean limiter finds something, or claims nothing.
+func (l *limiter) isClean() error {
+	all, err := search([]string{"explore", l.strategy})
+	for _, s := range all {
+		if len(s.Findings) > 0 || s.Claim == "" {
+			err = errors.Join(err, fmt.Errorf("%s under %s is not clean: %+v", l.strategy, s.Policy, s))
+		}
 	}
-	return said + ".", nil
+	return err
 }
 
 // explorations are what [search] has returned, by command: several findings have one.
@@ -140,11 +179,6 @@ func output(command []string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sentence begins with a capital and ends with a full stop.
-func sentence(s string) string { return capital(s) + "." }
-
-func capital(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }
-
 // line is a command as one types it.
 func line(command []string) string {
 	words := make([]string, len(command))
@@ -154,7 +188,7 @@ func line(command []string) string {
 		}
 		words[i] = w
 	}
-	return "go run ./cmd/quotabench " + strings.Join(words, " ")
+	return strings.Join(words, " ")
 }
 
 // versions of the modules that go.mod requires.

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -23,6 +22,9 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	page, err := track.Render(goMod)
-	return errors.Join(err, os.WriteFile("../docs/track-record.md", page, 0o600))
+	steps, err := track.Steps()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("../docs/track-record.md", track.Render(goMod, steps), 0o600)
 }
