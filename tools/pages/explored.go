@@ -14,7 +14,7 @@ import (
 )
 
 // longest is the number of steps that a page shows: nobody reads more of them.
-const longest = 3
+const longest = 4
 
 // explored quotes what searches found, the shortest finding step by step, and what they
 // did not find.

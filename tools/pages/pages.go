@@ -37,7 +37,7 @@ func Render(all []*strategies.Meta, e *Evidence) ([]Page, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b *strategies.Meta) int { return strings.Compare(a.Name, b.Name) })
 	out := []Page{{Index, index(all, e)}}
 	for _, m := range all {
-		p, err := page(m, all, e)
+		p, err := page(m, e)
 		if err != nil {
 			return nil, fmt.Errorf("page of %s: %w", m.Name, err)
 		}
@@ -56,19 +56,17 @@ func Render(all []*strategies.Meta, e *Evidence) ([]Page, error) {
 	return out, nil
 }
 
-// guide says how to read a page.
+// guide tells how to read a page.
 const guide = `
 ## How to read a page
 
-- **Form**: a *documented* strategy does what its [design record](../design-records.md) says, including the flaws. A *hardened* one is the same idea without the leaks. A record considered a *rejected alternative*, and names a
-  *future* one for later. *Frontier* ones spare round trips to Redis; they, *reference* and *baseline* strategies have no record. Unless a page says otherwise, tables, statements and scripts that a record does not show are ours.
-- **Counts**: the requests that use up the limit: all attempts, or admitted ones.
-- **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. *Also under*: the faults that it tolerates. A run judges each clause, as if a condition in words held.
-- **Leak, trials, false rejects, decisions/s, p50, p99** and their marks are those of [a report](../reading-a-report.md#correctness).
-- **Drift**: a counter minus the truth, with nothing in flight.
-- **Commands, SQL, trips**: means per decision, including jobs and waits for others.
-- **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving of 2 clients (+1 probe client). *20,000+* states: not complete. [Assumptions](../exploration.md#reading-a-claim).
-`
+- **Form**: a *documented* strategy does what its [design record](../design-records.md) says, including the flaws. A *hardened* one is the same idea without the leaks. A *rejected alternative* or a *future* one is named in a record. *Frontier* ones spare round trips to Redis.
+- **Counts**: whether all attempts or only admitted requests use up the limit.
+- **Guarantee**: what the strategy declares for each window of a subject; L is the limit. *Also under*: the faults that it tolerates.
+- **Figures** are those of [a report](../reading-a-report.md#correctness).
+- **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving. A search with *20,000+* states is not complete. [Assumptions](../exploration.md#reading-a-claim).
+
+` + "`quotabench list strategies` prints the options of each strategy, and where it differs from its design record.\n"
 
 func index(all []*strategies.Meta, e *Evidence) []byte {
 	var b bytes.Buffer
@@ -122,15 +120,15 @@ func runs(b *bytes.Buffer, e *Evidence) {
 	}
 }
 
-func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, error) {
+func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n\n%s", m.Name, sentence(m.Doc))
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", m.Name, sentence(m.Doc))
 	for _, note := range []string{m.Notes.Use, m.Notes.Avoid} {
 		if note != "" {
-			fmt.Fprintf(&b, " %s", strings.TrimSpace(note))
+			fmt.Fprintf(&b, "- %s\n", strings.TrimSpace(note))
 		}
 	}
-	fmt.Fprint(&b, "\n\n")
+	fmt.Fprint(&b, "\n")
 	facts(&b, m)
 	if more := e.others(m.Name + ".md"); len(more) > 0 {
 		fmt.Fprintf(&b, " More: %s.", strings.Join(more, ", "))
@@ -139,13 +137,8 @@ func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, erro
 		fmt.Fprintf(&b, " Claims: %s.", claimed)
 	}
 	fmt.Fprint(&b, "\n\n")
-	list(&b, "Algorithm", true, m.Notes.How)
+	algorithm(&b, m)
 	guarantee(&b, m)
-	other, rest := beyond(m, all, func(m *strategies.Meta) []string { return m.Notes.Deviations })
-	if other != "" {
-		rest = slices.Insert(rest, 0, fmt.Sprintf("All of [%s](%s.md#differences).", other, other))
-	}
-	list(&b, "Differences", false, rest)
 	if len(m.Notes.Trouble) > 0 {
 		fmt.Fprintf(&b, "## Trouble\n\n%s\n\n", strings.Join(m.Notes.Trouble, "\n"))
 	}
@@ -154,7 +147,6 @@ func page(m *strategies.Meta, all []*strategies.Meta, e *Evidence) ([]byte, erro
 	if err := explored(&b, m, e); err != nil {
 		return nil, err
 	}
-	options(&b, m, all)
 	return append(bytes.TrimRight(b.Bytes(), "\n"), "\n"+mark...), nil
 }
 
@@ -176,34 +168,13 @@ func facts(b *bytes.Buffer, m *strategies.Meta) {
 	}
 }
 
-// beyond are the lines of a strategy that an earlier page does not have, and the strategy of
-// that page, which is "" unless all of its lines are among them.
-func beyond(m *strategies.Meta, all []*strategies.Meta, of func(*strategies.Meta) []string) (other string, rest []string) {
-	lines := of(m)
-	for _, o := range all {
-		if o.Name == m.Name {
-			break
-		}
-		said := of(o)
-		rest = slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(said, l) })
-		if len(said) > 1 && len(rest) == len(lines)-len(said) {
-			return o.Name, rest
-		}
-	}
-	return "", slices.Clone(lines)
-}
-
-func list(b *bytes.Buffer, title string, numbered bool, lines []string) {
-	if len(lines) == 0 {
+func algorithm(b *bytes.Buffer, m *strategies.Meta) {
+	if len(m.Notes.How) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## %s\n\n", title)
-	for i, l := range lines {
-		if numbered {
-			fmt.Fprintf(b, "%d. %s\n", i+1, l)
-		} else {
-			fmt.Fprintf(b, "- %s\n", l)
-		}
+	fmt.Fprint(b, "## Algorithm\n\n")
+	for i, step := range m.Notes.How {
+		fmt.Fprintf(b, "%d. %s\n", i+1, step)
 	}
 	fmt.Fprintln(b)
 }
@@ -233,31 +204,6 @@ func bound(c quota.Clause) string {
 		return "admits at most " + c.Formula
 	}
 	return string(c.Property) + ": at most " + c.Formula
-}
-
-func options(b *bytes.Buffer, m *strategies.Meta, all []*strategies.Meta) {
-	other, rows := beyond(m, all, optionRows)
-	if len(m.Options) == 0 {
-		return
-	}
-	fmt.Fprint(b, "## Options\n\n")
-	if other != "" {
-		fmt.Fprintf(b, "All of [%s](%s.md#options).\n\n", other, other)
-	}
-	if len(rows) > 0 {
-		heading(b, []string{"option", "values", "default", "meaning"})
-		fmt.Fprintln(b, strings.Join(rows, "\n"))
-	}
-	fmt.Fprintln(b)
-}
-
-func optionRows(m *strategies.Meta) (rows []string) {
-	for _, o := range m.Options {
-		values := cmp.Or(strings.Join(o.Values, ", "), o.Type, "text")
-		doc := strings.ReplaceAll(o.Doc, "`", "")
-		rows = append(rows, "|"+strings.Join([]string{o.Name, cell(values), cell(o.Default), cell(doc)}, "|")+"|")
-	}
-	return rows
 }
 
 // sentence begins with a capital letter and ends in a full stop.

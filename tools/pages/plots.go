@@ -23,16 +23,12 @@ type Sweep struct {
 
 // swept says which quantities of each sweep are drawn, by the name of its record, and what there is to see.
 var swept = map[string]struct{ quantities, about string }{
-	"sweep-period": {"leak", "Measured: two instances share the demand, 4.5 times the limit in a window of 10 s. Leak grows with the period, since an " +
-		"instance hears later what the other has admitted. It ends when each admits its whole limit before it hears anything."},
-	"sweep-period-sim": {"leak", "The same in virtual time, over 18 windows:"},
-	"sweep-instances": {"leak", "Measured: the demand is 18 times the limit. With a period of 1 s leak hardly grows from 4 instances on, since they divide " +
-		"what comes in a period. With a period as long as the window, each further instance adds a limit."},
-	"sweep-instances-sim": {"leak", "The same in virtual time, over 6 windows:"},
-	"sweep-over-quota": {"p99", "ADR-005 claims a p99 of 9 µs for `three-tier`, whose filter rejects without a store what is over quota. That p99 is " +
-		"not met up to a share of 0.99. When this was recorded, `lease` asked Redis about what is over quota."},
-	"sweep-latency": {"p99 leak", "Redis is some milliseconds away, and 200 requests come each second, two limits for each key. The time between " +
-		"reading a count and writing it grows with the distance, and so does what a racy strategy leaks."},
+	"sweep-period":        {"leak", "Measured: leak grows with the period, until each of two instances admits its whole limit before it hears of the other."},
+	"sweep-period-sim":    {"leak", "The same in virtual time:"},
+	"sweep-instances":     {"leak", "Measured: with a period of 1 s, leak hardly grows from 4 instances on. With a period as long as the window, each further instance adds a limit."},
+	"sweep-instances-sim": {"leak", "The same in virtual time:"},
+	"sweep-over-quota":    {"p99", "The p99 of 9 µs that ADR-005 claims for `three-tier` is not met, even if 99 % of the requests are over quota."},
+	"sweep-latency":       {"p99 leak", "If Redis is farther away, more time passes between reading a count and writing it: racy strategies leak more."},
 }
 
 // newSweep draws a record.

@@ -89,9 +89,8 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	p := all["check-then-set.md"]
 	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ")
 	requireAll(t, p,
-		"# check-then-set\n\nReads a | and writes. Use it alone. Not with two.\n", "[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. Counts: admitted. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
-		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "|admits at most L while alone|all|crash|\n",
-		"|write|now, later|now|when to write|",
+		"# check-then-set\n\nReads a | and writes.\n\n- Use it alone.\n- Not with two.\n", "[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. Counts: admitted. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
+		"1. It reads.\n2. It writes.\n", "|admits at most L while alone|all|crash|\n",
 		"|first|43,210|", "|7|5 of 1,234|3|2.00 %|-3 redis|",
 		"|`take`|1|none|0|drift 2 (crash); leak 3|\n", "The leak, faults: none:\n", "`quotabench explore --replay qb2.token`",
 	)
@@ -111,26 +110,6 @@ func TestPageWithoutEvidence(t *testing.T) {
 		}
 	}
 	requireAll(t, all[Index], "|[another](another.md)|documented|ADR-RM-3|reads a \\| and writes|\n|[etcd-counter]")
-}
-
-// TestPageSaysOnce: a page refers to an earlier one whose lines it all has, and has its own
-// lines besides.
-func TestPageSaysOnce(t *testing.T) {
-	one, two, three := meta("one"), meta("two"), meta("three")
-	one.Notes.Deviations = []string{"Keys are shorter.", "Names are text."}
-	two.Notes.Deviations = append(one.Notes.Deviations[:2:2], "The clock is late.")
-	three.Notes.Deviations = two.Notes.Deviations[1:]
-	one.Options = append(one.Options, quota.Option{Name: "lag", Type: "duration", Doc: "how late"})
-	two.Options = one.Options
-	all := rendered(t, &Evidence{}, one, two, three)
-	requireAll(t, all["one.md"], "- Keys are shorter.\n- Names are text.\n", "|lag|duration||how late|\n")
-	requireAll(t, all["two.md"], "- All of [one](one.md#differences).\n- The clock is late.\n", "All of [one](one.md#options).\n")
-	requireAll(t, all["three.md"], "- Names are text.\n- The clock is late.\n", "|write|now, later|now|when to write|\n")
-	for _, twice := range []string{"Keys are", "Names are", "|lag|", "|option|"} {
-		if strings.Contains(all["two.md"], twice) {
-			t.Errorf("two.md says %q again:\n%s", twice, all["two.md"])
-		}
-	}
 }
 
 // TestPagesLinkBack: a page written by hand is linked from the pages that it links to.
