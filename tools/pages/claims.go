@@ -214,25 +214,14 @@ func (e *Evidence) claimed(name string) string {
 	}
 	var out []string
 	for _, f := range e.Verdicts.Files {
-		var ids []string
-		for _, j := range e.Verdicts.of(f.Record) {
-			if slices.ContainsFunc(j.Commands, func(command string) bool { return uses(command, name) }) {
-				ids = append(ids, j.ID)
-			}
+		isAbout := func(j claims.Judgement) bool {
+			return slices.ContainsFunc(j.Commands, func(command string) bool { return uses(command, name) })
 		}
-		if ids != nil {
-			out = append(out, fmt.Sprintf("[%s](%s%s) (%s)", f.Record, claimPages, recordPage(f.Record), listed(ids)))
+		if slices.ContainsFunc(e.Verdicts.of(f.Record), isAbout) {
+			out = append(out, fmt.Sprintf("[%s](%s%s)", f.Record, claimPages, recordPage(f.Record)))
 		}
 	}
-	return strings.Join(out, "; ")
-}
-
-// listed are the ids of claims, or how many they are.
-func listed(ids []string) string {
-	if len(ids) > 6 {
-		return fmt.Sprint(len(ids))
-	}
-	return strings.Join(ids, ", ")
+	return strings.Join(out, ", ")
 }
 
 // uses reports whether a command names the strategy.

@@ -118,7 +118,7 @@ func TestPageOfARecord(t *testing.T) {
 	requireAll(t, string(pages[0].Bytes), "- **Keep**: X1 alone.\n", "|X1|It takes 9 µs|p99 = 7 µs|**holds**|\n", "|X2|It is fast (50x)|-|**holds only if** workers = 1|\n")
 	requireAll(t, string(pages[1].Bytes), "|[ADR-1](adr-1.md)|1|1|0|0|0|\n")
 	p := rendered(t, &Evidence{Verdicts: v}, meta("another"), meta("yet"))
-	requireAll(t, p["another.md"], " Claims: [ADR-1](../claims/adr-1.md) (X1).\n")
+	requireAll(t, p["another.md"], " Claims: [ADR-1](../claims/adr-1.md).\n")
 	if strings.Contains(p["yet.md"], "Claims") {
 		t.Errorf("a strategy links claims that are not about it:\n%s", p["yet.md"])
 	}
