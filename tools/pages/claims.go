@@ -205,7 +205,7 @@ func (v *Verdicts) schedule(b *bytes.Buffer, j *claims.Judgement) error {
 }
 
 // most steps of a schedule on the page of a claim.
-const most = 12
+const most = 4
 
 // claimed are links to the claims whose runs have the strategy.
 func (e *Evidence) claimed(name string) string {
