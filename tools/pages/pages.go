@@ -61,7 +61,6 @@ const guide = `
 ## How to read a page
 
 - **Form**: a *documented* strategy does what its [design record](../design-records.md) says, including the flaws. A *hardened* one is the same idea without the leaks. A *rejected alternative* or a *future* one is named in a record. *Frontier* ones spare round trips to Redis.
-- **Counts**: whether all attempts or only admitted requests use up the limit.
 - **Guarantee**: what the strategy declares for each window of a subject; L is the limit. *Also under*: the faults that it tolerates.
 - **Figures** are those of [a report](../reading-a-report.md#correctness).
 - **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving. A search with *20,000+* states is not complete. [Assumptions](../exploration.md#reading-a-claim).
@@ -71,9 +70,9 @@ const guide = `
 func index(all []*strategies.Meta, e *Evidence) []byte {
 	var b bytes.Buffer
 	fmt.Fprint(&b, "# Strategies\n\nTo choose one, begin with the [guide](choosing.md).\n\n")
-	heading(&b, []string{"strategy", "form", "source", "what it does"})
+	heading(&b, []string{"strategy", "form", "what it does"})
 	for _, m := range all {
-		line(&b, []string{fmt.Sprintf("[%s](%s.md)", m.Name, m.Name), string(m.Form), cmp.Or(cell(m.Source), "-"), cell(m.Doc)})
+		line(&b, []string{fmt.Sprintf("[%s](%s.md)", m.Name, m.Name), string(m.Form), cell(m.Doc)})
 	}
 	fmt.Fprint(&b, guide)
 	if len(e.Others) > 0 {
@@ -156,7 +155,7 @@ func facts(b *bytes.Buffer, m *strategies.Meta) {
 		fmt.Fprintf(b, " (%s)", m.Source)
 	}
 	needs := joined(m.Needs, func(n strategies.Need) string { return string(n) })
-	fmt.Fprintf(b, ". Stores: %s. Windows: %s. Counts: %s.", cmp.Or(needs, "none"), windows(m.Kinds), m.Counts)
+	fmt.Fprintf(b, ". Stores: %s. Windows: %s.", cmp.Or(needs, "none"), windows(m.Kinds))
 	var not []string
 	for _, mode := range strategies.Modes() {
 		if _, excluded := m.Excludes(mode); excluded {

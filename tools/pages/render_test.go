@@ -89,7 +89,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	p := all["check-then-set.md"]
 	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ")
 	requireAll(t, p,
-		"# check-then-set\n\nReads a | and writes.\n\n- Use it alone.\n- Not with two.\n", "[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. Counts: admitted. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
+		"# check-then-set\n\nReads a | and writes.\n\n- Use it alone.\n- Not with two.\n", "[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
 		"1. It reads.\n2. It writes.\n", "|admits at most L while alone|all|crash|\n",
 		"|first|43,210|", "|7|5 of 1,234|3|2.00 %|-3 redis|",
 		"|`take`|1|none|0|drift 2 (crash); leak 3|\n", "The leak, faults: none:\n", "`quotabench explore --replay qb2.token`",
@@ -109,7 +109,7 @@ func TestPageWithoutEvidence(t *testing.T) {
 			t.Errorf("%s without evidence:\n%s", heading, all["another.md"])
 		}
 	}
-	requireAll(t, all[Index], "|[another](another.md)|documented|ADR-RM-3|reads a \\| and writes|\n|[etcd-counter]")
+	requireAll(t, all[Index], "|[another](another.md)|documented|reads a \\| and writes|\n|[etcd-counter]")
 }
 
 // TestPagesLinkBack: a page written by hand is linked from the pages that it links to.
