@@ -31,11 +31,14 @@ type Evidence struct {
 	Others []Page
 }
 
+// choosing is the page that the index begins with; it links most strategies.
+const choosing = "choosing.md"
+
 // others are the links to the pages of e that link to the page with the name.
 func (e *Evidence) others(name string) []string {
 	var out []string
 	for _, p := range e.Others {
-		if bytes.Contains(p.Bytes, []byte("]("+name+")")) {
+		if p.Name != choosing && bytes.Contains(p.Bytes, []byte("]("+name+")")) {
 			out = append(out, p.link())
 		}
 	}

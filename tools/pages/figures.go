@@ -54,7 +54,7 @@ func (f figure) setting() []string {
 // table shows a strategy in each of the records.
 func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 	timed := rows[0].file.Kind == results.Measured
-	columns := []string{"[run](" + Index + "#runs)", "leak", "trials that leaked", "worst window", "false rejects", "drift"}
+	columns := []string{"[run](" + Index + "#runs)", "leak", "trials that leaked", "false rejects", "drift"}
 	declares := len(m.Guarantee) > 0
 	if declares {
 		columns = append(columns, "guarantee")
@@ -77,7 +77,7 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 			cells = append(cells, "-", "-", "-")
 		}
 		if s.Counts() {
-			for _, key := range []string{"leak", "leaked-trials", "leak-worst", "false-rejects", "drift"} {
+			for _, key := range []string{"leak", "leaked-trials", "false-rejects", "drift"} {
 				text := figures.Of(key).Text(s, nil)
 				switch key {
 				case "leaked-trials":
@@ -88,7 +88,7 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 				cells = append(cells, cell(strings.ReplaceAll(text, "\n", "; ")))
 			}
 		} else {
-			cells = append(cells, "invalid", "-", "-", "-", "-")
+			cells = append(cells, "invalid", "-", "-", "-")
 		}
 		switch {
 		case declares && s.Counts():

@@ -91,7 +91,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	requireAll(t, p,
 		"# check-then-set\n\nReads a | and writes.\n\n- Use it alone.\n- Not with two.\n", "[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
 		"1. It reads.\n2. It writes.\n", "|admits at most L while alone|all|crash|\n",
-		"|first|43,210|", "|7|5 of 1,234|3|2.00 %|-3 redis|",
+		"|first|43,210|", "|7|5 of 1,234|2.00 %|-3 redis|",
 		"|`take`|1|none|0|drift 2 (crash); leak 3|\n", "The leak, faults: none:\n", "`quotabench explore --replay qb2.token`",
 	)
 	if strings.Contains(p, "long") {
@@ -142,7 +142,7 @@ func TestPageMarksWhatTheAuditDiscards(t *testing.T) {
 	requireAll(t, p, "|record 1|n/m|n/m|n/m|", "|not judged|")
 	f.Runs[0].Audit.Valid = false
 	p = rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
-	requireAll(t, p, "|invalid|-|-|-|-|-|")
+	requireAll(t, p, "|invalid|-|-|-|-|")
 }
 
 // TestPageOfASimulation has no throughput, and says what was modelled.
