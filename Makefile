@@ -57,10 +57,16 @@ test: ## run the tests on embedded and real stores; 3 minutes, 6 with the first 
 	@if .ci/deps full; then cd full && $(GOTEST) ./...; fi
 	@.ci/deps skipped
 
-test-all: deps-all ## run all tests, long ones too, and those of concurrent code again with the race detector; 10 minutes
-	@QUOTABENCH_LONG=1 $(GOTEST) ./...
-	@cd full && QUOTABENCH_LONG=1 $(GOTEST) ./...
-	@$(MAKE) --no-print-directory race
+# The packages of a module that the race detector leaves out.
+REST           = $$({ $(GO) list -f './{{slice .Dir (len .Module.Dir)}}' ./... | sed 's|//*|/|g; s|/$$|/.|'; echo $(RACE) $(RACE) | tr ' ' '\n'; } | sort | uniq -u)
+
+# A package of the race detector repeats without it only those tests that are longer then, or are left out.
+LONGER         = QUOTABENCH_LONG=1 $(GOTEST)
+test-all: race ## run all tests, long ones too, and those of concurrent code with the race detector; 10 minutes
+	@$(LONGER) $(REST)
+	@$(LONGER) -run "$$(.ci/long $(RACE))" $(RACE)
+	@cd full && $(LONGER) $(REST)
+	@cd full && $(LONGER) -run "$$(../.ci/long $(RACE))" $(RACE)
 
 race: deps-all ## run the tests of concurrent code with the race detector; 6 minutes
 	@$(GOTEST) -race $(RACE)
@@ -78,7 +84,7 @@ lint: ## run the pinned golangci-lint, and actionlint on the workflow and the ac
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	cd full && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
-	@for script in .ci/run .ci/deps .ci/readme .ci/fresh .ci/hostile .ci/engine .ci/workflow tools/without examples/ci/compare; do bash -n $$script || exit 1; done
+	@for script in .ci/run .ci/deps .ci/readme .ci/fresh .ci/hostile .ci/long .ci/engine .ci/workflow tools/without examples/ci/compare; do bash -n $$script || exit 1; done
 
 bench: ## benchmark every strategy under every workload, on embedded stores
 	$(GO) test -run '^$$' -bench . .
