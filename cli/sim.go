@@ -22,9 +22,9 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/sweep"
 	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
@@ -71,7 +71,6 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&c.Topology.SharedRedis)},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes)},
 		{Name: "home", Title: settings.Time, Value: settings.Decimal(&c.Topology.Home, 1)},
-		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&c.Topology.Skew)},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&c.Every, sim.MaxDuration), Computed: true},
 		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&c.Tracked, 0, sim.MaxTracked), Computed: true},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&c.Parallel, 0, sim.MaxParallel)},
@@ -117,7 +116,7 @@ func simCommand() *cobra.Command {
 
 func (s *simSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(),
-		s.Restarting(), s.Stores(string(strategies.NeedRedis)),
+		s.Stores(string(strategies.NeedRedis)),
 		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }
@@ -139,8 +138,6 @@ func (s *simSettings) adopt(c *sim.Config) {
 	adopt(s, "home", &s.asked.Topology.Home, c.Topology.Home)
 	adopt(s, "every", &s.asked.Every, c.Every)
 	adopt(s, "tracked", &s.asked.Tracked, c.Tracked)
-	total := min(len(c.Topology.Skew), s.Instances*max(1, len(group.Items(s.asked.Topology.Regions))))
-	adopt(s, "skew", &s.asked.Topology.Skew, c.Topology.Skew[:total])
 	var rushes []string
 	for _, r := range c.Rushes {
 		rushes = append(rushes, r.String())
@@ -177,6 +174,21 @@ func (s *simSettings) fromPreset() error {
 		adopt(s, "workload", &s.Workload, c.Workload.Name)
 	}
 	s.adopt(&c)
+	return s.addTrouble(c.Trouble)
+}
+
+// addTrouble adds that of a preset to what is given. A clock that is given, or an empty list, takes the place of its clocks.
+func (s *simSettings) addTrouble(preset trouble.List) error {
+	given, err := trouble.ParseAll(s.Troubles)
+	if err != nil {
+		return s.Wrong("trouble", err)
+	}
+	if s.Given("trouble") && (len(given) == 0 || len(given.Of(trouble.Skew)) > 0) {
+		preset = preset.Without(trouble.Skew)
+	}
+	instances := s.Instances * max(1, len(group.Items(s.asked.Topology.Regions)))
+	preset = slices.DeleteFunc(slices.Clone(preset), func(e trouble.Event) bool { return e.Where.Instance >= instances })
+	s.Troubles = append(preset.Strings(), s.Troubles...)
 	return nil
 }
 
@@ -190,13 +202,12 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 		if err := s.fromPreset(); err != nil {
 			return c, err
 		}
-		if s.chose && !s.Given("skew") { // clocks that differ are a fault, which nobody asked for
-			s.asked.Topology.Skew = nil
+		if s.chose { // nobody asked for clocks that differ
+			s.Troubles = nil
 		}
 	}
 	c = s.asked
-	c.Topology.Regions, c.Topology.Skew = group.Items(c.Topology.Regions), group.Items(c.Topology.Skew)
-	c.Pauses, c.Restarts = group.Items(s.Pauses), group.Items(s.Restarts)
+	c.Topology.Regions = group.Items(c.Topology.Regions)
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}
@@ -242,9 +253,6 @@ func (s *simSettings) moments(c *sim.Config) (err error) {
 		if c.Start, err = time.Parse(time.RFC3339, s.start); err != nil {
 			return s.Wrong("start", fmt.Errorf("give a moment such as 2026-01-31T12:00:00Z, not %q", s.start))
 		}
-	}
-	if _, err := stops.Clocks(c.Topology.Skew, time.Hour, len(c.Topology.Skew)); err != nil { // of whatever duration
-		return s.Wrong("skew", err)
 	}
 	for _, x := range group.Items(s.rushes) {
 		r, err := sim.ParseRush(x)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -19,8 +18,6 @@ const (
 	DefaultLife = 15 * time.Minute
 	// MaxInstances is how many instances an event of the oracle can tell apart.
 	MaxInstances = 255
-	// maxKillAfter is after how many commands a caller can be killed at most.
-	maxKillAfter = 1000
 	// MaxRoutes is the most holders of a second quota.
 	MaxRoutes = 100_000
 	// MaxRequests is the most requests of one run: each is at least one event of its
@@ -102,29 +99,5 @@ func (p *Plan) checkSizes() error {
 	case speed != 0 && !(speed >= MinSpeed && speed <= MaxSpeed):
 		return fmt.Errorf("a speed of %g: give %g to %g times the recorded one", speed, MinSpeed, MaxSpeed)
 	}
-	if err := p.Load.check(); err != nil {
-		return err
-	}
-	for _, text := range p.Overwrites {
-		if _, err := overwrite.Parse(text); err != nil {
-			return err
-		}
-	}
-	return p.checkOutages()
-}
-
-// checkOutages reports outages of one store that overlap, and replicas that are too far
-// behind.
-func (p *Plan) checkOutages() error {
-	for i, o := range p.Outages {
-		if from, _ := o.Within(p.Duration); o.Behind > from {
-			return fmt.Errorf("the outage %s: it begins %v after the run does, and the replica cannot be further behind", o, from)
-		}
-		for _, x := range p.Outages[:i] {
-			if o.Store == x.Store && o.From < x.To && x.From < o.To {
-				return fmt.Errorf("the outages %s and %s overlap: a store that is away cannot be taken away, so give one outage for both", x, o)
-			}
-		}
-	}
-	return nil
+	return p.Load.check()
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -48,21 +48,20 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	if j.Selection.Control == strategies.ControlExact { // it goes by one clock, whatever its instances' clocks show
 		own = j.verdict
 	}
-	if n := j.Overwritten; len(j.Plan.Overwrites) > 0 {
+	if tampered := j.Plan.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
+		n := j.Overwritten
 		j.run.Overwritten = n
 		j.note("overwritten", fmt.Sprintf("somebody else changed %s in Redis, as planned (%s): no clause holds then",
-			format.Number(n, "value"), strings.Join(j.Plan.Overwrites, ", ")))
+			format.Number(n, "value"), strings.Join(tampered.Strings(), ", ")))
 		j.Noticed = append(j.Noticed, Notice{})
 	}
 	var happened []quota.Fault
-	for _, o := range j.Plan.Outages {
-		happened = append(happened, o.Faults()...)
-	}
-	for _, c := range network.Plan(j.Plan.Network) {
-		happened = append(happened, c.Faults()...)
+	outages := j.Plan.Trouble.Of(trouble.Outage)
+	for _, e := range append(outages, j.Plan.Trouble.Of(trouble.Network)...) {
+		happened = append(happened, e.Faults()...)
 	}
 	// The connections that an outage ends may have carried a command whose reply is then lost.
-	if j.run.Params.Retries > 0 && (len(j.Plan.Outages) > 0 || slices.Contains(happened, quota.FaultLostReply)) {
+	if j.run.Params.Retries > 0 && (len(outages) > 0 || slices.Contains(happened, quota.FaultLostReply)) {
 		happened = append(happened, quota.FaultRetry)
 	}
 	if j.Evicts {
@@ -71,7 +70,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	if len(j.LimitChanges) > 0 {
 		happened = append(happened, quota.FaultLimit)
 	}
-	if len(j.Restarts) > 0 || j.Plan.KillShare > 0 {
+	if len(j.Restarts) > 0 || j.Plan.Trouble.Has(trouble.Killed) {
 		happened = append(happened, quota.FaultCrash)
 	}
 	params := promise.Params(j.Policy, j.verdict)

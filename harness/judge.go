@@ -76,7 +76,7 @@ type Facts struct {
 	Unwatched bool
 	// LimitChanges as they happened, in nanoseconds since the epoch.
 	LimitChanges []oracle.LimitChange
-	// Overwritten counts the values that [Plan.Overwrites] changed.
+	// Overwritten counts the values that an event of [trouble.Tamper] changed.
 	Overwritten int64
 	// ClockAhead is how far the clock of this process is ahead of that of its [Peers], and ClockWrong
 	// by how much that may be wrong.

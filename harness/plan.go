@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -67,21 +68,9 @@ type Plan struct {
 	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
 	// that the simulation sees. Default [DefaultDecisionTimeout].
 	DecisionTimeout time.Duration
-	// Outages of stores, injected in mid-run. They need a Duration.
-	Outages []Outage
-	// LimitChanges raise and lower the limit of all subjects in mid-run, in the order of
-	// their time. They need a Duration. Policy has the limit at the start.
-	LimitChanges []LimitChange
-	// KillShare of the callers are killed within their decision, after so many commands to a
-	// Redis, KillAfter; default 1. Which ones follows from the seed and the request's position.
-	KillShare float64
-	KillAfter int
-	// Overwrites change counters in Redis in mid-run, as somebody else would: "quota:*:0.5:100" adds 100 to each whole number
-	// at a key of that pattern, prefix apart, at half of the time. They need a Duration.
-	Overwrites []string
-	// Network is what is wrong with the network between instances and a store: "redis:latency=2ms,jitter=1ms",
-	// for one instance and part of the duration "redis/2:0.3-0.6:cut". A simulation has no bandwidth and no cut.
-	Network []string
+	// Trouble is all that goes wrong on purpose, or changes in mid-run. Policy has the limit at the start, and which callers
+	// are killed follows from the seed and the request's position.
+	Trouble trouble.List
 	// Stores are the open stores of the run, by name. A strategy that needs a
 	// database of record uses its model if there is no "postgres".
 	Stores *stores.Set
@@ -124,7 +113,6 @@ func (p *Plan) NewHistory(workers int, memory int64) *oracle.History {
 func (p *Plan) Complete(maxWorkers int) error {
 	p.Instances, p.HistoryLimit = cmp.Or(p.Instances, 1), cmp.Or(p.HistoryLimit, defaultHistoryLimit)
 	p.Life, p.DecisionTimeout = cmp.Or(p.Life, DefaultLife), cmp.Or(p.DecisionTimeout, DefaultDecisionTimeout)
-	p.KillAfter = cmp.Or(p.KillAfter, 1)
 	if err := CheckDecisionTimeout(p.DecisionTimeout); err != nil {
 		return err
 	}
@@ -143,13 +131,8 @@ func (p *Plan) Complete(maxWorkers int) error {
 		return errors.New("requests, duration, rate, life and the length of a history cannot be negative")
 	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:
 		return fmt.Errorf("arrivals %q: one of poisson, constant", p.Arrivals)
-	case len(p.Outages)+len(p.Overwrites) > 0 && p.Duration == 0:
-		return errors.New("an outage needs a duration to be a share of, and so does an overwrite: give --duration")
 	}
-	if err := cmp.Or(p.CheckPolicy(), p.checkLimitChanges()); err != nil {
-		return err
-	}
-	return cmp.Or(p.completeSecond(), p.checkKills(), p.checkSizes())
+	return cmp.Or(p.CheckPolicy(), p.completeSecond(), p.checkSizes())
 }
 
 // For is the plan for one of its strategies, under the policy that this one has.
@@ -174,7 +157,7 @@ func (p *Plan) CheckPolicy() error {
 			return err
 		}
 	}
-	if len(p.LimitChanges) > 0 && p.Policy.Window.Kind == quota.Bucket {
+	if len(p.Trouble.Of(trouble.Change)) > 0 && p.Policy.Window.Kind == quota.Bucket {
 		return errors.New("the size of a bucket cannot change in mid-run: give a policy of another kind")
 	}
 	return p.Workload.ServesPolicy(&p.Policy)
@@ -263,13 +246,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if p.Second != nil {
 		params.Second = format.Number(p.Routes, "route") + ": " + p.Second.String()
 	}
-	params.KillCallers, params.Overwrites, params.Network = p.kills(), p.Overwrites, p.Network
-	for _, o := range p.Outages {
-		params.Outages = append(params.Outages, o.String())
-	}
-	for _, c := range p.LimitChanges {
-		params.LimitChanges = append(params.LimitChanges, c.String())
-	}
+	params.Trouble = p.Trouble
 	if p.Open(info) {
 		params.Loop, params.Arrivals = results.OpenLoop, p.arrivals()
 		params.RatePerS, params.RateFrom = p.RateInForce(), p.Load.From

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // Key identifies what a run repeats: runs with the same key are rounds of the
@@ -70,24 +71,9 @@ type Params struct {
 	// e.g. "popularity": "zipf:1.1". What was not given is left to the workload and
 	// not listed.
 	Workload map[string]string `json:"workload"`
-	// Outages are planned ones, e.g. "redis:0.3-0.6", and pauses and restarts of instances, e.g.
-	// "pause:0.5+11s:1" and "restart:0.7".
-	Outages []string `json:"outages,omitempty"`
-	// Skew is how far the clocks of instances were ahead in a measured run, in their order, e.g. "2s", or "-2s@0.5" from half
-	// of the duration on.
-	Skew []string `json:"skew,omitempty"`
-	// Network is what was wrong on purpose with the network between instances and a store, e.g.
-	// "redis:latency=2ms", or of one instance for part of the duration "redis/2:0.3-0.6:cut".
-	Network []string `json:"network,omitempty"`
-	// KillCallers are those that were killed, e.g. "0.01:2": their share, and after which of
-	// their commands to a Redis; "" for none.
-	KillCallers string `json:"kill_callers,omitempty"`
-	// Overwrites are planned changes of counters, e.g. "quota:*:0.5:100": a pattern of keys, when, as a share of the
-	// duration, and what was added to each whole number there.
-	Overwrites []string `json:"overwrites,omitempty"`
-	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
-	// the limit from then on. Limit is the one at the start.
-	LimitChanges []string `json:"limit_changes,omitempty"`
+	// Trouble is all that went wrong on purpose or changed in mid-run, each as WHERE:WHAT@WHEN, e.g. "redis:away@0.3-0.6". Limit
+	// is the one at the start.
+	Trouble trouble.List `json:"trouble,omitempty"`
 	// Second is the second quota that each request was charged to, e.g. "10 routes: 100
 	// requests per fixed 1m"; absent if there was none.
 	Second string `json:"second_quota,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/version"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -50,7 +51,7 @@ func adapt(c *measure.Config) error {
 		return errors.New("generators have one loop: give --loop closed, or open and a --rate")
 	case c.Budget > 0 || c.Enough != nil:
 		return errors.New("generators end at the same round: give --rounds, and no --budget or --spare-rounds")
-	case len(c.Outages)+len(c.LimitChanges)+len(c.Overwrites)+len(c.Skew) > 0 || c.Second != nil:
+	case len(c.Trouble.Of(trouble.Outage, trouble.Change, trouble.Tamper, trouble.Skew)) > 0 || c.Second != nil:
 		return errors.New("generators share no outages, overwrites, wrong clocks, changes of the limit or second quotas: leave them out")
 	case c.Workload.Boundary && c.Duration == 0:
 		return fmt.Errorf("the workload %s needs a --duration for generators to know when the window ends", c.Workload.Name)

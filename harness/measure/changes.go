@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -46,27 +47,26 @@ type operator struct {
 
 // schedule plans the changes of a pass that starts now and lasts for length. The
 // returned function waits for a change that is being made, and gives up the rest.
-func (o *operator) schedule(ctx context.Context, plan []harness.LimitChange, length time.Duration) (stop func()) {
+func (o *operator) schedule(ctx context.Context, plan trouble.List, length time.Duration) (stop func()) {
 	if len(plan) == 0 {
 		return func() {}
 	}
 	o.d.putInForce() // a change may come before the pass has begun to run
-	return onTime(o.d.tb, plan, length, &o.err, func(c harness.LimitChange) error { return o.change(ctx, c.Limit) })
+	return onTime(o.d.tb, plan, length, &o.err, func(e *trouble.Event) error { return o.change(ctx, e.What.Units) })
 }
 
 // onTime makes each change of a plan when its time has come in a pass that starts now and
 // lasts for length, and leaves in err what ends that. The returned function waits for a
 // change that is being made, and gives up the rest.
-func onTime[C interface {
-	After(length time.Duration) time.Duration
-}](tb *timebase, plan []C, length time.Duration, err *error, change func(C) error) (stop func()) {
+func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error, change func(*trouble.Event) error) (stop func()) {
 	begun := tb.nano()
 	return clock.Aside(func(wait func(time.Duration) bool) {
-		for _, c := range plan {
-			if !wait(c.After(length) - time.Duration(tb.nano()-begun)) {
+		for _, e := range plan.InTime() {
+			at, _ := e.When.Within(length)
+			if !wait(at - time.Duration(tb.nano()-begun)) {
 				return
 			}
-			if *err = change(c); *err != nil {
+			if *err = change(&e); *err != nil {
 				return
 			}
 		}
@@ -102,11 +102,11 @@ func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 // overwrite plans changes of the strategy's counters in a pass that starts now, each over a connection of its own. The returned function
 // waits for one that is being made, and gives up the rest.
 func (p *pass) overwrite(ctx context.Context) (stop func()) {
-	plan := overwrite.Plan(p.m.cfg.Overwrites)
-	return onTime(p.d.tb, plan, p.m.cfg.Duration, &p.overwriting, func(c overwrite.Change) error { return p.overwriteOnce(ctx, c) })
+	plan := p.m.cfg.Trouble.Of(trouble.Tamper)
+	return onTime(p.d.tb, plan, p.m.cfg.Duration, &p.overwriting, func(e *trouble.Event) error { return p.overwriteOnce(ctx, e) })
 }
 
-func (p *pass) overwriteOnce(ctx context.Context, c overwrite.Change) error {
+func (p *pass) overwriteOnce(ctx context.Context, e *trouble.Event) error {
 	st := p.s.stores[string(p.s.Selection.RedisNeeds()[0])]
 	conn, err := st.Connect(ctx, p.s.scope, stores.ConnOptions{Pool: 1})
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *pass) overwriteOnce(ctx context.Context, c overwrite.Change) error {
 	if err != nil {
 		return err
 	}
-	n, err := c.Apply(ctx, client, prefix, keys)
+	n, err := overwrite.Apply(ctx, e, client, prefix, keys)
 	p.overwritten += n
 	return err
 }

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine/cores"
-	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -52,12 +53,6 @@ type Config struct {
 	// are measured. The zero value decides that for each strategy and load. It is
 	// taken back before Measure returns.
 	Cores Cores
-	// Pauses have instances stand still between two commands: "0.5+300ms:1" is a pause of instance 1, counted from 0, after half
-	// of Duration, and "0.5+300ms" one of all instances. Each is shorter than DecisionTimeout.
-	Pauses []string
-	// Skew is how far the clocks of instances are ahead, in their order, as strategies see them: "2s" always, and "-2s@0.5" from
-	// half of Duration on. Missing ones are right, as are the clocks of stores and those that measure and judge.
-	Skew []string
 
 	// Live can be asked for figures while the measurement goes on; nil if nothing asks.
 	Live *Live
@@ -118,7 +113,7 @@ func (c *Config) Complete() error {
 	c.ReferenceLength = cmp.Or(c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
-		if len(c.Outages)+len(c.Network)+len(c.Pauses)+len(c.Skew) > 0 {
+		if len(c.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Skew)) > 0 {
 			c.Duration = DefaultOutageDuration
 		}
 	}
@@ -155,51 +150,69 @@ func (c *Config) Complete() error {
 	if err := c.Cores.check(cores.Allowed()); err != nil {
 		return err
 	}
-	return cmp.Or(c.checkNetwork(), c.checkPauses(), c.checkOutages())
+	return c.checkTrouble()
 }
 
-// checkOutages reports an outage that its store cannot have, or of a store that the run has not.
-func (c *Config) checkOutages() error {
-	for _, o := range c.Outages {
-		store, here := c.Stores.Get(o.Store)
-		if o.Empty && here && !volatile(store) {
-			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
-		}
-		if o.Failover && here {
-			if err := canFailOver(store, o, c.Duration); err != nil {
-				return fmt.Errorf("the outage %s: %s cannot come back as its replica: %w", o, o.Store, err)
+// checkTrouble reports an event that no run of these instances and stores can have.
+func (c *Config) checkTrouble() error {
+	if err := c.Trouble.Check(c.Instances, c.Duration); err != nil {
+		return err
+	}
+	if len(c.Trouble.Of(trouble.Skew)) > 0 && len(c.Trouble.Of(trouble.Change)) > 0 {
+		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the change of the limit")
+	}
+	for _, e := range c.Trouble {
+		var err error
+		switch e.Kind() {
+		case trouble.Outage:
+			err = c.checkOutage(&e)
+		case trouble.Network:
+			err = c.checkNetwork(&e)
+		case trouble.Pause:
+			if e.What.For >= c.DecisionTimeout {
+				err = fmt.Errorf("decisions are given up after %v, so give a longer --decision-timeout", c.DecisionTimeout)
 			}
+		case trouble.Restart:
+			err = errors.New("a measured run cannot restart instances: simulate it")
 		}
-		if o.Fault != "" && here {
-			b, ok := store.(stores.Breakable)
-			err := errors.New("no store of its kind can")
-			if ok {
-				err = b.CanBreak(context.Background(), o.Fault)
-			}
-			if err != nil {
-				return fmt.Errorf("the outage %s: %s cannot be %s: %w", o, o.Store, o.Fault, err)
-			}
-		}
-		if c.lacks(o.Store) {
-			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e, err)
 		}
 	}
 	return nil
 }
 
-// checkNetwork reports conditions that no run of these instances can have, or of a store that it has not.
-func (c *Config) checkNetwork() error {
-	if err := network.Check(c.Network, c.Instances, c.Duration); err != nil {
-		return err
-	}
-	for _, n := range network.Plan(c.Network) {
-		store, here := c.Stores.Get(n.Store)
-		switch {
-		case c.lacks(n.Store):
-			return fmt.Errorf("the network of %s: this run has no store of that name", n.Store)
-		case here && store.Info().Kind == stores.KindEmbedded:
-			return fmt.Errorf("the network of %s: it is within this process", n.Store)
+// checkOutage reports an outage that its store cannot have, or of a store that the run has not.
+func (c *Config) checkOutage(e *trouble.Event) error {
+	name, word := e.Where.Name, e.What.Word
+	store, here := c.Stores.Get(name)
+	switch {
+	case c.lacks(name):
+		return fmt.Errorf("this run has no store %s", name)
+	case !here:
+	case word == trouble.Empty && !volatile(store):
+		return fmt.Errorf("%s keeps what it holds on a disk: give %s", name, trouble.Event{Where: e.Where, What: trouble.What{Word: trouble.Away}, When: e.When})
+	case word == trouble.Failover:
+		return format.Wrapf(canFailOver(store, e, c.Duration), "%s cannot come back as its replica", name)
+	case e.Breaks():
+		b, ok := store.(stores.Breakable)
+		err := errors.New("no store of its kind can")
+		if ok {
+			err = b.CanBreak(context.Background(), string(word))
 		}
+		return format.Wrapf(err, "%s cannot be %s", name, word)
+	}
+	return nil
+}
+
+// checkNetwork reports a network within this process, or to a store that the run has not.
+func (c *Config) checkNetwork(e *trouble.Event) error {
+	store, here := c.Stores.Get(e.Where.Name)
+	switch {
+	case c.lacks(e.Where.Name):
+		return fmt.Errorf("this run has no store %s", e.Where.Name)
+	case here && store.Info().Kind == stores.KindEmbedded:
+		return errors.New("the network is within this process")
 	}
 	return nil
 }
@@ -271,8 +284,8 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	if err := c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()); err != nil {
 		return err // its stores were not opened
 	}
-	if len(c.Skew) > 0 && (s.Foreign || s.Outside) {
-		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave the skew out", s.Name)
+	if len(c.Trouble.Of(trouble.Skew)) > 0 && (s.Foreign || s.Outside) {
+		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave wrong clocks out", s.Name)
 	}
 	if s.Outside && c.Stream.Speed > 0 && c.Stream.Speed != 1 {
 		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not "+
@@ -305,11 +318,8 @@ func (c *Config) StoresNeeded() []string {
 	if !c.NoReference {
 		names = append(names, string(strategies.NeedRedis))
 	}
-	for _, o := range c.Outages {
-		names = append(names, o.Store)
-	}
-	for _, n := range network.Plan(c.Network) {
-		names = append(names, n.Store)
+	for _, e := range c.Trouble.Of(trouble.Outage, trouble.Network) {
+		names = append(names, e.Where.Name)
 	}
 	for _, s := range c.Strategies {
 		if c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()) == nil {

@@ -52,7 +52,7 @@ func (p *pass) leftovers(ctx context.Context) error {
 		return err
 	}
 	// A store that has failed over has no replica any more. After a fault connections may be dead, and scripts forgotten.
-	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.Failover || o.Fault != "" })
+	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.failsOver() || o.Breaks() })
 	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
 		probe, err := guard.Within(ctx, p.s.aside(), guard.Grace(p.s.Deadline), "the cost probe", p.probe)
 		if err != nil {

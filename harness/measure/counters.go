@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -43,7 +44,7 @@ func (c *counters) open(ctx context.Context, p *pass) {
 		shared = shared || !st.Owned()
 	}
 	if !shared || p.m.cfg.Peers != nil || p.m.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || s.loses("") ||
-		len(p.m.cfg.LimitChanges)+len(p.m.cfg.Overwrites) > 0 ||
+		len(p.m.cfg.Trouble.Of(trouble.Change, trouble.Tamper)) > 0 ||
 		p.m.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -117,7 +118,7 @@ func (f *LiveFigures) soFar(p *pass) {
 // answers only grows.
 func (p *pass) certain() *liveCertain {
 	c := p.m.cfg
-	if kind := c.Policy.Window.Kind; c.Workload.GivesBack || len(c.LimitChanges) > 0 || !kind.Tumbling() && kind != quota.Standing {
+	if kind := c.Policy.Window.Kind; c.Workload.GivesBack || len(c.Trouble.Of(trouble.Change)) > 0 || !kind.Tumbling() && kind != quota.Standing {
 		return nil
 	}
 	out := new(liveCertain)

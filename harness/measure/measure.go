@@ -167,10 +167,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 		own.cfg, m = &cfg, &own
 	}
 	run = m.cfg.Blank(sel, round, stream, info)
-	for _, x := range m.cfg.Pauses {
-		run.Params.Outages = append(run.Params.Outages, "pause:"+x)
-	}
-	run.Params.Pool, run.Params.Retries, run.Params.Skew = m.cfg.Pool, m.cfg.ClientRetries, m.cfg.Skew
+	run.Params.Pool, run.Params.Retries = m.cfg.Pool, m.cfg.ClientRetries
 	begun, err := m.runOne(ctx, sel, stream, info, &run)
 	if !begun && ctx.Err() != nil {
 		return run, false

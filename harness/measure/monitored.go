@@ -35,7 +35,7 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 // none, nor those that evict keys: the mark might be one.
 func (p *pass) mark(ctx context.Context) error {
 	for name, st := range p.s.stores {
-		planned := slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o.Store, name) })
+		planned := slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o.Where.Name, name) })
 		if !p.m.cfg.First() || st.Info().Evicts || planned || p.s.loses(name) {
 			continue
 		}

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -19,7 +19,7 @@ import (
 // outage is a planned outage of one store in one run. While it lasts, every read
 // and write on the client's connections fails as if the server had gone.
 type outage struct {
-	harness.Outage
+	trouble.Event
 	network.Switch
 	site     *site
 	ctx      context.Context // of what is done to the store
@@ -36,8 +36,8 @@ type outage struct {
 // counted from the actual beginning, so that a late timer does not shorten it. The
 // returned function ends it at once.
 func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
-	from, to := o.Within(d)
-	behind := o.Behind
+	from, to := o.When.Within(d)
+	behind := o.What.For
 	if o.lags {
 		behind = 0
 	}
@@ -52,18 +52,18 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 		}
 		began := now()
 		o.from.Store(began)
-		if o.Fault != "" {
+		if o.Breaks() {
 			o.err = o.inflict(func() { wait(to - from - time.Duration(now()-began)) })
 			o.to.Store(now())
 			return
 		}
 		o.Set(true)
 		o.gone.Store(now())
-		if o.Failover {
+		if o.failsOver() {
 			o.err = o.failing(o.ctx, stores.FailsOver.FailOver)
 		}
 		wait(to - from - time.Duration(now()-began))
-		if st := o.befallen(); o.Empty && st != nil {
+		if st := o.befallen(); o.What.Word == trouble.Empty && st != nil {
 			o.err = st.Wipe(o.ctx, o.site.scope)
 		}
 		o.back.Store(now())
@@ -81,23 +81,23 @@ const reconnectGrace = int64(1100 * time.Millisecond)
 func (o *outage) span(epoch int64) (s results.Span, ok bool) {
 	from, to := o.from.Load(), o.to.Load()
 	away := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
-	return results.Span{Store: o.Store, FromNS: from - epoch, ToNS: to - epoch, Away: away}, from != 0
+	return results.Span{Store: o.Where.Name, FromNS: from - epoch, ToNS: to - epoch, Away: away}, from != 0
 }
 
 // canFailOver returns nil, or why a replica cannot take a store's place in the outage of a run of that length.
-func canFailOver(s stores.Store, o harness.Outage, length time.Duration) error {
+func canFailOver(s stores.Store, o *trouble.Event, length time.Duration) error {
 	f, ok := s.(stores.FailsOver)
 	if !ok {
 		return errors.New("no store of its kind can")
 	}
-	from, _ := o.Within(length)
-	return f.CanFailOver(o.Behind, length-from)
+	from, _ := o.When.Within(length)
+	return f.CanFailOver(o.What.For, length-from)
 }
 
 // befallen is the store of the outage; nil if the strategy does not use it.
 func (o *outage) befallen() *siteStore {
 	for name, st := range o.site.stores {
-		if o.site.concerns(o.Store, name) {
+		if o.site.concerns(o.Where.Name, name) {
 			return st
 		}
 	}
@@ -110,7 +110,7 @@ func (o *outage) inflict(wait func()) error {
 	if st == nil {
 		return nil
 	}
-	mend, err := st.Store.(stores.Breakable).Break(o.ctx, o.Fault, o.site.scope) // as was checked
+	mend, err := st.Store.(stores.Breakable).Break(o.ctx, string(o.What.Word), o.site.scope) // as was checked
 	if mend != nil {
 		wait()
 		err = errors.Join(err, mend(o.ctx))
@@ -140,20 +140,27 @@ func (s *site) concerns(planned, name string) bool {
 // failedOver reports whether another server, or the same one anew, was planned to take the place of the store.
 func (s *site) failedOver(name string) bool {
 	return slices.ContainsFunc(s.outages, func(o *outage) bool {
-		return (o.Failover || o.restarts()) && s.concerns(o.Store, name)
+		return (o.failsOver() || o.restarts()) && s.concerns(o.Where.Name, name)
 	})
 }
 
 // restarts reports whether a server is killed and comes back, so that connections to it are found dead.
-func (o *outage) restarts() bool { return o.Fault == "restarted" || o.Fault == "node-killed" }
+func (o *outage) restarts() bool {
+	return o.What.Word == trouble.Restarted || o.What.Word == trouble.NodeKilled
+}
+
+// failsOver reports whether a replica takes the place of its master.
+func (o *outage) failsOver() bool { return o.What.Word == trouble.Failover }
 
 // moves reports whether keys go to other servers of a cluster.
-func (o *outage) moves() bool { return o.Fault == "slot-moved" || o.Fault == "node-killed" }
+func (o *outage) moves() bool {
+	return o.What.Word == trouble.SlotMoved || o.What.Word == trouble.NodeKilled
+}
 
 // evicts reports whether a store is to evict keys.
 func (s *site) evicts(st *siteStore) bool {
 	return st.Info().Evicts || slices.ContainsFunc(s.outages, func(o *outage) bool {
-		return o.Fault == "evicting" && s.concerns(o.Store, st.name)
+		return o.What.Word == trouble.Evicting && s.concerns(o.Where.Name, st.name)
 	})
 }
 
@@ -161,12 +168,12 @@ func (s *site) evicts(st *siteStore) bool {
 // written so far, and has them follow as late as planned from then on.
 func (s *site) replicate(ctx context.Context) error {
 	for _, o := range s.outages {
-		if !o.Failover {
+		if !o.failsOver() {
 			continue
 		}
 		err := o.failing(ctx, func(f stores.FailsOver, ctx context.Context) (err error) {
-			if o.Behind > 0 {
-				o.lags, err = f.Lag(ctx, o.Behind)
+			if o.What.For > 0 {
+				o.lags, err = f.Lag(ctx, o.What.For)
 			}
 			return errors.Join(err, f.Replicate(ctx))
 		})
@@ -181,7 +188,7 @@ func (s *site) replicate(ctx context.Context) error {
 func (s *site) recover(ctx context.Context) error {
 	var errs []error
 	for _, o := range s.outages {
-		if o.Failover {
+		if o.failsOver() {
 			errs = append(errs, o.failing(ctx, stores.FailsOver.Recover))
 		}
 	}
@@ -191,9 +198,13 @@ func (s *site) recover(ctx context.Context) error {
 // link is the network between an instance and a store, for its connections; nil if nothing is to be wrong with it.
 func (s *site) link(store string, instance int) func(net.Conn) net.Conn {
 	random := seed.Rand(s.cfg.Seed, seed.Conditions, s.round, uint64(instance), uint64(len(s.links)))
-	l := network.NewLink(s.network, func(c network.Condition) bool {
-		return s.concerns(c.Store, store) && (c.Instance < 0 || c.Instance == instance)
-	}, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, random)
+	var own trouble.List
+	for _, e := range s.network {
+		if s.concerns(e.Where.Name, store) && e.Where.Has(instance) {
+			own = append(own, e)
+		}
+	}
+	l := network.NewLink(own, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, random)
 	if l == nil {
 		return nil
 	}
@@ -203,7 +214,9 @@ func (s *site) link(store string, instance int) func(net.Conn) net.Conn {
 
 // loses reports whether requests to a store, or with "" to any, may fail by what is wrong with the network.
 func (s *site) loses(store string) bool {
-	return network.Loses(s.network, func(of string) bool { return store == "" || s.concerns(of, store) })
+	return slices.ContainsFunc(s.network, func(e trouble.Event) bool {
+		return len(e.Faults()) > 0 && (store == "" || s.concerns(e.Where.Name, store))
+	})
 }
 
 // losses notes how many requests and replies the network has lost.

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -51,7 +52,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		}
 		s.hung(err)
 		err = errors.Join(err, s.close(rest))
-		if slices.ContainsFunc(m.cfg.Outages, func(o harness.Outage) bool { return o.Failover }) {
+		if m.cfg.Trouble.Has(trouble.Failover) {
 			m.places.forget()
 		}
 	}()
@@ -367,7 +368,7 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	for _, o := range s.outages {
 		if o.err != nil {
-			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)
+			return fmt.Errorf("%s: %w", o.Event, o.err)
 		}
 	}
 	return cmp.Or(p.limits.err, p.overwriting, lost)
@@ -378,7 +379,7 @@ func (p *pass) plan(ctx context.Context) (over []func()) {
 	c, d := p.m.cfg, p.d
 	over = p.s.goWrong()
 	p.limits = operator{d: d, session: p.s.Session}
-	over = append(over, p.limits.schedule(ctx, c.LimitChanges, c.Duration), p.overwrite(ctx))
+	over = append(over, p.limits.schedule(ctx, c.Trouble.Of(trouble.Change), c.Duration), p.overwrite(ctx))
 	if c.Duration > 0 && !p.m.latencyOnly && d.place == 0 {
 		over = append(over, p.keys.Schedule(d.tb.nano, c.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
 	}

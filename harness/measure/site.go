@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -44,10 +44,10 @@ type site struct {
 
 	jobs    *jobRunner
 	outages []*outage
-	network []network.Condition
+	network trouble.List
 	links   []*network.Link
-	pauses  []stops.Stop
-	clocks  []stops.Clock    // of the first instances
+	pauses  trouble.List
+	clocks  []trouble.Clock  // of all instances; nil if none is wrong
 	began   atomic.Int64     // when the pass did; 0 before
 	paused  strategies.Tally // for how long an instance stood still at most, in nanoseconds
 	round   uint64
@@ -71,11 +71,12 @@ type siteStore struct {
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
 	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg, tb: tb,
 		scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
-	s.network, s.round = network.Plan(cfg.Network), uint64(round)
-	s.pauses, _ = stops.Plan(cfg.Pauses, nil, cfg.Duration, cfg.Instances)
-	s.clocks, _ = stops.Clocks(cfg.Skew, cfg.Duration, cfg.Instances)
-	for _, o := range cfg.Outages {
-		s.outages = append(s.outages, &outage{Outage: o, site: s, ctx: context.WithoutCancel(ctx)})
+	s.round = uint64(round)
+	s.network = cfg.Trouble.Of(trouble.Network)
+	s.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
+	s.clocks = cfg.Trouble.Clocks(cfg.Instances, cfg.Duration)
+	for _, e := range cfg.Trouble.Of(trouble.Outage) {
+		s.outages = append(s.outages, &outage{Event: e, site: s, ctx: context.WithoutCancel(ctx)})
 	}
 	err := s.prepare(ctx)
 	if err == nil {
@@ -153,7 +154,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		if err != nil {
 			return err
 		}
-		if client, ok := c.Client().(redis.UniversalClient); ok && s.cfg.KillShare > 0 {
+		if client, ok := c.Client().(redis.UniversalClient); ok && s.cfg.Trouble.Has(trouble.Killed) {
 			client.AddHook(killed.Hook)
 		}
 		s.conns = append(s.conns, siteConn{c, name})
@@ -203,7 +204,7 @@ func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 		}
 	}
 	for _, o := range s.outages {
-		if !s.concerns(o.Store, store) {
+		if !s.concerns(o.Where.Name, store) {
 			continue
 		}
 		inner := wrap

@@ -170,11 +170,12 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 	if k.d.stand != nil {
 		k.d.stand(int(k.instance))
 	}
-	if !k.d.plan.Kills(i) {
+	after := k.d.plan.Kills(i)
+	if after == 0 {
 		return k.strategy.Take(k.Context(), req)
 	}
 	var own uint64
-	ctx, dead := killed.After(k.Context(), k.d.plan.KillAfter, func(context.Context) {
+	ctx, dead := killed.After(k.Context(), after, func(context.Context) {
 		if stacks.Current() == own {
 			runtime.Goexit()
 		}

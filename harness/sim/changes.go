@@ -8,18 +8,18 @@ import (
 	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // onTime makes each change of a plan when its time has come. An error ends that.
-func onTime[C interface {
-	After(length time.Duration) time.Duration
-}](ctx context.Context, d *drive, plan []C, change func(C) error) {
-	for _, c := range plan {
-		wait := d.epoch + int64(c.After(d.cfg.Duration)) - d.now()
+func onTime(ctx context.Context, d *drive, plan trouble.List, change func(*trouble.Event) error) {
+	for _, e := range plan.InTime() {
+		at, _ := e.When.Within(d.cfg.Duration)
+		wait := d.epoch + int64(at) - d.now()
 		if wait > 0 && d.clock.Sleep(ctx, time.Duration(wait)) != nil || d.ended() {
 			return
 		}
-		if d.changeErr = change(c); d.changeErr != nil {
+		if d.changeErr = change(&e); d.changeErr != nil {
 			return
 		}
 	}
@@ -68,9 +68,9 @@ func (t *truth) allow(s *subject) {
 }
 
 // overwrite changes the strategy's counters in every Redis, in no time.
-func (p *pass) overwrite(c overwrite.Change) error {
+func (p *pass) overwrite(e *trouble.Event) error {
 	for n := range p.st.tables {
-		changed, err := p.st.overwrite(context.Background(), n, c)
+		changed, err := p.st.overwrite(context.Background(), n, e)
 		p.overwritten += changed
 		if err != nil {
 			return err
@@ -80,14 +80,14 @@ func (p *pass) overwrite(c overwrite.Change) error {
 }
 
 // overwrite changes the counters in the Redis of that number.
-func (st *site) overwrite(ctx context.Context, n int, c overwrite.Change) (int64, error) {
+func (st *site) overwrite(ctx context.Context, n int, e *trouble.Event) (int64, error) {
 	prefix := st.prefix(n)
 	if st.real != nil {
 		keys, err := overwrite.Keys(ctx, st.admin, prefix)
 		if err != nil {
 			return 0, err
 		}
-		return c.Apply(ctx, st.admin, prefix, keys)
+		return overwrite.Apply(ctx, e, st.admin, prefix, keys)
 	}
 	storeHook{w: st.w, table: st.tables[n], to: st.redis[n]}.present()
 	var keys []string
@@ -96,5 +96,5 @@ func (st *site) overwrite(ctx context.Context, n int, c overwrite.Change) (int64
 	}
 	client := memredis.Client(st.tables[n])
 	defer func() { _ = client.Close() }()
-	return c.Apply(ctx, client, prefix, keys)
+	return overwrite.Apply(ctx, e, client, prefix, keys)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/stops"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -35,10 +35,6 @@ type Config struct {
 	// Rushes add arrivals to an open loop.
 	Rushes   []Rush
 	Topology Topology
-	// Pauses have instances stand still, and Restarts have them lose their memory and the calls
-	// within them. "0.5+11s:1" is a pause of instance 1, counted from 0, after half of Duration and
-	// for 11 seconds, and "0.5" a restart of all instances at that moment.
-	Pauses, Restarts []string
 	// RedisNet and PostgresNet are how long the stores take; nil is ADR-005's.
 	RedisNet, PostgresNet *Network
 
@@ -143,44 +139,49 @@ func (c *Config) Complete() error {
 			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", r, c.Start.UTC().Format(time.RFC3339))
 		}
 	}
-	if err := c.checkOutages(); err != nil {
-		return err
-	}
 	if err := c.checkSizes(open); err != nil {
 		return err
 	}
-	if err := c.Topology.complete(c.Instances, c.Duration); err != nil {
+	if err := c.Topology.complete(c.Instances); err != nil {
 		return err
 	}
-	if len(c.LimitChanges) > 0 && c.Topology.skewed() {
-		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
-	}
-	if err := c.checkNetwork(); err != nil {
-		return err
-	}
-	_, err := stops.Plan(c.Pauses, c.Restarts, c.Duration, c.Topology.total())
-	return err
+	return c.checkTrouble()
 }
 
-// checkOutages reports an outage that virtual time cannot have.
-func (c *Config) checkOutages() error {
-	for _, o := range c.Outages {
-		isRedis := o.Store == string(strategies.NeedRedis)
-		_, real := c.Stores.Get(o.Store)
-		switch {
-		case !isRedis && o.Store != string(strategies.NeedPostgres):
-			return fmt.Errorf("an outage of %s: a simulation has the stores redis and postgres", o.Store)
-		case o.Fault != "":
-			return fmt.Errorf("the outage %s: a simulation has no server that can be %s: leave that out, or measure it", o, o.Fault)
-		case o.Empty && !isRedis:
-			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
-		case o.Failover && !isRedis:
-			return fmt.Errorf("the outage %s: %s cannot come back as its replica: leave out :failover", o, o.Store)
-		case real && (o.Empty || o.Failover):
-			return fmt.Errorf("the outage %s: only the Redis in this process can come back without its data in virtual time", o)
+// checkTrouble reports an event that virtual time cannot have.
+func (c *Config) checkTrouble() error {
+	if err := c.Trouble.Check(c.Topology.total(), c.Duration); err != nil {
+		return err
+	}
+	c.Topology.clocks = c.Trouble.Clocks(c.Topology.total(), c.Duration)
+	if len(c.Trouble.Of(trouble.Change)) > 0 && c.Topology.skewed() {
+		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the change of the limit")
+	}
+	for _, e := range c.Trouble.Of(trouble.Outage, trouble.Network) {
+		isRedis := e.Where.Name == string(strategies.NeedRedis)
+		_, real := c.Stores.Get(e.Where.Name)
+		switch replaced := e.What.Word == trouble.Empty || e.What.Word == trouble.Failover; {
+		case !isRedis && e.Where.Name != string(strategies.NeedPostgres):
+			return fmt.Errorf("%s: a simulation has the stores redis and postgres", e)
+		case e.Breaks():
+			return fmt.Errorf("%s: a simulation has no server that can be %s: leave that out, or measure it", e, e.What.Word)
+		case replaced && !isRedis:
+			return fmt.Errorf("%s: %s keeps what it holds on a disk, and a simulation has no replica of it: give %s", e, e.Where.Name, away(e))
+		case replaced && real:
+			return fmt.Errorf("%s: only the Redis in this process can come back without its data in virtual time: give %s", e, away(e))
+		case e.What.Cut:
+			return fmt.Errorf("%s: a simulation has no time-outs of clients, so nothing would end a cut: give loss=1", e)
+		case e.What.Bandwidth > 0:
+			return fmt.Errorf("%s: a simulation sends no bytes: leave out the bandwidth", e)
 		}
 	}
 	return nil
+}
+
+// away is the event of a store that is merely away at the same time.
+func away(e trouble.Event) trouble.Event {
+	e.What = trouble.What{Word: trouble.Away}
+	return e
 }
 
 // checkSizes reports series that cannot be held, and open loops that cannot be
@@ -285,14 +286,6 @@ func (c *Config) Notes() []string {
 	}
 	notes := []string{fmt.Sprintf("virtual time from %s; regions %s with %s each, %s; PostgreSQL in the first",
 		c.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), format.Number(c.Instances, "instance"), where)}
-	if ahead, _ := t.skews(); len(ahead) > 0 {
-		notes = append(notes, fmt.Sprintf("instances' clocks are ahead by %v", ahead))
-	}
-	for i, clock := range t.clocks {
-		if clock.From > 0 {
-			notes = append(notes, fmt.Sprintf("the clock of instance %d is right for %v, and then steps", i, clock.From))
-		}
-	}
 	for _, r := range c.Rushes {
 		notes = append(notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v", r.Rate,
 			r.From.UTC().Format(time.RFC3339), r.For))

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -71,8 +71,8 @@ type route struct {
 	to *server
 	// far is one direction of the distance between the regions.
 	far time.Duration
-	// wrong are the conditions between the instance and the store.
-	wrong []conditions.Condition
+	// wrong are the events of the network between the instance and the store.
+	wrong trouble.List
 }
 
 // request sends an actor's operation on its way.
@@ -213,7 +213,7 @@ func (i storeHook) present() {
 
 // wrong is what is wrong with the network on purpose, and what it has lost.
 type wrong struct {
-	all      []conditions.Condition
+	all      trouble.List
 	start    int64 // of the run
 	length   time.Duration
 	rng      *rand.Rand
@@ -222,14 +222,14 @@ type wrong struct {
 }
 
 func newWrong(cfg *Config, rng *rand.PCG) wrong {
-	return wrong{all: conditions.Plan(cfg.Network), start: cfg.Start.UnixNano(), length: cfg.Duration, rng: rand.New(rng)}
+	return wrong{all: cfg.Trouble.Of(trouble.Network), start: cfg.Start.UnixNano(), length: cfg.Duration, rng: rand.New(rng)}
 }
 
-// between are the conditions between an instance and a store.
-func (w *wrong) between(instance int, store strategies.Need) (out []conditions.Condition) {
-	for _, c := range w.all {
-		if c.Store == string(store) && (c.Instance < 0 || c.Instance == instance) {
-			out = append(out, c)
+// between are the events of the network between an instance and a store.
+func (w *wrong) between(instance int, store strategies.Need) (out trouble.List) {
+	for _, e := range w.all {
+		if e.Where.Name == string(store) && e.Where.Has(instance) {
+			out = append(out, e)
 		}
 	}
 	return out
@@ -238,8 +238,9 @@ func (w *wrong) between(instance int, store strategies.Need) (out []conditions.C
 // delay is by how much a reply that is sent now is later.
 func (w *network) delay(to *route) (d time.Duration) {
 	for i := range to.wrong {
-		if c := &to.wrong[i]; c.Latency > 0 && c.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
-			d += c.Delay(w.wrong.rng.Float64())
+		e := &to.wrong[i]
+		if e.What.Latency > 0 && e.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
+			d += e.What.Delay(w.wrong.rng.Float64())
 		}
 	}
 	return d
@@ -252,39 +253,21 @@ var errLost = conditions.Reset("planned loss")
 // its reply will be.
 func (w *network) loses(ctx context.Context, to *route) (reply bool, lost error) {
 	for i := range to.wrong {
-		c := &to.wrong[i]
-		if !w.watching || !c.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
+		e := &to.wrong[i]
+		if !w.watching || !e.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
 			continue
 		}
-		if c.Loss > 0 && w.wrong.rng.Float64() < c.Loss {
+		if e.What.Loss > 0 && w.wrong.rng.Float64() < e.What.Loss {
 			w.wrong.requests++
 			if err := w.clock.Sleep(ctx, to.far+to.to.request.draw(w.rng)); err != nil {
 				return false, err
 			}
 			return false, errLost
 		}
-		reply = reply || c.ReplyLoss > 0 && w.wrong.rng.Float64() < c.ReplyLoss
+		reply = reply || e.What.ReplyLoss > 0 && w.wrong.rng.Float64() < e.What.ReplyLoss
 	}
 	if reply {
 		w.wrong.replies++
 	}
 	return reply, nil
-}
-
-// checkNetwork reports a condition that virtual time cannot have.
-func (c *Config) checkNetwork() error {
-	if err := conditions.Check(c.Network, c.Topology.total(), c.Duration); err != nil {
-		return err
-	}
-	for i, n := range conditions.Plan(c.Network) {
-		switch text := c.Network[i]; {
-		case n.Store != string(strategies.NeedRedis) && n.Store != string(strategies.NeedPostgres):
-			return fmt.Errorf("the network %s: a simulation has the stores redis and postgres", text)
-		case n.Cut:
-			return fmt.Errorf("the network %s: a simulation has no time-outs of clients, so nothing would end a cut: give loss=1", text)
-		case n.Bandwidth > 0:
-			return fmt.Errorf("the network %s: a simulation sends no bytes: leave out the bandwidth", text)
-		}
-	}
-	return nil
 }

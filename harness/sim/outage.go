@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/memredis"
 	conditions "github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -20,16 +21,16 @@ import (
 // outlives them, unless it comes back empty or as its replica: it could not be reached,
 // and did not restart.
 func (c *Config) outages() (all []results.Span, turns []turn) {
-	for _, o := range c.Outages {
-		from, to := o.Within(c.Duration)
-		s := results.Span{Store: o.Store, FromNS: c.Start.Add(from).UnixNano(), ToNS: c.Start.Add(to).UnixNano()}
+	for _, o := range c.Trouble.Of(trouble.Outage) {
+		from, to := o.When.Within(c.Duration)
+		s := results.Span{Store: o.Where.Name, FromNS: c.Start.Add(from).UnixNano(), ToNS: c.Start.Add(to).UnixNano()}
 		all = append(all, s)
-		switch {
-		case o.Empty:
+		switch o.What.Word {
+		case trouble.Empty:
 			turns = append(turns, turn{at: s.ToNS, what: (*server).empty})
-		case o.Failover:
+		case trouble.Failover:
 			// The replica has what was written up to that moment.
-			turns = append(turns, turn{at: s.FromNS - int64(o.Behind) + 1, what: (*server).follow}, turn{at: s.ToNS, what: (*server).failOver})
+			turns = append(turns, turn{at: s.FromNS - int64(o.What.For) + 1, what: (*server).follow}, turn{at: s.ToNS, what: (*server).failOver})
 		}
 	}
 	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })

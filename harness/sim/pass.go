@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,13 +17,12 @@ import (
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/memredis"
 	conditions "github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/stacks"
-	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -70,11 +68,7 @@ func newPass(cfg *Config, sel strategies.Selection, stream workloads.Stream, inf
 		cfg = &own
 	}
 	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, number: unasked, run: cfg.Blank(sel, 1, stream, info)}
-	params := &p.run.Params
-	params.Instances = cfg.Topology.total()
-	for i, x := range slices.Concat(cfg.Pauses, cfg.Restarts) {
-		params.Outages = append(params.Outages, map[bool]string{true: "pause:", false: "restart:"}[i < len(cfg.Pauses)]+x)
-	}
+	p.run.Params.Instances = cfg.Topology.total()
 	p.series = results.Series{Strategy: p.run.Params.Label, Unit: cfg.Policy.Unit, Counters: []string{}, Tiers: []string{},
 		Samples: []results.Sample{}}
 	return p
@@ -183,13 +177,13 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	if d.series.every > 0 {
 		s.Go("sampler", d.series.run)
 	}
-	if len(c.LimitChanges) > 0 {
+	if changes := c.Trouble.Of(trouble.Change); len(changes) > 0 {
 		s.Go("operator", func(ctx context.Context) {
-			onTime(ctx, d, c.LimitChanges, func(x harness.LimitChange) error { return d.change(ctx, x.Limit, p.st.through()) })
+			onTime(ctx, d, changes, func(e *trouble.Event) error { return d.change(ctx, e.What.Units, p.st.through()) })
 		})
 	}
-	if len(c.Overwrites) > 0 {
-		s.Go("somebody else", func(ctx context.Context) { onTime(ctx, d, overwrite.Plan(c.Overwrites), p.overwrite) })
+	if tampered := c.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
+		s.Go("somebody else", func(ctx context.Context) { onTime(ctx, d, tampered, p.overwrite) })
 	}
 	horizon := time.Unix(0, math.MaxInt64/2)
 	if c.Duration > 0 {
@@ -313,26 +307,26 @@ var errRestarted = conditions.Reset("planned restart")
 
 // stopping lets virtual time pass up to a moment, and carries out what is planned until then.
 func (p *pass) stopping(ctx context.Context, until time.Time) error {
-	all, err := stops.Plan(p.cfg.Pauses, p.cfg.Restarts, p.cfg.Duration, p.cfg.Topology.total())
-	for _, x := range all {
-		if err = p.through(p.cfg.Start.Add(x.At)); err != nil || p.cut || p.st.s.Since() < x.At { // then nothing is left to do
+	for _, e := range p.cfg.Trouble.Of(trouble.Pause, trouble.Restart).InTime() {
+		at, _ := e.When.Within(p.cfg.Duration)
+		if err := p.through(p.cfg.Start.Add(at)); err != nil || p.cut || p.st.s.Since() < at { // then nothing is left to do
 			return err
 		}
-		if err = p.stop(ctx, x); err != nil {
+		if err := p.stop(ctx, &e, at); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(err, p.through(until))
+	return p.through(until)
 }
 
 // stop has instances stand still, or opens them anew and ends what they were doing.
-func (p *pass) stop(ctx context.Context, x stops.Stop) error {
+func (p *pass) stop(ctx context.Context, e *trouble.Event, at time.Duration) error {
 	for i, process := range p.st.process {
 		switch {
-		case !x.Of(i):
+		case !e.Where.Has(i):
 			continue
-		case x.Pause > 0:
-			p.paused = max(p.paused, process.Pause(x.Pause))
+		case e.What.Word == trouble.Paused:
+			p.paused = max(p.paused, process.Pause(e.What.For))
 			continue
 		}
 		p.st.w.watching = false
@@ -342,7 +336,7 @@ func (p *pass) stop(ctx context.Context, x stops.Stop) error {
 			return err
 		}
 		process.Crash(errRestarted)
-		p.restarts = append(p.restarts, int64(x.At))
+		p.restarts = append(p.restarts, int64(at))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -72,7 +73,7 @@ func LookupPreset(name string) (Preset, error) {
 // fourClocks are four instances of ADR-008, two of them 2 s apart.
 func (c *Config) fourClocks() error {
 	c.Instances = 4
-	c.Topology.Skew = []string{"1s", "0s", "-1s", "0s"}
+	c.Trouble = trouble.List{trouble.ClockAhead(0, time.Second), trouble.ClockAhead(2, -time.Second)}
 	return c.named("user-links", "steady")
 }
 

@@ -42,8 +42,8 @@ func (d *drive) do(ctx context.Context, w due) {
 			answer(quota.Decision{}, errUnanswered)
 		}
 	}()
-	if d.cfg.Kills(w.index) {
-		ctx, _ = killed.After(ctx, d.cfg.KillAfter, func(ctx context.Context) { sched.From(ctx).Die(killed.Err) })
+	if after := d.cfg.Kills(w.index); after > 0 {
+		ctx, _ = killed.After(ctx, after, func(ctx context.Context) { sched.From(ctx).Die(killed.Err) })
 	}
 	var dec quota.Decision
 	err := d.st.process[instance].Do(ctx, func() (err error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -192,7 +193,7 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 		st.clients = append(st.clients, own)
 		c = own
 	}
-	if st.cfg.KillShare > 0 {
+	if st.cfg.Trouble.Has(trouble.Killed) {
 		c.AddHook(killed.Hook)
 	}
 	c.AddHook(hooks.Redis(func(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {

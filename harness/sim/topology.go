@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/stops"
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // Topology is where instances and stores are. There is one Redis in each region
@@ -22,15 +21,12 @@ type Topology struct {
 	Regions []string
 	// SharedRedis puts one Redis into the first region instead.
 	SharedRedis bool
-	// Skew is how far the clocks of instances are ahead, in their order: "2s" always, and "-2s@0.5" from half of the
-	// duration on. Missing ones are right.
-	Skew []string
 	// Home is the share of a subject's requests, 0 to 1, that reach an instance of
 	// its home region; the others reach any.
 	Home float64
 
-	instances int           // of the application in each region
-	clocks    []stops.Clock // of the first instances
+	instances int             // of the application in each region
+	clocks    []trouble.Clock // of all instances; nil if none is wrong
 }
 
 // ADR005Regions are the three regions that ADR-005 has.
@@ -43,7 +39,7 @@ const (
 	farthest = 150 * time.Millisecond
 )
 
-func (t *Topology) complete(instances int, length time.Duration) (err error) {
+func (t *Topology) complete(instances int) error {
 	t.instances = instances
 	if len(t.Regions) == 0 {
 		t.Regions = []string{"local"}
@@ -66,8 +62,7 @@ func (t *Topology) complete(instances int, length time.Duration) (err error) {
 	case !(t.Home >= 0 && t.Home <= 1):
 		return errors.New("the share of requests at home is not from 0 to 1")
 	}
-	t.clocks, err = stops.Clocks(t.Skew, length, t.total())
-	return format.Wrapf(err, "--skew")
+	return nil
 }
 
 // maxRegionName is how long the name of a region may be, in bytes.
@@ -91,7 +86,7 @@ func (t *Topology) distance(region int) time.Duration {
 func (t *Topology) region(instance int) int { return instance / t.instances }
 
 // clock of an instance.
-func (t *Topology) clock(instance int) (c stops.Clock) {
+func (t *Topology) clock(instance int) (c trouble.Clock) {
 	if instance < len(t.clocks) {
 		c = t.clocks[instance]
 	}
@@ -100,7 +95,7 @@ func (t *Topology) clock(instance int) (c stops.Clock) {
 
 // skewed reports whether a clock is wrong.
 func (t *Topology) skewed() bool {
-	return slices.ContainsFunc(t.clocks, func(c stops.Clock) bool { return c.Ahead != 0 })
+	return slices.ContainsFunc(t.clocks, func(c trouble.Clock) bool { return c.Ahead != 0 })
 }
 
 // skews are how far clocks are ahead, and since when, in nanoseconds from the start; nil if all are from then on.

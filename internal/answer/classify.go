@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -51,7 +52,7 @@ func (s *Strategy) Also(other *Strategy, where string) {
 func classify(s *results.Summary, maxBound float64) Strategy {
 	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
 	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: s, Judged: s}
-	unit, planned := s.Params.Unit, trouble(s)
+	unit, planned := s.Params.Unit, troubled(s)
 	set := func(g Group, reason string) Strategy {
 		if s.PerProcess {
 			reason += "; counts per process"
@@ -226,17 +227,18 @@ func leaks(s *results.Summary) string {
 	return text
 }
 
-// trouble is the planned one that may have a strategy reject valid requests: what is charged for a caller
+// troubled is the planned trouble that may have a strategy reject valid requests: what is charged for a caller
 // that was killed stays charged. It is empty if none was planned.
-func trouble(s *results.Summary) string {
+func troubled(s *results.Summary) string {
+	planned := s.Params.Trouble
 	switch {
-	case len(s.Params.Outages) > 0:
+	case len(planned.Of(trouble.Outage, trouble.Pause, trouble.Restart)) > 0:
 		return "while its store is away or after that"
-	case len(s.Params.Network) > 0:
+	case len(planned.Of(trouble.Network)) > 0:
 		return "while the network is as bad as was planned"
-	case s.Params.KillCallers != "":
+	case planned.Has(trouble.Killed):
 		return "after callers were killed"
-	case len(s.Params.Overwrites) > 0:
+	case len(planned.Of(trouble.Tamper)) > 0:
 		return "after counters were overwritten"
 	}
 	return ""
@@ -288,7 +290,7 @@ func errorsPct(s *results.Summary, busy bool) float64 {
 		n -= s.ErrorKinds.Killed
 	}
 	switch {
-	case len(s.Params.Outages)+len(s.Params.Network) > 0 && s.ErrorKinds != nil:
+	case s.ErrorKinds != nil && len(s.Params.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Restart)) > 0:
 		n -= s.ErrorKinds.Store + s.ErrorKinds.TimeOuts
 	case !busy:
 		n -= s.BusyTimeOuts

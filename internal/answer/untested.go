@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -52,9 +53,8 @@ func (s *Setting) untested() []Untested {
 	if p.Instances < 2 {
 		out = append(out, Untested{"more than one instance", s.command(first, 4), "--instances 4"})
 	}
-	failover := slices.ContainsFunc(p.Outages, func(o string) bool { return strings.Contains(o, ":failover") })
-	if _, ok := s.file.Stores["redis"]; ok && !failover && needsRedis(first.Summary) {
-		add := "--outage redis:0.5-0.52:failover"
+	if _, ok := s.file.Stores["redis"]; ok && !p.Trouble.Has(trouble.Failover) && needsRedis(first.Summary) {
+		add := "--trouble redis:failover@0.5-0.52"
 		if s.file.Kind == results.Measured {
 			add = "--redis process:replicas=1 " + add
 		}
@@ -72,7 +72,7 @@ func (s *Setting) untested() []Untested {
 	}
 	label := format.Quoted(withoutClient(first))
 	what := "crashes, retries and other faults"
-	if p.KillCallers != "" {
+	if p.Trouble.Has(trouble.Killed) {
 		what = "crashes at other steps, retries and other faults"
 	}
 	return append(out, Untested{What: what, Command: "quotabench explore " + label + " --faults all"})
@@ -103,8 +103,7 @@ func (s *Setting) command(x *Strategy, instances int) string {
 	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || p.Speed != 0 && p.Speed != 1 {
 		return ""
 	}
-	planned := slices.Concat(p.Outages, p.Network, p.Overwrites, p.LimitChanges)
-	if len(planned) > 0 || p.KillCallers+p.Second != "" || p.Sources > 0 {
+	if len(p.Trouble.Without(trouble.Skew)) > 0 || p.Second != "" || p.Sources > 0 {
 		return ""
 	}
 	for _, store := range s.file.Stores {
@@ -139,7 +138,9 @@ func (s *Setting) command(x *Strategy, instances int) string {
 	add(p.Workers != defaultWorkers, "workers", p.Workers)
 	add(instances != defaultInstances, "instances", instances)
 	add(p.Retries != 0, "client-retries", p.Retries)
-	add(p.Skew != nil, "skew", strings.Join(p.Skew, ","))
+	for _, e := range p.Trouble {
+		add(true, "trouble", e)
+	}
 	add(p.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(p.DecisionTimeoutNS))
 	add(p.Pool != 0, "pool", p.Pool)
 	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)

@@ -60,8 +60,8 @@ func planText(p *harness.Plan) string {
 	if p.Seed != 1 {
 		text += fmt.Sprintf(" --seed %d", p.Seed)
 	}
-	for _, o := range p.Outages {
-		text += " --outage " + o.String()
+	for _, e := range p.Trouble {
+		text += " --trouble " + e.String()
 	}
 	return text + fmt.Sprintf(" --duration %v", p.Duration)
 }
@@ -80,9 +80,6 @@ func simText(sel strategies.Selection, cfg *sim.Config) string {
 	}
 	if cfg.Topology.SharedRedis {
 		text += " --shared-redis"
-	}
-	if len(cfg.Topology.Skew) > 0 {
-		text += " --skew " + strings.Join(cfg.Topology.Skew, ",")
 	}
 	return text
 }

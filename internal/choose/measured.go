@@ -3,10 +3,10 @@ package choose
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -242,15 +243,14 @@ func (c *chooser) outage(ctx context.Context, in []*contender) error {
 		return err
 	}
 	cfg.Rounds, cfg.NoReference = 1, true
-	for name := range gone {
-		cfg.Outages = append(cfg.Outages, harness.Outage{Store: name, From: 0.3, To: 0.6})
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		cfg.Trouble = append(cfg.Trouble, trouble.MustParse(name+":away@0.3-0.6")...)
 	}
-	slices.SortFunc(cfg.Outages, func(a, b harness.Outage) int { return strings.Compare(a.Store, b.Store) })
 	found, err := c.measured(ctx, stageOutage, cfg)
 	for _, x := range with {
 		alone := cfg
-		alone.Outages = slices.DeleteFunc(slices.Clone(cfg.Outages), func(o harness.Outage) bool {
-			return !slices.Contains(x.sel.RedisNeeds(), strategies.Need(o.Store))
+		alone.Trouble = slices.DeleteFunc(slices.Clone(cfg.Trouble), func(e trouble.Event) bool {
+			return !slices.Contains(x.sel.RedisNeeds(), strategies.Need(e.Where.Name))
 		})
 		c.afterOutage(x, found[x.sel.String()], runText(x.sel, &alone))
 	}

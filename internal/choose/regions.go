@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -161,8 +162,8 @@ func (c *chooser) simulation(sharedRedis bool) (cfg sim.Config, err error) {
 		cfg.Topology.SharedRedis = sharedRedis
 	}
 	if c.cfg.Skew > 0 {
-		for i := range c.cfg.total() { // every other clock is ahead
-			cfg.Topology.Skew = append(cfg.Topology.Skew, (time.Duration(i%2) * c.cfg.Skew).String())
+		for i := 1; i < c.cfg.total(); i += 2 { // every other clock is ahead
+			cfg.Trouble = append(cfg.Trouble, trouble.ClockAhead(i, c.cfg.Skew))
 		}
 	}
 	return cfg, nil

@@ -1,3 +1,5 @@
+// Package network makes the network between instances and a store worse than it is, on purpose: on the connections of a real
+// client, or for the model of a simulation.
 package network
 
 import (
@@ -5,11 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // Link is the network between one instance and one store. Until [Link.Begin] and from [Link.End] on nothing is wrong with it.
 type Link struct {
-	all    []Condition
+	all    trouble.List
 	length time.Duration // of the run
 	now    func() int64
 	random *rand.Rand
@@ -24,19 +28,19 @@ type Link struct {
 	Lost, LostReplies atomic.Int64
 }
 
-// NewLink makes the link of an instance to a store that the conditions concern, in a run of that length; nil if none does.
+// NewLink makes the link of an instance to a store with events of its network, in a run of that length; nil if there are none.
 // Now is the time in nanoseconds, above 0. Random is safe for concurrent use.
-func NewLink(all []Condition, concerns func(Condition) bool, length time.Duration, now func() int64, random *rand.Rand) *Link {
-	l := &Link{length: length, now: now, random: random, ended: make(chan struct{})}
-	for _, c := range all {
-		if concerns(c) {
-			l.all = append(l.all, c)
-		}
-	}
-	if len(l.all) == 0 {
+func NewLink(all trouble.List, length time.Duration, now func() int64, random *rand.Rand) *Link {
+	if len(all) == 0 {
 		return nil
 	}
-	return l
+	return &Link{all: all, length: length, now: now, random: random, ended: make(chan struct{})}
+}
+
+// Slow makes the link of a run without an end that is slower by a latency.
+func Slow(latency time.Duration, now func() int64, random *rand.Rand) *Link {
+	slow := trouble.Event{When: trouble.Always, What: trouble.What{Conditions: trouble.Conditions{Latency: latency}}}
+	return NewLink(trouble.List{slow}, 0, now, random)
 }
 
 // Begin has conditions begin when they are due, counted from now.
@@ -46,14 +50,14 @@ func (l *Link) Begin() { l.begun.Store(l.now()) }
 func (l *Link) End() { close(l.ended) }
 
 // in passes the conditions that hold at a time.
-func (l *Link) in(at int64, yield func(c *Condition)) {
+func (l *Link) in(at int64, yield func(e *trouble.Event)) {
 	begun := l.begun.Load()
 	if begun == 0 || l.over() {
 		return
 	}
 	for i := range l.all {
-		if c := &l.all[i]; c.In(time.Duration(at-begun), l.length) {
-			yield(c)
+		if e := &l.all[i]; e.When.In(time.Duration(at-begun), l.length) {
+			yield(e)
 		}
 	}
 }
@@ -77,23 +81,25 @@ const (
 func (l *Link) due(way, n int) int64 {
 	now := l.now()
 	at := now
-	l.in(now, func(c *Condition) {
-		if c.Bandwidth > 0 {
+	l.in(now, func(e *trouble.Event) {
+		if e.What.Bandwidth > 0 {
 			l.mu.Lock()
-			l.free[way] = max(l.free[way], now) + int64(float64(n)/c.Bandwidth*1e9)
+			l.free[way] = max(l.free[way], now) + int64(float64(n)/e.What.Bandwidth*1e9)
 			at = max(at, l.free[way])
 			l.mu.Unlock()
 		}
 	})
-	l.in(now, func(c *Condition) {
-		if way == back && c.Latency > 0 {
-			at += int64(c.Delay(l.random.Float64()))
+	l.in(now, func(e *trouble.Event) {
+		if way == back && e.What.Latency > 0 {
+			at += int64(e.What.Delay(l.random.Float64()))
 		}
 	})
-	l.in(now, func(c *Condition) {
-		if _, to := c.Within(l.length); c.Cut && l.length > 0 { // or a run would wait for its last requests, and they for its end
-			at = max(at, l.begun.Load()+int64(min(to, l.length)))
-		} else if c.Cut {
+	l.in(now, func(e *trouble.Event) {
+		switch _, to := e.When.Within(l.length); {
+		case !e.What.Cut:
+		case l.length > 0: // or a run would wait for its last requests, and they for its end
+			at = max(at, l.begun.Load()+int64(to))
+		default:
 			at = 1 << 62
 		}
 	})
@@ -102,9 +108,9 @@ func (l *Link) due(way, n int) int64 {
 
 // loses draws what becomes of a request that is sent now.
 func (l *Link) loses() (request, reply bool) {
-	l.in(l.now(), func(c *Condition) {
-		request = request || l.random.Float64() < c.Loss
-		reply = reply || l.random.Float64() < c.ReplyLoss
+	l.in(l.now(), func(e *trouble.Event) {
+		request = request || l.random.Float64() < e.What.Loss
+		reply = reply || l.random.Float64() < e.What.ReplyLoss
 	})
 	return request, reply && !request
 }

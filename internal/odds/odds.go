@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -73,8 +74,8 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 	if err != nil || plan.Workload == nil {
 		return err
 	}
-	for _, ahead := range cfg.Skew {
-		plan.Topology.Skew = append(plan.Topology.Skew, ahead.String())
+	for instance, ahead := range cfg.Skew {
+		plan.Trouble = append(plan.Trouble, trouble.ClockAhead(instance, ahead))
 	}
 	plan.Isolate = cfg.Isolate
 	if plan.Complete() != nil || plan.CannotRun(sel) != nil {

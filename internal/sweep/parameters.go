@@ -13,8 +13,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -91,26 +91,26 @@ func setRate(c *measure.Config, v string) error {
 
 // setLatency adds a latency to the network to Redis.
 func setLatency(c *measure.Config, v string) error {
-	text := string(strategies.NeedRedis) + ":latency=" + v
-	if _, err := network.Parse(text); err != nil {
+	e, err := trouble.Parse(string(strategies.NeedRedis) + ":latency=" + v)
+	if err != nil {
 		return errors.New("give a time with its unit, e.g. 5ms")
 	}
-	c.Network = append(slices.Clip(c.Network), text)
+	c.Trouble = append(slices.Clip(c.Trouble), e)
 	return nil
 }
 
 // setFailover has a replica be so far behind when it takes a store's place.
 func setFailover(c *measure.Config, v string) error {
 	d, err := time.ParseDuration(v)
-	i := slices.IndexFunc(c.Outages, func(o harness.Outage) bool { return o.Failover })
+	i := slices.IndexFunc(c.Trouble, func(e trouble.Event) bool { return e.What.Word == trouble.Failover })
 	switch {
 	case err != nil || d < 0:
 		return errors.New("give a time with its unit, e.g. 5ms")
 	case i < 0:
-		return errors.New("no replica takes the place of a store: give --outage redis:0.5-0.52:failover as well")
+		return errors.New("no replica takes the place of a store: give --trouble redis:failover@0.5-0.52 as well")
 	}
-	c.Outages = slices.Clone(c.Outages)
-	c.Outages[i].Behind = d
+	c.Trouble = slices.Clone(c.Trouble)
+	c.Trouble[i].What.For = d
 	return nil
 }
 

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -112,8 +114,12 @@ type simulations map[string]func(c *sim.Config, v string) error
 // simulated are the parameters that only a simulation has: by how much the clock of the first instance is ahead,
 // the seed, and when virtual time begins.
 var simulated = simulations{
-	"skew": func(c *sim.Config, v string) error {
-		c.Topology.Skew = []string{v}
+	"clock": func(c *sim.Config, v string) error {
+		e, err := trouble.Parse("instance/0:clock=" + v)
+		if err != nil {
+			return errors.New("give a time with its unit, e.g. -2s, or -2s@0.5 for a clock that steps")
+		}
+		c.Trouble = append(c.Trouble.Without(trouble.Skew), e)
 		return nil
 	},
 	"seed": func(c *sim.Config, v string) (err error) {

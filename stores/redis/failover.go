@@ -177,7 +177,7 @@ func (r *Store) Lag(ctx context.Context, behind time.Duration) (bool, error) {
 	if err := r.lose(); err != nil {
 		return true, err
 	}
-	link := network.NewLink([]network.Condition{{To: 1, Latency: behind}}, func(network.Condition) bool { return true }, 0,
+	link := network.Slow(behind,
 		func() int64 { return clock.Nano() + 1 }, seed.Rand(0, seed.Conditions))
 	link.Begin()
 	for _, n := range r.nodes {

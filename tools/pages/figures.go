@@ -45,8 +45,8 @@ func (f figure) setting() []string {
 	if p.Cold {
 		load += ", cold connections"
 	}
-	if len(p.Outages) > 0 {
-		load += ", outages " + strings.Join(p.Outages, ", ")
+	if len(p.Trouble) > 0 {
+		load += ", trouble " + strings.Join(p.Trouble.Strings(), ", ")
 	}
 	return []string{s.Workload, fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.WindowText()), load}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -93,7 +94,7 @@ func main() {
 // generate renders the schema. It reads the sources of the types, and has to run
 // in this directory.
 func (d document) generate() ([]byte, error) {
-	r := jsonschema.Reflector{ExpandedStruct: true, Anonymous: true}
+	r := jsonschema.Reflector{ExpandedStruct: true, Anonymous: true, Mapper: asText}
 	if err := r.AddGoComments(here, sources, jsonschema.WithFullComment()); err != nil {
 		return nil, fmt.Errorf("read the comments of %s: %w", sources, err)
 	}
@@ -118,6 +119,14 @@ func (d document) generate() ([]byte, error) {
 	}
 	b, err := json.MarshalIndent(s, "", "  ")
 	return append(b, '\n'), err
+}
+
+// asText is the schema of lists of values that are written as texts; nil for all other types.
+func asText(t reflect.Type) *jsonschema.Schema {
+	if t.Kind() != reflect.Slice || !t.Elem().Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return nil
+	}
+	return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 }
 
 // inheritComments gives a struct the comments of the fields that it embeds.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -105,28 +105,22 @@ type shade struct{ from, to float64 }
 // strategies have in common.
 func outages(all []series) (out []shade, note string) {
 	var away, bad []string
-	p := &all[0].Params
-	for i, text := range slices.Concat(p.Outages, p.Network) {
-		store, rest, _ := strings.Cut(text, ":")
-		span, what, _ := strings.Cut(rest, ":")
-		from, to, _ := strings.Cut(span, "-")
-		a, err := strconv.ParseFloat(from, 64)
-		b, err2 := strconv.ParseFloat(to, 64)
-		if err != nil || err2 != nil || !(a >= 0 && a < b && b <= 1) {
+	for _, e := range all[0].Params.Trouble {
+		switch kind := e.Kind(); {
+		case kind == trouble.Outage:
+			away = append(away, format.Plain(e.Where.Name))
+		case kind == trouble.Network && e.When != trouble.Always:
+			bad = append(bad, format.Plain(e.String()))
+		default:
 			continue
 		}
-		out = append(out, shade{a, b})
-		if i < len(p.Outages) {
-			away = append(away, format.Plain(store))
-		} else {
-			bad = append(bad, format.Plain(store+" ("+what+")"))
-		}
+		out = append(out, shade{e.When.From, e.When.To})
 	}
 	if len(away) > 0 {
 		note = "Shaded: " + strings.Join(away, ", ") + " was taken away."
 	}
 	if len(bad) > 0 {
-		note = format.Join(" ", note, "Shaded: the network to "+strings.Join(bad, ", ")+".")
+		note = format.Join(" ", note, "Shaded: the network was bad ("+strings.Join(bad, ", ")+").")
 	}
 	return out, note
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -121,7 +122,7 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
 	}
 	limit := "the limit"
-	if len(group[0].Params.LimitChanges) > 0 {
+	if len(group[0].Params.Trouble.Of(trouble.Change)) > 0 {
 		limit = "the first limit"
 	}
 	order := "rows: in each group the fastest first; of those that are not shown to be slower by 25 %, first who survives more faults, " +

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -27,12 +27,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("policy", format.Join(" · ", Policy(s), workload))
 	entry("asked for", streamText(p))
 	entry("each request also", p.Second)
-	entry("outages", outagesText(p.Outages))
-	entry("clocks ahead by", strings.Join(p.Skew, ", "))
-	entry("network", fixed(&p, "latency", strings.Join(p.Network, " · ")))
-	entry("killed callers", p.KillCallers)
-	entry("overwritten counters", strings.Join(p.Overwrites, ", "))
-	entry("limit", limitsText(p))
+	entry("trouble", troubleText(&p))
 	loop := "closed loop"
 	if p.Loop == results.OpenLoop {
 		loop = openLoop(&p)
@@ -79,59 +74,16 @@ func streamText(p results.Params) string {
 	return format.Join(" · ", parts...)
 }
 
-// share renders a parameter between 0 and 1 as it was given, in percent.
-func share(x float64) string { return fmt.Sprintf("%.6g %%", 100*x) }
-
-// outagesText renders "redis:0.3-0.6" in words, and what it cannot read as it is.
-func outagesText(outages []string) string {
+// troubleText is what goes wrong, except what a sweep varies.
+func troubleText(p *results.Params) string {
+	_, latency := p.Point["latency"]
 	var parts []string
-	for _, o := range outages {
-		store, span, _ := strings.Cut(o, ":")
-		var from, to float64
-		if store == "pause" || store == "restart" {
-			o = stopText(store, span)
-		} else if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
-			o = fmt.Sprintf("%s from %s to %s", store, share(from), share(to))
-			switch _, back, _ := strings.Cut(span, ":"); {
-			case back == "empty":
-				o += " (coming back empty)"
-			case back == "failover":
-				o += " (coming back as its replica)"
-			case strings.HasPrefix(back, "failover="):
-				o += " (coming back as its replica of " + strings.TrimPrefix(back, "failover=") + " before)"
-			case back != "":
-				o += " (" + back + ")"
-			}
+	for _, e := range p.Trouble {
+		if _, varies := p.Point[string(e.What.Word)]; !varies && !(latency && e.Kind() == trouble.Network) {
+			parts = append(parts, e.String())
 		}
-		parts = append(parts, o)
 	}
-	return surrounded("", strings.Join(parts, ", "), " of each round")
-}
-
-// stopText renders a pause or a restart of instances, "0.5+11s:1" or "0.5", in words.
-func stopText(what, text string) string {
-	text, instance, one := strings.Cut(text, ":")
-	at, length, _ := strings.Cut(text, "+")
-	who := "all instances"
-	if one {
-		who = "instance " + instance
-	}
-	x, _ := strconv.ParseFloat(at, 64)
-	return who + map[string]string{"pause": " paused for " + length, "restart": " restarted"}[what] + " at " + share(x)
-}
-
-// limitsText renders "0.5:40" in words, and what it cannot read as it is.
-func limitsText(p results.Params) string {
-	var parts []string
-	for _, c := range p.LimitChanges {
-		var at float64
-		var limit int64
-		if n, err := fmt.Sscanf(c, "%g:%d", &at, &limit); n == 2 && err == nil {
-			c = fmt.Sprintf("%s from %s on", format.Units(limit, p.Unit), share(at))
-		}
-		parts = append(parts, c)
-	}
-	return surrounded("changes: ", strings.Join(parts, ", "), " of each round")
+	return strings.Join(parts, " · ")
 }
 
 // poolText: 0 is how the command line leaves the size to the harness.

@@ -40,7 +40,7 @@ type Settings struct {
 	subject
 	stream
 	load
-	trouble
+	troubles
 	storeChoice
 	gates
 	output

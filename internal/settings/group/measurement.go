@@ -11,7 +11,6 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/likely"
-	"github.com/quotabench/quotabench/internal/overwrite"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -30,7 +29,6 @@ func (s *Settings) Plan() (harness.Plan, error) {
 func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err error) {
 	p = s.Config.Plan
 	p.Strategies, p.Stream, p.Archive = all, s.params(), s.History
-	p.Network, p.Overwrites = slices.Concat(s.Network), slices.Concat(s.Overwrites) // of an empty list none
 	switch {
 	case s.Route != "":
 		second, err := LookupPolicy(s.Route)
@@ -53,18 +51,8 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	case p.Workload.Crosses && listed(p.Policy.Name): // an own policy says what it means
 		p.Policy = likely.Crossed(p.Policy)
 	}
-	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
+	if p.Trouble, err = s.planned(); err != nil {
 		return p, err
-	}
-	for _, text := range s.Overwrites {
-		if _, err := overwrite.Parse(text); err != nil {
-			return p, s.Wrong("overwrite", err)
-		}
-	}
-	if s.Kills != "" {
-		if err := p.SetKills(s.Kills); err != nil {
-			return p, s.Wrong("kill-callers", err)
-		}
 	}
 	if !s.Given("policy") {
 		s.fit(&p)
@@ -89,7 +77,6 @@ func listed(name string) bool {
 func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Expand()
 	c = s.Config
-	c.Pauses, c.Skew = Items(s.Pauses), Items(s.Skew)
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}
