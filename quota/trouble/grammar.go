@@ -140,7 +140,7 @@ func span(of func(*What) *time.Duration, least, most time.Duration) *value {
 		return err == nil && d >= least && d <= most
 	}
 	write := func(w *What) (string, bool) {
-		text := of(w).String()
+		text := strings.Replace(of(w).String(), "µ", "u", 1) // as it can be typed
 		if strings.HasSuffix(text, "m0s") {
 			text = strings.TrimSuffix(text, "0s")
 		}

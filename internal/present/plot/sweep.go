@@ -129,7 +129,7 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 		}
 	}
 	param := f.Sweep.Parameters[0].Name
-	if param == "latency" { // of --network, and not what is measured
+	if param == "latency" { // of the network, and not what is measured
 		param = "network latency"
 	}
 	s := sweepPlot{panel: newPanel(q.title), knees: map[string]float64{}}
