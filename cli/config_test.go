@@ -58,9 +58,11 @@ var roundTrips = [][]string{
 	{"--loop", "closed"}, {"--loop", "both", "--rate", "700"}, {"--loop", "open", "--rate", "900"}, {"--workload", "steady", "--loop", "closed"},
 	{"--workload", "steady", "--rate", "1234.5", "--arrivals", "constant", "--subjects", "77", "--popularity", "zipf:0.9", "--over-quota", "0", "--fill", "0.25"},
 	{"--cost", "2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
-	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--outage", "redis:0.3-0.6", "--outage", "postgres:0.5-0.7"},
+	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--trouble", "redis:away@0.3-0.6", "--trouble", "postgres:away@0.5-0.7"},
 	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
-	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--kill-callers", "0.01:2"}, {"--rounds", "6", "--spare-rounds", "2"}, {"--overwrite", "quota:*:0.5:100", "--overwrite", "*:0.25:-1"}, {"--network", "redis:latency=2ms,jitter=1ms", "--network", "redis/1:0.25-0.5:cut"}, {"--change-limit", "0.25:40", "--change-limit", "0.5:10"}, {"--pause", "0.25+300ms:1", "--pause", "0.5+100ms"}, {"--skew", "0s,-2s@0.5"},
+	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--trouble", "callers:killed=0.01,after=2"}, {"--rounds", "6", "--spare-rounds", "2"},
+	{"--trouble", "keys/quota:*:add=100@0.5", "--trouble", "keys/*:add=-1@0.25", "--trouble", "redis:latency=2ms,jitter=1ms", "--trouble", "redis/1:cut@0.25-0.5"},
+	{"--trouble", "limit:is=40@0.25", "--trouble", "instance/1:paused=300ms@0.25"}, {"--trouble", "instance/1:clock=-2s@0.5"},
 	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s", "--life", "20m", "--history", "kept"},
 	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--max-bound", "12.5%", "--against", "./other", "--format", "markdown"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
@@ -114,7 +116,7 @@ func TestPrintConfig(t *testing.T) {
 		{"--print-config", "--quick", "--trace", "t.csv", "--strategy", "honest:color=blue,liar", "--strategy", "honest"},
 		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--fill", "0.1",
 			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres", "postgres://host/db?user=u&password=secret&sslmode=require",
-			"--store", "redis.2=redis://user:p@ss@host", "--outage", "redis:0.25-0.5", "--duration", "10s"},
+			"--store", "redis.2=redis://user:p@ss@host", "--trouble", "redis:away@0.25-0.5", "--duration", "10s"},
 	} {
 		o := call(t.Context(), append([]string{"run"}, args...)...)
 		for _, leak := range []string{"p@ss", "w@rd", "secret"} {
@@ -160,13 +162,13 @@ fill: 0.5
 		ok   func(s *group.Settings, c c) bool
 	}{
 		{[]string{"--config", "run.yaml"}, func(s *group.Settings, c c) bool {
-			return s.Workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Options["fill"] == "0.5"
+			return s.Workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Trouble) == 1 && c.Stream.Options["fill"] == "0.5"
 		}},
 		{[]string{"--config", "run.yaml", "--workers", "3", "--strategy", "honest"}, func(_ *group.Settings, c c) bool {
 			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1
 		}},
-		{[]string{"--outage", "postgres:0.1-0.2", "--outage", "postgres:0.3-0.4", "--config", "run.yaml"}, func(_ *group.Settings, c c) bool {
-			return len(c.Outages) == 2 && c.Outages[1].Store == "postgres"
+		{[]string{"--trouble", "postgres:away@0.1-0.2", "--trouble", "postgres:away@0.3-0.4", "--config", "run.yaml"}, func(_ *group.Settings, c c) bool {
+			return len(c.Trouble) == 2 && c.Trouble[1].Where.Name == "postgres"
 		}},
 		// --quick stands for two flags, which win as it does; what was given as a
 		// flag stays.

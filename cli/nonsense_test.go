@@ -49,7 +49,7 @@ var nonsense = []string{
 	"@", "@missing", "@folder", "@file", "@/dev/zero", "@/dev/null", "@deep.yaml", "@redis://u:" + urlSecret + "@h",
 	"5 a per rolling 1m", "5 \x1b[31ma per rolling 1m", "99999999999999999999 a per rolling 1m", "5 a per rolling 9999999h", "0 a at a time", "5 a refilling 0 per 0s", "5 a per calendar month in ../../file",
 	"5 a at a time costing " + strings.Repeat("1 or ", 4000) + "1",
-	"redis:0.3-0.6", "redis:NaN-1", "redis:0-1e999", "redis:0.3-0.3", "mysql:0.3-0.6", "redis:0.3-0.6:empty:", "9999-12-31T23:59:59Z", "0000-01-01T00:00:00Z", "2026-01-01T00:00:00+99:99",
+	"redis:away@0.3-0.6", "redis:away@NaN-1", "redis:away@0-1e999", "redis:away@0.3-0.3", "mysql:away@0.3-0.6", "redis:empty:@0.3-0.6", "9999-12-31T23:59:59Z", "0000-01-01T00:00:00Z", "2026-01-01T00:00:00+99:99",
 	"200@2026-02-28T23:59:30Z+1m", "1e9@2026-01-01T00:00:00Z+87840h", "NaN@2026-01-01T00:00:00Z+1m", "uniform:1-999999999999999999999", "lognormal:1e300:9", "zipf:NaN", "hot:0.5:99999999999",
 	"harness=0-99999", "harness=" + strings.Repeat("0-1023,", 500) + "0", "stores=", "take=9223372036854775807;take", strings.Repeat("take,", 500) + "take", "refund",
 	"us,us", strings.Repeat("r,", 5000) + "r", "us,\x1b[31m", "0s,2562047h", strings.Repeat("0s,", 5000) + "0s",

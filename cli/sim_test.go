@@ -51,8 +51,8 @@ var simUsageErrors = [][]string{
 	{"sim", "--postgres", "process"},
 	{"sim", "--preset", "adr-000"},
 	{"sim", "--start", "yesterday"},
-	{"sim", "--skew", "a while"},
-	{"sim", "--skew", "0s,2s,4s"},
+	{"sim", "--trouble", "instance/0:clock=a while"},
+	{"sim", "--trouble", "instance/2:clock=4s"},
 	{"sim", "--home=2"},
 	{"sim", "--shared-redis=perhaps"},
 	{"sim", "--every=-1s"},
@@ -63,8 +63,8 @@ var simUsageErrors = [][]string{
 	{"sim", "--rush", "200@noon"},
 	{"sim", "--rush", "200@2026-01-01T00:00:00Z+1m"},
 	{"sim", "--workload", "steady", "--rush", "200@2027-01-01T00:00:00Z+1m"},
-	{"sim", "--outage", "redis"},
-	{"sim", "--outage", "redis:0.3-0.6", "--requests", "100"},
+	{"sim", "--trouble", "redis"},
+	{"sim", "--trouble", "redis:away@0.3-0.6", "--requests", "100"},
 	{"sim", "--policy", "nonsense"},
 	{"sim", "--workload", "nonsense"},
 	{"sim", "--workload", "trace"},
@@ -223,8 +223,8 @@ func TestSimPrintedConfig(t *testing.T) {
 	p := newPlace(t, nil)
 	for _, args := range [][]string{
 		{"sim", "honest", "--preset", "adr-008-month"},
-		{"sim", "honest", "--preset", "adr-005-day", "--limit", "7", "--outage", "redis:0.3-0.6"},
-		append(append([]string{}, simulateHonest...), "--instances", "2", "--skew", "0s,-2s@0.5", "--cost", "2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
+		{"sim", "honest", "--preset", "adr-005-day", "--limit", "7", "--trouble", "redis:away@0.3-0.6"},
+		append(append([]string{}, simulateHonest...), "--instances", "2", "--trouble", "instance/1:clock=-2s@0.5", "--cost", "2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
 		{"sim", "honest", "--workload", "steady", "--requests", "100", "--over-quota", "0", "--region", "us,eu", "--shared-redis"},
 		append(append([]string{}, simulateHonest...), "--param", "seed=1,2"),
 	} {

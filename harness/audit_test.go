@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -322,12 +321,5 @@ func TestAway(t *testing.T) {
 		if got := [6]int64{s.Admitted, s.Rejected, s.Errors, s.AdmittedByStore, s.RejectedByStore, j.recovered[k]}; got != want {
 			t.Errorf("%s: %v, want %v", s.Store, got, want)
 		}
-	}
-}
-
-func TestOutageWithin(t *testing.T) {
-	o := Outage{From: 0.25, To: 0.75}
-	if from, to := o.Within(2 * time.Second); from != 500*time.Millisecond || to != 1500*time.Millisecond {
-		t.Errorf("an outage from %v to %v", from, to)
 	}
 }

@@ -16,8 +16,7 @@ func bounded() Plan {
 	return Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
 		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Load: OpenAt(MaxRate), Life: MaxLife, Duration: 1,
-		Stream:  workloads.Params{Speed: MinSpeed},
-		Outages: []Outage{{Store: "redis", From: 0.1, To: 0.2}, {Store: "redis", From: 0.2, To: 0.3}, {Store: "postgres", From: 0.1, To: 0.3}},
+		Stream: workloads.Params{Speed: MinSpeed},
 	}
 }
 
@@ -34,11 +33,6 @@ func TestPlansAreBounded(t *testing.T) {
 		"a life of 87840h0m0.000000001s: give at most": func(p *Plan) { p.Life++ },
 		"a speed of 0.0009: give 0.001 to 1e+06 times": func(p *Plan) { p.Stream.Speed = 0.0009 },
 		"a speed of NaN":                               func(p *Plan) { p.Stream.Speed = math.NaN() },
-		"the outages redis:0.1-0.2 and redis:0.15-0.2": func(p *Plan) { p.Outages = []Outage{p.Outages[0], {Store: "redis", From: 0.15, To: 0.25}} },
-		"the outage redis:0.5-0.6:failover=1ns: it begins 0s after": func(p *Plan) {
-			p.Outages = []Outage{{Store: "redis", From: 0.5, To: 0.6, Failover: true, Behind: p.Duration/2 + 1}}
-		},
-		"the outages redis:0.1-0.2 and redis:0-1 over": func(p *Plan) { p.Outages = []Outage{p.Outages[0], {Store: "redis", To: 1}} },
 	} {
 		p := bounded()
 		spoil(&p)

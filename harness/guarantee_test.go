@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -94,12 +95,12 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 	for text, want := range map[string][2]string{ // without retries and with some
 		"redis:latency=1s,bandwidth=1kB": {"none outage reply retry all", "none outage reply retry all"},
 		"redis:loss=0.1":                 {"outage all", "outage all"},
-		"redis/1:0.1-0.2:reply-loss=0.1": {"reply retry all", "retry all"},
+		"redis/1:reply-loss=0.1@0.1-0.2": {"reply retry all", "retry all"},
 		"redis:cut":                      {"all", "all"},
 	} {
 		for retries, want := range want {
 			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
-			f.Plan.Network, f.Plan.Duration, f.Instances, f.Selection.Guarantee = []string{text}, time.Second, 2, all
+			f.Plan.Trouble, f.Plan.Duration, f.Instances, f.Selection.Guarantee = trouble.MustParse(text), time.Second, 2, all
 			run := results.Run{Params: results.Params{Retries: retries}}
 			if _, err := Judge(t.Context(), &run, f); err != nil {
 				t.Fatal(err)
@@ -119,7 +120,7 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 func TestRepeatsInAnOutage(t *testing.T) {
 	for retries, want := range map[int]int{0: 2, 3: 1} {
 		f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
-		f.Plan.Outages = []Outage{{}}
+		f.Plan.Trouble = trouble.MustParse("redis:away")
 		f.Selection.Guarantee = []quota.Clause{
 			clause(quota.PropertyLeak, 0, "outage", quota.FaultOutage), clause(quota.PropertyLeak, 0, "both", quota.FaultOutage, quota.FaultRetry),
 		}
@@ -140,32 +141,32 @@ func TestFaultsThatHappened(t *testing.T) {
 		clause(quota.PropertyLeak, 0, "loss", loss, outage), clause(quota.PropertyLeak, 0, "failover", failover, outage),
 	}
 	for _, c := range []struct {
-		outages []Outage
-		skews   []time.Duration
-		want    []string
+		events []string
+		skews  []time.Duration
+		want   []string
 	}{
 		{nil, nil, []string{"none", "outage", "clock", "both", "loss", "failover"}},
-		{[]Outage{{}}, nil, []string{"outage", "both", "loss", "failover"}},
-		{[]Outage{{}, {Empty: true}}, nil, []string{"loss"}},
-		{[]Outage{{Failover: true}}, nil, []string{"failover"}},
-		{[]Outage{{Fault: "scripts-lost"}}, nil, []string{"none", "outage", "clock", "both", "loss", "failover"}},
-		{[]Outage{{Fault: "flushed"}}, nil, []string{"loss"}},
+		{[]string{"redis:away"}, nil, []string{"outage", "both", "loss", "failover"}},
+		{[]string{"redis:away@0.1-0.2", "redis:empty@0.3-0.4"}, nil, []string{"loss"}},
+		{[]string{"redis:failover"}, nil, []string{"failover"}},
+		{[]string{"redis:scripts-lost"}, nil, []string{"none", "outage", "clock", "both", "loss", "failover"}},
+		{[]string{"redis:flushed"}, nil, []string{"loss"}},
 		{nil, []time.Duration{1}, []string{"clock", "both"}},
-		{[]Outage{{}}, []time.Duration{1}, []string{"both"}},
+		{[]string{"redis:away"}, []time.Duration{1}, []string{"both"}},
 		{nil, nil, nil}, // but another limit
 	} {
 		f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
 		if len(c.want) == 0 {
 			f.LimitChanges = []oracle.LimitChange{{From: 1, To: 2, Limit: 5}}
 		}
-		f.Plan.Outages, f.Skews, f.Instances, f.Selection.Guarantee = c.outages, c.skews, 2, all
+		f.Plan.Trouble, f.Skews, f.Instances, f.Selection.Guarantee = trouble.MustParse(c.events...), c.skews, 2, all
 		r, _ := judged(t, f)
 		var got []string
 		for _, x := range r.Guarantee {
 			got = append(got, x.Formula)
 		}
 		if !reflect.DeepEqual(got, c.want) {
-			t.Errorf("outages %v, skews %v: judged %q, want %q", c.outages, c.skews, got, c.want)
+			t.Errorf("outages %v, skews %v: judged %q, want %q", c.events, c.skews, got, c.want)
 		}
 	}
 }
@@ -269,7 +270,7 @@ func TestLeftToPeers(t *testing.T) {
 	f.Plan.Peers = others
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash), quota.MayReject(quota.FaultCrash), clause(quota.PropertyLeak, 2, "calm")}
 	f.Selection.Record = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-1: none")}
-	f.Plan.KillShare, f.SyncPeriod = 0.1, time.Second
+	f.Plan.Trouble, f.SyncPeriod = trouble.MustParse("callers:killed=0.1"), time.Second
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 13), {Subject: 7, Call: 1, Reply: 2, Tier: "postgres"}}}}
 	r, _ := judged(t, f)
 	if g := r.Guarantee; len(g) != 2 || g[0].Formula != "L" || g[0].Certain != 0 || g[0].Verdict != results.Undecided || g[1].Verdict != results.NoPromise ||

@@ -3,37 +3,30 @@ package harness
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// TestKills: a share of the callers is killed, the same ones from the same seed, and what cannot be
-// killed so is refused.
+// TestKills: a share of the callers is killed, the same ones from the same seed, after the command that is said.
 func TestKills(t *testing.T) {
-	for text, want := range map[string]string{"0.25": "0.25:0", "1:3": "1:3", "0": "", "1e-3:1000": "0.001:1000"} {
-		var p Plan
-		if err := p.SetKills(text); err != nil || p.kills() != want {
-			t.Errorf("%q: %q, %v; want %q", text, p.kills(), err, want)
-		}
+	plan := func(seed uint64, text string) *Plan {
+		return &Plan{Seed: seed, Trouble: trouble.MustParse("redis:away@0.1-0.2", text)}
 	}
-	for _, text := range []string{"", "x", "1.1", "-0.1", "NaN", "0.1:", "0.1:0", "0.1:-1", "0.1:1001", "0.1:2:3"} {
-		if err := new(Plan).SetKills(text); err == nil {
-			t.Errorf("%q is taken", text)
-		}
-	}
-	a, b, other := &Plan{Seed: 1, KillShare: 0.25}, &Plan{Seed: 1, KillShare: 0.5}, &Plan{Seed: 2, KillShare: 0.25}
+	a, b, other := plan(1, "callers:killed=0.25,after=3"), plan(1, "callers:killed=0.5"), plan(2, "callers:killed=0.25")
 	n, differ := 0, 0
 	for i := range int64(10_000) {
-		if a.Kills(i) {
+		dead := a.Kills(i) > 0
+		if dead {
 			n++
 		}
-		if a.Kills(i) && !b.Kills(i) {
+		if dead && (a.Kills(i) != 3 || b.Kills(i) != 1) {
 			t.Fatalf("request %d is killed of a quarter, and not of half", i)
 		}
-		if a.Kills(i) != other.Kills(i) {
+		if dead != (other.Kills(i) > 0) {
 			differ++
 		}
 	}
-	if n < 2300 || n > 2700 || differ < 3000 || (*Plan)(nil).Kills(0) {
+	if n < 2300 || n > 2700 || differ < 3000 || (*Plan)(nil).Kills(0) > 0 {
 		t.Errorf("%d of 10,000 are killed, and %d differ by the seed", n, differ)
 	}
 	redis := strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis}}}

@@ -4,45 +4,18 @@ import (
 	"cmp"
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
 )
-
-func TestParseOutage(t *testing.T) {
-	for _, text := range []string{"redis:0.25-0.5", "redis:0-1", "redis:0.25-0.5:empty"} {
-		o, err := ParseOutage(text)
-		if err != nil || o.Store != "redis" || o.String() != text || o.Empty != strings.HasSuffix(text, "empty") {
-			t.Errorf("%s: %+v, %v", text, o, err)
-		}
-	}
-	for _, text := range []string{"redis:0.25-0.5:failover", "redis:0.25-0.5:failover=20ms"} {
-		o, err := ParseOutage(text)
-		if err != nil || !o.Failover || o.Empty || (o.Behind == 20*time.Millisecond) != strings.HasSuffix(text, "ms") || o.String() != text {
-			t.Errorf("%s: %+v, %v", text, o, err)
-		}
-	}
-	for fault, faults := range inflicted {
-		o, err := ParseOutage("redis:0.25-0.5:" + fault)
-		if err != nil || o.Fault != fault || o.Empty || o.Failover || o.String() != "redis:0.25-0.5:"+fault || !slices.Equal(o.Faults(), faults) {
-			t.Errorf("%s: %+v, %v", fault, o, err)
-		}
-	}
-	bads := []string{"redis:0.1-0.2:failover=", "redis:0.1-0.2:failover=1", "redis:0.1-0.2:failover=-1s", "redis:0.1-0.2:empty=1s", "redis:0.1-0.2:", "", "redis", "redis:1", ":0.1-0.2", "redis:0.5-0.2", "redis:0.5-0.5", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:0.1-b", "redis:NaN-1", "redis:0.1-NaN", "redis:0.1-0.2:fuller", "redis:0.1-0.2:full=1s", "redis:0.1-0.2:empty:"}
-	for _, bad := range bads {
-		if _, err := ParseOutage(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
-		}
-	}
-}
 
 func selected(m strategies.Meta) strategies.Selection { return strategies.Selection{Meta: &m} }
 
@@ -50,7 +23,7 @@ func selected(m strategies.Meta) strategies.Selection { return strategies.Select
 func TestComplete(t *testing.T) {
 	ok := Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{}, Policy: quota.Policy{Limit: 1}, Workers: 8,
-		Instances: 255, Stream: workloads.Params{Speed: 1e6}, Arrivals: "constant", Outages: []Outage{{}}, Duration: 1,
+		Instances: 255, Stream: workloads.Params{Speed: 1e6}, Arrivals: "constant", Trouble: trouble.MustParse("redis:away"), Duration: 1,
 	}
 	if err := ok.Complete(8); err != nil || ok.HistoryLimit != 1<<27 || ok.Life != 15*time.Minute || ok.Instances != 255 {
 		t.Fatalf("%+v: %v", ok, err)
@@ -74,7 +47,6 @@ func TestComplete(t *testing.T) {
 		"requests, duration, rate, life and":    func(p *Plan) { p.HistoryLimit = -1 },
 		"arrivals \"often\": one of poisson, c": func(p *Plan) { p.Arrivals = "often" },
 		"a speed of 1.000001e+06":               func(p *Plan) { p.Stream.Speed = 1_000_001 },
-		"an outage needs a duration":            func(p *Plan) { p.Duration = 0 },
 	} {
 		p := ok
 		spoil(&p)
@@ -164,7 +136,7 @@ func TestFor(t *testing.T) {
 	if err := p.CheckPolicy(); err == nil || !strings.Contains(err.Error(), "another limit") {
 		t.Error(err)
 	}
-	p.Policies["a"], p.LimitChanges = hourly.As(quota.Bucket), []LimitChange{{At: 0.5, Limit: 3}}
+	p.Policies["a"], p.Trouble = hourly.As(quota.Bucket), trouble.MustParse("limit:is=3@0.5")
 	if err := p.CheckPolicy(); err == nil || !strings.Contains(err.Error(), "the size of a bucket cannot change") {
 		t.Error(err)
 	}
@@ -190,7 +162,7 @@ func TestBlank(t *testing.T) {
 	sel := strategies.Selection{Meta: &strategies.Meta{Name: "a", Form: "form"}, Options: quota.Options{}}
 	p := Plan{
 		Policy: quota.Policy{Name: "p", Limit: 4, Unit: "links", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}, Workload: &workloads.Meta{Name: "w"},
-		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5, Outages: []Outage{{Store: "redis", From: 0.1, To: 0.2}},
+		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5, Trouble: trouble.MustParse("redis:away@0.1-0.2"),
 	}
 	stream := &flow{n: 9, subjects: 6}
 	want := results.Run{
@@ -198,14 +170,14 @@ func TestBlank(t *testing.T) {
 		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
 		Params: results.Params{
 			Label: "a", Limit: 4, Unit: "links", Window: "fixed 1m0s", Loop: "closed", Workers: 3, Instances: 2, Subjects: 6, Requests: 9, DurationNS: 5,
-			Workload: map[string]string{"k": "v"}, Stream: workloads.Fingerprint(stream, 9), Outages: []string{"redis:0.1-0.2"},
+			Workload: map[string]string{"k": "v"}, Stream: workloads.Fingerprint(stream, 9), Trouble: p.Trouble,
 		},
 	}
 	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	p.Load, p.Policy.Window, p.Outages, stream.n = OpenAt(50), quota.Window{}, nil, 0
-	want.Params.Loop, want.Params.RatePerS, want.Params.Arrivals, want.Params.Window, want.Params.Outages = "open", 50, "poisson", "standing", nil
+	p.Load, p.Policy.Window, p.Trouble, stream.n = OpenAt(50), quota.Window{}, nil, 0
+	want.Params.Loop, want.Params.RatePerS, want.Params.Arrivals, want.Params.Window, want.Params.Trouble = "open", 50, "poisson", "standing", nil
 	want.Params.Stream = workloads.Fingerprint(stream, 4096)
 	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -37,7 +37,7 @@ func set(t *testing.T, v reflect.Value) {
 	case v.Kind() == reflect.String:
 		v.SetString("x")
 	case v.Kind() == reflect.Slice:
-		v.Set(reflect.ValueOf([]string{"x"}))
+		v.Set(reflect.ValueOf(trouble.MustParse("redis:away")))
 	case v.Kind() == reflect.Map:
 		v.Set(reflect.ValueOf(map[string]string{"a": "x"}))
 	default:

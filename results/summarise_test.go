@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // round is a valid run with the given leak and throughput.
@@ -96,8 +97,8 @@ func TestSettingsApart(t *testing.T) {
 	for name, change := range map[string]func(*Params){
 		"popularity": func(p *Params) { p.Workload = map[string]string{"popularity": "uniform"} },
 		"fill":       func(p *Params) { p.Workload = map[string]string{"fill": "0.5"} },
-		"outages":    func(p *Params) { p.Outages = []string{"redis:0.3-0.6"} },
-		"clocks":     func(p *Params) { p.Skew = []string{"2s"} },
+		"outages":    func(p *Params) { p.Trouble = trouble.MustParse("redis:away@0.3-0.6") },
+		"clocks":     func(p *Params) { p.Trouble = trouble.MustParse("instance/0:clock=2s") },
 	} {
 		a, b := round(1, 0, 1), round(1, 0, 1)
 		change(&b.Params)

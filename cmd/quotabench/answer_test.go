@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 )
@@ -43,8 +44,9 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		"instances by default": {func(r *results.Run) { r.Params.Instances = 2 }, []string{"instances: 2"}},
 		"clocks and a client that repeats": {func(r *results.Run) {
 			r.Params.Instances = 2
-			r.Params.Retries, r.Params.Skew, r.Params.DecisionTimeoutNS = 2, []string{"2s", "-2s@0.5"}, 3e9
-		}, []string{"client-retries: 2", "skew:\n  - 2s,-2s@0.5", "decision-timeout: 3s"}},
+			r.Params.Retries, r.Params.DecisionTimeoutNS = 2, 3e9
+			r.Params.Trouble = trouble.MustParse("instance/0:clock=2s", "instance/1:clock=-2s@0.5")
+		}, []string{"client-retries: 2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5", "decision-timeout: 3s"}},
 	} {
 		untested := run(c.change)
 		if len(untested) < 2 {

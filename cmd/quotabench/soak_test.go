@@ -165,7 +165,7 @@ func (s *soak) cycle() {
 	s.killed()
 	s.cancelled()
 	s.command(context.Background(), "run", "incr-expire,pg-conditional", "--redis", "process", "--postgres", "process", "--rounds", "1", "--duration", "100ms", "--rate", "500")
-	s.command(context.Background(), "sim", "incr-expire,three-tier", "--workload", "steady", "--rate", "2000", "--duration", "2s", "--outage", "redis:0.3-0.6")
+	s.command(context.Background(), "sim", "incr-expire,three-tier", "--workload", "steady", "--rate", "2000", "--duration", "2s", "--trouble", "redis:away@0.3-0.6")
 	s.command(context.Background(), "explore", "check-then-set,incr-expire", "--clients", "2")
 }
 

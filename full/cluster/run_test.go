@@ -231,7 +231,7 @@ func TestUsage(t *testing.T) {
 		{"run incr-expire --generators 2 --meet nats://h/a --until p99<5ms", "--until: several processes share the load of one setting"},
 		{"run incr-expire --generators 2 --meet nats://h/a --loop both", "have one loop"},
 		{"run incr-expire --generators 2 --meet nats://h/a --budget 1s", "no --budget"},
-		{"run incr-expire --generators 2 --meet nats://h/a --outage redis:0.3-0.6", "share no outages"},
+		{"run incr-expire --generators 2 --meet nats://h/a --trouble redis:away@0.3-0.6", "share no outages"},
 		{"run incr-expire --generators 2 --meet nats://h/a --redis embedded", "share a server: give its URL by --redis"},
 		{"run exact --generators 2 --meet nats://h/a", "it is one lock in one process"},
 	} {

@@ -20,7 +20,7 @@ the clauses in the last column are undecided, and none is broken.
 
 Other programs can change counters of a shared server. A run reads those of up to 32 active subjects five times a second. If one falls by more than the requests in flight,
 the verdict is undecided. Not covered are strategies without readable counters or with background jobs, rolling windows and buckets, subjects with a failed request, runs with
---change-limit or a planned outage, and counters restored before the next reading.
+a limit that changes or a planned outage, and counters restored before the next reading.
 
 | store | faults | effect on the run | finding | undecided |
 |---|---|---|---|---|

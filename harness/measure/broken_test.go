@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
@@ -31,11 +32,7 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 	if fault == "restarted" { // clients look for a server once a second
 		plan.Duration, after = 5*time.Second, 0.95
 	}
-	o, err := harness.ParseOutage(driver + ":0.3-0.6:" + fault)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan.Outages = []harness.Outage{o}
+	plan.Trouble = trouble.MustParse(driver + ":" + fault + "@0.3-0.6")
 	met := func(results.Run) bool { return true } // or the fault came too late to be noticed
 	switch fault {
 	case "stopped", "locked", "node-stopped":
@@ -155,7 +152,7 @@ func TestNotBreakable(t *testing.T) {
 	for fault, part := range map[string]string{
 		"restarted": "use process:durable", "node-stopped": "no fault node-stopped of redis", "locked": "no fault locked of redis", "connections-taken": "no fault connections-taken of redis",
 	} {
-		plan.Outages, plan.Duration = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6, Fault: fault}}, time.Second
+		plan.Trouble, plan.Duration = trouble.MustParse("redis:"+fault+"@0.3-0.6"), time.Second
 		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", fault, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -22,7 +23,7 @@ func TestPlantedOverwrite(t *testing.T) {
 		c.Requests, c.Duration, c.base, c.Load = 0, time.Second, nil, harness.OpenAt(200)
 		c.Policy.Limit = 100_000
 		c.Stream.Set("subjects", 1)
-		c.Overwrites = []string{"*:0.5:10"}
+		c.Trouble = trouble.MustParse("keys/*:add=10@0.5")
 		if _, skipped := c.Split(); len(skipped) > 0 {
 			t.Errorf("it takes no part: %v", skipped)
 		}

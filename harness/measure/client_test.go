@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -45,7 +46,7 @@ func TestOutageOfPipelines(t *testing.T) {
 	r := measureLonger(t, "incr-expire@autopipeline", "link-hits", "steady", func(c *Config) {
 		c.Load, c.DecisionTimeout = harness.Closed(), 8*time.Second
 		c.Stream.Set("subjects", 3)
-		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.7}}
+		c.Trouble = trouble.MustParse("redis:away@0.4-0.7")
 	}, func(r results.Run) bool { return r.Degraded > 0 })["incr-expire@autopipeline"]
 	if !r.Audit.Valid || r.Audit.Has(harness.CodeHung) {
 		t.Fatalf("audit %+v", r.Audit)

@@ -7,6 +7,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -31,7 +32,7 @@ func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
 		r := measureLonger(t, name, "agent-api", "hot-key", func(c *Config) {
 			c.Load, c.Policy.Limit = harness.Closed(), 20
 			c.Stores = setOf(t, server)
-			c.Outages = []harness.Outage{{Store: "postgres", From: 0.4, To: 0.6}}
+			c.Trouble = trouble.MustParse("postgres:away@0.4-0.6")
 		}, func(r results.Run) bool { return r.Audit.Has("planned-errors") && decided(r, 0, 1) > 0 })[name]
 		if len(r.Guarantee) == 0 || r.Admitted == 0 {
 			t.Errorf("%s: %d admitted, it is held to %+v", name, r.Admitted, r.Guarantee)

@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -26,7 +27,7 @@ func TestFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Duration, plan.Stores = time.Minute, setOf(t, storetest.Redis(t))
-	plan.Outages = []harness.Outage{{Store: "redis", From: 0.5, To: 0.52, Failover: true}}
+	plan.Trouble = trouble.MustParse("redis:failover@0.5-0.52")
 	cfg := Config{Plan: plan}
 	if err := cfg.Complete(); err == nil {
 		t.Error("a server without a replica is to fail over")
@@ -74,7 +75,10 @@ func failover(t *testing.T, server stores.Store, names string, f masterDies) {
 	report := longer(t, f.shortest, func(d time.Duration) *Report {
 		plan.Load, plan.Duration = harness.OpenAt(float64(f.rate)), d
 		plan.Policy.Limit = int64(f.limit * float64(f.rate) * d.Seconds())
-		plan.Outages = []harness.Outage{{Store: "redis", From: f.at, To: f.at + 0.02, Failover: true, Behind: time.Duration(f.behind * float64(d))}}
+		plan.Trouble = trouble.List{{
+			Where: trouble.Where{Name: "redis", Instance: trouble.All}, When: trouble.When{From: f.at, To: f.at + 0.02},
+			What: trouble.What{Word: trouble.Failover, For: time.Duration(f.behind * float64(d))},
+		}}
 		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 		if err != nil {
 			t.Fatal(err)
@@ -101,8 +105,8 @@ func failover(t *testing.T, server stores.Store, names string, f masterDies) {
 		if held != (r.Strategy == "redis-wait") {
 			t.Errorf("%s is held to %+v", r.Strategy, r.Guarantee)
 		}
-		if o := r.Params.Outages; len(o) != 1 || o[0] != plan.Outages[0].String() {
-			t.Errorf("%s: outages %q", r.Strategy, o)
+		if !slices.Equal(r.Params.Trouble, plan.Trouble) {
+			t.Errorf("%s: the record says %q", r.Strategy, r.Params.Trouble)
 		}
 		lost, _ := r.Drift.Lost()
 		switch waits := r.Strategy == "redis-wait"; {

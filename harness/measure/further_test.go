@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -29,7 +30,7 @@ func TestStoresNeeded(t *testing.T) {
 	}{
 		{"exact", "agent-api", nil, []string{"redis"}}, // of the reference loop
 		{"exact", "agent-api", func(c *Config) { c.NoReference = true }, nil},
-		{"exact", "agent-api", func(c *Config) { c.Outages = []harness.Outage{{Store: "postgres"}} }, []string{"postgres", "redis"}},
+		{"exact", "agent-api", func(c *Config) { c.Trouble = trouble.MustParse("postgres:away") }, []string{"postgres", "redis"}},
 		{"redlock:n=3,redis-durable", "agent-api", nil, []string{"redis", "redis.2", "redis.3", "redis.durable"}},
 		{"redlock:n=1", "agent-api", nil, []string{"redis"}},
 		{"lua-reserve", "agent-api", nil, []string{"postgres", "redis"}},

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/killed"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -50,9 +51,7 @@ func TestKilledCallers(t *testing.T) {
 		c.Stream.Set("subjects", 300)
 		c.Stream.Set("popularity", "uniform")
 		c.Stream.Set("over-quota", 0)
-		if err := c.SetKills("0.2"); err != nil {
-			t.Fatal(err)
-		}
+		c.Trouble = trouble.MustParse("callers:killed=0.2")
 		cfg = c
 	})
 	stream, _, err := cfg.NewStream(1)
@@ -64,7 +63,7 @@ func TestKilledCallers(t *testing.T) {
 	asked := map[uint32]bool{}
 	for i := range r.Issued {
 		stream.At(i, &op)
-		if cfg.Kills(i) {
+		if cfg.Kills(i) > 0 {
 			dead++
 			if !asked[op.Subject] {
 				left++
@@ -135,14 +134,12 @@ func TestKilledCallersUnwind(t *testing.T) {
 			c.Policy.Limit, c.base, c.Load = 10_000, nil, harness.Closed()
 			c.Stream.Set("subjects", 20)
 			c.Stream.Set("over-quota", 0)
-			if err := c.SetKills("0.3"); err != nil {
-				t.Fatal(err)
-			}
+			c.Trouble = trouble.MustParse("callers:killed=0.3")
 			plan = c
 		})
 		dead := int64(0)
 		for i := range r.Issued {
-			if plan.Kills(i) {
+			if plan.Kills(i) > 0 {
 				dead++
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -19,7 +20,7 @@ func overNetwork(t *testing.T, names string, set func(c *Config), met func(resul
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Workers, plan.Instances, plan.Seed, plan.Network = 4, 2, 3, texts
+	plan.Workers, plan.Instances, plan.Seed, plan.Trouble = 4, 2, 3, trouble.MustParse(texts...)
 	plan.Stream.Set("subjects", 4)
 	plan.Policy.Limit, plan.Load = 1_000_000, harness.Closed()
 	return longer(t, 200*time.Millisecond, func(d time.Duration) map[string]results.Run {
@@ -99,8 +100,8 @@ func TestNetworkLatency(t *testing.T) {
 	if r.Service.P50 < int64(7*time.Millisecond) || r.Issued > 4*200/7+4 || r.Issued == 0 {
 		t.Errorf("p50 %v, %d requests", time.Duration(r.Service.P50), r.Issued)
 	}
-	if len(r.Outages) > 0 || r.Errors > 0 || !r.Audit.Valid || !slices.Equal(r.Params.Network, []string{"redis:latency=7ms"}) {
-		t.Errorf("%+v, %d errors, %+v, %v", r.Outages, r.Errors, r.Audit, r.Params.Network)
+	if len(r.Outages) > 0 || r.Errors > 0 || !r.Audit.Valid || !slices.Equal(r.Params.Trouble.Strings(), []string{"redis:latency=7ms"}) {
+		t.Errorf("%+v, %d errors, %+v, %v", r.Outages, r.Errors, r.Audit, r.Params.Trouble)
 	}
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Undecided || c.Verdict == results.Broken {
@@ -115,7 +116,7 @@ func TestPartition(t *testing.T) {
 	met := func(r results.Run) bool { // a request began soon after the cut, and most were not held up by it
 		return decided(r, 0.6, 1) > 0 && r.Service.Max >= int64(length)*19/40 && r.Service.P50 <= int64(length)/4
 	}
-	r := overNetwork(t, "incr-expire-atomic", func(c *Config) { length = c.Duration }, met, "redis/1:0.5-1:cut")["incr-expire-atomic"]
+	r := overNetwork(t, "incr-expire-atomic", func(c *Config) { length = c.Duration }, met, "redis/1:cut@0.5-1")["incr-expire-atomic"]
 	if !met(r) || len(r.Outages) != 1 {
 		t.Errorf("%d decided in %v, outages %+v, %+v", decided(r, 0.6, 1), length, r.Outages, r.Service)
 	}
@@ -131,9 +132,9 @@ func TestNetworkBounds(t *testing.T) {
 	}
 	plan.Stores, plan.Instances = setOf(t, storetest.Redis(t)), 2
 	for text, part := range map[string]string{
-		"redis/2:cut": "instances are 0 to 1", "redis.7:cut": "no store of that name", "redis:slow": "no condition",
+		"redis/2:cut": "instances are 0 to 1", "redis.7:cut": "no store redis.7",
 	} {
-		plan.Network = []string{text}
+		plan.Trouble = trouble.MustParse(text)
 		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", text, err)
 		}

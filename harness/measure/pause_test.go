@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -27,13 +26,14 @@ func TestPause(t *testing.T) {
 	plan.Workers, plan.Instances, plan.Seed, plan.Stores = 8, 2, 3, setOf(t, storetest.Redis(t))
 	plan.Policy.Limit, plan.Load = 1_000_000, harness.OpenAt(300)
 	var pause time.Duration
-	var text string
 	var meanwhile int64 // decided, away from the ends of the pause
 	// It is repeated until a request began early in the pause, and others went on.
 	r := longer(t, time.Second, func(d time.Duration) results.Run {
 		plan.Duration, pause = d, min(d/4, 2*time.Second) // the client waits for 3 s
-		text = fmt.Sprintf("0.3+%v:0", pause)
-		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true, Pauses: []string{text}})
+		plan.Trouble = trouble.List{{
+			Where: trouble.Where{Name: trouble.Instances}, What: trouble.What{Word: trouble.Paused, For: pause}, When: trouble.When{From: 0.3, To: 0.3},
+		}}
+		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,8 +41,8 @@ func TestPause(t *testing.T) {
 		meanwhile = decided(report.Runs[0], 0.3+share/5, 0.3+share*4/5)
 		return report.Runs[0]
 	}, func(r results.Run) bool { return r.Service.Max >= int64(pause)*4/5 && meanwhile > 0 })
-	if !r.Audit.Valid || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 || !slices.Equal(r.Params.Outages, []string{"pause:" + text}) {
-		t.Errorf("%d without a decision of Redis, drift %+v, outages %q, %+v", r.Degraded+r.Errors, r.Drift, r.Params.Outages, r.Audit)
+	if !r.Audit.Valid || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 || !slices.Equal(r.Params.Trouble, plan.Trouble) {
+		t.Errorf("%d without a decision of Redis, drift %+v, trouble %q, %+v", r.Degraded+r.Errors, r.Drift, r.Params.Trouble, r.Audit)
 	}
 	if r.Service.Max < int64(pause)*4/5 || meanwhile == 0 {
 		t.Errorf("the longest request took %v of a pause of %v, and %d were decided meanwhile", time.Duration(r.Service.Max), pause, meanwhile)
@@ -69,15 +69,13 @@ func (c *stood) Sleep(_ context.Context, d time.Duration) error {
 func TestStand(t *testing.T) {
 	const s = int64(time.Second)
 	ms := func(n int64) int64 { return 1000*s + n*int64(time.Millisecond) }
-	pauses, err := stops.Plan([]string{"0.3+200ms:1", "0.6+100ms"}, nil, time.Second, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pauses := trouble.MustParse("instance/1:paused=200ms@0.3", "instances:paused=100ms@0.6")
+	cfg := &Config{Plan: harness.Plan{Duration: time.Second}}
 	for _, x := range []struct{ instance, at, until, paused int64 }{
 		{1, 299, 299, 0}, {1, 300, 500, 200}, {1, 450, 500, 200}, {1, 500, 500, 0}, {0, 300, 300, 0}, {0, 650, 700, 100}, {1, 600, 700, 100},
 	} {
 		c := &stood{now: ms(x.at)}
-		site := &site{tb: &timebase{nano: func() int64 { return c.now }, clock: c}, pauses: pauses}
+		site := &site{tb: &timebase{nano: func() int64 { return c.now }, clock: c}, cfg: cfg, pauses: pauses}
 		if site.stand(int(x.instance)); c.now != ms(x.at) {
 			t.Errorf("instance %d stands still before the run", x.instance)
 		}
@@ -96,9 +94,11 @@ func TestNoPause(t *testing.T) {
 	}
 	plan.Instances, plan.Duration = 2, time.Minute
 	for text, part := range map[string]string{
-		"0.5": "not of the form", "0.5+1s:2": "there are 2", "0.5+1m": "within the duration", "0.5+20s": "--decision-timeout",
+		"instance/2:paused=1s@0.5": "give instance/1:paused=1s@0.5", "instances:paused=1m@0.5": "within the duration",
+		"instances:paused=20s@0.5": "--decision-timeout", "instances:restarted@0.5": "simulate it",
 	} {
-		if err := (&Config{Plan: plan, Pauses: []string{text}}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
+		plan.Trouble = trouble.MustParse(text)
+		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

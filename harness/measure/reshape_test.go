@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -136,7 +137,7 @@ func TestNodeKilledInARun(t *testing.T) {
 	plan.Stream.Set("subjects", 24)
 	plan.Stream.Set("over-quota", 0)
 	plan.Policy.Limit, plan.Load, plan.Duration = 1_000_000, harness.OpenAt(200), 6*time.Second
-	plan.Outages = []harness.Outage{{Store: "redis", From: 0.2, To: 0.3, Fault: "node-killed"}}
+	plan.Trouble = trouble.MustParse("redis:node-killed@0.2-0.3")
 	report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stops"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -85,7 +85,8 @@ func TestWrongClock(t *testing.T) {
 		base.clock = virtualWall{tb: base}
 		r := measureOne(t, &planted{}, "boundary", func(c *Config) {
 			oneSubject(c, 100)
-			c.base, c.Requests, c.Duration, c.Skew = base, 0, 4*time.Millisecond, []string{"300us"}
+			c.base, c.Requests, c.Duration = base, 0, 4*time.Millisecond
+			c.Trouble = trouble.List{trouble.ClockAhead(0, 300*time.Microsecond)}
 			c.Strategies = []strategies.Selection{turning("planted", nil, func(env strategies.Env) func(context.Context) (time.Time, error) {
 				return func(context.Context) (time.Time, error) {
 					v.advance(time.Microsecond)
@@ -101,9 +102,9 @@ func TestWrongClock(t *testing.T) {
 		if wrong {
 			want = 100
 		}
-		if r.Leak.Units != want || r.Leak.Possible > want+1 || r.Admitted != 200 || !slices.Equal(r.Params.Skew, []string{"300us"}) {
+		if r.Leak.Units != want || r.Leak.Possible > want+1 || r.Admitted != 200 || !slices.Equal(r.Params.Trouble.Strings(), []string{"instance/0:clock=300us"}) {
 			t.Errorf("wrong %t: a leak of %d to %d, %d admitted, want a leak of %d; clocks %q", wrong, r.Leak.Units, r.Leak.Possible, r.Admitted,
-				want, r.Params.Skew)
+				want, r.Params.Trouble)
 		}
 		if wrong && (len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 || r.Guarantee[0].Possible > 1) {
 			t.Errorf("by its own clock it is held to %+v", r.Guarantee)
@@ -140,7 +141,8 @@ func TestClocksOfStores(t *testing.T) {
 		plan.Strategies = []strategies.Selection{
 			by("by-caller", func(own, _ time.Time) time.Time { return own }), by("by-store", func(_, stored time.Time) time.Time { return stored }),
 		}
-		cfg := Config{Plan: plan, Rounds: 1, NoReference: true, Skew: []string{ahead.String()}}
+		plan.Trouble = trouble.List{trouble.ClockAhead(0, ahead)}
+		cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
 		oneSubject(&cfg, 50)
 		cfg.Load, cfg.Duration = harness.Closed(), d
 		report, err := Measure(t.Context(), cfg)
@@ -165,7 +167,7 @@ func TestClockSteps(t *testing.T) {
 	tb := &timebase{nano: func() int64 { return c.now }}
 	tb.time = func(nano int64) time.Time { return time.Unix(0, nano).UTC() }
 	tb.clock = virtualWall{tb: tb}
-	at := &site{tb: tb, clocks: []stops.Clock{{Ahead: 2 * time.Second}, {Ahead: -2 * time.Second, From: time.Second / 2}}}
+	at := &site{tb: tb, clocks: []trouble.Clock{{Ahead: 2 * time.Second}, {Ahead: -2 * time.Second, From: time.Second / 2}}}
 	ahead := func(instance int, now int64) int64 {
 		c.now = now
 		return (skewed{Clock: at.clocks[instance], s: at}.Now().UnixNano() - now) / s
@@ -201,18 +203,19 @@ func TestNoSkew(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Instances, plan.Requests = 2, 100
-	for text, part := range map[string]string{"soon": `--skew: "soon" says of no clock`, "0s,0s,1s": "there are 2", "1s@0.5": "needs a duration"} {
-		if err := (&Config{Plan: plan, Skew: strings.Split(text, ",")}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
+	for text, part := range map[string]string{"instance/2:clock=1s": "give instance/1:clock=1s", "instances:clock=1s@0.5": "needs a duration"} {
+		plan.Trouble = trouble.MustParse(text)
+		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	plan.LimitChanges, plan.Duration = []harness.LimitChange{{At: 0.5, Limit: 7}}, time.Minute
-	c := Config{Plan: plan, Skew: []string{"1s"}}
-	if err := c.Complete(); err == nil || !strings.Contains(err.Error(), "leave out the skew") {
+	plan.Trouble, plan.Duration = trouble.MustParse("limit:is=7@0.5", "instance/0:clock=1s"), time.Minute
+	c := Config{Plan: plan}
+	if err := c.Complete(); err == nil || !strings.Contains(err.Error(), "leave out the clocks that are wrong") {
 		t.Errorf("with a limit that changes: %v", err)
 	}
 	foreign := strategies.Selection{Meta: &strategies.Meta{Name: "theirs", Foreign: true, Kinds: quota.Kinds()}}
-	if err := c.CannotRun(foreign); err == nil || !strings.Contains(err.Error(), "leave the skew out") {
+	if err := c.CannotRun(foreign); err == nil || !strings.Contains(err.Error(), "leave wrong clocks out") {
 		t.Errorf("code that goes by package time: %v", err)
 	}
 }

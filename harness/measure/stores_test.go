@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 
 	"github.com/redis/go-redis/v9"
@@ -105,7 +106,7 @@ func measureReal(t *testing.T, list, policy, workload string, change func(*Confi
 func TestOutageFailsClosed(t *testing.T) {
 	r := measureLonger(t, "incr-expire", "link-hits", "steady", func(c *Config) {
 		c.Load = harness.Closed()
-		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.7}}
+		c.Trouble = trouble.MustParse("redis:away@0.4-0.7")
 	}, func(r results.Run) bool { return r.Degraded > 0 })["incr-expire"]
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
@@ -128,7 +129,7 @@ func TestComesBackEmpty(t *testing.T) {
 		c.Load = harness.Closed()
 		c.Policy.Limit = 10
 		c.Stream.Set("subjects", 3)
-		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.5, Empty: true}}
+		c.Trouble = trouble.MustParse("redis:empty@0.4-0.5")
 	}, func(r results.Run) bool { // enough to use the limit up before the outage, and after it
 		return decided(r, 0, 0.35) >= 100 && r.Degraded > 0 && decided(r, 0.7, 1) >= 100
 	})["incr-expire"]

@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -59,33 +60,34 @@ func TestLimitChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	var old atomic.Int64
-	const plenty = 1 << 40
+	const plenty, low = 1 << 40, "limit:is=4@0.475"
+	high := fmt.Sprintf("limit:is=%d@0.475", int64(plenty))
 	for _, c := range []struct {
 		name          string
 		limit         int64
-		changes       []harness.LimitChange
+		changes       []string
 		of            strategies.Selection
 		leak, rejects int64 // in a simulation with a request each second
 	}{
 		// Requests 1 to 10 come before 0.475 of the time, 11 to 20 after it, 16 to 20 after 0.725.
-		{"lowered", plenty, []harness.LimitChange{{At: 0.475, Limit: 4}}, strategies.Selection{Meta: exact}, 0, 0},
-		{"raised", 4, []harness.LimitChange{{At: 0.475, Limit: plenty}}, strategies.Selection{Meta: exact}, 0, 0},
-		{"lowered, baked", plenty, []harness.LimitChange{{At: 0.475, Limit: 4}}, bakedSelection(t, &old), 10, 0},
-		{"raised, baked", 4, []harness.LimitChange{{At: 0.475, Limit: plenty}}, bakedSelection(t, &old), 0, 10},
-		{"lowered and raised, baked", plenty, []harness.LimitChange{{At: 0.475, Limit: 4}, {At: 0.725, Limit: plenty}}, bakedSelection(t, &old), 5, 0},
+		{"lowered", plenty, []string{low}, strategies.Selection{Meta: exact}, 0, 0},
+		{"raised", 4, []string{high}, strategies.Selection{Meta: exact}, 0, 0},
+		{"lowered, baked", plenty, []string{low}, bakedSelection(t, &old), 10, 0},
+		{"raised, baked", 4, []string{high}, bakedSelection(t, &old), 0, 10},
+		{"lowered and raised, baked", plenty, []string{low, fmt.Sprintf("limit:is=%d@0.725", int64(plenty))}, bakedSelection(t, &old), 5, 0},
 	} {
 		policy := quota.Policy{Name: "changing", Limit: c.limit, Unit: "units", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
 		plan := harness.Plan{
 			Strategies: []strategies.Selection{c.of}, Policy: policy, Workload: steady, Workers: 1, Seed: 3,
-			Stream:       workloads.Params{Options: quota.Options{"subjects": "1", "over-quota": "0"}},
-			LimitChanges: c.changes,
+			Stream:  workloads.Params{Options: quota.Options{"subjects": "1", "over-quota": "0"}},
+			Trouble: trouble.MustParse(c.changes...),
 		}
 		judged := func(t *testing.T, r *results.Run) {
 			t.Helper()
 			if err := r.Err(); err != nil {
 				t.Error(err)
 			}
-			if n := len(r.Params.LimitChanges); n != len(c.changes) || r.Params.Limit != c.limit {
+			if n := len(r.Params.Trouble); n != len(c.changes) || r.Params.Limit != c.limit {
 				t.Errorf("the record has a limit of %d and %d changes of it", r.Params.Limit, n)
 			}
 			if judged := len(r.Guarantee) > 0; judged != (c.of.Name == "exact") {
@@ -142,35 +144,24 @@ func TestLimitChanges(t *testing.T) {
 
 // TestBadLimitChanges: what cannot be done is refused in words.
 func TestBadLimitChanges(t *testing.T) {
-	for _, text := range []string{"", "0.5", "0.5:", ":5", "0:5", "1:5", "NaN:5", "0.5:0", "0.5:-1", "0.5:1e3", "x:5", "0.5:99999999999999999999"} {
-		if c, err := harness.ParseLimitChange(text); err == nil {
-			t.Errorf("%q is read as %v", text, c)
-		}
-	}
-	c, err := harness.ParseLimitChange("0.25:40")
-	if err != nil || c.String() != "0.25:40" || c.After(8*time.Second) != 2*time.Second {
-		t.Errorf("%v, %v", c, err)
-	}
-	half := harness.LimitChange{At: 0.5, Limit: 3}
 	for _, bad := range []struct {
 		why    string
 		change func(*harness.Plan)
 	}{
-		{"duration", func(p *harness.Plan) { p.Duration = 0 }},
+		{"duration", func(p *harness.Plan) { p.Duration, p.Requests = 0, 10 }},
 		{"bucket", func(p *harness.Plan) {
 			p.Policy.Window = quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 1}
 		}},
-		{"order", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{half, half} }},
-		{"share", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{{At: 1, Limit: 3}} }},
-		{"give 1 to", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{{At: 0.5}} }},
+		{"same time", func(p *harness.Plan) { p.Trouble = append(p.Trouble, trouble.MustParse("limit:is=4@0.5")...) }},
+		{"another value of is", func(p *harness.Plan) { p.Trouble[0].What.Units = 0 }},
 	} {
 		p, err := harness.NewPlan("exact", "link-hits", "steady")
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Workers, p.Duration, p.LimitChanges = 1, time.Second, []harness.LimitChange{half}
+		p.Workers, p.Duration, p.Trouble = 1, time.Second, trouble.MustParse("limit:is=3@0.5")
 		bad.change(&p)
-		if err := p.Complete(10); err == nil || !strings.Contains(fmt.Sprint(err), bad.why) {
+		if err := (&measure.Config{Plan: p}).Complete(); err == nil || !strings.Contains(fmt.Sprint(err), bad.why) {
 			t.Errorf("%s: %v", bad.why, err)
 		}
 	}
@@ -178,9 +169,8 @@ func TestBadLimitChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Workers, p.Instances, p.Duration, p.LimitChanges = 1, 2, time.Second, []harness.LimitChange{half}
-	apart := sim.Topology{Skew: []string{"0s", "1s"}}
-	if _, err := sim.Run(t.Context(), sim.Config{Plan: p, Topology: apart}); err == nil || !strings.Contains(err.Error(), "one clock") {
+	p.Workers, p.Instances, p.Duration, p.Trouble = 1, 2, time.Second, trouble.MustParse("limit:is=3@0.5", "instance/1:clock=1s")
+	if _, err := sim.Run(t.Context(), sim.Config{Plan: p}); err == nil || !strings.Contains(err.Error(), "one clock") {
 		t.Errorf("with clocks that differ: %v", err)
 	}
 }

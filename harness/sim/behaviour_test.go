@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -39,7 +40,7 @@ func TestMonthEnds(t *testing.T) {
 			cfg.Start, cfg.Duration, cfg.Load, cfg.Every = end.Add(-15*time.Second), 30*time.Second, harness.OpenAt(100), -1
 			cfg.Stream.Set("subjects", 10)
 			cfg.Stream.Set("over-quota", 0)
-			cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: []string{"0s", skew.String()}}
+			cfg.Instances, cfg.Trouble = 2, trouble.List{trouble.ClockAhead(1, skew)}
 			report := run(t, cfg)
 			for i := range report.Runs {
 				r := &report.Runs[i]
@@ -73,7 +74,7 @@ func TestClockSteps(t *testing.T) {
 		cfg.Policy.Limit = 5
 		cfg.Stream.Set("subjects", 10)
 		cfg.Stream.Set("over-quota", 0)
-		cfg.Instances, cfg.Topology = 1, sim.Topology{Skew: []string{c.step.String() + "@0.1"}}
+		cfg.Instances, cfg.Trouble = 1, trouble.MustParse("instances:clock="+c.step.String()+"@0.1")
 		r := &run(t, cfg).Runs[0]
 		valid(t, r)
 		if c.step == 0 {
@@ -94,17 +95,17 @@ func TestClockSteps(t *testing.T) {
 
 // The exact control goes by true time, whatever the clocks of its instances say.
 func TestExactHasOneClock(t *testing.T) {
-	for _, skew := range [][]string{{"0s", "2s"}, {"2s", "0s"}} {
-		exactHasOneClock(t, skew)
+	for wrong := range 2 {
+		exactHasOneClock(t, wrong)
 	}
 }
 
-func exactHasOneClock(t *testing.T, skew []string) {
+func exactHasOneClock(t *testing.T, wrong int) {
 	t.Helper()
 	cfg := config(t, "exact", "user-links", "steady")
 	cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 2, 28, 23, 59, 45, 0, time.UTC), 30*time.Second, harness.OpenAt(100), -1
 	cfg.Stream.Set("subjects", 10)
-	cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: skew}
+	cfg.Instances, cfg.Trouble = 2, trouble.List{trouble.ClockAhead(wrong, 2*time.Second)}
 	r := &run(t, cfg).Runs[0]
 	valid(t, r)
 	if r.Leak.Units != 0 || r.Leak.Trials == 0 || len(r.Guarantee) == 0 {
@@ -243,15 +244,15 @@ func TestRegionsCountForThemselves(t *testing.T) {
 
 func TestCompleteRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*sim.Config){
-		"no strategy":           func(c *sim.Config) { c.Strategies = nil },
-		"no workload":           func(c *sim.Config) { c.Workload = nil },
-		"negative rate":         func(c *sim.Config) { c.Load = harness.OpenAt(-1) },
-		"a step of no clock":    func(c *sim.Config) { c.Topology.Skew = []string{"@0.5"} },
-		"a step after the end":  func(c *sim.Config) { c.Topology.Skew = []string{"0s@1"} },
-		"a step of no duration": func(c *sim.Config) { c.Duration, c.Requests, c.Topology.Skew = 0, 10, []string{"0s@0.5"} },
-		"too many clocks":       func(c *sim.Config) { c.Topology.Skew = []string{"0s", "0s"} },
-		"far too long":          func(c *sim.Config) { c.Duration = 1 << 62 },
-		"home":                  func(c *sim.Config) { c.Topology.Home = 2 },
+		"no strategy":   func(c *sim.Config) { c.Strategies = nil },
+		"no workload":   func(c *sim.Config) { c.Workload = nil },
+		"negative rate": func(c *sim.Config) { c.Load = harness.OpenAt(-1) },
+		"a step of no duration": func(c *sim.Config) {
+			c.Duration, c.Requests, c.Trouble = 0, 10, trouble.MustParse("instances:clock=0s@0.5")
+		},
+		"too many clocks": func(c *sim.Config) { c.Trouble = trouble.List{trouble.ClockAhead(1, 0)} },
+		"far too long":    func(c *sim.Config) { c.Duration = 1 << 62 },
+		"home":            func(c *sim.Config) { c.Topology.Home = 2 },
 	} {
 		cfg := config(t, "incr-expire", "agent-api", "steady")
 		spoil(&cfg)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -33,11 +34,11 @@ func TestSimulationsAreBounded(t *testing.T) {
 		"10 requests per second for 1m0s and 10,000,000,000 more of": func(c *Config) {
 			c.Load, c.Rushes = harness.OpenAt(10), []Rush{{Rate: 1e9, From: c.Start, For: 10 * time.Second}}
 		},
-		"the rush 1@2126-":                    func(c *Config) { c.Requests, c.Rushes = 5, []Rush{{Rate: 1, From: c.Start.AddDate(100, 0, 0), For: 1}} },
-		"256 regions: give at most 255":       func(c *Config) { c.Topology.Regions = strings.Split(strings.Repeat("x,", 255)+"x", ",") },
-		"the region us is given twice":        func(c *Config) { c.Topology.Regions = []string{"us", "us"} },
-		"the name \"a\\x1b[31m\" of a region": func(c *Config) { c.Topology.Regions = []string{"a\x1b[31m"} },
-		"--skew: \"8785h\" says of no clock":  func(c *Config) { c.Topology.Skew = []string{"8785h"} },
+		"the rush 1@2126-":                                        func(c *Config) { c.Requests, c.Rushes = 5, []Rush{{Rate: 1, From: c.Start.AddDate(100, 0, 0), For: 1}} },
+		"256 regions: give at most 255":                           func(c *Config) { c.Topology.Regions = strings.Split(strings.Repeat("x,", 255)+"x", ",") },
+		"the region us is given twice":                            func(c *Config) { c.Topology.Regions = []string{"us", "us"} },
+		"the name \"a\\x1b[31m\" of a region":                     func(c *Config) { c.Topology.Regions = []string{"a\x1b[31m"} },
+		"\"instance/0:clock=8785h\": give another value of clock": func(c *Config) { c.Trouble = trouble.List{trouble.ClockAhead(0, 8785*time.Hour)} },
 	} {
 		c := Config{Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: &strategies.Meta{Name: "a"}}}, Workload: steady}}
 		c.Policy.Limit = 1

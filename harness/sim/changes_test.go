@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // TestLimitThatIsLoweredSlowly: until a store far away has the lower limit either one may
@@ -16,7 +17,7 @@ func TestLimitThatIsLoweredSlowly(t *testing.T) {
 	cfg.Topology.Regions, cfg.Topology.Home = []string{"us", "eu", "ap"}, 0.95
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 300, harness.OpenAt(100), 4*time.Minute
 	cfg.Every = -1
-	cfg.LimitChanges = []harness.LimitChange{{At: 0.4, Limit: 200}}
+	cfg.Trouble = trouble.MustParse("limit:is=200@0.4")
 	cfg.Stream.Set("subjects", 100)
 	cfg.Stream.Set("popularity", "zipf:1")
 	report := run(t, cfg)
@@ -34,11 +35,11 @@ func TestPlantedOverwrite(t *testing.T) {
 	cfg.Load, cfg.Duration, cfg.Every = harness.OpenAt(1), 10*time.Minute, time.Second
 	cfg.Stream.Set("subjects", 20)
 	cfg.Policy.Limit = 5 // later all are rejected by counts that stay in Redis
-	cfg.Overwrites = []string{"quota:*:0.505:500"}
+	cfg.Trouble = trouble.MustParse("keys/quota:*:add=500@0.505")
 	report := run(t, cfg)
 	r, series := &report.Runs[0], report.Series[0]
 	valid(t, r)
-	if r.Overwritten < 1 || r.Drift.Units != 0 || len(r.Params.Overwrites) != 1 || !r.Audit.Has("overwritten") {
+	if r.Overwritten < 1 || r.Drift.Units != 0 || len(r.Params.Trouble) != 1 || !r.Audit.Has("overwritten") {
 		t.Errorf("%d values changed, drift %+v, audit %+v", r.Overwritten, r.Drift, r.Audit)
 	}
 	wrong := 0
@@ -58,17 +59,13 @@ func TestPlantedOverwrite(t *testing.T) {
 	// A counter that nobody corrects is off by what was added, at rest and for good, in whatever order the changes are given.
 	cfg = asking(t, "incr-expire", "user-links")
 	cfg.Policy.Limit = 100_000
-	cfg.Overwrites = []string{"*:0.75:-3", "*:0.5:10"}
+	cfg.Trouble = trouble.MustParse("keys/*:add=-3@0.75", "keys/*:add=10@0.5")
 	r = &run(t, cfg).Runs[0]
 	if r.Overwritten != 2 || r.Drift.Units != 7 {
 		t.Errorf("%d values changed, drift %+v; want 2 and 7", r.Overwritten, r.Drift)
 	}
-	cfg.Overwrites = []string{"nothing:0.5:10"}
+	cfg.Trouble = trouble.MustParse("keys/nothing:add=10@0.5")
 	if r = &run(t, cfg).Runs[0]; r.Overwritten != 0 || r.Drift.Units != 0 || !r.Audit.Has("overwritten") {
 		t.Errorf("no key matches: %d values changed, drift %+v", r.Overwritten, r.Drift)
-	}
-	cfg.Overwrites = []string{"nonsense"}
-	if err := cfg.Complete(); err == nil {
-		t.Error("nonsense is taken")
 	}
 }

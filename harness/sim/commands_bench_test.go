@@ -35,7 +35,7 @@ func BenchmarkCommands(b *testing.B) {
 			cfg := Config{Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 			n := defaultRedis()
 			cfg.RedisNet, cfg.PostgresNet = &n, &n
-			if err := cfg.Topology.complete(1, 0); err != nil {
+			if err := cfg.Topology.complete(1); err != nil {
 				b.Fatal(err)
 			}
 			hash := newTraceHash()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -18,7 +19,7 @@ func TestNetwork(t *testing.T) {
 	cfg.Stream.Set("subjects", 5)
 	bare := run(t, cfg).Runs[0]
 
-	cfg.Network = []string{"redis:latency=20ms,jitter=5ms"}
+	cfg.Trouble = trouble.MustParse("redis:latency=20ms,jitter=5ms")
 	r := run(t, cfg).Runs[0]
 	valid(t, &r)
 	if added := r.Service.P50 - bare.Service.P50; added < int64(19*time.Millisecond) || added > int64(21*time.Millisecond) ||
@@ -29,7 +30,7 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("latency takes no store away: %+v", r.Outages)
 	}
 
-	cfg.Network = []string{"redis/1:0.25-0.75:loss=0.2,reply-loss=0.2"}
+	cfg.Trouble = trouble.MustParse("redis/1:loss=0.2,reply-loss=0.2@0.25-0.75")
 	report := run(t, cfg)
 	r = report.Runs[0]
 	valid(t, &r)
@@ -37,7 +38,7 @@ func TestNetwork(t *testing.T) {
 	if r.LostRequests < 50 || r.LostReplies < 30 || lost > 500 || r.Degraded != lost || r.Drift.Tiers[0].Total != 0 {
 		t.Errorf("%d and %d lost, %d degraded, %+v", r.LostRequests, r.LostReplies, r.Degraded, r.Drift)
 	}
-	want := results.Span{Store: "redis", Network: cfg.Network[0], FromNS: 1e9, ToNS: 3e9}
+	want := results.Span{Store: "redis", Network: cfg.Trouble[0].String(), FromNS: 1e9, ToNS: 3e9}
 	if s := report.Series[0].Outages; len(s) != 1 || s[0] != want {
 		t.Errorf("%+v", s)
 	}
@@ -50,14 +51,18 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-func TestNetworkRefused(t *testing.T) {
+// TestTroubleRefused: virtual time cannot have all that a measured run can.
+func TestTroubleRefused(t *testing.T) {
 	cfg := config(t, "incr-expire", "agent-api", "steady")
 	cfg.Instances = 2
 	for text, part := range map[string]string{
 		"redis/2:loss=1": "instances are 0 to 1", "etcd:loss=1": "stores redis and postgres", "redis:cut": "loss=1", "redis:bandwidth=1kB": "no bytes",
+		"etcd:away": "stores redis and postgres", "redis:stopped@0.1-0.2": "no server that can be stopped",
+		"postgres:empty@0.1-0.2": "give postgres:away@0.1-0.2", "postgres:failover@0.1-0.2": "give postgres:away@0.1-0.2",
+		"instance/2:clock=1s": "instances are 0 to 1", "instances:paused=2h@0.5": "give instances:paused=30s@0.5",
 	} {
 		c := cfg
-		c.Network = []string{text}
+		c.Trouble = trouble.MustParse(text)
 		if err := c.Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -72,7 +77,7 @@ func TestLeakByLatency(t *testing.T) {
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 20, harness.OpenAt(400), 5*time.Second
 	before := 0.0
 	for _, latency := range []string{"0s", "1ms", "5ms"} { // with which all of the twice as much that is asked for gets through
-		cfg.Network = []string{"redis:latency=" + latency}
+		cfg.Trouble = trouble.MustParse("redis:latency=" + latency)
 		runs := run(t, cfg).Runs
 		leak := runs[0].Leak.PctOfLimit
 		if leak < before+1 || runs[1].Leak.Possible > 0 || runs[1].Leak.Trials == 0 {

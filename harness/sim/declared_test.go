@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -18,10 +19,10 @@ import (
 // failover do not.
 func TestDeclaredUnderOutages(t *testing.T) {
 	testenv.Sequential(t)
-	outages := map[string]harness.Outage{
-		"away":     {Store: "redis", From: 0.25, To: 0.3},
-		"empty":    {Store: "redis", From: 0.25, To: 0.26, Empty: true},
-		"failover": {Store: "redis", From: 0.25, To: 0.26, Failover: true, Behind: 500 * time.Millisecond},
+	outages := map[string]string{
+		"away":     "redis:away@0.25-0.3",
+		"empty":    "redis:empty@0.25-0.26",
+		"failover": "redis:failover=500ms@0.25-0.26",
 	}
 	rate := testenv.Pick(50, 100)
 	held, leaked := map[string]int{}, map[string]int64{}
@@ -32,7 +33,7 @@ func TestDeclaredUnderOutages(t *testing.T) {
 		p := firstServed(t, m)
 		for name, o := range outages {
 			cfg := config(t, m.Name, p.Name, "steady")
-			cfg.Policy, cfg.Outages, cfg.Instances = p, []harness.Outage{o}, 2
+			cfg.Policy, cfg.Trouble, cfg.Instances = p, trouble.MustParse(o), 2
 			cfg.Policy.Limit = int64(2 * rate)
 			cfg.Load, cfg.Arrivals, cfg.Duration = harness.OpenAt(float64(rate)), "constant", 4*time.Second
 			cfg.Stream.Set("subjects", 1)
@@ -42,7 +43,7 @@ func TestDeclaredUnderOutages(t *testing.T) {
 			report := run(t, cfg)
 			r := &report.Runs[0]
 			want := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {
-				return c.Applies(p.Window.Kind) && !slices.ContainsFunc(o.Faults(), func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) })
+				return c.Applies(p.Window.Kind) && !slices.ContainsFunc(cfg.Trouble[0].Faults(), func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) })
 			})
 			if (len(r.Guarantee) > 0) != want {
 				t.Errorf("%s, %s: it is held to %+v, want any: %t", m.Name, name, r.Guarantee, want)

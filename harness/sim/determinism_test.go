@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	_ "github.com/quotabench/quotabench/stores/container" // what traces are compared with
@@ -30,7 +31,8 @@ func mixed(t testing.TB) sim.Config {
 	cfg.Policy.Limit = 20
 	cfg.Stream.Set("subjects", 30)
 	cfg.Load, cfg.Duration = harness.OpenAt(2_000), testenv.Pick[time.Duration](100, 200)*time.Millisecond
-	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []string{"0s", "1ms"}}
+	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}}
+	cfg.Trouble = trouble.List{trouble.ClockAhead(1, time.Millisecond)}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
 }

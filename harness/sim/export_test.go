@@ -40,7 +40,7 @@ func INCRs(b *testing.B, d time.Duration) float64 {
 // Placed is the instance that gets request i of one subject.
 func Placed(c *Config, i uint64) int {
 	t := c.Topology
-	if err := t.complete(c.Instances, c.Duration); err != nil {
+	if err := t.complete(c.Instances); err != nil {
 		panic(err)
 	}
 	return t.assign(seed.Stream(c.Seed, seed.Placement), i, 0)

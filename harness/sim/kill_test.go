@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -16,8 +17,8 @@ import (
 // those whose callers were to be killed.
 func killing(t *testing.T, cfg sim.Config, kills string) (r *results.Run, first map[int64]bool, dead []int64) {
 	t.Helper()
-	if err := cfg.SetKills(kills); err != nil {
-		t.Fatal(err)
+	if kills != "" {
+		cfg.Trouble = trouble.MustParse("callers:killed=" + kills)
 	}
 	r = &run(t, cfg).Runs[0]
 	valid(t, r)
@@ -32,7 +33,7 @@ func killing(t *testing.T, cfg sim.Config, kills string) (r *results.Run, first 
 		stream.At(i, &op)
 		first[i] = !asked[op.Subject]
 		asked[op.Subject] = true
-		if cfg.Kills(i) {
+		if cfg.Kills(i) > 0 {
 			dead = append(dead, i)
 		}
 	}
@@ -51,7 +52,7 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 	for _, c := range []struct {
 		list, kills string
 		leaves      bool
-	}{{"incr-expire", "0.2", true}, {"incr-expire", "0", false}, {"incr-expire", "0.2:2", false}, {"incr-expire-atomic", "0.2", false}} {
+	}{{"incr-expire", "0.2", true}, {"incr-expire", "", false}, {"incr-expire", "0.2,after=2", false}, {"incr-expire-atomic", "0.2", false}} {
 		cfg := asking(t, c.list, "user-links")
 		cfg.Policy.Limit, cfg.Every, cfg.Tracked = 100_000, 0, 10
 		cfg.Stream.Set("subjects", 1000)
@@ -90,8 +91,8 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 		if len(over) != results.Quarters-1 || !slices.IsSorted(over) || over[2] > keys || c.leaves && (over[0] == 0 || over[0] == over[2]) {
 			t.Errorf("%s, %s killed: keys without an end over time %d", c.list, c.kills, over)
 		}
-		if want := map[string]string{"0.2": "0.2:1", "0.2:2": "0.2:2"}[c.kills]; r.Params.KillCallers != want {
-			t.Errorf("%s killed: the record says %q", c.kills, r.Params.KillCallers)
+		if got := r.Params.Trouble.Strings(); c.kills != "" && !slices.Equal(got, []string{"callers:killed=" + c.kills}) {
+			t.Errorf("%s killed: the record says %q", c.kills, got)
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -18,7 +20,7 @@ func TestOutage(t *testing.T) {
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(200), 10*time.Second
 	cfg.Stream.Set("subjects", 50)
 	cfg.Instances = 2
-	cfg.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6}}
+	cfg.Trouble = trouble.MustParse("redis:away@0.3-0.6")
 	report := run(t, cfg)
 	want := map[string]string{ // the tier that decides while Redis is away
 		"fixed-window": "process", "three-tier": "model",
@@ -33,8 +35,8 @@ func TestOutage(t *testing.T) {
 		if len(s.Outages) != 1 || s.Outages[0] != (results.Span{Store: "redis", FromNS: 3e9, ToNS: 6e9}) {
 			t.Errorf("%s: outages %+v", r.Params.Label, s.Outages)
 		}
-		if len(r.Params.Outages) != 1 || r.Params.Outages[0] != "redis:0.3-0.6" {
-			t.Errorf("%s: outages %q", r.Params.Label, r.Params.Outages)
+		if got := r.Params.Trouble.Strings(); !slices.Equal(got, []string{"redis:away@0.3-0.6"}) {
+			t.Errorf("%s: the record says %q", r.Params.Label, got)
 		}
 		tier, ok := want[r.Params.Label]
 		if o := r.Outages; len(o) != 1 || o[0].Admitted > 0 != ok || 10*(o[0].Admitted+o[0].Rejected+o[0].Errors) < 9*(r.Degraded+r.Errors) {
@@ -66,7 +68,7 @@ func TestOutageOfTheModel(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-api", "steady")
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 10*time.Second
 	cfg.Stream.Set("subjects", 50)
-	cfg.Outages = []harness.Outage{{Store: "postgres", From: 0, To: 1}}
+	cfg.Trouble = trouble.MustParse("postgres:away")
 	r := run(t, cfg).Runs[0]
 	valid(t, &r)
 	for _, tier := range r.Drift.Tiers {
@@ -145,7 +147,8 @@ func TestFailover(t *testing.T) {
 	cfg.Stream.Set("popularity", "uniform")
 	cfg.Stream.Set("over-quota", 0)
 	for behind, lost := range map[time.Duration]int64{0: 0, time.Second: 100} {
-		cfg.Outages = []harness.Outage{{Store: "redis", From: 0.25, To: 0.251, Failover: true, Behind: behind}}
+		cfg.Trouble = trouble.MustParse("redis:failover@0.25-0.251")
+		cfg.Trouble[0].What.For = behind
 		report := run(t, cfg)
 		for i := range report.Runs {
 			r := &report.Runs[i]
@@ -162,7 +165,7 @@ func TestFailover(t *testing.T) {
 			}
 		}
 	}
-	cfg.Outages[0].Store = "postgres"
+	cfg.Trouble[0].Where.Name = "postgres"
 	if _, err := sim.Run(t.Context(), cfg); err == nil {
 		t.Error("a failover of the model is taken")
 	}
@@ -178,7 +181,10 @@ func TestComesBackEmpty(t *testing.T) {
 		cfg.Stream.Set("subjects", 1)
 		cfg.Stream.Set("popularity", "uniform")
 		cfg.Stream.Set("over-quota", 0)
-		cfg.Outages = []harness.Outage{{Store: "redis", From: 0.1, To: 0.105, Empty: empty}}
+		cfg.Trouble = trouble.MustParse("redis:away@0.1-0.105")
+		if empty {
+			cfg.Trouble[0].What.Word = trouble.Empty
+		}
 		n := map[string]int64{}
 		report := run(t, cfg)
 		for i := range report.Runs {
@@ -187,7 +193,7 @@ func TestComesBackEmpty(t *testing.T) {
 			if n[r.Strategy] = r.Admitted; empty && len(r.Guarantee) > 0 {
 				t.Errorf("%s is held to %+v, and it tolerates no eviction", r.Strategy, r.Guarantee)
 			}
-			if last := r.Params.Outages[0]; (last == "redis:0.1-0.105:empty") != empty {
+			if last := r.Params.Trouble[0]; (last.String() == "redis:empty@0.1-0.105") != empty {
 				t.Errorf("%s: outage %q", r.Strategy, last)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -80,7 +81,7 @@ func TestTracesStay(t *testing.T) {
 		{"outage", "agent-api", "steady", 5, func(c *sim.Config) {
 			c.Load, c.Duration, c.Cold = harness.OpenAt(500), 5*time.Second, true
 			c.Stream.Set("subjects", 50)
-			c.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.5}}
+			c.Trouble = trouble.MustParse("redis:away@0.3-0.5")
 		}},
 	} {
 		cfg := config(t, "all", c.policy, c.workload)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -135,14 +136,14 @@ func TestGroups(t *testing.T) {
 		"other errors on a busy machine": {[]func(*results.Run){func(r *results.Run) { r.Errors = 500 }, busy}, answer.Unusable, "50.0 % of requests end in an error"},
 		"a tenth of errors":              {[]func(*results.Run){func(r *results.Run) { r.Errors = 100 }}, answer.Enforces, "no leak in only 10 trials"},
 		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
-			r.Errors, r.ErrorKinds, r.Params.Outages = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100}, []string{"redis:0.3-0.6"}
+			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100}, trouble.MustParse("redis:away@0.3-0.6")
 		}}, answer.Enforces, "no leak in only 10 trials"},
-		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
+		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6") }},
 			answer.Bounded, "rejects 25.2 % of valid requests while its store is away or after that"},
 		"callers killed": {[]func(*results.Run){reject(126), func(r *results.Run) {
-			r.Errors, r.ErrorKinds, r.Params.KillCallers = 300, &results.ErrorKinds{Killed: 300}, "0.3:1"
+			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Killed: 300}, trouble.MustParse("callers:killed=0.3")
 		}}, answer.Bounded, "rejects 25.2 % of valid requests after callers were killed"},
-		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
+		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6") }},
 			answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, declares no bound"},
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
 			r.Audit.Discard("store-evicted", results.DiscardsCorrectness, "redis evicted 3 keys")
@@ -374,10 +375,10 @@ func TestUntested(t *testing.T) {
 		want   string
 	}{
 		"one instance": {nil, func(r *results.Run) { r.Params.Instances = 1 }, "more than one instance: quotabench run a:b=c --instances 4\n" + faults},
-		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
-		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, which needs a redis-server: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
-		"failed over":  {redis, func(r *results.Run) { r.Params.Outages = []string{"redis:0.5-0.52:failover"} }, faults},
-		"killed":       {nil, func(r *results.Run) { r.Params.KillCallers = "0.01:1" }, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
+		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --trouble redis:failover@0.5-0.52\n" + faults},
+		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, which needs a redis-server: quotabench run a:b=c --redis process:replicas=1 --trouble redis:failover@0.5-0.52\n" + faults},
+		"failed over":  {redis, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:failover@0.5-0.52") }, faults},
+		"killed":       {nil, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("callers:killed=0.01") }, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
 		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
 		"all that is not a default": {nil, func(r *results.Run) {
 			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
@@ -390,7 +391,7 @@ func TestUntested(t *testing.T) {
 		"an option with a mark":      {nil, func(r *results.Run) { r.Params.Instances, r.Params.Label = 4, "a:b=x@c" }, strings.Replace(faults, "a:b=c", "a:b=x@c", 1)},
 		"an old record of a service": {nil, func(r *results.Run) { r.Outside = true }, "crashes, retries and other orders of its steps, which a service does not show: "},
 		"not explored":               {nil, func(r *results.Run) { r.NotExplored = "it keeps to itself" }, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
-		"faults":                     {redis, func(r *results.Run) { r.Params.Network = []string{"redis:latency=2ms"} }, "failover of Redis: \n" + faults},
+		"faults":                     {redis, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:latency=2ms") }, "failover of Redis: \n" + faults},
 		"a policy of a file":         {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
 	} {
 		if got := open(c.stores, c.change); got != c.want {

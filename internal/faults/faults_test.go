@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/faults"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
@@ -78,7 +78,7 @@ quick: --rounds 1
 policies: [60 requests per calendar month]
 faults:
   - {name: none, says: Nothing goes wrong.}
-  - {name: away, says: Redis is away., needs: redis, settings: "--outage {store}:0.2-0.5"}
+  - {name: away, says: Redis is away., needs: redis, settings: "--trouble {store}:away@0.2-0.5"}
 `
 
 // TestPlanted: limiters that fail open and closed get the right cells, and a wrong declaration is found; the same follows from
@@ -227,14 +227,10 @@ func TestLoad(t *testing.T) {
 	if err != nil || longer < 2*length {
 		t.Errorf("%v, %v is longer than %v", err, longer, length)
 	}
-	var changed []harness.LimitChange
+	var changed trouble.List
 	for _, f := range l.Faults {
-		if text, ok := strings.CutPrefix(f.Settings, "--change-limit "); ok {
-			c, err := harness.ParseLimitChange(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed = append(changed, c)
+		if text, ok := strings.CutPrefix(f.Settings, "--trouble limit:"); ok {
+			changed = append(changed, trouble.MustParse("limit:"+text)...)
 		}
 	}
 	all := perS * int64(length/time.Second)
@@ -249,9 +245,10 @@ func TestLoad(t *testing.T) {
 			s.At(i, &op)
 			asked[op.Subject]++
 			for _, c := range changed {
-				room := time.Duration(i)*time.Second/time.Duration(perS) - c.After(longer)
-				if asked[op.Subject] == min(c.Limit, policy.Limit) && room < 400*time.Millisecond {
-					t.Errorf("seed %d: subject %d reaches a limit %v after it has changed to %d", seed, op.Subject, room, c.Limit)
+				at, _ := c.When.Within(longer)
+				room := time.Duration(i)*time.Second/time.Duration(perS) - at
+				if asked[op.Subject] == min(c.What.Units, policy.Limit) && room < 400*time.Millisecond {
+					t.Errorf("seed %d: subject %d reaches a limit %v after it has changed to %d", seed, op.Subject, room, c.What.Units)
 				}
 			}
 			if asked[op.Subject] == policy.Limit {
@@ -286,7 +283,7 @@ func accepted(line string) string {
 // TestShared: strategies with the same settings share a run, and each has the store that it needs.
 func TestShared(t *testing.T) {
 	l, err := faults.Parse("list", []byte(`{settings: -s, quick: -q, full: -f, policies: [9 x per calendar month, 9 x per rolling 1h], faults: [
-  {name: calm, says: Nothing.}, {name: away, says: Away., needs: redis, settings: "--outage {store}:0-1"}, {name: memory, says: Little., needs: redis, settings: --little}]}`))
+  {name: calm, says: Nothing.}, {name: away, says: Away., needs: redis, settings: "--trouble {store}:away"}, {name: memory, says: Little., needs: redis, settings: --little}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,9 +302,9 @@ func TestShared(t *testing.T) {
 	want := []map[string]claims.Run{
 		{"calm": {Command: "run incr-expire lease redis-durable pg-check", Quick: month + " -q"}, "calm-2": {Command: "run sliding-log", Quick: rolling + " -q"}},
 		{
-			"away":   {Command: "run incr-expire lease", Quick: month + "--outage redis:0-1 -q"},
-			"away-2": {Command: "run sliding-log", Quick: rolling + "--outage redis:0-1 -q"},
-			"away-3": {Command: "run redis-durable", Quick: month + "--outage redis.durable:0-1 -q"},
+			"away":   {Command: "run incr-expire lease", Quick: month + "--trouble redis:away -q"},
+			"away-2": {Command: "run sliding-log", Quick: rolling + "--trouble redis:away -q"},
+			"away-3": {Command: "run redis-durable", Quick: month + "--trouble redis.durable:away -q"},
 		},
 		{"memory": {Command: "run incr-expire lease", Quick: month + "--little -q"}, "memory-2": {Command: "run sliding-log", Quick: rolling + "--little -q"}},
 	}
@@ -345,9 +342,9 @@ func TestShared(t *testing.T) {
 	// A source of limits is in PostgreSQL. A fault of a store that nobody needs has no file.
 	source := strategies.Selection{Meta: &strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedSource}, Kinds: quota.Kinds()}}
 	if away, err := faults.Parse("list", []byte(`{policies: [9 x per calendar month], faults: [{name: a, says: A., needs: redis},
-  {name: b, says: B., needs: postgres, settings: "--outage {store}:0-1"}]}`)); err != nil {
+  {name: b, says: B., needs: postgres, settings: "--trouble {store}:away"}]}`)); err != nil {
 		t.Fatal(err)
-	} else if files, err := away.Files([]strategies.Selection{source}); err != nil || len(files) != 1 || !strings.Contains(files[0].Runs["b"].Quick, "postgres:0-1") {
+	} else if files, err := away.Files([]strategies.Selection{source}); err != nil || len(files) != 1 || !strings.Contains(files[0].Runs["b"].Quick, "postgres:away") {
 		t.Errorf("%v, %d files", err, len(files))
 	} else if err := away.Keep([]string{"a"}); err != nil {
 		t.Fatal(err)

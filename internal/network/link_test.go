@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 var started = clock.Nano()
@@ -44,7 +45,7 @@ func open(t *testing.T, texts ...string) *line {
 			go func() { _, _ = far.Write(b) }()
 		}
 	}()
-	l := NewLink(Plan(texts), func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
+	l := NewLink(trouble.MustParse(texts...), time.Second, now, seed.Rand(1, seed.Conditions))
 	l.Begin()
 	c := l.Wrap(near)
 	t.Cleanup(func() {
@@ -83,7 +84,7 @@ func virtual(t *testing.T, f func(t *testing.T)) {
 
 func TestLatency(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		l := open(t, "redis:0-0.5:latency=20ms", "redis:latency=3ms")
+		l := open(t, "redis:latency=20ms@0-0.5", "redis:latency=3ms")
 		want := 2 * 23 * time.Millisecond // the connection is opened for the first
 		for i := range 10 {
 			if took, err := l.ask(t, 5); err != nil || took != want {
@@ -144,7 +145,7 @@ func TestBandwidth(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		l := open(t, "redis:0.2-0.5:cut")
+		l := open(t, "redis:cut@0.2-0.5")
 		if took, err := l.ask(t, 5); err != nil || took != 0 {
 			t.Fatalf("before: %v, %v", took, err)
 		}
@@ -178,7 +179,7 @@ func TestCutEnds(t *testing.T) {
 // TestOutsideTheRun: nothing is wrong before it and after it.
 func TestOutsideTheRun(t *testing.T) {
 	for _, late := range []string{"cut", "latency=1s"} {
-		l := NewLink(Plan([]string{"redis:loss=1,reply-loss=1," + late}), func(Condition) bool { return true }, 0,
+		l := NewLink(trouble.MustParse("redis:loss=1,reply-loss=1,"+late), 0,
 			func() int64 { return 1 }, seed.Rand(1, seed.Conditions))
 		for step, want := range []bool{false, true, false} {
 			if request, _ := l.loses(); request != want || (l.due(back, 9) > 1) != want {
@@ -197,7 +198,7 @@ func TestOutsideTheRun(t *testing.T) {
 func TestLateEffect(t *testing.T) {
 	for _, end := range []bool{false, true} {
 		virtual(t, func(t *testing.T) {
-			l := open(t, "redis:0-0.5:cut")
+			l := open(t, "redis:cut@0-0.5")
 			_, _ = l.Write([]byte("x\n"))
 			_ = l.Close()
 			if end {
@@ -219,7 +220,7 @@ func TestLosses(t *testing.T) {
 		"redis:loss=1,reply-loss=1":      {0, 1, 0},
 		"redis:loss=1 redis:loss=0":      {0, 1, 0},
 		"redis:reply-loss=1 redis:cut":   {1, 0, 1},
-		"redis:0.5-1:loss=1":             {1, 0, 0},
+		"redis:loss=1@0.5-1":             {1, 0, 0},
 		"redis:reply-loss=1,latency=9ms": {1, 0, 1},
 	} {
 		virtual(t, func(t *testing.T) {
@@ -237,8 +238,8 @@ func TestLosses(t *testing.T) {
 
 // TestLossRate: shares of the requests, each on a connection of its own.
 func TestLossRate(t *testing.T) {
-	all := Plan([]string{"redis:loss=0.1,reply-loss=0.2"})
-	l := NewLink(all, func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
+	all := trouble.MustParse("redis:loss=0.1,reply-loss=0.2")
+	l := NewLink(all, time.Second, now, seed.Rand(1, seed.Conditions))
 	l.Begin()
 	var lost, replies int
 	for range 10_000 {
@@ -273,7 +274,7 @@ func TestCommandsAlone(t *testing.T) {
 func TestCloses(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		l := NewLink(Plan([]string{"redis:latency=5ms"}), func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
+		l := NewLink(trouble.MustParse("redis:latency=5ms"), time.Second, now, seed.Rand(1, seed.Conditions))
 		c := l.Wrap(near)
 		_ = far.Close()
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -285,7 +286,7 @@ func TestCloses(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 	})
-	if NewLink(Plan([]string{"redis:cut"}), func(Condition) bool { return false }, time.Second, now, seed.Rand(1, seed.Conditions)) != nil {
+	if NewLink(nil, time.Second, now, seed.Rand(1, seed.Conditions)) != nil {
 		t.Error("a link that nothing is wrong with")
 	}
 }
@@ -293,7 +294,7 @@ func TestCloses(t *testing.T) {
 // TestSleep: the wait in the system ends neither early nor a millisecond late on a quiet machine; the shortest of many
 // is looked at, so that a busy one changes nothing.
 func TestSleep(t *testing.T) {
-	l := NewLink(Plan([]string{"redis:latency=1ms"}), func(Condition) bool { return true }, time.Second, now, seed.Rand(1, seed.Conditions))
+	l := NewLink(trouble.MustParse("redis:latency=1ms"), time.Second, now, seed.Rand(1, seed.Conditions))
 	least := time.Hour
 	for range 20 {
 		begun := now()

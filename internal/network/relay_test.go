@@ -36,7 +36,7 @@ func relayed(t *testing.T, latency time.Duration) (*Relay, net.Conn, <-chan stri
 			seen <- line
 		}
 	}()
-	link := NewLink([]Condition{{To: 1, Latency: latency}}, func(Condition) bool { return true }, 0, now, seed.Rand(1, seed.Conditions))
+	link := Slow(latency, now, seed.Rand(1, seed.Conditions))
 	link.Begin()
 	r, err := NewRelay(l.Addr().String(), link)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestRelayEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		link := NewLink([]Condition{{To: 1}}, func(Condition) bool { return true }, 0, now, seed.Rand(1, seed.Conditions))
+		link := Slow(0, now, seed.Rand(1, seed.Conditions))
 		r, err := NewRelay(l.Addr().String(), link)
 		if err != nil {
 			t.Fatal(err)

@@ -8,25 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	_ "github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 )
-
-func TestParse(t *testing.T) {
-	for text, want := range map[string]Change{
-		"quota:*:0.5:100": {"quota:*", 0.5, 100}, "*:0.25:-7": {"*", 0.25, -7}, "a/b:1e-3:1": {"a/b", 1e-3, 1},
-	} {
-		if c, err := Parse(text); err != nil || c != want {
-			t.Errorf("%q: %+v, %v; want %+v", text, c, err, want)
-		}
-	}
-	for _, text := range []string{"", "0.5:100", "x:0.5", "x:0:1", "x:1:1", "x:NaN:1", "x:0.5:0", "x:0.5:1.5", "[:0.5:1"} {
-		if _, err := Parse(text); err == nil {
-			t.Errorf("%q is taken", text)
-		}
-	}
-	if p := Plan([]string{"a:0.7:1", "b:0.2:1"}); p[0].Keys != "b" || p[1].Keys != "a" {
-		t.Errorf("in the order %+v", p)
-	}
-}
 
 // TestApply: whole numbers of the keys that match change, and nothing else.
 func TestApply(t *testing.T) {
@@ -44,7 +27,7 @@ func TestApply(t *testing.T) {
 	if slices.Sort(keys); err != nil || !slices.Equal(keys, []string{"p:limits:a", "p:quota:a/b", "p:quota:c", "p:quota:set", "p:quota:text"}) {
 		t.Fatalf("%v, %v", keys, err)
 	}
-	changed, err := Change{Keys: "quota:*", By: 100}.Apply(ctx, r, "p:", append(keys, "other:quota:a", "p:quota:gone"))
+	changed, err := Apply(ctx, &trouble.MustParse("keys/quota:*:add=100@0.5")[0], r, "p:", append(keys, "other:quota:a", "p:quota:gone"))
 	if err != nil || changed != 3 {
 		t.Errorf("%d values, %v; want 3", changed, err)
 	}

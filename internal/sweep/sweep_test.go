@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/sweep"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -59,15 +60,16 @@ func TestParse(t *testing.T) {
 func TestClocksAreSwept(t *testing.T) {
 	plan := config(t, &timed{servers: make(chan struct{}, 1)}).Plan
 	var got []string
-	swept := []results.Swept{{Name: "skew", Values: []string{"0s", "1s"}}, {Name: "start", Values: []string{"2027-02-28T23:59:00Z", "2028-02-29T23:59:00Z"}}}
+	swept := []results.Swept{{Name: "clock", Values: []string{"0s", "1s"}}, {Name: "start", Values: []string{"2027-02-28T23:59:00Z", "2028-02-29T23:59:00Z"}}}
 	points, err := sweep.Simulations(sim.Config{Plan: plan}, swept)
 	for _, c := range points {
-		got = append(got, fmt.Sprintf("%v %d %s", c.Topology.Skew, c.Start.Year(), c.Point["skew"]))
+		got = append(got, fmt.Sprintf("%v %d %s", c.Trouble, c.Start.Year(), c.Point["clock"]))
 	}
-	if want := []string{"[0s] 2027 0s", "[0s] 2028 0s", "[1s] 2027 1s", "[1s] 2028 1s"}; err != nil || !slices.Equal(got, want) {
+	if want := []string{"[instance/0:clock=0s] 2027 0s", "[instance/0:clock=0s] 2028 0s", "[instance/0:clock=1s] 2027 1s",
+		"[instance/0:clock=1s] 2028 1s"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
-	for name, value := range map[string]string{"skew": "much", "start": "soon"} {
+	for name, value := range map[string]string{"clock": "much", "start": "soon"} {
 		if _, err := sweep.Simulations(sim.Config{Plan: plan}, []results.Swept{{Name: name, Values: []string{value}}}); err == nil {
 			t.Errorf("%s takes %s", name, value)
 		}
@@ -81,17 +83,17 @@ func TestClocksAreSwept(t *testing.T) {
 func TestFailoverIsSwept(t *testing.T) {
 	plan := config(t, &timed{servers: make(chan struct{}, 1)}).Plan
 	swept := []results.Swept{{Name: "failover", Values: []string{"0s", "5ms"}}}
-	if _, err := sweep.Points(measure.Config{Plan: plan}, swept); err == nil || !strings.Contains(err.Error(), ":failover") {
+	if _, err := sweep.Points(measure.Config{Plan: plan}, swept); err == nil || !strings.Contains(err.Error(), "redis:failover@") {
 		t.Errorf("without a failover: %v", err)
 	}
 	plan.Duration = time.Second
-	plan.Outages = []harness.Outage{{Store: "redis", From: 0.1, To: 0.2}, {Store: "redis", From: 0.5, To: 0.6, Failover: true, Behind: 1}}
+	plan.Trouble = trouble.MustParse("redis:away@0.1-0.2", "redis:failover=1ns@0.5-0.6")
 	points, err := sweep.Points(measure.Config{Plan: plan}, swept)
 	var got []time.Duration
 	for _, c := range points {
-		got = append(got, c.Outages[0].Behind, c.Outages[1].Behind)
+		got = append(got, c.Trouble[0].What.For, c.Trouble[1].What.For)
 	}
-	if want := []time.Duration{0, 0, 0, 5 * time.Millisecond}; err != nil || !slices.Equal(got, want) || plan.Outages[1].Behind != 1 {
+	if want := []time.Duration{0, 0, 0, 5 * time.Millisecond}; err != nil || !slices.Equal(got, want) || plan.Trouble[1].What.For != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, value := range []string{"soon", "-1ms"} {
@@ -449,7 +451,7 @@ func TestLatencyIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	points, err := sweep.Points(c, params)
-	if err != nil || fmt.Sprint(points[0].Network, points[1].Network, c.Network) != "[redis:latency=0s] [redis:latency=20ms] []" {
+	if err != nil || fmt.Sprint(points[0].Trouble, points[1].Trouble, c.Trouble) != "[redis:latency=0s] [redis:latency=20ms] []" {
 		t.Errorf("%+v, %v", points, err)
 	}
 	if params, err = sweep.ParseAll([]string{"latency=2"}); err == nil {

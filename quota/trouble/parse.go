@@ -243,10 +243,18 @@ func (e *Event) readWhen(allowed timing, text string, given bool) error {
 	return nil
 }
 
+// A text with more than that is nowhere near an event.
+const (
+	longest   = 200 // bytes
+	mostParts = 8
+)
+
 // nearest is the text that says most of what another one says, and can be read.
 func nearest(text string) string {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(":@,+", r) })
-	parts = parts[:min(len(parts), 8)]
+	if len(text) > longest || len(parts) > mostParts {
+		return items[0].example
+	}
 	for _, where := range likelyPlaces(text, parts) {
 		place, _ := readWhere(where)
 		for _, it := range likelyItems(place.place(), parts) {

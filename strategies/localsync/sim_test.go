@@ -9,15 +9,16 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // simulate has instances share one subject's limit of 1,090 in a window of a minute, at 50
 // requests per second that come at even distances.
-func simulate(t *testing.T, strategy string, instances int, outages ...harness.Outage) results.Run {
+func simulate(t *testing.T, strategy string, instances int, events ...string) results.Run {
 	t.Helper()
-	r := simulated(t, strategy, func(c *sim.Config) { c.Instances, c.Outages = instances, outages })
+	r := simulated(t, strategy, func(c *sim.Config) { c.Instances, c.Trouble = instances, trouble.MustParse(events...) })
 	kept(t, &r)
 	return r
 }
@@ -97,9 +98,8 @@ func TestLeakGrows(t *testing.T) {
 // TestOutage: what is admitted while Redis is away reaches it afterwards, or is lost. Both are
 // seen in the count.
 func TestOutage(t *testing.T) {
-	away := harness.Outage{Store: "redis", From: 0.1, To: 0.2}
 	for _, lost := range []string{"again", "drop"} {
-		r := simulate(t, "local-sync:lost="+lost, 2, away)
+		r := simulate(t, "local-sync:lost="+lost, 2, "redis:away@0.1-0.2")
 		dropped := figure(t, &r, "dropped")
 		if (dropped > 0) != (lost == "drop") || (figure(t, &r, "repeated") > 0) != (lost == "again") {
 			t.Errorf("lost=%s: %+v", lost, r.Meter)
@@ -168,7 +168,7 @@ func TestForgetfulIsFound(t *testing.T) {
 // TestBehindRedis: an instance whose window is over by Redis' clock hears nothing more of others, and admits nothing more.
 func TestBehindRedis(t *testing.T) {
 	r := simulated(t, "local-sync:period=200ms", func(c *sim.Config) {
-		c.Instances, c.Topology.Skew = 2, []string{"-40s", "-39.999999999s"}
+		c.Instances, c.Trouble = 2, trouble.List{trouble.ClockAhead(0, -40*time.Second), trouble.ClockAhead(1, 1-40*time.Second)}
 	})
 	kept(t, &r)
 	if r.Degraded < 1000 {

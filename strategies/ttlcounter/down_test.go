@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -16,23 +17,23 @@ import (
 // beyond the limit of 1,090, which is declared and no violation. Without an outage the limit
 // holds for either value, and down=open promises nothing.
 func TestDown(t *testing.T) {
-	away := harness.Outage{Store: "redis", From: 0.3, To: 0.5}
+	away := trouble.MustParse("redis:away@0.3-0.5")
 	for _, c := range []struct {
 		strategy        string
-		outages         []harness.Outage
+		outages         trouble.List
 		admitted, bound int64
 	}{
-		{"incr-expire", []harness.Outage{away}, 1090, 0},
+		{"incr-expire", away, 1090, 0},
 		{"incr-expire:down=open", nil, 1090, quota.Unbounded},
-		{"incr-expire:down=open", []harness.Outage{away}, 1090 + 550, quota.Unbounded},
-		{"decr-expire", []harness.Outage{away}, 1090, 0},
-		{"decr-expire:down=open", []harness.Outage{away}, 1090 + 550, quota.Unbounded},
+		{"incr-expire:down=open", away, 1090 + 550, quota.Unbounded},
+		{"decr-expire", away, 1090, 0},
+		{"decr-expire:down=open", away, 1090 + 550, quota.Unbounded},
 	} {
 		plan, err := harness.NewPlan(c.strategy, "1090 requests per fixed 1m", "steady")
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Seed, plan.Load, plan.Arrivals, plan.Duration, plan.Outages = 1, harness.OpenAt(50), "constant", 55*time.Second, c.outages
+		plan.Seed, plan.Load, plan.Arrivals, plan.Duration, plan.Trouble = 1, harness.OpenAt(50), "constant", 55*time.Second, c.outages
 		plan.Stream.Set("subjects", 1)
 		report, err := sim.Run(t.Context(), sim.Config{Plan: plan})
 		if err != nil {

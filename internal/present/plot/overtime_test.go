@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -20,8 +21,7 @@ func TestThroughput(t *testing.T) {
 	}
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		r.Params.Outages = []string{"redis:0.3-0.6:empty", "nonsense"}
-		r.Params.Network = []string{"redis/2:0.7-0.8:cut", "redis:latency=1ms"}
+		r.Params.Trouble = trouble.MustParse("redis:empty@0.3-0.6", "limit:is=4@0.5", "redis/2:cut@0.7-0.8", "redis:latency=1ms")
 		o := &results.OverTime{SliceNS: 1e6}
 		for k := range 60 {
 			o.Admitted, o.Rejected, o.Errors = append(o.Admitted, int64(10*k)), append(o.Rejected, int64(r.Repetition)), append(o.Errors, 0)
@@ -33,7 +33,7 @@ func TestThroughput(t *testing.T) {
 	}
 	p := fixture.Must[*Plot](t)(Throughput(f))
 	text := checkSVG(t, "throughput", p).text
-	for _, want := range []string{"decisions per second", "time since the start of a round", "Shaded: redis was taken away. Shaded: the network to redis/2 (cut).", "Not shown (the record does not have it): redis-hash.", "lua-reserve"} {
+	for _, want := range []string{"decisions per second", "time since the start of a round", "Shaded: redis was taken away. Shaded: the network was bad (redis/2:cut@0.7-0.8).", "Not shown (the record does not have it): redis-hash.", "lua-reserve"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing about %q in %s", want, text)
 		}

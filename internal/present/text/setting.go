@@ -27,7 +27,9 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("policy", format.Join(" · ", Policy(s), workload))
 	entry("asked for", streamText(p))
 	entry("each request also", p.Second)
-	entry("trouble", troubleText(&p))
+	for _, text := range troubleTexts(&p) {
+		entry("trouble", text)
+	}
 	loop := "closed loop"
 	if p.Loop == results.OpenLoop {
 		loop = openLoop(&p)
@@ -74,16 +76,15 @@ func streamText(p results.Params) string {
 	return format.Join(" · ", parts...)
 }
 
-// troubleText is what goes wrong, except what a sweep varies.
-func troubleText(p *results.Params) string {
+// troubleTexts are the events that go wrong, except those that a sweep varies.
+func troubleTexts(p *results.Params) (out []string) {
 	_, latency := p.Point["latency"]
-	var parts []string
 	for _, e := range p.Trouble {
 		if _, varies := p.Point[string(e.What.Word)]; !varies && !(latency && e.Kind() == trouble.Network) {
-			parts = append(parts, e.String())
+			out = append(out, e.String())
 		}
 	}
-	return strings.Join(parts, " · ")
+	return out
 }
 
 // poolText: 0 is how the command line leaves the size to the harness.

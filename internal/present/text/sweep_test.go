@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -83,10 +84,10 @@ func TestSweepSaysTheSetting(t *testing.T) {
 	f.Runs = slices.DeleteFunc(f.Runs, func(r results.Run) bool { return r.Repetition > 1 })
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		r.Params.KillCallers, r.Placement = "0.01:2", &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
+		r.Params.Trouble, r.Placement = trouble.MustParse("callers:killed=0.01,after=2"), &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
-	for _, want := range []string{"killed callers 0.01:2", "shared by harness and stores, GOMAXPROCS 2 (shared: planted)", "closed loop · 2 instances · 0 client retries",
+	for _, want := range []string{"trouble callers:killed=0.01,after=2", "shared by harness and stores, GOMAXPROCS 2 (shared: planted)", "closed loop · 2 instances · 0 client retries",
 		"1 of each point, the points in random order within a round; one round says nothing about how much figures vary"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

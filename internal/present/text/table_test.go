@@ -67,7 +67,7 @@ func TestTableSaysWhatMatters(t *testing.T) {
 		"odd":       {"invalid", "INVALID history-overflow", "TIMINGS histogram-overflow", "12 requests failed|72 requests failed", "stalls: unreliable", "n/m not measurable here"},
 		"uploads": {
 			"user-links: 1 e-mail,", "popularity zipf:1.1", "cost uniform:1-5", "fill 0.3", "over-quota 0.05",
-			"redis from 30 % to 60 %", "all instances restarted at 70 % of each round", "one connection per worker, at most 64 to Redis and 16 to PostgreSQL",
+			"trouble redis:away@0.3-0.6", "trouble instances:restarted@0.7", "one connection per worker, at most 64 to Redis and 16 to PostgreSQL",
 			"2.00 x limit", "SETTLEMENT", "commit or refund takes", "≤ 245 e-mails undecided|≤ 245 e-mails kept", "≤ 1 e-mail undecided",
 			"[all strategies, 2 of 10 rounds]", "rounds kept: 7 of 10", "jobs-failed: e.g. ", "COST, EXACT", "COST, SAMPLED", "client: all of this process", "run queue: how long",
 		},
