@@ -52,7 +52,7 @@ var configErrors = []string{
 	"workload: nonsense\n",
 	"trace: missing.log\n",
 	"workload: trace\n",
-	"outage:\n  - redis:0.9-0.1\n",
+	"trouble:\n  - redis:away@0.9-0.1\n",
 	"redis: embedded\nredis-image: redis:7\n",
 	"redis: \"redis://:secret@127.0.0.1:1\"\n",
 	"redis: {url: \"redis://:secret@127.0.0.1:1\"}\n",

@@ -153,7 +153,7 @@ workload: steady
 workers: 7
 rounds: 8
 duration: 1s
-outage: redis:0.1-0.2
+trouble: redis:away@0.1-0.2
 fill: 0.5
 `, "quick.yaml": "quick: true\nrounds: 9\n"})
 	type c = measure.Config

@@ -81,7 +81,7 @@ var simUsageErrors = [][]string{
 }
 
 func TestSimUsageErrors(t *testing.T) {
-	files := map[string]string{"bad.yaml": "skew: 5\nhome: 3\n"}
+	files := map[string]string{"bad.yaml": "tracked: 5\nhome: 3\n"}
 	for name, text := range usageFiles {
 		files[name] = text
 	}

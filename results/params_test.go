@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // TestSettingsAreToldApart: runs that differ in a parameter are no rounds of one measurement, and no report has them in one table,

@@ -14,8 +14,10 @@ var (
 	userPassword  = regexp.MustCompile(`(://[^/@:?#\s]*):.*@`)
 	paramPassword = regexp.MustCompile(`(?i)([?&][a-z_-]*(?:password|token|secret|key)=)[^&#\s"']*`)
 	pairPassword  = regexp.MustCompile(`(?i)(^|[\s"'])(password=)[^\s"']+`)
-	barePassword  = regexp.MustCompile(`(^|[\s"'=(,])([^\s"'=(,:/@]*):[^/\s]\S*@`)
-	hiddenParam   = regexp.MustCompile(`(?i)[?&][a-z_-]*(?:password|token|secret|key)=\*\*\*&?`)
+	barePassword  = regexp.MustCompile(`(^|[\s"'=(,])([^\s"'=(,:/@]*):[^/\s]\S*@(\S*)`)
+	// What follows the last @ of an event of package trouble is a fraction or an interval, which no host is.
+	share       = regexp.MustCompile(`^(?:[01]?\.\d+(?:-[01])?|[01]-[01]?\.\d+|[01]?\.\d+-[01]?\.\d+)(?:[.:]?$|[^\w.:@-])`)
+	hiddenParam = regexp.MustCompile(`(?i)[?&][a-z_-]*(?:password|token|secret|key)=\*\*\*&?`)
 )
 
 // Hidden stands for a password that is not shown.
@@ -44,7 +46,13 @@ func URLs(s string) string {
 // what is read again.
 func All(s string) string {
 	s = pairPassword.ReplaceAllString(URLs(s), "${1}${2}"+Hidden)
-	return barePassword.ReplaceAllString(s, "${1}${2}:"+Hidden+"@")
+	return barePassword.ReplaceAllStringFunc(s, func(login string) string {
+		part := barePassword.FindStringSubmatch(login)
+		if share.MatchString(part[3]) {
+			return login
+		}
+		return part[1] + part[2] + ":" + Hidden + "@" + part[3]
+	})
 }
 
 // Restore takes what stands for a password out of a URL, so that the one from the

@@ -23,7 +23,7 @@ func (s *Settings) Trouble() []settings.Setting {
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
 		s.Deadline()[0],
 		{Name: "cold", Title: settings.Trouble, Value: settings.Bool(&s.Cold)},
-		{Name: "trouble", Common: true, Title: settings.Trouble, Value: settings.List(&s.Troubles),
+		{Name: "trouble", Common: s.command == Sim, Title: settings.Trouble, Value: settings.List(&s.Troubles),
 			Complete: settings.Words(trouble.Examples()...)},
 	}
 }
