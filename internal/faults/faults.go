@@ -38,7 +38,7 @@ type Fault struct {
 	// In the settings, {store} stands for the first store of its kind that a strategy needs, e.g. "redis.durable". Without
 	// {store}, a strategy takes part that needs the store of this very name.
 	Needs string `yaml:"needs"`
-	// Settings of a run that make it happen, e.g. "--outage {store}:0.2-0.4". They win over those of every run.
+	// Settings of a run that make it happen, e.g. "--trouble {store}:away@0.2-0.4". They win over those of every run.
 	Settings string `yaml:"settings"`
 	// Policies are those that it is tried with if those of the list would hide what it does.
 	Policies []string `yaml:"policies"`
