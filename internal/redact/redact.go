@@ -16,7 +16,9 @@ var (
 	pairPassword  = regexp.MustCompile(`(?i)(^|[\s"'])(password=)[^\s"']+`)
 	barePassword  = regexp.MustCompile(`(^|[\s"'=(,])([^\s"'=(,:/@]*):[^/\s]\S*@(\S*)`)
 	// What follows the last @ of an event of package trouble is a fraction or an interval, which no host is.
-	share       = regexp.MustCompile(`^(?:[01]?\.\d+(?:-[01])?|[01]-[01]?\.\d+|[01]?\.\d+-[01]?\.\d+)(?:[.:]?$|[^\w.:@-])`)
+	share = regexp.MustCompile(`^(?:[01]?\.\d+(?:-[01])?|[01]-[01]?\.\d+|[01]?\.\d+-[01]?\.\d+)(?:[.:]?$|[^\w.:@-])`)
+	// A pause or a restart of all instances can be at 0, too.
+	beginning   = regexp.MustCompile(`^[\s"'=(,]?instances:\S*@0(?:[.:]?$|[^\w.:@-])`)
 	hiddenParam = regexp.MustCompile(`(?i)[?&][a-z_-]*(?:password|token|secret|key)=\*\*\*&?`)
 )
 
@@ -48,7 +50,7 @@ func All(s string) string {
 	s = pairPassword.ReplaceAllString(URLs(s), "${1}${2}"+Hidden)
 	return barePassword.ReplaceAllStringFunc(s, func(login string) string {
 		part := barePassword.FindStringSubmatch(login)
-		if share.MatchString(part[3]) {
+		if share.MatchString(part[3]) || beginning.MatchString(login) {
 			return login
 		}
 		return part[1] + part[2] + ":" + Hidden + "@" + part[3]

@@ -31,11 +31,13 @@ func TestRedact(t *testing.T) {
 		"bad.yaml:2: rush \"200@x\"":      "bad.yaml:2: rush \"200@x\"",
 		"cannot read @file: no such file": "cannot read @file: no such file",
 		`trouble: "redis:away@0.3-0.6": as in redis:cut@.5, instance/1:paused=1s@0.5 or x:y@0-0.25.`: `trouble: "redis:away@0.3-0.6": as in redis:cut@.5, instance/1:paused=1s@0.5 or x:y@0-0.25.`,
-		"keys/quota:*:add=1@0.5: no":  "keys/quota:*:add=1@0.5: no",
-		"u:p@0.5@h u:p@0 u:p@0:6379":  "u:***@h u:***@0 u:***@0:6379",
-		"u:p@0.5.0.1 u:p@0.5:6379":    "u:***@0.5.0.1 u:***@0.5:6379",
-		"u:p@0.5.example u:p@0.5-a.b": "u:***@0.5.example u:***@0.5-a.b",
-		"Intel(R) CPU: E5 @ 2.20GHz":  "Intel(R) CPU: E5 @ 2.20GHz",
+		`trouble: "instances:paused=1s@0": as in instances:restarted@0`:                              `trouble: "instances:paused=1s@0": as in instances:restarted@0`,
+		"instances:p@0:6379 instances:p@host":                                                        "instances:***@0:6379 instances:***@host",
+		"keys/quota:*:add=1@0.5: no":                                                                 "keys/quota:*:add=1@0.5: no",
+		"u:p@0.5@h u:p@0 u:p@0:6379":                                                                 "u:***@h u:***@0 u:***@0:6379",
+		"u:p@0.5.0.1 u:p@0.5:6379":                                                                   "u:***@0.5.0.1 u:***@0.5:6379",
+		"u:p@0.5.example u:p@0.5-a.b":                                                                "u:***@0.5.example u:***@0.5-a.b",
+		"Intel(R) CPU: E5 @ 2.20GHz":                                                                 "Intel(R) CPU: E5 @ 2.20GHz",
 	} {
 		if got := All(in); got != want {
 			t.Errorf("%s becomes %s, want %s", in, got, want)
