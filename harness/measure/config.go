@@ -191,7 +191,7 @@ func (c *Config) checkOutage(e *trouble.Event) error {
 		return fmt.Errorf("this run has no store %s", name)
 	case !here:
 	case word == trouble.Empty && !volatile(store):
-		return fmt.Errorf("%s keeps what it holds on a disk: give %s", name, trouble.Event{Where: e.Where, What: trouble.What{Word: trouble.Away}, When: e.When})
+		return fmt.Errorf("%s keeps what it holds on a disk: give %s", name, e.Away())
 	case word == trouble.Failover:
 		return format.Wrapf(canFailOver(store, e, c.Duration), "%s cannot come back as its replica", name)
 	case e.Breaks():

@@ -166,9 +166,9 @@ func (c *Config) checkTrouble() error {
 		case e.Breaks():
 			return fmt.Errorf("%s: a simulation has no server that can be %s: leave that out, or measure it", e, e.What.Word)
 		case replaced && !isRedis:
-			return fmt.Errorf("%s: %s keeps what it holds on a disk, and a simulation has no replica of it: give %s", e, e.Where.Name, away(e))
+			return fmt.Errorf("%s: %s keeps what it holds on a disk, and a simulation has no replica of it: give %s", e, e.Where.Name, e.Away())
 		case replaced && real:
-			return fmt.Errorf("%s: only the Redis in this process can come back without its data in virtual time: give %s", e, away(e))
+			return fmt.Errorf("%s: only the Redis in this process can come back without its data in virtual time: give %s", e, e.Away())
 		case e.What.Cut:
 			return fmt.Errorf("%s: a simulation has no time-outs of clients, so nothing would end a cut: give loss=1", e)
 		case e.What.Bandwidth > 0:
@@ -176,12 +176,6 @@ func (c *Config) checkTrouble() error {
 		}
 	}
 	return nil
-}
-
-// away is the event of a store that is merely away at the same time.
-func away(e trouble.Event) trouble.Event {
-	e.What = trouble.What{Word: trouble.Away}
-	return e
 }
 
 // checkSizes reports series that cannot be held, and open loops that cannot be

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Check reports the first event that no run of that length with so many instances can have. A length of 0 is not known.
+// Check reports the first event that no run of that length with so many instances can have. A length of 0
+// is that of a run that ends after a number of requests.
 func (l List) Check(instances int, length time.Duration) error {
 	for i, e := range l {
 		if read, err := Parse(e.String()); err != nil {

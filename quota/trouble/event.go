@@ -131,6 +131,12 @@ func (e *Event) Kind() Kind {
 	return Network
 }
 
+// Away is the event of the same store that is merely away at the same time.
+func (e Event) Away() Event {
+	e.What = What{Word: Away}
+	return e
+}
+
 // Breaks reports whether something is done to a server that the program has started, instead of taking the store away.
 func (e *Event) Breaks() bool {
 	it := itemOf(e)

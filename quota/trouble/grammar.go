@@ -207,7 +207,7 @@ var bandwidth = &value{
 
 var scaled = strings.NewReplacer("kB", "e3", "MB", "e6", "GB", "e9")
 
-// placeOf is the place of an event's words; "" for a store.
+// place is the one of an event's words; "" for a store.
 func (w Where) place() string {
 	switch w.Name {
 	case Instances, Callers, Keys, Limit:

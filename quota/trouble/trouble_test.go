@@ -102,6 +102,8 @@ func TestRefused(t *testing.T) {
 		"redis:latency":                          "redis:latency=2ms,jitter=1ms",
 		"redis:loss=NaN":                         "redis:loss=0.01",
 		"redis:bandwidth=0":                      "redis:bandwidth=100kB",
+		"redis:away@0.25-2":                      "redis:away@0.3-0.6",
+		"redis:cut=":                             "redis:cut@0.3-0.6",
 		"redis:cut=2s":                           "redis:cut@0.3-0.6",
 		"redis:failover=0s@0.5-0.6":              "redis:failover@0.5-0.6",
 		"postgres:is=5@0.5":                      "postgres:away@0.3-0.6",
