@@ -203,7 +203,7 @@ func (a *against) order(stage, round int) []int {
 
 // round runs one program for one round.
 func (a *against) round(side int, dir string, names []string) (*results.File, error) {
-	args := append([]string{a.cmd.Name()}, a.Flags("against", "format", "out", "rounds", "budget", "quick", "fail-on", "strategy")...)
+	args := append([]string{a.cmd.Name()}, a.Flags("against", "format", "out", "rounds", "budget", "quick", "require", "strategy")...)
 	if a.Quick {
 		args = append(args, "--duration="+a.Duration.String())
 	}

@@ -182,7 +182,7 @@ func (s *exploreSettings) checkFull() error {
 		}
 		return nil
 	}
-	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
+	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "require", "first"} {
 		if s.Given(name) {
 			return s.Wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 		}

@@ -290,7 +290,7 @@ func TestExploreUntried(t *testing.T) {
 	newPlace(t, nil)
 	onTake = func(int64) { time.Sleep(2 * time.Millisecond) } // so that the time is up once the clients have come one after the other
 	t.Cleanup(func() { onTake = nil })
-	for _, args := range [][]string{{}, {"--exit-zero"}, {"--fail-on", "leak>0"}, {"--full"}} {
+	for _, args := range [][]string{{}, {"--exit-zero"}, {"--require", "leak=none"}, {"--full"}} {
 		o := call(t.Context(), append([]string{"explore", "honest", "--timeout", "1ms"}, args...)...)
 		if o.code != ExitFailed || !strings.Contains(o.stderr, "honest: nothing was tried, its time was up before the first schedule: give a longer --timeout") {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)

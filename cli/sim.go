@@ -201,7 +201,7 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 		return c, err
 	}
 	if i := slices.IndexFunc(s.Gates, compare.Gate.Timed); i >= 0 {
-		return c, s.Wrong("fail-on", fmt.Errorf("%s: a simulation has no timings; gate them in quotabench run", s.FailOn[i]))
+		return c, s.Wrong("require", fmt.Errorf("%s: a simulation has no timings; require them of quotabench run", s.Required[i]))
 	}
 	if c.Load, err = s.Issued(c.Workload, c.Workload.Loop); err != nil {
 		return c, err

@@ -48,9 +48,9 @@ func TestSweep(t *testing.T) {
 func TestSweepGates(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--fail-on", "admitted-nonsense")...)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--require", "admitted-nonsense>1")...)
 	requireUsageError(t, o)
-	o = call(t.Context(), tinySweep("--strategy", "liar", "--param", "workers=1,2", "--rounds", "1", "--fail-on", "leak>0")...)
+	o = call(t.Context(), tinySweep("--strategy", "liar", "--param", "workers=1,2", "--rounds", "1", "--require", "leak<=0")...)
 	if o.code != ExitGate || !strings.Contains(o.stderr, "workers 2") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}

@@ -134,11 +134,11 @@ func TestAgainstFormats(t *testing.T) {
 		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
 	t.Setenv("GITHUB_STEP_SUMMARY", "summary.md")
-	code, stdout, stderr = run("./same", "--format", "github", "--fail-on", "commands>0", "--rounds", "1", "--out", "gated-out")
+	code, stdout, stderr = run("./same", "--format", "github", "--require", "commands<=0", "--rounds", "1", "--out", "gated-out")
 	if summary, err := os.ReadFile("summary.md"); err != nil || !strings.Contains(string(summary), "| fails | incr-expire |") || !strings.Contains(stdout, "::error title=quotabench::") {
 		t.Errorf("%v: %s%s", err, summary, stdout)
 	}
-	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: gate commands>0: fails") {
+	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: required commands<=0: fails: commands is ") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	requireTidy(t)

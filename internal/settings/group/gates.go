@@ -14,13 +14,13 @@ import (
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// gates are conditions that fail a command.
+// gates are conditions that a command requires.
 type gates struct {
 	MaxBound        float64
-	FailOn          []string
+	Required        []string
 	Undecided       string // what gates do that cannot be decided
 	Against, Format string
-	Gates           []compare.Gate // of FailOn, once they are read
+	Gates           []compare.Gate // of Required, once they are read
 }
 
 const undecidedFail, undecidedPass = "fail", "pass"
@@ -37,7 +37,7 @@ func (s *Settings) Enforced() []settings.Setting { return []settings.Setting{Bou
 
 // Conditions are the gates of a command.
 func (s *Settings) Conditions() []settings.Setting {
-	return []settings.Setting{{Name: "fail-on", Common: true, Title: settings.Gates, Value: settings.List(&s.FailOn),
+	return []settings.Setting{{Name: "require", Common: true, Title: settings.Gates, Value: settings.List(&s.Required),
 		Complete: cobra.NoFileCompletions, Computed: true}}
 }
 
@@ -90,10 +90,10 @@ func (s *Settings) SearchGates(properties []results.Property) error {
 
 func (s *Settings) readGates(parse func(string) (compare.Gate, error)) error {
 	s.Gates = nil
-	for _, text := range s.FailOn {
+	for _, text := range s.Required {
 		g, err := parse(text)
 		if err != nil {
-			return s.Wrong("fail-on", err)
+			return s.Wrong("require", err)
 		}
 		if s.Undecided == undecidedPass {
 			g = g.Lenient()
