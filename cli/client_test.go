@@ -15,8 +15,8 @@ func TestClientErrors(t *testing.T) {
 		{"run honest --client fast", `--client: unknown kind of client "fast": one of plain, autopipeline`},
 		{"run honest --client plain,plain", "--client: plain is given twice"},
 		{"run honest --config run.yaml", `run.yaml:1: client: unknown kind of client "fast"`},
-		{"run honest@autopipeline", "--strategy: strategy honest asks no Redis: it has no client of the kind autopipeline"},
-		{"run honest@fast", `--strategy: "honest@fast": unknown kind of client "fast"`},
+		{"run honest@autopipeline", "quotabench: strategy honest asks no Redis: it has no client of the kind autopipeline"},
+		{"run honest@fast", `quotabench: "honest@fast": unknown kind of client "fast"`},
 		{"sim honest --client autopipeline", "unknown flag --client"},
 		{"explore honest --client autopipeline", "unknown flag --client"},
 		{"run honest --param client=plain --client plain", "client is given by --client, too"},
@@ -32,7 +32,7 @@ func TestClientErrors(t *testing.T) {
 // TestClientOfStrategiesWithoutRedis: they take part once, whatever kinds there are.
 func TestClientOfStrategiesWithoutRedis(t *testing.T) {
 	newPlace(t, nil)
-	_, cfg := planned(t, "--strategy", "honest", "--client", "autopipeline,plain")
+	_, cfg := planned(t, "honest", "--client", "autopipeline,plain")
 	if len(cfg.Strategies) != 1 || cfg.Strategies[0].String() != "honest" {
 		t.Errorf("it is %v", cfg.Strategies)
 	}

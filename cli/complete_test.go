@@ -74,15 +74,14 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", "--trace", ""}, nil, filesToo},
 		{[]string{"run", "--out", ""}, nil, filesToo},
 		{[]string{"run", "--config", ""}, nil, filesToo},
-		{[]string{"run", "--strategy", ""}, []string{"core", "all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
-		{[]string{"run", "--strategy", "liar,"}, []string{"liar,core", "liar,all", "liar,broken", "liar,honest", "liar,liar", "liar,monthly", "liar,sql-only"}, noSpace},
-		{[]string{"run", "--strategy", "honest:"}, []string{"honest:color=", "honest:depth="}, noSpace},
-		{[]string{"run", "--strategy", "liar,honest:"}, []string{"liar,honest:color=", "liar,honest:depth="}, noSpace},
-		{[]string{"run", "--strategy", "honest:color="}, []string{"honest:color=red", "honest:color=blue"}, noSpace},
-		{[]string{"run", "--strategy", "honest:depth="}, []string{"honest:depth=3"}, noSpace},
-		{[]string{"run", "--strategy", "liar,honest:color=red,dep"}, []string{"liar,honest:color=red,depth="}, noSpace},
-		{[]string{"run", "--strategy", "honest:color=red,depth=3,color="}, []string{"honest:color=red,depth=3,color=red", "honest:color=red,depth=3,color=blue"}, noSpace},
-		{[]string{"run", "--strategy", "nonsense:"}, nil, noFilesOnly},
+		{[]string{"run", "liar,"}, []string{"liar,core", "liar,all", "liar,broken", "liar,honest", "liar,liar", "liar,monthly", "liar,sql-only"}, noSpace},
+		{[]string{"run", "honest:"}, []string{"honest:color=", "honest:depth="}, noSpace},
+		{[]string{"run", "liar,honest:"}, []string{"liar,honest:color=", "liar,honest:depth="}, noSpace},
+		{[]string{"run", "honest:color="}, []string{"honest:color=red", "honest:color=blue"}, noSpace},
+		{[]string{"run", "honest:depth="}, []string{"honest:depth=3"}, noSpace},
+		{[]string{"run", "liar,honest:color=red,dep"}, []string{"liar,honest:color=red,depth="}, noSpace},
+		{[]string{"run", "honest:color=red,depth=3,color="}, []string{"honest:color=red,depth=3,color=red", "honest:color=red,depth=3,color=blue"}, noSpace},
+		{[]string{"run", "nonsense:"}, nil, noFilesOnly},
 	} {
 		got, directive := completions(t, x.args...)
 		// The shell drops what does not begin as typed.

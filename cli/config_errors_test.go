@@ -111,7 +111,7 @@ func TestErrorsOfFlagsAndFilesAreTheSame(t *testing.T) {
 	newPlace(t, nil)
 	for name, v := range map[string]string{
 		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "budget": "0", "arrivals": "bursts", "fill": "1.5",
-		"strategy": "nonsense", "policy": "nonsense", "workload": "nonsense", "outage": "nonsense", "change-limit": "nonsense", "kill-callers": "nonsense", "overwrite": "nonsense", "network": "nonsense", "trace": "missing.log",
+		"policy": "nonsense", "workload": "nonsense", "outage": "nonsense", "change-limit": "nonsense", "kill-callers": "nonsense", "overwrite": "nonsense", "network": "nonsense", "trace": "missing.log",
 	} {
 		if err := os.WriteFile("bad.yaml", []byte("# bad\n"+name+": "+v+"\n"), 0o644); err != nil {
 			t.Fatal(err)

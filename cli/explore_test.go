@@ -38,7 +38,7 @@ func TestExploreOutput(t *testing.T) {
 		args []string
 	}{
 		{ExitOK, []string{"honest", "--instances", "1"}},
-		{ExitGate, []string{"--strategy", "honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
+		{ExitGate, []string{"honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
 		{ExitGate, []string{"liar"}},
 		{ExitGate, []string{"honest", "liar", "--property", "guarantee", "--used", "0", "--seed", "9", "--instances", "1"}},
 		{ExitGate, []string{"liar", "--property", "leak"}},
@@ -71,10 +71,9 @@ func TestExploreUsage(t *testing.T) {
 		{},
 		{"--nonsense"},
 		{"nonsense"},
-		{"honest", "--strategy", "liar"},
 		{"honest,honest"},
 		{"honest:color=green"},
-		{"--strategy", ""},
+		{""},
 		{"honest", "--policy", "nonsense"},
 		{"monthly", "--policy", "agent-storage"},
 		{"honest", "--limit", "0"},

@@ -115,20 +115,20 @@ var usageErrors = [][]string{
 	{"run", "--budget=0"},
 	{"run", "--seed=-1"},
 	{"run", "--arrivals=bursts"},
-	{"run", "--strategy", "nonsense"},
-	{"run", "--strategy", ""},
-	{"run", "--strategy", "honest,honest"},
-	{"run", "--strategy", "honest", "--strategy", "liar,honest"},
-	{"run", "--strategy", "honest:size=1"},
-	{"run", "--strategy", "liar:size=1"},
-	{"run", "--strategy", "honest:color=green"},
-	{"run", "--strategy", "honest:depth=deep"},
+	{"run", "nonsense"},
+	{"run", ""},
+	{"run", "honest,honest"},
+	{"run", "honest", "liar,honest"},
+	{"run", "honest:size=1"},
+	{"run", "liar:size=1"},
+	{"run", "honest:color=green"},
+	{"run", "honest:depth=deep"},
 	{"run", "honest", "--skew", "5"},
 	{"run", "honest", "--pause", "5"},
-	{"run", "--strategy", "honest:depth"},
-	{"run", "--strategy", "color=red"},
-	{"run", "--strategy", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
-	{"run", "--strategy", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "honest:depth"},
+	{"run", "color=red"},
+	{"run", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--policy", "nonsense"},
 	{"run", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--workload", "nonsense"},
@@ -221,7 +221,7 @@ func TestNumbersHaveBounds(t *testing.T) {
 		numbers++
 		for _, v := range []string{"-1", "NaN", "Inf", "-Inf", "1e999", "", "x", "99999999999999999999999"} {
 			// No such strategy: what is let through must not run.
-			o := call(t.Context(), "run", "--strategy=nonsense", "--"+x.Name+"="+v)
+			o := call(t.Context(), "run", "nonsense", "--"+x.Name+"="+v)
 			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.Name) {
 				t.Errorf("--%s=%s is taken: %s", x.Name, v, o.stderr)
 			}
@@ -232,7 +232,7 @@ func TestNumbersHaveBounds(t *testing.T) {
 			if err := os.WriteFile("bad.yaml", []byte(x.Name+": "+v+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			o = call(t.Context(), "run", "--strategy=nonsense", "--config", "bad.yaml")
+			o = call(t.Context(), "run", "nonsense", "--config", "bad.yaml")
 			if requireUsageError(t, o); !strings.Contains(o.stderr, "bad.yaml:1: "+x.Name) {
 				t.Errorf("%s: %s is taken: %s", x.Name, v, o.stderr)
 			}

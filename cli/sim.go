@@ -99,8 +99,8 @@ func simCommand() *cobra.Command {
 				a := &against{Settings: s.Settings, args: []string{"--cpu"}, looks: simLooks}
 				return a.compareWith(cmd, cmp.Or(s.Rounds, answer.LastLook))
 			}
-			if err := withoutOther(s.Settings, "format", "rounds"); err != nil {
-				return err
+			if s.Rank("rounds") == settings.ByFlag { // a file's is read by the rounds that --against starts, too
+				return s.Wrong("rounds", errors.New("it is about what --against finds: give --against PROGRAM too"))
 			}
 			return s.simulate(cmd, &cfg)
 		},
@@ -118,7 +118,7 @@ func simCommand() *cobra.Command {
 func (s *simSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(),
 		s.Restarting(), s.Stores(string(strategies.NeedRedis)),
-		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
+		s.Conditions(), s.IfUndecided(), s.Other(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }
 
@@ -287,7 +287,6 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	}
 	file := session.Simulated(cfg.Seed, skipped, x.Infos())
 	file.Workload = session.WorkloadRecord(cfg.Workload.Name, workloads.Info{}, cfg.Notes())
-	file.MaxBound = s.MaxBound
 	if s.swept != nil {
 		file.Sweep = &results.Sweep{Parameters: s.swept}
 	}

@@ -39,7 +39,6 @@ func TestSimHelp(t *testing.T) {
 // simUsageErrors are command lines that are wrong.
 var simUsageErrors = [][]string{
 	{"sim", "nonsense"},
-	{"sim", "honest", "--strategy", "liar"},
 	{"sim", "honest,honest"},
 	{"sim", "monthly", "--policy", "agent-api"},
 	{"sim", "sql-only"},

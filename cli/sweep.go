@@ -129,8 +129,6 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 	switch {
 	case search && s.Budget > 0:
 		return s.Wrong("budget", errors.New("a search for a rate ends when it has found it: leave one of --budget and --until out"))
-	case search && s.Spare > 0:
-		return s.Wrong("spare-rounds", errors.New("a search for a rate measures again what does not hold: leave this out"))
 	case search && s.Rank("rate") == settings.ByFlag:
 		return s.Wrong("rate", errors.New("the rate is what --until searches for: bound it by --param rate=LOW..HIGH"))
 	case (search || rate != nil) && s.Loop != "" && s.Loop != workloads.Open:

@@ -49,7 +49,7 @@ func adapt(c *measure.Config) error {
 	case c.Load.Loop == harness.Both:
 		return errors.New("generators have one loop: give --loop closed, or open and a --rate")
 	case c.Budget > 0 || c.Enough != nil:
-		return errors.New("generators end at the same round: give --rounds, and no --budget or --spare-rounds")
+		return errors.New("generators end at the same round: give --rounds, and no --budget")
 	case len(c.Outages)+len(c.LimitChanges)+len(c.Overwrites)+len(c.Skew) > 0 || c.Second != nil:
 		return errors.New("generators share no outages, overwrites, wrong clocks, changes of the limit or second quotas: leave them out")
 	case c.Workload.Boundary && c.Duration == 0:

@@ -170,13 +170,13 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMaxBound: a record may allow a larger bound, or only a smaller one.
+// TestMaxBound: a declared leak of a tenth of the limit is small enough, and one of more is not.
 func TestMaxBound(t *testing.T) {
-	run := planted("x", declare(clause(results.LeakProperty, 6, 0, results.Kept)))
-	for bound, want := range map[float64]answer.Group{0: answer.Loose, 0.12: answer.Bounded, 0.119: answer.Loose, 1: answer.Bounded} {
-		got := answer.Of(results.File{MaxBound: bound, Runs: []results.Run{run}})[0].Strategies[0]
+	for units, want := range map[int64]answer.Group{5: answer.Bounded, 6: answer.Loose} {
+		run := planted("x", declare(clause(results.LeakProperty, units, 0, results.Kept)))
+		got := answer.Of(results.File{Runs: []results.Run{run}})[0].Strategies[0]
 		if got.Group != want {
-			t.Errorf("a bound of 6 of 50, and at most %g: %s: %s", bound, got.Group, got.Reason)
+			t.Errorf("a bound of %d of 50: %s: %s", units, got.Group, got.Reason)
 		}
 	}
 }

@@ -124,24 +124,6 @@ func DecimalOrNone(p *float64, low, high float64) *Value {
 
 func decimalText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Percent is a share from above 0 to 1, given in percent; 0 if none is given.
-func Percent(p *float64) *Value {
-	v := Value{kind: "percent", scalars: []scalar{scalarText}, wants: "give a share such as 10%, more than 0% and at most 100%"}
-	return number(p, math.SmallestNonzeroFloat64, 1, v, form[float64]{func(s string) (float64, error) {
-		digits, ok := strings.CutSuffix(s, "%")
-		if !ok {
-			return 0, strconv.ErrSyntax
-		}
-		x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		return x / 100, err
-	}, func(x float64) string {
-		if x == 0 {
-			return "0"
-		}
-		return strconv.FormatFloat(100*x, 'g', 12, 64) + "%"
-	}})
-}
-
 // Span is a length of time that is not negative.
 func Span(p *time.Duration, high time.Duration) *Value { return SpanFrom(p, 0, high) }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,10 +24,8 @@ type load struct {
 	Loop   workloads.Loop
 	Rate   float64
 	record harness.Load // the rate that was read from a record
-	Routes int
-	Route  string // the policy
+	Route  string // the policy of a second quota
 
-	Spare   int // rounds at most, for those that the machine disturbs
 	Quick   bool
 	Looking bool // at the figures, to see whether more rounds are needed
 
@@ -36,8 +33,8 @@ type load struct {
 	Until  string   // the condition whose edge is searched for
 }
 
-// defaultRoutes is how many routes have a second quota if nothing else is said.
-const defaultRoutes = 10
+// routes is how many routes have a second quota.
+const routes = 10
 
 // Load says how many requests are issued, and how.
 func (s *Settings) Load() []settings.Setting {
@@ -87,9 +84,8 @@ func (s *Settings) NoSweep(why string) error {
 // Shared is the second quota of each request.
 func (s *Settings) Shared() []settings.Setting {
 	return []settings.Setting{
-		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies},
-		{Name: "routes", Title: settings.Load, Value: settings.Whole(&s.Routes, 1, harness.MaxRoutes), Computed: true,
-			Doc: fmt.Sprintf("`routes` of --route-policy (default %d)", defaultRoutes)},
+		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies,
+			Doc: fmt.Sprintf("charge each request to the quota of one of %d routes as well, of this `policy`", routes)},
 	}
 }
 
@@ -185,7 +181,6 @@ func (s *Settings) Repeated() []settings.Setting {
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, %[3]d with --param or --until)",
 				answer.FirstLook, answer.LastLook, sweepRounds)},
-		{Name: "spare-rounds", Title: settings.Load, Value: settings.Whole(&s.Spare, 0, measure.MaxRounds)},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
 	}
@@ -202,26 +197,12 @@ func (s *Settings) Budgeted() []settings.Setting {
 
 // look plans the rounds of a run for which nobody gave their number or length.
 func (s *Settings) look(c *measure.Config) {
-	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
+	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0
 	if !s.Looking {
 		return
 	}
 	c.Rounds = answer.LastLook
 	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(len(c.Strategies))*budgetEach))
-}
-
-// Replace plans rounds in place of those that the machine disturbs, if there are spare ones.
-func (s *Settings) Replace(c *measure.Config) {
-	planned := c.Rounds
-	if s.Spare == 0 {
-		return
-	}
-	c.Rounds += s.Spare
-	c.Enough = func(_ int, runs []results.Run) bool {
-		return !slices.ContainsFunc(results.Summarise(runs), func(x results.Summary) bool {
-			return min(x.Timed, x.AtRate().Timed) < planned
-		})
-	}
 }
 
 // Expand follows what one setting implies for others. It counts if the other one was not

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,15 +30,12 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	p = s.Config.Plan
 	p.Strategies, p.Stream, p.Archive = all, s.params(), s.History
 	p.Network, p.Overwrites = slices.Concat(s.Network), slices.Concat(s.Overwrites) // of an empty list none
-	switch {
-	case s.Route != "":
+	if s.Route != "" {
 		second, err := LookupPolicy(s.Route)
 		if err != nil {
 			return p, s.Wrong("route-policy", err)
 		}
-		p.Second, p.Routes = &second, cmp.Or(s.Routes, defaultRoutes)
-	case s.Given("routes"):
-		return p, s.Wrong("routes", errors.New("requests have no second quota: give its policy by --route-policy as well"))
+		p.Second, p.Routes = &second, routes
 	}
 	if p.Workload, err = workloads.Lookup(s.Workload); err != nil {
 		return p, s.Wrong("workload", err)
@@ -114,9 +110,6 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Life, s.DecisionTimeout = c.Life, c.DecisionTimeout
 	if !s.Looking { // a duration that is given ends that
 		s.Rounds, s.Duration = c.Rounds, c.Duration
-	}
-	if s.Spare > 0 && s.Against != "" {
-		return c, s.Wrong("spare-rounds", errors.New("--against compares the rounds of two programs in pairs: leave one of the two out"))
 	}
 	return c, nil
 }

@@ -214,7 +214,7 @@ func (s *Settings) unfit(p *harness.Plan, err error) error {
 // those of from.
 func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string {
 	words := []string{"quotabench", string(s.command), sel.String()}
-	except := []string{"strategy"}
+	var except []string
 	if to.Workload != from.Workload {
 		words, except = append(words, "--workload", to.Workload.Name), append(except, "workload", "speed")
 		for _, o := range from.Workload.Options {
