@@ -27,7 +27,7 @@ import (
 
 const promises = `record: Ours
 runs:
-  both: sim honest liar --instances 1 --policy "10 requests per fixed 1m" --workload steady --rate 10 --subjects 2 --requests 2000
+  both: sim honest liar --instances 1 --policy "10 requests per fixed 1m" --workload steady:subjects=2 --rate 10 --requests 2000
   gone: sim nobody
 claims:
 - {id: C1, says: The limit holds., promised: no leak, holds: 'both["honest"].leak == 0', needs: 'both["honest"].rejected > 0', gate: true}

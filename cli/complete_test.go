@@ -66,6 +66,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", ""}, []string{"core", "all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},
+		{[]string{"run", "--workload", "steady:"}, []string{"steady:subjects=", "steady:popularity=", "steady:cost=", "steady:fill=", "steady:over-quota="}, noSpace},
+		{[]string{"sim", "--workload", "steady:subjects=5,popularity="}, []string{"steady:subjects=5,popularity=single", "steady:subjects=5,popularity=uniform", "steady:subjects=5,popularity=zipf", "steady:subjects=5,popularity=hot:"}, noSpace},
+		{[]string{"run", "--workload", "nonsense:"}, nil, noFilesOnly},
 		{[]string{"run", "--arrivals", ""}, []string{"poisson", "constant"}, noFilesOnly},
 		{[]string{"run", "--redis", ""}, []string{
 			"auto", "process", "container", "embedded", "process:replicas=1", "process:cluster=3", "process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://", "sentinel:redis://",

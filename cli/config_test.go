@@ -56,12 +56,12 @@ var roundTrips = [][]string{
 	{"--quick"}, {"--budget", "90s"},
 	{"honest:color=blue,depth=4,liar", "honest", "--policy", "user-links", "--limit", "7"},
 	{"--loop", "closed"}, {"--loop", "both", "--rate", "700"}, {"--loop", "open", "--rate", "900"}, {"--workload", "steady", "--loop", "closed"},
-	{"--workload", "steady", "--rate", "1234.5", "--arrivals", "constant", "--subjects", "77", "--popularity", "zipf:0.9", "--over-quota", "0", "--fill", "0.25"},
-	{"--cost", "2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
-	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--outage", "redis:0.3-0.6", "--outage", "postgres:0.5-0.7"},
-	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
+	{"--workload", "steady:subjects=77,popularity=zipf:0.9,over-quota=0,fill=0.25", "--rate", "1234.5", "--arrivals", "constant"},
+	{"--workload", "hot-key:cost=2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
+	{"--workload", "hot-key:cost=uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--outage", "redis:0.3-0.6", "--outage", "postgres:0.5-0.7"},
+	{"--trace", "a trace: with #.csv", "--workload", "trace:speed=2.5", "--policy", "contact-form"},
 	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--kill-callers", "0.01:2"}, {"--overwrite", "quota:*:0.5:100", "--overwrite", "*:0.25:-1"}, {"--network", "redis:latency=2ms,jitter=1ms", "--network", "redis/1:0.25-0.5:cut"}, {"--change-limit", "0.25:40", "--change-limit", "0.5:10"}, {"--pause", "0.25+300ms:1", "--pause", "0.5+100ms"}, {"--skew", "0s,-2s@0.5"},
-	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s", "--life", "20m", "--history", "kept"},
+	{"--workload", "uploads:fail-share=0.2,abandon-share=0,misjudged-share=0.1,settle=5ms,hold=0s", "--policy", "tenant-uploads", "--life", "20m", "--history", "kept"},
 	{"--require", "leak<=0", "--require", "p99/reference <= 1.2", "--undecided", "pass", "--against", "./other"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
@@ -112,7 +112,7 @@ func TestPrintConfig(t *testing.T) {
 	for _, args := range [][]string{
 		{"--print-config"},
 		{"--print-config", "--quick", "--trace", "t.csv", "honest:color=blue,liar", "honest"},
-		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--fill", "0.1",
+		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--workload", "trace:fill=0.1",
 			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres", "postgres://host/db?user=u&password=secret&sslmode=require",
 			"--store", "redis.2=redis://user:p@ss@host", "--outage", "redis:0.25-0.5", "--duration", "10s"},
 	} {
@@ -147,12 +147,11 @@ store: ["redis.2=redis://user:***@host"]
 func TestFlagsWinOverTheFile(t *testing.T) {
 	newPlace(t, map[string]string{"t.csv": traceRows, "run.yaml": `
 strategy: [honest, liar]
-workload: steady
+workload: steady:fill=0.5
 workers: 7
 rounds: 8
 duration: 1s
 outage: redis:0.1-0.2
-fill: 0.5
 `, "quick.yaml": "quick: true\nrounds: 9\n"})
 	type c = measure.Config
 	for _, x := range []struct {
@@ -160,7 +159,7 @@ fill: 0.5
 		ok   func(s *group.Settings, c c) bool
 	}{
 		{[]string{"--config", "run.yaml"}, func(s *group.Settings, c c) bool {
-			return s.Workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Options["fill"] == "0.5"
+			return s.Workload == "steady:fill=0.5" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Options["fill"] == "0.5"
 		}},
 		{[]string{"--config", "run.yaml", "--workers", "3", "honest"}, func(_ *group.Settings, c c) bool {
 			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1

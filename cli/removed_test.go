@@ -108,7 +108,7 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, "sim", "honest", "--workload", "steady", "--subjects", "1000", "--rate", "1e8", "--duration", "1s", "--out", "out")
+	o := call(ctx, "sim", "honest", "--workload", "steady:subjects=1000", "--rate", "1e8", "--duration", "1s", "--out", "out")
 	if o.code != ExitInterrupted {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}

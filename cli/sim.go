@@ -50,9 +50,9 @@ const simLooks = 3
 
 // unsaid reports whether nothing is said of a load.
 func (s *simSettings) unsaid() bool {
-	load := []string{settings.Load, settings.Workload, settings.Time, settings.Trouble}
+	load := []string{settings.Load, settings.Time, settings.Trouble}
 	return !slices.ContainsFunc(s.All(), func(x settings.Setting) bool {
-		return s.Given(x.Name) && (slices.Contains(load, x.Title) || x.Name == "workload" || x.Name == "preset")
+		return s.Given(x.Name) && (slices.Contains(load, x.Title) || slices.Contains([]string{"workload", "trace", "preset"}, x.Name))
 	})
 }
 
@@ -91,7 +91,9 @@ func simCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case s.PrintOnly:
-				s.adopt(&cfg)
+				if err := s.adopt(&cfg); err != nil {
+					return err
+				}
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
 			case s.Against != "" && s.Given("part"):
 				return s.Wrong("part", errors.New("it is about simulations of one program: leave --against out"))
@@ -124,14 +126,13 @@ func (s *simSettings) register(cmd *cobra.Command) {
 
 // adopt has the settings that are not given say what a configuration does: that of a preset,
 // or what was worked out.
-func (s *simSettings) adopt(c *sim.Config) {
+func (s *simSettings) adopt(c *sim.Config) error {
 	adopt(s, "limit", &s.Limit, c.Policy.Limit)
 	adopt(s, "workers", &s.Workers, c.Workers)
 	adopt(s, "rate", &s.Rate, c.Load.PerSecond)
 	adopt(s, "requests", &s.Requests, c.Requests)
 	adopt(s, "duration", &s.Duration, c.Duration)
 	adopt(s, "instances", &s.Instances, c.Instances)
-	adopt(s, "speed", &s.Speed, c.Stream.Speed)
 	adopt(s, "life", &s.Life, c.Life)
 	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
 	adopt(s, "region", &s.asked.Topology.Regions, c.Topology.Regions)
@@ -149,11 +150,7 @@ func (s *simSettings) adopt(c *sim.Config) {
 	if !c.Start.IsZero() {
 		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))
 	}
-	for name, v := range c.Stream.Options {
-		if !s.Given(name) {
-			s.SetOption(name, v)
-		}
-	}
+	return s.AdoptWorkload(c.Workload, c.Stream.Options)
 }
 
 func adopt[T any](s *simSettings, name string, to *T, v T) {
@@ -173,11 +170,7 @@ func (s *simSettings) fromPreset() error {
 		return fail(ExitUsage, err)
 	}
 	adopt(s, "policy", &s.Policy, c.Policy.Name)
-	if replayed, _ := s.Replayed(); replayed == "" {
-		adopt(s, "workload", &s.Workload, c.Workload.Name)
-	}
-	s.adopt(&c)
-	return nil
+	return s.adopt(&c)
 }
 
 // configure turns the settings into a simulation.

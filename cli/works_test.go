@@ -18,8 +18,8 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 	for _, args := range [][]string{
 		tiny("monthly", "--policy", "agent-api"),
 		tiny("honest", "--policy", "20 calls refilling 10 per 1s"),
-		tiny("monthly", "--policy", "login", "--workload", "boundary", "--subjects", "5", "--loop", "closed"),
-		tiny("honest", "--workload", "uploads", "--settle", "1ms", "--loop", "closed"),
+		tiny("monthly", "--policy", "login", "--workload", "boundary:subjects=5", "--loop", "closed"),
+		tiny("honest", "--workload", "uploads:settle=1ms", "--loop", "closed"),
 		tiny("honest", "--workload", "uploads", "--policy", "tenant-uploads", "--loop", "closed"),
 		tinySweep("monthly", "--policy", "agent-api", "--param", "workers=1,2"),
 		tinySim("monthly", "--policy", "agent-api"),

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func bounded() Plan {
 	return Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
 		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Load: OpenAt(MaxRate), Life: MaxLife, Duration: 1,
-		Stream:  workloads.Params{Speed: MinSpeed},
+		Stream:  workloads.Params{Options: quota.Options{"speed": fmt.Sprint(MinSpeed)}},
 		Outages: []Outage{{Store: "redis", From: 0.1, To: 0.2}, {Store: "redis", From: 0.2, To: 0.3}, {Store: "postgres", From: 0.1, To: 0.3}},
 	}
 }
@@ -32,8 +33,8 @@ func TestPlansAreBounded(t *testing.T) {
 		"a rate of 1.1e+09 ":                           func(p *Plan) { p.Load = OpenAt(1.1e9) },
 		"a rate of NaN ":                               func(p *Plan) { p.Load = OpenAt(math.NaN()) },
 		"a life of 87840h0m0.000000001s: give at most": func(p *Plan) { p.Life++ },
-		"a speed of 0.0009: give 0.001 to 1e+06 times": func(p *Plan) { p.Stream.Speed = 0.0009 },
-		"a speed of NaN":                               func(p *Plan) { p.Stream.Speed = math.NaN() },
+		"a speed of 0.0009: give 0.001 to 1e+06 times": func(p *Plan) { p.Stream.Set("speed", 0.0009) },
+		"a speed of NaN":                               func(p *Plan) { p.Stream.Set("speed", math.NaN()) },
 		"the outages redis:0.1-0.2 and redis:0.15-0.2": func(p *Plan) { p.Outages = []Outage{p.Outages[0], {Store: "redis", From: 0.15, To: 0.25}} },
 		"the outage redis:0.5-0.6:failover=1ns: it begins 0s after": func(p *Plan) {
 			p.Outages = []Outage{{Store: "redis", From: 0.5, To: 0.6, Failover: true, Behind: p.Duration/2 + 1}}
@@ -81,7 +82,7 @@ func TestCheckReplay(t *testing.T) {
 		{speed: 1, length: 10 * time.Hour}, {speed: 0.1, refused: true}, {speed: 0.1, duration: time.Hour, length: time.Hour},
 		{speed: 1000, length: 36 * time.Second}, {}, {speed: 1e-3, load: Closed()},
 	} {
-		p := Plan{Stream: workloads.Params{Speed: c.speed}, Duration: c.duration, Load: c.load}
+		p := Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}, Duration: c.duration, Load: c.load}
 		length, err := p.CheckReplay(info, 24*time.Hour)
 		if length != c.length || (err != nil) != c.refused {
 			t.Errorf("%+v: %v, %v", c, length, err)

@@ -39,7 +39,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		"a small policy":     {func(r *results.Run) { r.Policy, r.Params.Limit = "user-links", 20 }, []string{"policy: user-links", "limit: 20"}},
 		"a stream": {func(r *results.Run) {
 			r.Workload, r.Params.Limit, r.Params.Workload = "steady", 1000, map[string]string{"popularity": "zipf:1.1"}
-		}, []string{"workload: steady", "limit: 1000", "popularity: zipf:1.1"}},
+		}, []string{"workload: steady:popularity=zipf:1.1", "limit: 1000"}},
 		"instances by default": {func(r *results.Run) { r.Params.Instances = 2 }, []string{"instances: 2"}},
 		"clocks and a client that repeats": {func(r *results.Run) {
 			r.Params.Instances = 2

@@ -3,13 +3,13 @@ package answer
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/likely"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -119,7 +119,8 @@ func (s *Setting) command(x *Strategy, instances int) string {
 		}
 	}
 	add(x.Summary.Policy != defaultPolicy, "policy", x.Summary.Policy)
-	add(x.Summary.Workload != defaultWorkload, "workload", x.Summary.Workload)
+	workload := options.Text(x.Summary.Workload, nil, p.Workload)
+	add(workload != defaultWorkload, "workload", workload)
 	policy, err := quota.LookupPolicy(x.Summary.Policy)
 	if err != nil {
 		return ""
@@ -133,9 +134,6 @@ func (s *Setting) command(x *Strategy, instances int) string {
 		limit = likely.Crossed(policy).Limit
 	}
 	add(p.Limit != limit, "limit", p.Limit)
-	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
-		add(true, name, p.Workload[name])
-	}
 	add(p.Workers != defaultWorkers, "workers", p.Workers)
 	add(instances != defaultInstances, "instances", instances)
 	add(p.Retries != 0, "client-retries", p.Retries)

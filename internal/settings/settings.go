@@ -113,7 +113,7 @@ type Rank int
 const (
 	ByDefault Rank = iota
 	ByFile         // or by the environment
-	ByFlag // or by an argument
+	ByFlag         // or by an argument
 )
 
 // Rank of the setting with that name.

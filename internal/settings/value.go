@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/quotabench/quotabench/quota"
 )
 
 // Value is what a setting holds. It is read from a flag and from a configuration file by the
@@ -235,30 +233,6 @@ func Bool(p *bool) *Value {
 			return nil, errors.New(v.wants)
 		}
 		return func() { *p = x }, nil
-	}
-	return v
-}
-
-// Option is a value of a workload's option; "" if none is given.
-func Option(o quota.Option, p *string) *Value {
-	v := &Value{kind: o.Type, wants: o.Wanted(), text: func() string { return *p }}
-	switch o.Type {
-	case "int", "float":
-		v.scalars = []scalar{scalarNumber}
-	case "bool":
-		v.scalars = []scalar{scalarBool}
-	default:
-		v.scalars, v.quoted = []scalar{scalarText, scalarNumber}, true
-	}
-	if o.Type == "" || o.Type == "file" {
-		v.kind = "string"
-	}
-	v.parse = func(s string) (func(), error) {
-		err := o.Accepts(s)
-		if s == "" || err != nil && o.Check == nil {
-			err = errors.New(v.wants)
-		}
-		return func() { *p = s }, err
 	}
 	return v
 }

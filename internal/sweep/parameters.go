@@ -79,7 +79,7 @@ func setRate(c *measure.Config, v string) error {
 		return fmt.Errorf("give a number of requests per second above 0, and at most %g", harness.MaxRate)
 	case c.Load.Loop == workloads.Closed || c.Load.Loop == harness.Both:
 		return errors.New("a rate is swept in an open loop alone")
-	case c.Stream.Speed > 0:
+	case c.Stream.Speed() > 0:
 		return errors.New("a trace that is replayed at its speed has a rate of its own")
 	}
 	c.Load = harness.OpenAt(x)

@@ -24,7 +24,7 @@ type load struct {
 	Loop   workloads.Loop
 	Rate   float64
 	record harness.Load // the rate that was read from a record
-	Route  string // the policy of a second quota
+	Route  string       // the policy of a second quota
 
 	Quick   bool
 	Looking bool // at the figures, to see whether more rounds are needed
@@ -208,9 +208,8 @@ func (s *Settings) look(c *measure.Config) {
 // Expand follows what one setting implies for others. It counts if the other one was not
 // given in a place that ranks as high.
 func (s *Settings) Expand() {
-	replayed, by := s.Replayed()
-	if replayed != "" && s.Rank(by) > s.Rank("workload") {
-		s.Workload = replayed
+	if w := replay(); w != nil && s.Trace != "" && s.Rank("trace") > s.Rank("workload") {
+		s.Workload = w.Name
 	}
 	if s.measured() && s.Sweeps() && s.Rounds == 0 {
 		s.Rounds = sweepRounds
@@ -221,7 +220,7 @@ func (s *Settings) Expand() {
 	if s.Rank("quick") > s.Rank("rounds") {
 		s.Rounds = QuickRounds
 	}
-	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && replayed == "" {
+	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && !s.SpeaksOf(traceOption) {
 		s.Duration = QuickDuration
 	}
 }

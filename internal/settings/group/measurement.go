@@ -2,7 +2,6 @@ package group
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
@@ -28,7 +27,7 @@ func (s *Settings) Plan() (harness.Plan, error) {
 // PlanFor is [Settings.Plan] for these strategies.
 func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err error) {
 	p = s.Config.Plan
-	p.Strategies, p.Stream, p.Archive = all, s.params(), s.History
+	p.Strategies, p.Archive = all, s.History
 	p.Network, p.Overwrites = slices.Concat(s.Network), slices.Concat(s.Overwrites) // of an empty list none
 	if s.Route != "" {
 		second, err := LookupPolicy(s.Route)
@@ -37,8 +36,8 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 		}
 		p.Second, p.Routes = &second, routes
 	}
-	if p.Workload, err = workloads.Lookup(s.Workload); err != nil {
-		return p, s.Wrong("workload", err)
+	if p.Workload, p.Stream.Options, err = s.Chosen(); err != nil {
+		return p, err
 	}
 	if p.Policy, err = LookupPolicy(s.Policy); err != nil {
 		return p, s.Wrong("policy", err)
@@ -119,19 +118,7 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 func (s *Settings) Rehearse(p *harness.Plan) (workloads.Info, error) {
 	_, info, err := p.NewStream(1)
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
-		return info, s.unreadable(file.Path, file.Err)
+		return info, s.unreadable(file)
 	}
 	return info, exit.With(exit.Usage, err)
-}
-
-// unreadable reports a file that could not be read at the option that names it.
-func (s *Settings) unreadable(path string, err error) error {
-	for _, w := range workloads.All() {
-		for _, o := range w.Options {
-			if o.Type == "file" && *s.options[o.Name] == path {
-				return s.Wrong(o.Name, fmt.Errorf("cannot read %s: %w", path, err))
-			}
-		}
-	}
-	return exit.With(exit.Usage, err)
 }

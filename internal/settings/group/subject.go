@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,7 +112,7 @@ func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 		if err != nil {
 			return nil, settings.NoFiles
 		}
-		return completeOption(m, done+name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+		return completeOptions(m.Options, done+name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	out := []cobra.Completion{
 		cobra.CompletionWithDesc(done+"core", "those of a run that names none"),
@@ -123,7 +122,7 @@ func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 		out = append(out, cobra.CompletionWithDesc(done+m.Name, m.Doc))
 	}
 	if m := lastWithOptions(done); m != nil {
-		out = append(out, completeOption(m, done, part)...)
+		out = append(out, completeOptions(m.Options, done, part)...)
 	}
 	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
@@ -144,33 +143,4 @@ func lastWithOptions(list string) *strategies.Meta {
 		}
 	}
 	return nil
-}
-
-// completeOption offers the options of a strategy, or the values of the one that
-// was begun.
-func completeOption(m *strategies.Meta, done, part string) []cobra.Completion {
-	name, _, inValue := strings.Cut(part, "=")
-	var out []cobra.Completion
-	for _, o := range m.Options {
-		switch {
-		case !inValue:
-			out = append(out, cobra.CompletionWithDesc(done+o.Name+"=", o.Doc))
-		case o.Name == name:
-			for _, v := range optionValues(o) {
-				out = append(out, done+o.Name+"="+v)
-			}
-		}
-	}
-	return out
-}
-
-func optionValues(o quota.Option) []string {
-	switch {
-	case len(o.Values) > 0:
-		return o.Values
-	case o.Type == "bool":
-		return []string{strconv.FormatBool(true), strconv.FormatBool(false)}
-	default:
-		return []string{o.Default}
-	}
 }
