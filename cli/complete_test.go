@@ -69,7 +69,12 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", "--workload", "steady:"}, []string{"steady:subjects=", "steady:popularity=", "steady:cost=", "steady:fill=", "steady:over-quota="}, noSpace},
 		{[]string{"sim", "--workload", "steady:subjects=5,popularity="}, []string{"steady:subjects=5,popularity=single", "steady:subjects=5,popularity=uniform", "steady:subjects=5,popularity=zipf", "steady:subjects=5,popularity=hot:"}, noSpace},
 		{[]string{"run", "--workload", "nonsense:"}, nil, noFilesOnly},
-		{[]string{"run", "--arrivals", ""}, []string{"poisson", "constant"}, noFilesOnly},
+		{[]string{"run", "--loop", ""}, []string{"both", "closed", "open"}, noFilesOnly},
+		{[]string{"sim", "--loop", "open:"}, []string{"open:arrivals="}, noSpace},
+		{[]string{"run", "--loop", "open:arrivals="}, []string{"open:arrivals=poisson", "open:arrivals=constant"}, noSpace},
+		{[]string{"run", "--client", "plain,"}, []string{"plain,plain", "plain,autopipeline"}, noSpace},
+		{[]string{"run", "--client", "plain:pool=8,"}, []string{"plain:pool=8,pool=", "plain:pool=8,retries=", "plain:pool=8,cold="}, noSpace},
+		{[]string{"sim", "--client", "plain:"}, []string{"plain:cold="}, noSpace},
 		{[]string{"run", "--redis", ""}, []string{
 			"auto", "process", "container", "embedded", "process:replicas=1", "process:cluster=3", "process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://", "sentinel:redis://",
 		}, noSpace},

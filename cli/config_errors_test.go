@@ -39,7 +39,7 @@ var configErrors = []string{
 	"duration: 400\n",
 	"duration: soon\n",
 	"duration: -1s\n",
-	"arrivals: bursts\n",
+	"loop: open:arrivals=bursts\n",
 	"policy: true\n",
 	"policy: [a, b]\n",
 	"strategy: []\n",
@@ -110,7 +110,7 @@ func TestConfigWithoutSettings(t *testing.T) {
 func TestErrorsOfFlagsAndFilesAreTheSame(t *testing.T) {
 	newPlace(t, nil)
 	for name, v := range map[string]string{
-		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "budget": "0", "arrivals": "bursts",
+		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "budget": "0", "loop": "open:arrivals=bursts",
 		"policy": "nonsense", "workload": "steady:fill=1.5", "outage": "nonsense", "change-limit": "nonsense", "kill-callers": "nonsense", "overwrite": "nonsense", "network": "nonsense", "trace": "missing.log",
 	} {
 		if err := os.WriteFile("bad.yaml", []byte("# bad\n"+name+": "+v+"\n"), 0o644); err != nil {

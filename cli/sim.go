@@ -119,7 +119,7 @@ func simCommand() *cobra.Command {
 
 func (s *simSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(),
-		s.Restarting(), s.Stores(string(strategies.NeedRedis)),
+		s.Restarting(), s.Simulated(), s.Stores(string(strategies.NeedRedis)),
 		s.Conditions(), s.IfUndecided(), s.Other(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }
@@ -186,6 +186,9 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 		if s.chose && !s.Given("skew") { // clocks that differ are a fault, which nobody asked for
 			s.asked.Topology.Skew = nil
 		}
+	}
+	if err := s.ReadClients(); err != nil {
+		return c, err
 	}
 	c = s.asked
 	c.Topology.Regions, c.Topology.Skew = group.Items(c.Topology.Regions), group.Items(c.Topology.Skew)

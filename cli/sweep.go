@@ -166,6 +166,9 @@ func once(s *group.Settings, params []results.Swept) error {
 		if x := s.Lookup(p.Name); x != nil && s.Rank(p.Name) == settings.ByFlag {
 			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
 		}
+		if s.Rank("client") == settings.ByFlag && s.ClientHas(p.Name) {
+			return s.Wrong("param", fmt.Errorf("%s is given by --client, too: give one of them", p.Name))
+		}
 		if s.Rank("workload") == settings.ByFlag && s.SpeaksOf(p.Name) {
 			return s.Wrong("param", fmt.Errorf("%s is given by --workload, too: give one of them", p.Name))
 		}

@@ -382,7 +382,7 @@ func TestUntested(t *testing.T) {
 		"all that is not a default": {nil, func(r *results.Run) {
 			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
 			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1-2"}
-		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --pool 3 --cold\n" + faults},
+		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client plain:cold=true,pool=3\n" + faults},
 		"pipelines": {nil, func(r *results.Run) {
 			r.Params.Instances, r.Params.Client, r.Params.Label = 1, "autopipeline", "a@autopipeline:b=c"
 		},

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,15 +137,21 @@ func (s *Setting) command(x *Strategy, instances int) string {
 	add(p.Limit != limit, "limit", p.Limit)
 	add(p.Workers != defaultWorkers, "workers", p.Workers)
 	add(instances != defaultInstances, "instances", instances)
-	add(p.Retries != 0, "client-retries", p.Retries)
 	add(p.Skew != nil, "skew", strings.Join(p.Skew, ","))
 	add(p.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(p.DecisionTimeoutNS))
-	add(p.Pool != 0, "pool", p.Pool)
 	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
-	add(p.Loop == results.OpenLoop && p.Arrivals != defaultArrivals, "arrivals", p.Arrivals)
-	if p.Cold {
-		words = append(words, "--cold")
+	add(p.Loop == results.OpenLoop && p.Arrivals != defaultArrivals, "loop", "open:arrivals="+p.Arrivals)
+	client := quota.Options{}
+	if p.Pool != 0 {
+		client["pool"] = strconv.Itoa(p.Pool)
 	}
+	if p.Retries != 0 {
+		client["retries"] = strconv.Itoa(p.Retries)
+	}
+	if p.Cold {
+		client["cold"] = "true"
+	}
+	add(len(client) > 0, "client", options.Text("plain", nil, client))
 	return format.List(words, " ", format.Quoted)
 }
 

@@ -22,18 +22,19 @@ import (
 
 // settable are the parameters of a measurement that can be swept.
 var settable = map[string]func(c *measure.Config, v string) error{
-	"workers":        whole(func(c *measure.Config) *int { return &c.Workers }, 1),
-	"instances":      whole(func(c *measure.Config) *int { return &c.Instances }, 1),
-	"pool":           whole(func(c *measure.Config) *int { return &c.Pool }, 1),
-	"client-retries": whole(func(c *measure.Config) *int { return &c.ClientRetries }, 0),
-	"limit":          whole(func(c *measure.Config) *int64 { return &c.Policy.Limit }, 1),
-	"requests":       whole(func(c *measure.Config) *int64 { return &c.Requests }, 1),
-	Rate:             setRate,
-	"duration":       length(func(c *measure.Config) *time.Duration { return &c.Duration }),
-	"client":         setClient,
-	"latency":        setLatency,
-	"failover":       setFailover,
-	"life":           length(func(c *measure.Config) *time.Duration { return &c.Life }),
+	"workers":   whole(func(c *measure.Config) *int { return &c.Workers }, 1),
+	"instances": whole(func(c *measure.Config) *int { return &c.Instances }, 1),
+	"pool":      whole(func(c *measure.Config) *int { return &c.Pool }, 1),
+	"retries":   whole(func(c *measure.Config) *int { return &c.ClientRetries }, 0),
+	"cold":      setCold,
+	"limit":     whole(func(c *measure.Config) *int64 { return &c.Policy.Limit }, 1),
+	"requests":  whole(func(c *measure.Config) *int64 { return &c.Requests }, 1),
+	Rate:        setRate,
+	"duration":  length(func(c *measure.Config) *time.Duration { return &c.Duration }),
+	"client":    setClient,
+	"latency":   setLatency,
+	"failover":  setFailover,
+	"life":      length(func(c *measure.Config) *time.Duration { return &c.Life }),
 }
 
 // Parameters are the names that every measurement has, sorted: workers, instances, pool
@@ -111,6 +112,14 @@ func setFailover(c *measure.Config, v string) error {
 	}
 	c.Outages = slices.Clone(c.Outages)
 	c.Outages[i].Behind = d
+	return nil
+}
+
+// setCold has each command open a connection, or not.
+func setCold(c *measure.Config, v string) (err error) {
+	if c.Cold, err = strconv.ParseBool(v); err != nil {
+		return errors.New("give true or false")
+	}
 	return nil
 }
 

@@ -53,7 +53,7 @@ func New(c Command) *Settings {
 	s.Instances = 2
 	s.Seed = 1
 	s.Workload = "hot-key"
-	s.Arrivals, s.Cores = "poisson", measure.Cores{Mode: measure.CoresAuto}
+	s.Arrivals, s.Cores = poisson, measure.Cores{Mode: measure.CoresAuto}
 	s.Clients = []string{string(strategies.PlainClient)}
 	s.From, s.Images = map[string]*string{}, map[string]*string{}
 	switch c {

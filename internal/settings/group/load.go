@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +15,9 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/workloads"
@@ -45,15 +49,76 @@ func (s *Settings) Load() []settings.Setting {
 	}
 	return []settings.Setting{
 		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim},
-		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true},
+		{Name: "loop", Title: settings.Load, Value: s.loopValue(loops), Computed: true, Complete: completeLoops(loops)},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
-		{Name: "arrivals", Title: settings.Load, Value: settings.Text(&s.Arrivals, "poisson", "constant")},
 		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests)},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --outage %v; no bound with --requests or --trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
 				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 			})},
+	}
+}
+
+// arrivals is an option of loops in which requests come at a rate.
+var arrivals = quota.Option{Name: "arrivals", Default: poisson, Values: []string{poisson, "constant"},
+	Doc: "how requests come: at random distances, or at equal ones"}
+
+const poisson = "poisson"
+
+// loopOptions are those of a loop, which is one of all.
+func loopOptions(name string, all []string) ([]quota.Option, error) {
+	switch {
+	case !slices.Contains(all, name):
+		return nil, quota.Unknown("loop", name, all, "")
+	case name == string(workloads.Closed):
+		return nil, nil
+	}
+	return []quota.Option{arrivals}, nil
+}
+
+// loopValue is one of the loops, with its options.
+func (s *Settings) loopValue(loops []string) *settings.Value {
+	text := func() string {
+		given := quota.Options{}
+		if s.Arrivals != arrivals.Default {
+			given[arrivals.Name] = s.Arrivals
+		}
+		if s.Loop == "" {
+			return ""
+		}
+		return options.Text(string(s.Loop), nil, given)
+	}
+	declared := func(name string) ([]quota.Option, error) { return loopOptions(name, loops) }
+	return settings.Checked("give "+strings.Join(loops, " or "), text, func(text string) (func(), error) {
+		one, err := options.One(text, "loop", declared)
+		if err != nil {
+			return nil, err
+		}
+		known, _ := declared(one.Name) // which One asked for
+		complete, err := quota.Complete(known, one.Given)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.Name, err)
+		}
+		return func() {
+			s.Loop = workloads.Loop(one.Name)
+			s.Arrivals = cmp.Or(complete[arrivals.Name], arrivals.Default)
+		}, nil
+	})
+}
+
+// completeLoops offers loops, and behind a colon their options.
+func completeLoops(loops []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		name, option, inOptions := strings.Cut(typed, ":")
+		if !inOptions {
+			return loops, settings.NoFiles
+		}
+		declared, err := loopOptions(name, loops)
+		if err != nil {
+			return nil, settings.NoFiles
+		}
+		return completeOptions(declared, name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

@@ -83,6 +83,9 @@ func listed(name string) bool {
 // hold what was worked out, so printing them says what is in force.
 func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Expand()
+	if err := s.ReadClients(); err != nil {
+		return c, err
+	}
 	c = s.Config
 	c.Pauses, c.Skew = Items(s.Pauses), Items(s.Skew)
 	if c.Plan, err = s.Plan(); err != nil {

@@ -2,7 +2,6 @@ package group
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -55,26 +54,11 @@ func (s *Settings) Selections() ([]strategies.Selection, error) {
 	if !s.measured() {
 		return all, nil
 	}
-	if all, err = s.withClients(all); err != nil {
-		return nil, s.Wrong("client", err)
+	kinds, err := s.readClients()
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
-}
-
-// withClients are the strategies with each kind of client that is asked for.
-func (s *Settings) withClients(all []strategies.Selection) ([]strategies.Selection, error) {
-	var kinds []strategies.Client
-	for _, name := range splitComma(strings.Join(s.Clients, ",")) {
-		kind, err := strategies.ParseClient(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(kinds, kind) {
-			return nil, fmt.Errorf("%s is given twice", kind)
-		}
-		kinds = append(kinds, kind)
-	}
-	if len(kinds) == 1 && kinds[0] == strategies.PlainClient {
+	if slices.Equal(kinds, []strategies.Client{strategies.PlainClient}) {
 		return all, nil
 	}
 	return strategies.WithClients(all, kinds), nil

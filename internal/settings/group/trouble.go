@@ -3,11 +3,9 @@ package group
 import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/network"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // trouble is what goes wrong or changes in mid-run.
@@ -26,7 +24,6 @@ func (s *Settings) Trouble() []settings.Setting {
 		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
 		s.Deadline()[0],
-		{Name: "cold", Title: settings.Trouble, Value: settings.Bool(&s.Cold)},
 		{Name: "outage", Common: s.command == Sim, Title: settings.Trouble, Value: settings.List(&s.Outages),
 			Complete: settings.Words(outages...)},
 		{Name: "network", Title: settings.Trouble, Value: settings.List(&s.Network),
@@ -89,6 +86,9 @@ func (s *Settings) planned() (outages []harness.Outage, changes []harness.LimitC
 	return outages, changes, nil
 }
 
+// Simulated says what clients a simulation has.
+func (s *Settings) Simulated() []settings.Setting { return []settings.Setting{s.client()} }
+
 // Connected says which clients there are, and on which cores.
 func (s *Settings) Connected() []settings.Setting {
 	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string { return s.Cores.String() },
@@ -97,10 +97,7 @@ func (s *Settings) Connected() []settings.Setting {
 			return func() { s.Cores = c }, err
 		})
 	return []settings.Setting{
-		{Name: "pool", Title: settings.Trouble, Value: settings.Whole(&s.Pool, 0, measure.MaxPool), Computed: true},
-		{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients),
-			Complete: settings.Words(format.Strings(strategies.Clients())...)},
-		{Name: "client-retries", Title: settings.Trouble, Value: settings.Whole(&s.ClientRetries, 0, measure.MaxRetries)},
+		s.client(),
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.Skew), Complete: settings.Words("2s", "-2s@0.5")},
 		{Name: "cores", Title: settings.Trouble, Value: cores,
 			Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores=")},
