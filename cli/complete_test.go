@@ -76,9 +76,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", "--client", "plain:pool=8,"}, []string{"plain:pool=8,pool=", "plain:pool=8,retries=", "plain:pool=8,cold="}, noSpace},
 		{[]string{"sim", "--client", "plain:"}, []string{"plain:cold="}, noSpace},
 		{[]string{"run", "--redis", ""}, []string{
-			"auto", "process", "container", "embedded", "process:replicas=1", "process:cluster=3", "process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://", "sentinel:redis://",
+			"auto", "process", "container", "container:image=redis:8", "embedded", "process:replicas=1", "process:cluster=3", "process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://", "sentinel:redis://",
 		}, noSpace},
-		{[]string{"run", "--postgres", ""}, []string{"auto", "process", "process:connections=40", "container", "embedded", "postgres://"}, noSpace},
+		{[]string{"run", "--postgres", ""}, []string{"auto", "process", "process:connections=40", "container", "container:image=postgres:18", "embedded", "postgres://"}, noSpace},
 		{[]string{"run", "--trace", ""}, nil, filesToo},
 		{[]string{"run", "--out", ""}, nil, filesToo},
 		{[]string{"run", "--config", ""}, nil, filesToo},

@@ -64,10 +64,10 @@ var roundTrips = [][]string{
 	{"--workload", "uploads:fail-share=0.2,abandon-share=0,misjudged-share=0.1,settle=5ms,hold=0s", "--policy", "tenant-uploads", "--life", "20m", "--history", "kept"},
 	{"--require", "leak<=0", "--require", "p99/reference <= 1.2", "--undecided", "pass", "--against", "./other"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
-	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
+	{"--redis", "container:image=redis:8", "--postgres", "container:image=postgres:18", "--out", "012"},
 	{"--param", "workers=1..4x2", "--until", "leak=0"}, {"--until", "p99<5ms"}, {"--param", "rate=100,200", "--param", "instances=1,2"},
 	{"--route-policy", "60 calls per fixed 1m"},
-	{"--nginx", "process", "--haproxy", "process", "--service", "http://h:8080/check?user={subject}#: x"},
+	{"--store", "nginx=process", "--store", "haproxy=process", "--store", "service=http://h:8080/check?user={subject}#: x"},
 	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},
 }
 

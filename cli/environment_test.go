@@ -27,6 +27,15 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 			t.Errorf("%q: no %q in\n%s%s", c.args, c.want, o.stdout, o.stderr)
 		}
 	}
+	// A kind without a flag is as if --store named it, which wins.
+	t.Setenv("QUOTABENCH_SERVICE", "http://u:secret@h/x?user={subject}")
+	for want, args := range map[string][]string{"service=http://u:***@h/x": nil, "service=http://other/": {"--store", "service=http://other/x?user={subject}"}} {
+		o := call(t.Context(), append([]string{"run", "honest", "--print-config"}, args...)...)
+		if o.code != ExitOK || strings.Count(o.stdout, "  - service=") != 1 || !strings.Contains(o.stdout, want) || strings.Contains(o.stdout, "secret") {
+			t.Errorf("%q: no %q in\n%s%s", args, want, o.stdout, o.stderr)
+		}
+	}
+	t.Setenv("QUOTABENCH_SERVICE", "")
 	if o := call(t.Context(), "doctor"); !strings.Contains(o.stdout, "QUOTABENCH_REDIS=redis://:***@127.0.0.1:1") || strings.Contains(o.stdout, "secret") {
 		t.Error(o.stdout)
 	}

@@ -46,7 +46,7 @@ var simUsageErrors = [][]string{
 	{"sim", "--rounds", "3"},
 	{"sim", "--quick"},
 	{"sim", "--redis", "nonsense"},
-	{"sim", "--redis-image", "redis:8"},
+	{"sim", "honest", "--rate", "5", "--redis", "process:image=redis:8"},
 	{"sim", "--postgres", "process"},
 	{"sim", "--preset", "adr-000"},
 	{"sim", "--start", "yesterday"},

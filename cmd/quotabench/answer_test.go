@@ -44,7 +44,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		"clocks and a client that repeats": {func(r *results.Run) {
 			r.Params.Instances = 2
 			r.Params.Retries, r.Params.Skew, r.Params.DecisionTimeoutNS = 2, []string{"2s", "-2s@0.5"}, 3e9
-		}, []string{"plain:retries=2", "skew:\n  - 2s,-2s@0.5", "decision-timeout: 3s"}},
+		}, []string{"client:\n  - plain:retries=2", "skew:\n  - 2s,-2s@0.5", "decision-timeout: 3s"}},
 	} {
 		untested := run(c.change)
 		if len(untested) < 2 {

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -65,12 +66,16 @@ func cannotShare(c *measure.Config, of int, s strategies.Selection) error {
 	}
 	for _, need := range s.Needs {
 		name := need.Store()
+		flag := "--store " + name + "=URL"
+		if d, err := stores.DriverOf(name); err == nil && d.Name == name {
+			flag = d.Asked("URL")
+		}
 		st, ok := c.Stores.Get(name)
 		if ok && st.Owned() {
-			return fmt.Errorf("generators share a server: give its URL by --%s", name)
+			return fmt.Errorf("generators share a server: give its URL by %s", flag)
 		}
 		if !ok {
-			return fmt.Errorf("generators share a server, and a model of %s is this process' own: give a URL by --%[1]s", name)
+			return fmt.Errorf("generators share a server, and a model of %s is this process' own: give a URL by %s", name, flag)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func New(c Command) *Settings {
 	s.Workload = "hot-key"
 	s.Arrivals, s.Cores = poisson, measure.Cores{Mode: measure.CoresAuto}
 	s.Clients = []string{string(strategies.PlainClient)}
-	s.From, s.Images = map[string]*string{}, map[string]*string{}
+	s.From = map[string]*string{}
 	switch c {
 	case Run:
 		s.Workers = 50
