@@ -59,17 +59,6 @@ func runAgainst(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) erro
 	return a.compareWith(cmd, cfg.Rounds)
 }
 
-// withoutOther refuses flags that are about --against, which is not given. What a file says is for when it is: it is read by the
-// rounds that --against starts, too.
-func withoutOther(s *group.Settings, names ...string) error {
-	for _, name := range names {
-		if s.Rank(name) == settings.ByFlag {
-			return s.Wrong(name, errors.New("it is about what --against finds: give --against PROGRAM too"))
-		}
-	}
-	return nil
-}
-
 // compareWith measures both programs in rounds. Each round of a side is a program of its own, so that
 // neither has what the other left behind.
 func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
@@ -123,9 +112,21 @@ func (a *against) compare(rounds int, names []string) error {
 	if err != nil {
 		return fail(ExitFailed, err)
 	}
-	err = showComparison(a.cmd, cmp.Or(a.Format, group.ComparisonFormats()[0]), c)
+	err = showComparison(a.cmd, a.format(), c)
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
 	return err
+}
+
+// format is how the comparison is shown: as text if nothing else is asked for, and in a job of GitHub Actions as its annotations,
+// with the table in the job's summary.
+func (a *against) format() string {
+	switch {
+	case a.JSON:
+		return render.JSON
+	case os.Getenv("GITHUB_ACTIONS") == "true":
+		return render.GitHub
+	}
+	return group.ComparisonFormats()[0]
 }
 
 // keep stores the records of both sides, and what the comparison found.
@@ -203,7 +204,8 @@ func (a *against) order(stage, round int) []int {
 
 // round runs one program for one round.
 func (a *against) round(side int, dir string, names []string) (*results.File, error) {
-	args := append([]string{a.cmd.Name()}, a.Flags("against", "format", "out", "rounds", "budget", "quick", "fail-on", "strategy")...)
+	args := append([]string{a.cmd.Name()}, names...)
+	args = append(args, a.Flags("against", "out", "rounds", "budget", "quick", "require", "json")...)
 	if a.Quick {
 		args = append(args, "--duration="+a.Duration.String())
 	}
@@ -211,7 +213,7 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 		args = append(args, "--policy="+a.Policy)
 	}
 	args = append(args, a.args...)
-	args = append(args, "--out", dir, "--strategy", strings.Join(names, ","))
+	args = append(args, "--out", dir)
 	cmd := exec.CommandContext(a.cmd.Context(), a.programs[side], args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute // it stops its servers

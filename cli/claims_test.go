@@ -27,7 +27,7 @@ import (
 
 const promises = `record: Ours
 runs:
-  both: sim honest liar --instances 1 --policy "10 requests per fixed 1m" --workload steady --rate 10 --subjects 2 --requests 2000
+  both: sim honest liar --instances 1 --policy "10 requests per fixed 1m" --workload steady:subjects=2 --rate 10 --requests 2000
   gone: sim nobody
 claims:
 - {id: C1, says: The limit holds., promised: no leak, holds: 'both["honest"].leak == 0', needs: 'both["honest"].rejected > 0', gate: true}
@@ -51,7 +51,7 @@ func TestClaims(t *testing.T) {
 	}
 	for _, want := range []string{"C1     holds", "C2     refuted", "C3     undecided", "C4     not measurable here", "a price is no figure",
 		`] quotabench sim honest liar --instances 1 --policy '10 requests per fixed 1m'`, // to be typed again
-		"quotabench sim nobody: quotabench: --strategy: unknown strategy", "gate: Ours C2: refuted", "4 claims: 1 holds, 1 refuted, 1 undecided, 1 not measurable here. 2 runs"} {
+		"quotabench sim nobody: quotabench: unknown strategy", "gate: Ours C2: refuted", "4 claims: 1 holds, 1 refuted, 1 undecided, 1 not measurable here. 2 runs"} {
 		if !strings.Contains(strings.Join(strings.Fields(o.transcript()), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("it does not say %q:\n%s", want, o.transcript())
 		}

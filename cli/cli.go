@@ -95,7 +95,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	const name = "quotabench:"
 	text, _ := strings.CutPrefix(terminal.Folded(stderr, name+" "+terminal.Message(err)), name)
-	fmt.Fprintln(stderr, layout.Page{Colour: terminal.Coloured(root, stderr)}.Paint(layout.Bad, name)+text)
+	fmt.Fprintln(stderr, layout.Page{Colour: terminal.Coloured(stderr)}.Paint(layout.Bad, name)+text)
 	return code
 }
 
@@ -115,12 +115,6 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	})
 	root.SetOut(format.VisibleWriter(stdout))
 	root.SetErr(terminal.Messages(stderr))
-	mode := terminal.ColourAuto
-	modes := []string{terminal.ColourAuto, terminal.ColourAlways, terminal.ColourNever}
-	settings.AddFlag(root.PersistentFlags(), settings.Setting{
-		Name: terminal.ColourFlag, Value: settings.Text(&mode, modes...),
-		Doc: "colour: auto is for terminals, unless NO_COLOR is set or TERM is dumb",
-	})
 	root.SetVersionTemplate(versionText())
 	var groups []settings.CommandGroup
 	for _, g := range commands() {

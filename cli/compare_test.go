@@ -41,8 +41,8 @@ func run(f *results.File, label string) *results.Run {
 func TestCompare(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, map[string]string{
-		"gates.yaml":  "fail-on: [leak>0, drift > 5]\ntolerance: leak=2\n",
-		"wrong.yaml":  "strict: true\nfail-on: leek>0\n",
+		"gates.yaml":  "require: [leak<=0, drift <= 5]\ntolerance: leak=2\n",
+		"wrong.yaml":  "strict: true\nrequire: leek<=0\n",
 		"wrong2.yaml": "tolerances: leak=2\n",
 	})
 	summary := "summary.md"
@@ -61,16 +61,16 @@ func TestCompare(t *testing.T) {
 		{ExitGate, []string{"base", "head", "--format", "markdown"}},
 		{ExitGate, []string{"base", "head", "--format", "github"}},
 		{ExitOK, []string{"base", "head", "--tolerance", "leak=1"}},
-		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5"}},
-		{ExitOK, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5", "--undecided", "pass"}},
-		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5", "--strict"}},
+		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5"}},
+		{ExitOK, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5", "--undecided", "pass"}},
+		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5", "--strict"}},
 		{ExitGate, []string{"base", "head", "--config", "gates.yaml"}},
 		{ExitUsage, []string{"base", "head", "--config", "wrong.yaml"}},
 		{ExitUsage, []string{"base", "head", "--config", "wrong2.yaml"}},
-		{ExitUsage, []string{"base", "head", "--fail-on", "leak>"}},
-		{ExitUsage, []string{"base", "head", "--fail-on", "leak/reference>1"}},
-		{ExitUsage, []string{"base", "head", "--fail-on", "leak>lots"}},
-		{ExitUsage, []string{"base", "head", "--fail-on", "leak=>1"}},
+		{ExitUsage, []string{"base", "head", "--require", "leak<"}},
+		{ExitUsage, []string{"base", "head", "--require", "leak/reference<=1"}},
+		{ExitUsage, []string{"base", "head", "--require", "leak<lots"}},
+		{ExitUsage, []string{"base", "head", "--require", "leak=>1"}},
 		{ExitUsage, []string{"base", "head", "--tolerance", "leek=1"}},
 		{ExitUsage, []string{"base", "head", "--tolerance", "leak=many"}},
 		{ExitUsage, []string{"base", "head", "--timing", "p98"}},
@@ -104,14 +104,14 @@ func TestGates(t *testing.T) {
 		code int
 		args []string
 	}{
-		{ExitOK, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "leak"}},
-		{ExitGate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "leak == 0"}},
-		{ExitUsage, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "p99>1ms"}},
-		{ExitGate, []string{"sim", "liar", "--requests", "200", "--fail-on", "leak-worst>3", "--fail-on", "false-rejects"}},
-		{ExitUsage, []string{"run", "honest", "--fail-on", "leek>1"}},
-		{ExitUsage, []string{"explore", "honest", "--fail-on", "leek"}},
-		{ExitUsage, []string{"explore", "honest", "--property", "drift", "--fail-on", "leak"}},
-		{ExitUsage, []string{"explore", "honest", "--full", "--fail-on", "leak"}},
+		{ExitOK, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak=none"}},
+		{ExitGate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak > 0"}},
+		{ExitUsage, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "p99<=1ms"}},
+		{ExitGate, []string{"sim", "liar", "--requests", "200", "--require", "leak-worst<=3", "--require", "false-rejects=none"}},
+		{ExitUsage, []string{"run", "honest", "--require", "leek<=1"}},
+		{ExitUsage, []string{"explore", "honest", "--require", "leek=none"}},
+		{ExitUsage, []string{"explore", "honest", "--property", "drift", "--require", "leak=none"}},
+		{ExitUsage, []string{"explore", "honest", "--full", "--require", "leak=none"}},
 	} {
 		o := call(t.Context(), append(c.args, "--out", t.TempDir())...)
 		if o.code != c.code {
@@ -121,9 +121,9 @@ func TestGates(t *testing.T) {
 		text.WriteString(strings.Join(c.args, " ") + "\n  " + last[strings.LastIndex(last, "\n")+1:] + "\n")
 	}
 	for _, want := range []string{
-		"quotabench: honest: gate leak == 0: fails: leak is 0",
-		"broke its declared guarantee in round 1", "; liar: gate leak-worst>3: fails: leak-worst is",
-		`--fail-on: unknown field "leek": did you mean leak?`, `--fail-on: unknown field "leak": one of counterexamples, steps, drift`,
+		"quotabench: honest: required leak > 0: fails: leak is 0",
+		"broke its declared guarantee in round 1", "; liar: required leak-worst<=3: fails: leak-worst is",
+		`--require: unknown field "leek": did you mean leak?`, `--require: unknown field "leak": one of counterexamples, steps, drift`,
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())

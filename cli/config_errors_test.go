@@ -31,15 +31,15 @@ var configErrors = []string{
 	"requests: 1e3\n",
 	"rate: .nan\n",
 	"rate: .inf\n",
-	"fill: 2\n",
-	"over-quota: 50%\n",
+	"workload: steady:fill=2\n",
+	"workload: steady:over-quota=50%\n",
 	"seed: -1\n",
 	"quick: 1\n",
 	"quick: \"yes\"\n",
 	"duration: 400\n",
 	"duration: soon\n",
 	"duration: -1s\n",
-	"arrivals: bursts\n",
+	"loop: open:arrivals=bursts\n",
 	"policy: true\n",
 	"policy: [a, b]\n",
 	"strategy: []\n",
@@ -97,7 +97,7 @@ func TestConfigErrorsUnderFlags(t *testing.T) {
 }
 
 func TestConfigWithoutSettings(t *testing.T) {
-	newPlace(t, map[string]string{"comments.yaml": "# workers: 5\n", "empty.yaml": "", "nulls.yaml": "subjects: null\nout: ~\nlimit:\n"})
+	newPlace(t, map[string]string{"comments.yaml": "# workers: 5\n", "empty.yaml": "", "nulls.yaml": "trace: null\nout: ~\nlimit:\n"})
 	_, want := planned(t)
 	for _, file := range []string{"comments.yaml", "empty.yaml", "nulls.yaml"} {
 		if _, got := planned(t, "--config", file); !reflect.DeepEqual(got, want) {
@@ -110,8 +110,8 @@ func TestConfigWithoutSettings(t *testing.T) {
 func TestErrorsOfFlagsAndFilesAreTheSame(t *testing.T) {
 	newPlace(t, nil)
 	for name, v := range map[string]string{
-		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "budget": "0", "arrivals": "bursts", "fill": "1.5",
-		"strategy": "nonsense", "policy": "nonsense", "workload": "nonsense", "trouble": "nonsense", "trace": "missing.log",
+		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "budget": "0", "loop": "open:arrivals=bursts",
+		"policy": "nonsense", "workload": "steady:fill=1.5", "trouble": "nonsense", "trace": "missing.log",
 	} {
 		if err := os.WriteFile("bad.yaml", []byte("# bad\n"+name+": "+v+"\n"), 0o644); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(c))
 	}
 	f.Add([]byte("run: &a {workers: 5}\nrun:\n"))
-	f.Add([]byte("strategy:\n  - honest\nworkers: 5 # five\nduration: 0\ncost: |-\n  policy\n"))
+	f.Add([]byte("strategy:\n  - honest\nworkers: 5 # five\nduration: 0\nworkload: |-\n  steady:cost=policy\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, _ := newRun()
 		if err := s.ReadBytes("run.yaml", b); err != nil {

@@ -36,7 +36,7 @@ func plan(args ...string) (*group.Settings, measure.Config, error) {
 	s, cmd := newRun()
 	err := cmd.ParseFlags(args)
 	if err == nil {
-		err = s.Read(nil)
+		err = s.Read(cmd.Flags().Args())
 	}
 	if err != nil {
 		return s, measure.Config{}, err
@@ -54,22 +54,22 @@ const traceRows = "time,subject,cost\n1,a,1\n2,b,1\n3,a,1\n"
 var roundTrips = [][]string{
 	{},
 	{"--quick"}, {"--budget", "90s"},
-	{"--strategy", "honest:color=blue,depth=4,liar", "--strategy", "honest", "--policy", "user-links", "--limit", "7"},
+	{"honest:color=blue,depth=4,liar", "honest", "--policy", "user-links", "--limit", "7"},
 	{"--loop", "closed"}, {"--loop", "both", "--rate", "700"}, {"--loop", "open", "--rate", "900"}, {"--workload", "steady", "--loop", "closed"},
-	{"--workload", "steady", "--rate", "1234.5", "--arrivals", "constant", "--subjects", "77", "--popularity", "zipf:0.9", "--over-quota", "0", "--fill", "0.25"},
-	{"--cost", "2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
-	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--trouble", "redis:away@0.3-0.6", "--trouble", "postgres:away@0.5-0.7"},
-	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
-	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--trouble", "callers:killed=0.01,after=2"}, {"--rounds", "6", "--spare-rounds", "2"},
+	{"--workload", "steady:subjects=77,popularity=zipf:0.9,over-quota=0,fill=0.25", "--rate", "1234.5", "--loop", "open:arrivals=constant"},
+	{"--workload", "hot-key:cost=2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
+	{"--workload", "hot-key:cost=uniform:1-3", "--duration", "1m30s", "--client", "plain:pool=4,retries=2", "--trouble", "redis:away@0.3-0.6", "--trouble", "postgres:away@0.5-0.7"},
+	{"--trace", "a trace: with #.csv", "--workload", "trace:speed=2.5", "--policy", "contact-form"},
+	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--client", "plain:cold"}, {"--client", "plain:retries=1,cold,autopipeline"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--trouble", "callers:killed=0.01,after=2"},
 	{"--trouble", "keys/quota:*:add=100@0.5", "--trouble", "keys/*:add=-1@0.25", "--trouble", "redis:latency=2ms,jitter=1ms", "--trouble", "redis/1:cut@0.25-0.5"},
 	{"--trouble", "limit:is=40@0.25", "--trouble", "instance/1:paused=300ms@0.25"}, {"--trouble", "instance/1:clock=-2s@0.5"},
-	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s", "--life", "20m", "--history", "kept"},
-	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--max-bound", "12.5%", "--against", "./other", "--format", "markdown"},
+	{"--workload", "uploads:fail-share=0.2,abandon-share=0,misjudged-share=0.1,settle=5ms,hold=0s", "--policy", "tenant-uploads", "--life", "20m", "--history", "kept"},
+	{"--require", "leak<=0", "--require", "p99/reference <= 1.2", "--undecided", "pass", "--against", "./other"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
-	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
-	{"--param", "workers=1..4x2", "--until", "leak==0"}, {"--until", "p99<5ms"}, {"--param", "rate=100,200", "--param", "instances=1,2"},
-	{"--route-policy", "60 calls per fixed 1m", "--routes", "3"},
-	{"--nginx", "process", "--haproxy", "process", "--service", "http://h:8080/check?user={subject}#: x"},
+	{"--redis", "container:image=redis:8", "--postgres", "container:image=postgres:18", "--out", "012"},
+	{"--param", "workers=1..4x2", "--until", "leak=0"}, {"--until", "p99<5ms"}, {"--param", "rate=100,200", "--param", "instances=1,2"},
+	{"--route-policy", "60 calls per fixed 1m"},
+	{"--store", "nginx=process", "--store", "haproxy=process", "--store", "service=http://h:8080/check?user={subject}#: x"},
 	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},
 }
 
@@ -113,8 +113,8 @@ func TestPrintConfig(t *testing.T) {
 	var text strings.Builder
 	for _, args := range [][]string{
 		{"--print-config"},
-		{"--print-config", "--quick", "--trace", "t.csv", "--strategy", "honest:color=blue,liar", "--strategy", "honest"},
-		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--fill", "0.1",
+		{"--print-config", "--quick", "--trace", "t.csv", "honest:color=blue,liar", "honest"},
+		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--workload", "trace:fill=0.1",
 			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres", "postgres://host/db?user=u&password=secret&sslmode=require",
 			"--store", "redis.2=redis://user:p@ss@host", "--trouble", "redis:away@0.25-0.5", "--duration", "10s"},
 	} {
@@ -149,12 +149,11 @@ store: ["redis.2=redis://user:***@host"]
 func TestFlagsWinOverTheFile(t *testing.T) {
 	newPlace(t, map[string]string{"t.csv": traceRows, "run.yaml": `
 strategy: [honest, liar]
-workload: steady
+workload: steady:fill=0.5
 workers: 7
 rounds: 8
 duration: 1s
 trouble: redis:away@0.1-0.2
-fill: 0.5
 `, "quick.yaml": "quick: true\nrounds: 9\n"})
 	type c = measure.Config
 	for _, x := range []struct {
@@ -162,9 +161,9 @@ fill: 0.5
 		ok   func(s *group.Settings, c c) bool
 	}{
 		{[]string{"--config", "run.yaml"}, func(s *group.Settings, c c) bool {
-			return s.Workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Trouble) == 1 && c.Stream.Options["fill"] == "0.5"
+			return s.Workload == "steady:fill=0.5" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Trouble) == 1 && c.Stream.Options["fill"] == "0.5"
 		}},
-		{[]string{"--config", "run.yaml", "--workers", "3", "--strategy", "honest"}, func(_ *group.Settings, c c) bool {
+		{[]string{"--config", "run.yaml", "--workers", "3", "honest"}, func(_ *group.Settings, c c) bool {
 			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1
 		}},
 		{[]string{"--trouble", "postgres:away@0.1-0.2", "--trouble", "postgres:away@0.3-0.4", "--config", "run.yaml"}, func(_ *group.Settings, c c) bool {
@@ -222,27 +221,6 @@ func TestSections(t *testing.T) {
 		o := call(t.Context(), c.command, show, "--config", "bad.yaml")
 		if wrong := strings.HasPrefix(c.want, "bad"); wrong != (o.code == ExitUsage) || !strings.Contains(o.stdout+o.stderr, c.want) {
 			t.Errorf("%s of\n%s\nexit %d, no %q in %s%s", c.command, c.file, o.code, c.want, o.stdout, o.stderr)
-		}
-	}
-}
-
-// TestRoutesNeedAPolicy: routes without a quota of their own are refused where they were given, and a printed
-// configuration has none.
-func TestRoutesNeedAPolicy(t *testing.T) {
-	newPlace(t, map[string]string{"routes.yaml": "strategy: honest\nroutes: 3\n"})
-	for _, command := range []string{"run", "sim"} {
-		for want, args := range map[string][]string{
-			"--routes: requests have no second quota":              {command, "honest", "--routes", "3"},
-			"routes.yaml:2: routes: requests have no second quota": {command, "--config", "routes.yaml"},
-		} {
-			o := call(t.Context(), args...)
-			requireUsageError(t, o)
-			if !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
-				t.Errorf("%q: %s, want %s", args, o.stderr, want)
-			}
-		}
-		if o := call(t.Context(), command, "honest", "--print-config"); !strings.Contains(o.stdout, "\nroutes: null\n") {
-			t.Errorf("%s: %s", command, o.stdout)
 		}
 	}
 }

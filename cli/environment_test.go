@@ -27,6 +27,15 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 			t.Errorf("%q: no %q in\n%s%s", c.args, c.want, o.stdout, o.stderr)
 		}
 	}
+	// A kind without a flag is as if --store named it, which wins.
+	t.Setenv("QUOTABENCH_SERVICE", "http://u:secret@h/x?user={subject}")
+	for want, args := range map[string][]string{"service=http://u:***@h/x": nil, "service=http://other/": {"--store", "service=http://other/x?user={subject}"}} {
+		o := call(t.Context(), append([]string{"run", "honest", "--print-config"}, args...)...)
+		if o.code != ExitOK || strings.Count(o.stdout, "  - service=") != 1 || !strings.Contains(o.stdout, want) || strings.Contains(o.stdout, "secret") {
+			t.Errorf("%q: no %q in\n%s%s", args, want, o.stdout, o.stderr)
+		}
+	}
+	t.Setenv("QUOTABENCH_SERVICE", "")
 	if o := call(t.Context(), "doctor"); !strings.Contains(o.stdout, "QUOTABENCH_REDIS=redis://:***@127.0.0.1:1") || strings.Contains(o.stdout, "secret") {
 		t.Error(o.stdout)
 	}
@@ -56,17 +65,25 @@ func TestJSONIsAll(t *testing.T) {
 	}
 }
 
-// Colour is for terminals, or for who asks.
+// Colour is for terminals, or for who asks, and NO_COLOR wins.
 func TestColour(t *testing.T) {
 	testenv.Sequential(t)
-	newPlace(t, nil)
-	for mode, want := range map[string]bool{"auto": false, "never": false, "always": true} {
-		o := call(t.Context(), "explore", "liar", "--property", "leak", "--color", mode)
-		if got := strings.Contains(o.stdout, "\x1b[31mLEAK\x1b[0m"); got != want || strings.Contains(o.stdout, "\x1b") != want {
-			t.Errorf("--color %s: %q", mode, o.stdout)
+	for _, c := range []struct {
+		no, cli, force string
+		want           bool
+	}{
+		{"", "", "", false}, {"", "1", "", true}, {"", "", "1", true}, {"", "0", "0", false}, {"1", "1", "1", false},
+	} {
+		newPlace(t, nil)
+		t.Setenv("NO_COLOR", c.no)
+		t.Setenv("CLICOLOR_FORCE", c.cli)
+		t.Setenv("FORCE_COLOR", c.force)
+		o := call(t.Context(), "explore", "liar", "--property", "leak")
+		if got := strings.Contains(o.stdout, "\x1b[31mLEAK\x1b[0m"); got != c.want || strings.Contains(o.stdout, "\x1b") != c.want {
+			t.Errorf("%+v: %q", c, o.stdout)
 		}
-		if got := strings.Contains(o.stderr+call(t.Context(), "list", "--color", mode, "x").stderr, "\x1b[31mquotabench:\x1b[0m"); got != want {
-			t.Errorf("--color %s: %q", mode, o.stderr)
+		if got := strings.Contains(o.stderr+call(t.Context(), "list", "x").stderr, "\x1b[31mquotabench:\x1b[0m"); got != c.want {
+			t.Errorf("%+v: %q", c, o.stderr)
 		}
 	}
 }

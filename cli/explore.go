@@ -77,7 +77,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
 		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true},
-		{Name: "redis", Was: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
+		{Name: "redis", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container")},
 		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&c.Service), Complete: cobra.NoFileCompletions},
 		{Name: "request", Title: settings.Stores, Value: settings.Text(&c.Request), Computed: true, Complete: cobra.NoFileCompletions},
@@ -182,7 +182,7 @@ func (s *exploreSettings) checkFull() error {
 		}
 		return nil
 	}
-	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
+	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "require", "first"} {
 		if s.Given(name) {
 			return s.Wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 		}

@@ -38,7 +38,7 @@ func TestExploreOutput(t *testing.T) {
 		args []string
 	}{
 		{ExitOK, []string{"honest", "--instances", "1"}},
-		{ExitGate, []string{"--strategy", "honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
+		{ExitGate, []string{"honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
 		{ExitGate, []string{"liar"}},
 		{ExitGate, []string{"honest", "liar", "--property", "guarantee", "--used", "0", "--seed", "9", "--instances", "1"}},
 		{ExitGate, []string{"liar", "--property", "leak"}},
@@ -71,10 +71,9 @@ func TestExploreUsage(t *testing.T) {
 		{},
 		{"--nonsense"},
 		{"nonsense"},
-		{"honest", "--strategy", "liar"},
 		{"honest,honest"},
 		{"honest:color=green"},
-		{"--strategy", ""},
+		{""},
 		{"honest", "--policy", "nonsense"},
 		{"monthly", "--policy", "agent-storage"},
 		{"honest", "--limit", "0"},
@@ -290,7 +289,7 @@ func TestExploreUntried(t *testing.T) {
 	newPlace(t, nil)
 	onTake = func(int64) { time.Sleep(2 * time.Millisecond) } // so that the time is up once the clients have come one after the other
 	t.Cleanup(func() { onTake = nil })
-	for _, args := range [][]string{{}, {"--exit-zero"}, {"--fail-on", "leak>0"}, {"--full"}} {
+	for _, args := range [][]string{{}, {"--exit-zero"}, {"--require", "leak=none"}, {"--full"}} {
 		o := call(t.Context(), append([]string{"explore", "honest", "--timeout", "1ms"}, args...)...)
 		if o.code != ExitFailed || !strings.Contains(o.stderr, "honest: nothing was tried, its time was up before the first schedule: give a longer --timeout") {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)

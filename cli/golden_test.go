@@ -114,31 +114,39 @@ var usageErrors = [][]string{
 	{"run", "--duration=-1s"},
 	{"run", "--budget=0"},
 	{"run", "--seed=-1"},
-	{"run", "--arrivals=bursts"},
-	{"run", "--strategy", "nonsense"},
-	{"run", "--strategy", ""},
-	{"run", "--strategy", "honest,honest"},
-	{"run", "--strategy", "honest", "--strategy", "liar,honest"},
-	{"run", "--strategy", "honest:size=1"},
-	{"run", "--strategy", "liar:size=1"},
-	{"run", "--strategy", "honest:color=green"},
-	{"run", "--strategy", "honest:depth=deep"},
+	{"run", "--loop=open:arrivals=bursts"},
+	{"run", "--loop=closed:arrivals=constant"},
+	{"run", "--loop=opne"},
+	{"run", "nonsense"},
+	{"run", ""},
+	{"run", "honest,honest"},
+	{"run", "honest", "liar,honest"},
+	{"run", "honest:size=1"},
+	{"run", "liar:size=1"},
+	{"run", "honest:color=green"},
+	{"run", "honest:depth=deep"},
 	{"run", "honest", "--trouble", "instance/0:clock=5"},
 	{"run", "honest", "--trouble", "instances:paused=5@0.5"},
-	{"run", "--strategy", "honest:depth"},
-	{"run", "--strategy", "color=red"},
-	{"run", "--strategy", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
-	{"run", "--strategy", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "honest:depth"},
+	{"run", "color=red"},
+	{"run", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--policy", "nonsense"},
 	{"run", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--workload", "nonsense"},
 	{"run", "--workload", "trace"},
 	{"run", "--workload", "steady", "--trace", "useless.csv"},
-	{"run", "--workload", "steady", "--popularity", "famous"},
-	{"run", "--cost", "dear"},
-	{"run", "--fill=2"},
-	{"run", "--subjects=10"},
-	{"run", "--speed=2"},
+	{"run", "--workload", "steady:popularity=famous"},
+	{"run", "--workload", "hot-key:cost=dear"},
+	{"run", "--workload", "hot-key:fill=2"},
+	{"run", "--workload", "steady:fil=0.5"},
+	{"run", "--workload", "steady:fill"},
+	{"run", "--workload", "steady:fill=0.5,fill=0.6"},
+	{"run", "--workload", "stedy:fill=0.5"},
+	{"run", "--workload", "trace:trace=other.csv", "--trace", "useless.csv"},
+	{"run", "--workload", "steady:subjects=5", "--param", "subjects=1,2"},
+	{"run", "--workload", "hot-key:subjects=10"},
+	{"run", "--workload", "hot-key:speed=2"},
 	{"run", "--trace", "missing.log"},
 	{"run", "--trace", "folder"},
 	{"run", "--trace", "empty.csv"},
@@ -158,7 +166,10 @@ var usageErrors = [][]string{
 	{"run", "--redis", "redis://:sec%zzret@127.0.0.1:1"},
 	{"run", "--redis", "embedded", "--postgres", "nonsense"},
 	{"run", "--redis", "embedded", "--postgres", "postgres://user:secret@127.0.0.1:1/db"},
-	{"run", "--redis", "embedded", "--redis-image", "redis:7"},
+	{"run", "--redis", "process:image=redis:7"},
+	{"run", "--redis", "container:image="},
+	{"run", "--store", "nginx=prcess"},
+	{"run", "--store", "service=process"},
 	{"run", "--redis", ""},
 	{"run", "--store", "redis://user:secret@host"},
 	{"run", "--store", "etcd.2=process"},
@@ -167,7 +178,7 @@ var usageErrors = [][]string{
 	{"run", "--store", "redis.2=process", "--store", "redis.2=embedded"},
 	{"run", "--redis", "embedded", "--store", "redis=embedded"},
 	{"run", "--redis", "embedded", "--postgres", "embedded", "--store", "redis.2=redis://user:secret@127.0.0.1:1"},
-	{"run", "--postgres", "postgres://user:secret@host/db", "--postgres-image", "postgres:17"},
+	{"run", "--postgres", "container:imag=postgres:17"},
 	{"run", "--config", "missing.yaml"},
 	{"run", "--config", "folder"},
 }
@@ -221,7 +232,7 @@ func TestNumbersHaveBounds(t *testing.T) {
 		numbers++
 		for _, v := range []string{"-1", "NaN", "Inf", "-Inf", "1e999", "", "x", "99999999999999999999999"} {
 			// No such strategy: what is let through must not run.
-			o := call(t.Context(), "run", "--strategy=nonsense", "--"+x.Name+"="+v)
+			o := call(t.Context(), "run", "nonsense", "--"+x.Name+"="+v)
 			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.Name) {
 				t.Errorf("--%s=%s is taken: %s", x.Name, v, o.stderr)
 			}
@@ -232,7 +243,7 @@ func TestNumbersHaveBounds(t *testing.T) {
 			if err := os.WriteFile("bad.yaml", []byte(x.Name+": "+v+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			o = call(t.Context(), "run", "--strategy=nonsense", "--config", "bad.yaml")
+			o = call(t.Context(), "run", "nonsense", "--config", "bad.yaml")
 			if requireUsageError(t, o); !strings.Contains(o.stderr, "bad.yaml:1: "+x.Name) {
 				t.Errorf("%s: %s is taken: %s", x.Name, v, o.stderr)
 			}

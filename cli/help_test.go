@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -98,18 +97,8 @@ func TestHelpFitsAScreen(t *testing.T) {
 	}
 }
 
-// A flag has one meaning in all commands. The old name of one that was renamed tells the new one.
-func TestRenamedFlags(t *testing.T) {
-	newPlace(t, nil)
-	for _, x := range [][]string{
-		{"explore", "--on", "--redis"}, {"choose", "--outage", "--redis-down"}, {"choose", "--skew", "--clock-spread"},
-	} {
-		o := call(t.Context(), x[0], x[1], "value")
-		want := fmt.Sprintf("quotabench: %s is called %s now (see quotabench %s --help)\n", x[1], x[2], x[0])
-		if o.code != ExitUsage || o.stderr != want {
-			t.Errorf("%q: exit %d: %s, want %s", x, o.code, o.stderr, want)
-		}
-	}
+// A flag has one meaning in all commands.
+func TestFlagsMeanTheSame(t *testing.T) {
 	kinds := map[string]string{}
 	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {

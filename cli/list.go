@@ -267,8 +267,8 @@ func listStores() []entry {
 	var out []entry
 	for _, d := range stores.Drivers() {
 		for _, c := range d.Choices {
-			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{"--" + d.Name},
-				More: map[string]any{"flags": []string{"--" + d.Name}, "store": d.Name}})
+			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{d.Asked("")},
+				More: map[string]any{"flags": []string{d.Asked("")}, "store": d.Name}})
 		}
 	}
 	return out

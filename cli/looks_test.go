@@ -16,7 +16,7 @@ func TestStopsWhenDecided(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), "run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--loop", "closed", "--instances", "1",
-		"--strategy", "honest", "--budget", "10m", "--out", "out")
+		"honest", "--budget", "10m", "--out", "out")
 	const says = "stopped after 8 rounds: order and verdicts are decided"
 	if f := readResults(t); o.code != ExitOK || f.Ended != says || len(f.Runs) != 8 || !strings.Contains(o.stdout, "Rounds: "+says+".") {
 		t.Errorf("exit %d, %d runs, %q: %s\n%s", o.code, len(f.Runs), f.Ended, o.stderr, o.stdout)

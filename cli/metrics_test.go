@@ -19,7 +19,7 @@ func TestRunWithMetrics(t *testing.T) {
 	defer func() { _ = l.Close() }() // it only keeps the address busy
 	taken.Store(0)
 	t.Cleanup(func() { onTake = nil })
-	busy := call(t.Context(), tiny("--strategy", "honest", "--metrics", l.Addr().String())...)
+	busy := call(t.Context(), tiny("honest", "--metrics", l.Addr().String())...)
 	requireUsageError(t, busy)
 	if !strings.Contains(busy.stderr, "--metrics: cannot listen at ") {
 		t.Errorf("%s", busy.stderr)
@@ -46,7 +46,7 @@ func TestRunWithMetrics(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		seen = string(b)
 	}
-	if code := execute(t.Context(), tiny("--strategy", "honest", "--metrics", "127.0.0.1:0"), &stdout, &stderr); code != ExitOK {
+	if code := execute(t.Context(), tiny("honest", "--metrics", "127.0.0.1:0"), &stdout, &stderr); code != ExitOK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	if !strings.Contains(seen, `quotabench_running{strategy="honest",loop="closed"} 1`) {

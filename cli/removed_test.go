@@ -108,7 +108,7 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, "sim", "honest", "--workload", "steady", "--subjects", "1000", "--rate", "1e8", "--duration", "1s", "--out", "out")
+	o := call(ctx, "sim", "honest", "--workload", "steady:subjects=1000", "--rate", "1e8", "--duration", "1s", "--out", "out")
 	if o.code != ExitInterrupted {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
@@ -121,7 +121,7 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 func TestKeptAfterEachStrategy(t *testing.T) {
 	testenv.Sequential(t)
 	for _, args := range [][]string{
-		tiny("--strategy", "honest,liar", "--loop", "closed"),
+		tiny("honest,liar", "--loop", "closed"),
 		{"sim", "honest,liar", "--requests", "100", "--parallel", "1", "--out", "out"},
 	} {
 		newPlace(t, nil)
@@ -163,7 +163,7 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // and the files are there if standard output is.
 func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	newPlace(t, nil)
-	if o := call(t.Context(), tiny("--strategy", "honest")...); o.code != ExitOK {
+	if o := call(t.Context(), tiny("honest")...); o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
@@ -213,7 +213,7 @@ func TestAnotherRunsDirectory(t *testing.T) {
 		"already holds series.csv": func() error { return os.Symlink("../mine", "out/series.csv") },
 	} {
 		for _, args := range [][]string{
-			tiny("--strategy", "honest"),
+			tiny("honest"),
 			{"sim", "honest", "--requests", "100", "--out", "out"},
 			{"explore", "honest", "--out", "out"},
 		} {

@@ -55,7 +55,6 @@ func reportCommand() *cobra.Command {
 		{Name: "format", Value: settings.List(&r.formats), Complete: settings.Words(names...)},
 		{Name: "only", Value: settings.List(&r.only), Complete: settings.Words(plots...), Computed: true},
 		{Name: "strategy", Value: settings.Text(&r.strategy), Complete: group.CompleteStrategies},
-		group.Bound(&r.maxBound),
 	})
 	return cmd
 }
@@ -70,7 +69,6 @@ type reporting struct {
 	only     []string
 	strategy string
 	out      string
-	maxBound float64
 }
 
 func (r *reporting) run() error {
@@ -178,11 +176,6 @@ func (r *reporting) read() ([]*render.Bundle, error) {
 	bundles, err := reportBundles(r.cmd.Context(), r.records)
 	if err != nil {
 		return nil, err
-	}
-	for _, b := range bundles {
-		if b.File != nil && r.maxBound > 0 {
-			b.File.MaxBound = r.maxBound
-		}
 	}
 	if r.strategy == "" {
 		return bundles, nil

@@ -41,7 +41,7 @@ func runCommand() *cobra.Command {
 // registerRun makes the flags of run, and further ones.
 func registerRun(cmd *cobra.Command, s *group.Settings, further []settings.Setting) {
 	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(),
-		further, s.Trouble(), s.Connected(), s.Stores(), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(),
+		further, s.Trouble(), s.Connected(), s.Stores(), s.Conditions(), s.IfUndecided(), s.Other(), s.Kept(),
 		s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 }
 
@@ -66,9 +66,6 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Mea
 		return printConfig(cmd, s, cfg.Policy.Unit)
 	case s.Against != "":
 		return runAgainst(cmd, s, &cfg)
-	}
-	if err := withoutOther(s, "format"); err != nil {
-		return err
 	}
 	if together {
 		return several.Run(cmd, s, &cfg)
@@ -178,7 +175,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	}
 	first := &j.points[0]
 	file := x.Measured(first.Workload.Name, skipped)
-	file.Sweep, file.MaxBound = j.sweep, s.MaxBound
+	file.Sweep = j.sweep
 	for i := range j.points {
 		j.points[i].Live = live
 		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress}
@@ -187,7 +184,6 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	if s.Looking { // the measurement ends after the first look if all is decided then
 		first.Enough = func(round int, runs []results.Run) bool { return round == answer.FirstLook && decided(file, runs) }
 	}
-	s.Replace(first)
 	report, err := j.measure(x.Ctx, j.points)
 	x.Progress.End()
 	if err != nil {

@@ -56,12 +56,12 @@ func (p *place) requireNothingLeft() {
 func TestRun(t *testing.T) {
 	p := newPlace(t, nil)
 	t.Setenv(session.NoBitmaps, "")
-	o := call(t.Context(), tiny("--strategy", "honest", "--rounds", "2", "--requests", "1000", "--loop", "both", "--max-bound", "20%")...)
+	o := call(t.Context(), tiny("honest", "--rounds", "2", "--requests", "1000", "--loop", "both")...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
-	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.MaxBound != 0.2 || f.Stores["redis"].Kind != "embedded" {
+	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.Stores["redis"].Kind != "embedded" {
 		t.Errorf("%d runs, %+v", len(f.Runs), f)
 	}
 	for _, r := range f.Runs {
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 	if rate == 0 || !strings.Contains(from, "honest") || !strings.Contains(unwrap(o.stdout), "("+from+")") {
 		t.Errorf("a rate of %g from %q:\n%s", rate, from, o.stdout)
 	}
-	again := call(t.Context(), tiny("--strategy", "honest", "--loop", "both", "--rate", "out/results.json", "--out", "again", "--verbose")...)
+	again := call(t.Context(), tiny("honest", "--loop", "both", "--rate", "out/results.json", "--out", "again", "--verbose")...)
 	g, err := codec.Read("again/results.json")
 	if err != nil {
 		t.Fatal(err, again.stderr)
@@ -116,11 +116,10 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	requireUsageError(t, call(t.Context(), "run", "--rate", "none.json"))
-	requireUsageError(t, call(t.Context(), "report", "out", "--max-bound", "10"))
 
 	// The same once more would overwrite it.
 	before := p.files()
-	requireUsageError(t, call(t.Context(), tiny("--strategy", "honest")...))
+	requireUsageError(t, call(t.Context(), tiny("honest")...))
 	if now := p.files(); !slices.Equal(now, before) {
 		t.Errorf("files are %q, were %q", now, before)
 	}
@@ -141,7 +140,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(x.strategy, func(t *testing.T) {
 			p := newPlace(t, nil)
-			o := call(t.Context(), tiny("--strategy", x.strategy)...)
+			o := call(t.Context(), tiny(x.strategy)...)
 			lines := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
 			last := lines[len(lines)-1]
 			if o.code != x.code || x.says != "" && !strings.HasPrefix(last, "quotabench: "+x.says) {
@@ -178,7 +177,7 @@ func TestInterrupt(t *testing.T) {
 				}
 			}
 			defer func() { onTake = nil }()
-			o := call(ctx, tiny("--strategy", "honest", "--rounds", "50", "--requests", "0", "--duration", "2s", "--redis", kind)...)
+			o := call(ctx, tiny("honest", "--rounds", "50", "--requests", "0", "--duration", "2s", "--redis", kind)...)
 			if o.code != ExitInterrupted || !strings.HasSuffix(o.stderr, "quotabench: interrupted: the results so far are written, the last run is marked partial\n") {
 				t.Fatalf("exit %d: %s", o.code, o.stderr)
 			}
@@ -213,7 +212,7 @@ func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
 func TestDefaultDirectory(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest"}, loops...)...)
+	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--instances", "1", "honest"}, loops...)...)
 	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", render.ResultsName))
 	if o.code != ExitOK || err != nil || len(found) != 1 {
 		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
@@ -229,7 +228,7 @@ func TestFurtherStores(t *testing.T) {
 		{"--config", "run.yaml"},
 		{"--store", "redis=embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},
 	} {
-		o := call(t.Context(), slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest", "--out", "out", "--verbose"}, loops, from)...)
+		o := call(t.Context(), slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1", "honest", "--out", "out", "--verbose"}, loops, from)...)
 		if o.code != ExitOK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") || !strings.Contains(o.stderr, "\nredis.2:    embedded; ") {
 			t.Errorf("%q: exit %d: %s", from, o.code, o.stderr)
 		}

@@ -50,9 +50,9 @@ const simLooks = 3
 
 // unsaid reports whether nothing is said of a load.
 func (s *simSettings) unsaid() bool {
-	load := []string{settings.Load, settings.Workload, settings.Time, settings.Trouble}
+	load := []string{settings.Load, settings.Time, settings.Trouble}
 	return !slices.ContainsFunc(s.All(), func(x settings.Setting) bool {
-		return s.Given(x.Name) && (slices.Contains(load, x.Title) || x.Name == "workload" || x.Name == "preset")
+		return s.Given(x.Name) && (slices.Contains(load, x.Title) || slices.Contains([]string{"workload", "trace", "preset"}, x.Name))
 	})
 }
 
@@ -90,7 +90,9 @@ func simCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case s.PrintOnly:
-				s.adopt(&cfg)
+				if err := s.adopt(&cfg); err != nil {
+					return err
+				}
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
 			case s.Against != "" && s.Given("part"):
 				return s.Wrong("part", errors.New("it is about simulations of one program: leave --against out"))
@@ -98,8 +100,8 @@ func simCommand() *cobra.Command {
 				a := &against{Settings: s.Settings, args: []string{"--cpu"}, looks: simLooks}
 				return a.compareWith(cmd, cmp.Or(s.Rounds, answer.LastLook))
 			}
-			if err := withoutOther(s.Settings, "format", "rounds"); err != nil {
-				return err
+			if s.Rank("rounds") == settings.ByFlag { // a file's is read by the rounds that --against starts, too
+				return s.Wrong("rounds", errors.New("it is about what --against finds: give --against PROGRAM too"))
 			}
 			return s.simulate(cmd, &cfg)
 		},
@@ -116,21 +118,20 @@ func simCommand() *cobra.Command {
 
 func (s *simSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(),
-		s.Stores(string(strategies.NeedRedis)),
-		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
+		s.Simulated(), s.Stores(string(strategies.NeedRedis)),
+		s.Conditions(), s.IfUndecided(), s.Other(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }
 
 // adopt has the settings that are not given say what a configuration does: that of a preset,
 // or what was worked out.
-func (s *simSettings) adopt(c *sim.Config) {
+func (s *simSettings) adopt(c *sim.Config) error {
 	adopt(s, "limit", &s.Limit, c.Policy.Limit)
 	adopt(s, "workers", &s.Workers, c.Workers)
 	adopt(s, "rate", &s.Rate, c.Load.PerSecond)
 	adopt(s, "requests", &s.Requests, c.Requests)
 	adopt(s, "duration", &s.Duration, c.Duration)
 	adopt(s, "instances", &s.Instances, c.Instances)
-	adopt(s, "speed", &s.Speed, c.Stream.Speed)
 	adopt(s, "life", &s.Life, c.Life)
 	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
 	adopt(s, "region", &s.asked.Topology.Regions, c.Topology.Regions)
@@ -146,11 +147,7 @@ func (s *simSettings) adopt(c *sim.Config) {
 	if !c.Start.IsZero() {
 		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))
 	}
-	for name, v := range c.Stream.Options {
-		if !s.Given(name) {
-			s.SetOption(name, v)
-		}
-	}
+	return s.AdoptWorkload(c.Workload, c.Stream.Options)
 }
 
 func adopt[T any](s *simSettings, name string, to *T, v T) {
@@ -170,10 +167,9 @@ func (s *simSettings) fromPreset() error {
 		return fail(ExitUsage, err)
 	}
 	adopt(s, "policy", &s.Policy, c.Policy.Name)
-	if replayed, _ := s.Replayed(); replayed == "" {
-		adopt(s, "workload", &s.Workload, c.Workload.Name)
+	if err := s.adopt(&c); err != nil {
+		return err
 	}
-	s.adopt(&c)
 	return s.addTrouble(c.Trouble)
 }
 
@@ -206,13 +202,16 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 			s.Troubles = nil
 		}
 	}
+	if err := s.ReadClients(); err != nil {
+		return c, err
+	}
 	c = s.asked
 	c.Topology.Regions = group.Items(c.Topology.Regions)
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
 	}
 	if i := slices.IndexFunc(s.Gates, compare.Gate.Timed); i >= 0 {
-		return c, s.Wrong("fail-on", fmt.Errorf("%s: a simulation has no timings; gate them in quotabench run", s.FailOn[i]))
+		return c, s.Wrong("require", fmt.Errorf("%s: a simulation has no timings; require them of quotabench run", s.Required[i]))
 	}
 	if c.Load, err = s.Issued(c.Workload, c.Workload.Loop); err != nil {
 		return c, err
@@ -295,7 +294,6 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	}
 	file := session.Simulated(cfg.Seed, skipped, x.Infos())
 	file.Workload = session.WorkloadRecord(cfg.Workload.Name, workloads.Info{}, cfg.Notes())
-	file.MaxBound = s.MaxBound
 	if s.swept != nil {
 		file.Sweep = &results.Sweep{Parameters: s.swept}
 	}

@@ -39,7 +39,6 @@ func TestSimHelp(t *testing.T) {
 // simUsageErrors are command lines that are wrong.
 var simUsageErrors = [][]string{
 	{"sim", "nonsense"},
-	{"sim", "honest", "--strategy", "liar"},
 	{"sim", "honest,honest"},
 	{"sim", "monthly", "--policy", "agent-api"},
 	{"sim", "sql-only"},
@@ -47,7 +46,7 @@ var simUsageErrors = [][]string{
 	{"sim", "--rounds", "3"},
 	{"sim", "--quick"},
 	{"sim", "--redis", "nonsense"},
-	{"sim", "--redis-image", "redis:8"},
+	{"sim", "honest", "--rate", "5", "--redis", "process:image=redis:8"},
 	{"sim", "--postgres", "process"},
 	{"sim", "--preset", "adr-000"},
 	{"sim", "--start", "yesterday"},
@@ -68,8 +67,8 @@ var simUsageErrors = [][]string{
 	{"sim", "--policy", "nonsense"},
 	{"sim", "--workload", "nonsense"},
 	{"sim", "--workload", "trace"},
-	{"sim", "--workload", "steady", "--popularity", "famous"},
-	{"sim", "--cost", "dear"},
+	{"sim", "--workload", "steady:popularity=famous"},
+	{"sim", "--workload", "hot-key:cost=dear"},
 	{"sim", "--trace", "missing.log"},
 	{"sim", "--trace", "useless.csv"},
 	{"sim", "--out", "held"},
@@ -97,7 +96,7 @@ func TestSimUsageErrors(t *testing.T) {
 }
 
 // simulateHonest is a simulation of the honest strategy.
-var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s", "--instances", "1", "--verbose"}
+var simulateHonest = []string{"sim", "honest", "--workload", "steady:subjects=10", "--limit", "5", "--rate", "50", "--duration", "10s", "--instances", "1", "--verbose"}
 
 func TestSimReport(t *testing.T) {
 	testenv.Sequential(t)
@@ -132,7 +131,7 @@ func TestSimReport(t *testing.T) {
 func TestSimSweep(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	args := []string{"sim", "honest", "--workload", "steady", "--instances", "1", "--subjects", "10", "--rate", "0.01", "--duration", "48h"}
+	args := []string{"sim", "honest", "--workload", "steady:subjects=10", "--instances", "1", "--rate", "0.01", "--duration", "48h"}
 	o := call(t.Context(), append(args, "--param", "limit=5,3", "--out", "out")...)
 	if o.code != ExitOK || !strings.Contains(o.stdout, "BASELINE  3  ") {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
@@ -179,7 +178,7 @@ func TestSimInterrupted(t *testing.T) {
 			}
 		}
 		out := fmt.Sprintf("out-%d", parallel)
-		o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--over-quota", "0", "--rate", "50", "--duration", "100h", "--parallel", strconv.Itoa(parallel), "--out", out)
+		o := call(ctx, "sim", "honest,liar", "--workload", "steady:subjects=10,over-quota=0", "--rate", "50", "--duration", "100h", "--parallel", strconv.Itoa(parallel), "--out", out)
 		cancel()
 		onTake = nil
 		if o.code != ExitInterrupted {
@@ -224,8 +223,8 @@ func TestSimPrintedConfig(t *testing.T) {
 	for _, args := range [][]string{
 		{"sim", "honest", "--preset", "adr-008-month"},
 		{"sim", "honest", "--preset", "adr-005-day", "--limit", "7", "--trouble", "redis:away@0.3-0.6"},
-		append(append([]string{}, simulateHonest...), "--instances", "2", "--trouble", "instance/1:clock=-2s@0.5", "--cost", "2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
-		{"sim", "honest", "--workload", "steady", "--requests", "100", "--over-quota", "0", "--region", "us,eu", "--shared-redis"},
+		append(append([]string{}, simulateHonest...), "--instances", "2", "--trouble", "instance/1:clock=-2s@0.5", "--workload", "steady:subjects=10,cost=2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
+		{"sim", "honest", "--workload", "steady:over-quota=0", "--requests", "100", "--region", "us,eu", "--shared-redis"},
 		append(append([]string{}, simulateHonest...), "--param", "seed=1,2"),
 	} {
 		first := call(t.Context(), append(append([]string{}, args...), "--print-config")...)

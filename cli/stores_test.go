@@ -44,7 +44,7 @@ func TestDefaultStoresAreOptional(t *testing.T) {
 func TestRunStartsOnlyWhatIsNeeded(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--store", "redis.2=embedded", "--requests", "400", "--rounds", "1", "--instances", "1",
-		"--workers", "4", "--out", "out", "--strategy", "honest"}, loops...)...)
+		"--workers", "4", "--out", "out", "honest"}, loops...)...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}

@@ -129,8 +129,6 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 	switch {
 	case search && s.Budget > 0:
 		return s.Wrong("budget", errors.New("a search for a rate ends when it has found it: leave one of --budget and --until out"))
-	case search && s.Spare > 0:
-		return s.Wrong("spare-rounds", errors.New("a search for a rate measures again what does not hold: leave this out"))
 	case search && s.Rank("rate") == settings.ByFlag:
 		return s.Wrong("rate", errors.New("the rate is what --until searches for: bound it by --param rate=LOW..HIGH"))
 	case (search || rate != nil) && s.Loop != "" && s.Loop != workloads.Open:
@@ -139,9 +137,13 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 		s.Loop, s.Rate = workloads.Open, sweep.DefaultLow
 	case s.Loop == harness.Both && s.Rate == 0:
 		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate, or --loop closed"))
-	case s.Loop == "" && s.Rate == 0 && s.Speed == 0:
+	case s.Loop == "" && s.Rate == 0 && !s.SpeaksOf("speed"):
 		s.Expand()
-		if w, err := workloads.Lookup(s.Workload); err == nil && w.Loop != workloads.Open {
+		w, _, err := s.Chosen()
+		if err != nil {
+			return err
+		}
+		if w.Loop != workloads.Open {
 			s.Loop = workloads.Closed
 		}
 	}
@@ -163,6 +165,12 @@ func once(s *group.Settings, params []results.Swept) error {
 	for _, p := range params {
 		if x := s.Lookup(p.Name); x != nil && s.Rank(p.Name) == settings.ByFlag {
 			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
+		}
+		if s.Rank("client") == settings.ByFlag && s.ClientHas(p.Name) {
+			return s.Wrong("param", fmt.Errorf("%s is given by --client, too: give one of them", p.Name))
+		}
+		if s.Rank("workload") == settings.ByFlag && s.SpeaksOf(p.Name) {
+			return s.Wrong("param", fmt.Errorf("%s is given by --workload, too: give one of them", p.Name))
 		}
 	}
 	return nil

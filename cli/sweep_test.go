@@ -19,7 +19,7 @@ func TestSweep(t *testing.T) {
 	testenv.Sequential(t)
 	p := newPlace(t, nil)
 	rounds := testenv.Pick(1, 2)
-	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=4,1", "--param", "limit=20,50", "--rounds", strconv.Itoa(rounds))...)
+	o := call(t.Context(), tinySweep("honest", "--param", "workers=4,1", "--param", "limit=20,50", "--rounds", strconv.Itoa(rounds))...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
@@ -48,9 +48,9 @@ func TestSweep(t *testing.T) {
 func TestSweepGates(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--fail-on", "admitted-nonsense")...)
+	o := call(t.Context(), tinySweep("honest", "--param", "workers=1,2", "--require", "admitted-nonsense>1")...)
 	requireUsageError(t, o)
-	o = call(t.Context(), tinySweep("--strategy", "liar", "--param", "workers=1,2", "--rounds", "1", "--fail-on", "leak>0")...)
+	o = call(t.Context(), tinySweep("liar", "--param", "workers=1,2", "--rounds", "1", "--require", "leak<=0")...)
 	if o.code != ExitGate || !strings.Contains(o.stderr, "workers 2") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
@@ -59,9 +59,9 @@ func TestSweepGates(t *testing.T) {
 func TestSweepSearch(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), tinySweep("--strategy", "honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1", "--until", "errors==0", "--param", "rate=4000..4100", "--workers", "4")...)
+	o := call(t.Context(), tinySweep("honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1", "--until", "errors=0", "--param", "rate=4000..4100", "--workers", "4")...)
 	f := readResults(t)
-	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors==0" || !strings.Contains(o.stdout, "BASELINE  4000 ") {
+	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors=0" || !strings.Contains(o.stdout, "BASELINE  4000 ") {
 		t.Errorf("exit %d, %+v: %s%s", o.code, f.Sweep, o.stdout, o.stderr)
 	}
 	for _, r := range f.Runs {
@@ -81,7 +81,7 @@ func TestSweepNonsense(t *testing.T) {
 		{"--until", "p98<5ms"},
 		{"--until", "p99<5ms", "--loop", "closed"},
 	} {
-		requireUsageError(t, call(t.Context(), tinySweep(append(args, "--strategy", "honest")...)...))
+		requireUsageError(t, call(t.Context(), tinySweep(append(args, "honest")...)...))
 	}
 	p.requireUntouched()
 }
@@ -93,8 +93,6 @@ func TestSweepOfFlagsForOneSetting(t *testing.T) {
 		"--param workers=1,2 --against x":      "--param: --against compares two programs at one setting",
 		"--until p99<5ms --against x":          "--until: --against compares two programs at one setting",
 		"--until p99<5ms --budget 5s":          "--budget: a search for a rate ends when it has found it",
-		"--until p99<5ms --spare-rounds 2":     "--spare-rounds: a search for a rate measures again",
-		"--param workers=1,2 --format json":    "--format: it is about what --against finds",
 		"--param workers=1,2 --loop both":      "give --rate, or --loop closed",
 		"--until p99<5ms --rate 100":           "bound it by --param rate=LOW..HIGH",
 		"--param workers=1,2 --workers 8":      "workers is given by --workers, too",
@@ -102,7 +100,7 @@ func TestSweepOfFlagsForOneSetting(t *testing.T) {
 		"--param workers=1,2 --instances 2":    "2 instances have only 1 workers",
 		"--until p99<5ms --param rate=900..10": "900..10",
 	} {
-		o := call(t.Context(), tinySweep(append(strings.Fields(args), "--strategy", "honest")...)...)
+		o := call(t.Context(), tinySweep(append(strings.Fields(args), "honest")...)...)
 		requireUsageError(t, o)
 		if !strings.Contains(o.stderr, want) {
 			t.Errorf("%s: %s", args, o.stderr)
@@ -124,7 +122,7 @@ func TestSweepInterrupted(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, tinySweep("--strategy", "honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "2s")...)
+	o := call(ctx, tinySweep("honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "2s")...)
 	f := readResults(t)
 	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil || f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "honest: there is no knee") {
 		t.Errorf("exit %d, %d runs, %+v: %s", o.code, len(f.Runs), f.Sweep, o.stderr)
@@ -146,7 +144,7 @@ func TestSweepConfig(t *testing.T) {
 func TestSweepBudget(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--budget", "1ms")...)
+	o := call(t.Context(), tinySweep("honest", "--param", "workers=1,2", "--budget", "1ms")...)
 	f := readResults(t)
 	if o.code != ExitOK || len(f.Runs) != 2 || !strings.Contains(f.Ended, "the budget of 0.001 s is spent") {
 		t.Errorf("exit %d, %d runs, %q: %s", o.code, len(f.Runs), f.Ended, o.stderr)

@@ -16,14 +16,14 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 	testenv.Sequential(t)
 	tinySim := func(args ...string) []string { return append([]string{"sim", "--requests", "100"}, args...) }
 	for _, args := range [][]string{
-		tiny("--strategy", "monthly", "--policy", "agent-api"),
-		tiny("--strategy", "honest", "--policy", "20 calls refilling 10 per 1s"),
-		tiny("--strategy", "monthly", "--policy", "login", "--workload", "boundary", "--subjects", "5", "--loop", "closed"),
-		tiny("--strategy", "honest", "--workload", "uploads", "--settle", "1ms", "--loop", "closed"),
-		tiny("--strategy", "honest", "--workload", "uploads", "--policy", "tenant-uploads", "--loop", "closed"),
-		tinySweep("--strategy", "monthly", "--policy", "agent-api", "--param", "workers=1,2"),
-		tinySim("--strategy", "monthly", "--policy", "agent-api"),
-		tinySim("--strategy", "honest", "--workload", "uploads"),
+		tiny("monthly", "--policy", "agent-api"),
+		tiny("honest", "--policy", "20 calls refilling 10 per 1s"),
+		tiny("monthly", "--policy", "login", "--workload", "boundary:subjects=5", "--loop", "closed"),
+		tiny("honest", "--workload", "uploads:settle=1ms", "--loop", "closed"),
+		tiny("honest", "--workload", "uploads", "--policy", "tenant-uploads", "--loop", "closed"),
+		tinySweep("monthly", "--policy", "agent-api", "--param", "workers=1,2"),
+		tinySim("monthly", "--policy", "agent-api"),
+		tinySim("honest", "--workload", "uploads"),
 		{"sim", "monthly", "--policy", "login"},
 	} {
 		newPlace(t, nil)
@@ -39,7 +39,7 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 	}
 	newPlace(t, nil)
 	const chose = "no --policy was given: using --policy '50 requests per calendar month'\n"
-	if o := call(t.Context(), tiny("--strategy", "monthly")...); o.code != ExitOK || !strings.Contains(o.stderr, chose) {
+	if o := call(t.Context(), tiny("monthly")...); o.code != ExitOK || !strings.Contains(o.stderr, chose) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	if o := call(t.Context(), "sim", "monthly"); o.code != ExitOK || strings.Contains(o.stdout, "clocks differ") ||
@@ -55,7 +55,7 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 // of the same limit.
 func TestSetsHaveTheirOwnPolicies(t *testing.T) {
 	testenv.Sequential(t)
-	for _, args := range [][]string{tiny("--strategy", "*on*"), tiny("--strategy", "hon*:color=red,depth=2,month*"), {"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
+	for _, args := range [][]string{tiny("*on*"), tiny("hon*:color=red,depth=2,month*"), {"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
 		newPlace(t, nil)
 		if o := call(t.Context(), args...); o.code != ExitOK {
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
@@ -70,7 +70,7 @@ func TestSetsHaveTheirOwnPolicies(t *testing.T) {
 		}
 	}
 	newPlace(t, nil)
-	first := call(t.Context(), tiny("--strategy", "*on*", "--print-config")...)
+	first := call(t.Context(), tiny("*on*", "--print-config")...)
 	if err := os.WriteFile("run.yaml", []byte(first.stdout), 0o644); err != nil {
 		t.Fatal(err)
 	}

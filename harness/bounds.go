@@ -69,17 +69,17 @@ func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) er
 // CheckReplay reports a trace that takes longer than most at the plan's speed, and
 // otherwise how long it takes; 0 if nothing is replayed by its own time.
 func (p *Plan) CheckReplay(info workloads.Info, most time.Duration) (time.Duration, error) {
-	if info.Trace == nil || p.Stream.Speed == 0 || p.Load.Loop == workloads.Closed {
+	if info.Trace == nil || p.Stream.Speed() == 0 || p.Load.Loop == workloads.Closed {
 		return 0, nil
 	}
-	length := float64(info.Trace.Span) / p.Stream.Speed
+	length := float64(info.Trace.Span) / p.Stream.Speed()
 	if p.Duration > 0 {
 		length = min(length, float64(p.Duration))
 	}
 	if length > float64(most) {
 		return 0, fmt.Errorf("the trace spans %v, which at %g times the recorded speed takes %.0f hours, "+
 			"and a run at most %v: give a higher speed, or a duration",
-			info.Trace.Span, p.Stream.Speed, length/float64(time.Hour), most)
+			info.Trace.Span, p.Stream.Speed(), length/float64(time.Hour), most)
 	}
 	return time.Duration(length), nil
 }
@@ -87,7 +87,7 @@ func (p *Plan) CheckReplay(info workloads.Info, most time.Duration) (time.Durati
 // checkSizes reports the first number of a plan that is out of bounds, or that
 // together with others makes a run that cannot be judged.
 func (p *Plan) checkSizes() error {
-	speed := p.Stream.Speed
+	speed := p.Stream.Speed()
 	switch {
 	case p.Policy.Limit > quota.MaxLimit:
 		return fmt.Errorf("a limit of %d: give at most %d", p.Policy.Limit, int64(quota.MaxLimit))

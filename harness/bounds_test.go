@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func bounded() Plan {
 	return Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
 		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Load: OpenAt(MaxRate), Life: MaxLife, Duration: 1,
-		Stream: workloads.Params{Speed: MinSpeed},
+		Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(MinSpeed)}},
 	}
 }
 
@@ -31,8 +32,8 @@ func TestPlansAreBounded(t *testing.T) {
 		"a rate of 1.1e+09 ":                           func(p *Plan) { p.Load = OpenAt(1.1e9) },
 		"a rate of NaN ":                               func(p *Plan) { p.Load = OpenAt(math.NaN()) },
 		"a life of 87840h0m0.000000001s: give at most": func(p *Plan) { p.Life++ },
-		"a speed of 0.0009: give 0.001 to 1e+06 times": func(p *Plan) { p.Stream.Speed = 0.0009 },
-		"a speed of NaN":                               func(p *Plan) { p.Stream.Speed = math.NaN() },
+		"a speed of 0.0009: give 0.001 to 1e+06 times": func(p *Plan) { p.Stream.Set("speed", 0.0009) },
+		"a speed of NaN":                               func(p *Plan) { p.Stream.Set("speed", math.NaN()) },
 	} {
 		p := bounded()
 		spoil(&p)
@@ -75,7 +76,7 @@ func TestCheckReplay(t *testing.T) {
 		{speed: 1, length: 10 * time.Hour}, {speed: 0.1, refused: true}, {speed: 0.1, duration: time.Hour, length: time.Hour},
 		{speed: 1000, length: 36 * time.Second}, {}, {speed: 1e-3, load: Closed()},
 	} {
-		p := Plan{Stream: workloads.Params{Speed: c.speed}, Duration: c.duration, Load: c.load}
+		p := Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}, Duration: c.duration, Load: c.load}
 		length, err := p.CheckReplay(info, 24*time.Hour)
 		if length != c.length || (err != nil) != c.refused {
 			t.Errorf("%+v: %v, %v", c, length, err)

@@ -25,7 +25,7 @@ const module = "github.com/quotabench/quotabench"
 // lower layers, so two rooms of one layer know nothing of each other.
 var layers = [][]string{
 	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/frames", "internal/groups", "internal/hooks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/programs", "internal/version", "results/schema"},
-	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/hold", "internal/killed", "internal/memredis", "internal/network", "internal/overwrite", "internal/start", "internal/testenv", "internal/witness"},
+	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/hold", "internal/killed", "internal/memredis", "internal/network", "internal/options", "internal/overwrite", "internal/start", "internal/testenv", "internal/witness"},
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/likely"},
 	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout"},

@@ -188,7 +188,7 @@ func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWi
 		}
 	}
 	if hold, err := time.ParseDuration(p.Stream.Options["hold"]); p.Workload.GivesBack && !s.GivesBack && (err != nil || hold != 0) {
-		return fmt.Errorf("it cannot take units back, which the workload %s asks for unless --hold is 0", p.Workload.Name)
+		return fmt.Errorf("it cannot take units back, which the workload %s asks for: give --workload %[1]s:hold=0s", p.Workload.Name)
 	}
 	if s.Reset == strategies.ResetsNever && crossesWindows {
 		return fmt.Errorf("it has no reset, and this run crosses %s windows", own.Window.Kind)
@@ -203,7 +203,7 @@ var modeParticiple = map[strategies.Mode]string{
 // CrossesWindows reports whether the workload passes through several windows by
 // design.
 func (p *Plan) CrossesWindows() bool {
-	return p.Policy.Window.Kind.Tumbling() && (p.Stream.Speed > 0 || p.Workload.Boundary)
+	return p.Policy.Window.Kind.Tumbling() && (p.Stream.Speed() > 0 || p.Workload.Boundary)
 }
 
 // Split separates the strategies that can take part from those that cannot, with
@@ -229,7 +229,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	params := results.Params{
 		Label: sel.String(), Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window),
 		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,
-		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed,
+		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed(),
 		Workload: map[string]string(p.Stream.Options),
 		Stream:   workloads.Fingerprint(stream, min(cmp.Or(stream.Len(), fingerprinted), fingerprinted)),
 	}

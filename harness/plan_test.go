@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func selected(m strategies.Meta) strategies.Selection { return strategies.Select
 func TestComplete(t *testing.T) {
 	ok := Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{}, Policy: quota.Policy{Limit: 1}, Workers: 8,
-		Instances: 255, Stream: workloads.Params{Speed: 1e6}, Arrivals: "constant", Trouble: trouble.MustParse("redis:away"), Duration: 1,
+		Instances: 255, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(1e6)}}, Arrivals: "constant", Trouble: trouble.MustParse("redis:away"), Duration: 1,
 	}
 	if err := ok.Complete(8); err != nil || ok.HistoryLimit != 1<<27 || ok.Life != 15*time.Minute || ok.Instances != 255 {
 		t.Fatalf("%+v: %v", ok, err)
@@ -46,7 +47,7 @@ func TestComplete(t *testing.T) {
 		"requests, duration, rate, life":        func(p *Plan) { p.Life = -1 },
 		"requests, duration, rate, life and":    func(p *Plan) { p.HistoryLimit = -1 },
 		"arrivals \"often\": one of poisson, c": func(p *Plan) { p.Arrivals = "often" },
-		"a speed of 1.000001e+06":               func(p *Plan) { p.Stream.Speed = 1_000_001 },
+		"a speed of 1.000001e+06":               func(p *Plan) { p.Stream.Set("speed", 1_000_001) },
 	} {
 		p := ok
 		spoil(&p)
@@ -70,7 +71,7 @@ func TestCannotRun(t *testing.T) {
 		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}},
 		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}}, want: "it cannot be simulated: it sleeps"},
 		{meta: strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Fixed}}, want: "policy  has a standing window; a serves fixed"},
-		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true}, want: "it cannot take units back, which the workload uploads asks for unless --hold is 0"},
+		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true}, want: "it cannot take units back, which the workload uploads asks for: give --workload uploads:hold=0s"},
 		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{GivesBack: true}, plan: Plan{Stream: workloads.Params{Options: quota.Options{"hold": "0s"}}}},
 		{meta: strategies.Meta{Kinds: kinds, GivesBack: true}, workload: workloads.Meta{GivesBack: true}},
 		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}},
@@ -92,7 +93,7 @@ func TestCrossesWindows(t *testing.T) {
 		speed    float64
 		want     bool
 	}{{quota.Fixed, true, 0, true}, {quota.Fixed, false, 0, false}, {quota.Fixed, false, 2, true}, {quota.Rolling, true, 2, false}} {
-		p := Plan{Policy: quota.Policy{Window: quota.Window{Kind: c.kind}}, Workload: &workloads.Meta{Boundary: c.boundary}, Stream: workloads.Params{Speed: c.speed}}
+		p := Plan{Policy: quota.Policy{Window: quota.Window{Kind: c.kind}}, Workload: &workloads.Meta{Boundary: c.boundary}, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}}
 		if p.CrossesWindows() != c.want {
 			t.Errorf("%+v", c)
 		}

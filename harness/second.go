@@ -25,7 +25,7 @@ func (p *Plan) completeSecond() error {
 		return fmt.Errorf("a limit of %d of a route: give 1 to %d", p.Second.Limit, int64(quota.MaxLimit))
 	case p.Second.Name == p.Policy.Name:
 		return fmt.Errorf("%s is the policy of subjects and of routes: give routes another one", p.Second.Name)
-	case p.Workload.GivesBack || p.Stream.Speed > 0:
+	case p.Workload.GivesBack || p.Stream.Speed() > 0:
 		return errors.New("requests of two quotas are not given back and not replayed by recorded time: " +
 			"give another workload, or no second quota")
 	case p.Archive != "" || p.Peers != nil:

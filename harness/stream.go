@@ -95,7 +95,7 @@ func (p *Plan) Open(info workloads.Info) bool {
 // gives them.
 func (p *Plan) RateInForce() float64 {
 	switch {
-	case p.Stream.Speed > 0:
+	case p.Stream.Speed() > 0:
 		return 0
 	case p.Load.Loop == workloads.Open:
 		return p.Load.PerSecond
@@ -106,7 +106,7 @@ func (p *Plan) RateInForce() float64 {
 
 func (p *Plan) arrivals() string {
 	switch {
-	case p.Stream.Speed > 0:
+	case p.Stream.Speed() > 0:
 		return recorded
 	case p.Arrivals == "":
 		return poisson
@@ -119,7 +119,7 @@ func (p *Plan) arrivals() string {
 func (p *Plan) NewArrivals(stream workloads.Stream, round int) (all workloads.Arrivals, err error) {
 	switch p.arrivals() {
 	case recorded:
-		all, err = workloads.FromTrace(stream, p.Stream.Speed)
+		all, err = workloads.FromTrace(stream, p.Stream.Speed())
 	case constant:
 		all, err = workloads.Constant(p.RateInForce())
 	default:
@@ -136,8 +136,8 @@ func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duratio
 	policy := p.Policy
 	switch w := &policy.Window; {
 	case w.Kind == quota.Standing:
-	case p.Stream.Speed > 0:
-		w.Timeline = quota.Timeline{Real: begin, Policy: info.Trace.First, Speed: p.Stream.Speed}
+	case p.Stream.Speed() > 0:
+		w.Timeline = quota.Timeline{Real: begin, Policy: info.Trace.First, Speed: p.Stream.Speed()}
 	case p.Workload.Boundary && w.Kind.Tumbling():
 		w.Timeline = quota.Timeline{Real: begin.Add(expected / 2), Policy: w.At(begin).End}
 	}

@@ -60,7 +60,7 @@ func TestAlign(t *testing.T) {
 	begin, recorded := time.Unix(2_000_000, 300), time.Date(2020, time.May, 5, 5, 5, 5, 0, time.UTC)
 	minute := quota.Window{Kind: quota.Fixed, Length: time.Minute}
 	align := func(w quota.Window, boundary bool, speed float64) quota.Window {
-		p := Plan{Policy: quota.Policy{Limit: 3, Window: w}, Workload: &workloads.Meta{Boundary: boundary}, Stream: workloads.Params{Speed: speed}}
+		p := Plan{Policy: quota.Policy{Limit: 3, Window: w}, Workload: &workloads.Meta{Boundary: boundary}, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(speed)}}}
 		got := p.Align(workloads.Info{Trace: &workloads.TraceInfo{First: recorded}}, begin, 10*time.Second)
 		if got.Limit != 3 {
 			t.Errorf("%+v", got)
@@ -112,7 +112,7 @@ func TestLoops(t *testing.T) {
 	if p.RateInForce() != 30 || p.arrivals() != constant {
 		t.Errorf("a rate of %g, arrivals %s", p.RateInForce(), p.arrivals())
 	}
-	p.Stream.Speed = 2
+	p.Stream.Set("speed", 2)
 	if p.RateInForce() != 0 || p.arrivals() != recorded {
 		t.Errorf("a rate of %g, arrivals %s", p.RateInForce(), p.arrivals())
 	}
@@ -133,7 +133,7 @@ func TestArrivals(t *testing.T) {
 	if at := second(Plan{Arrivals: constant}, 1); at != 100*time.Millisecond {
 		t.Errorf("constant arrivals at %v", at)
 	}
-	if at := second(Plan{Stream: workloads.Params{Speed: 4}}, 1); at != 250*time.Millisecond {
+	if at := second(Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(4)}}}, 1); at != 250*time.Millisecond {
 		t.Errorf("recorded arrivals at %v", at)
 	}
 	one, two := second(Plan{Seed: 5}, 1), second(Plan{Seed: 5}, 2)

@@ -197,7 +197,11 @@ func Complete(declared []Option, given Options) (Options, error) {
 			return out, noOption(name, declared)
 		}
 		if err := declared[i].Accepts(given[name]); err != nil {
-			return out, fmt.Errorf("option %s: %w", name, err)
+			err = fmt.Errorf("option %s: %w", name, err)
+			if o := declared[i]; o.Check == nil && o.Values == nil && o.Type != "" { // else the error lists what is valid
+				err = fmt.Errorf("%w: %s", err, o.Wanted())
+			}
+			return out, err
 		}
 		out[name] = given[name]
 	}

@@ -85,7 +85,7 @@ func TestComplete(t *testing.T) {
 	}{
 		{Options{"n": "7"}, "option file is required: give the name of a file"},
 		{Options{"file": "f", "m": "7"}, `no option "m": it has n, x, wait, on, file`},
-		{Options{"file": "f", "n": "x"}, "option n: "},
+		{Options{"file": "f", "n": "x"}, `option n: "x" is not a valid int: give a whole number`},
 	} {
 		if _, err := Complete(declared, c.given); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.given, err, c.want)

@@ -60,9 +60,6 @@ type File struct {
 	// Ended says after how many rounds the measurement ended, and why; absent if their number
 	// was given, and if it was interrupted.
 	Ended string `json:"ended,omitempty"`
-	// MaxBound is the largest bound on the leak of one window, as a share of the limit, with
-	// which a strategy still enforces it; absent for the default, a tenth.
-	MaxBound float64 `json:"max_bound,omitempty"`
 	// Interrupted is set if the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }

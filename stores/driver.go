@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +20,8 @@ import (
 
 // Driver is a kind of store that this program can open.
 type Driver struct {
-	// Name is what stores are named after, e.g. "redis", "redis.2", and the flag
-	// that chooses the store: a word of lower-case letters and digits.
+	// Name is what stores are named after, e.g. "redis", "redis.2", and the flag of
+	// a kind that has one: a word of lower-case letters and digits.
 	Name string
 	// Title is the name for people, e.g. "Redis".
 	Title string
@@ -125,14 +126,25 @@ func (d *Driver) Refuse(spec string) error {
 	}
 	switch {
 	case spec == "":
-		return fmt.Errorf("--%s is empty: give %s", d.Name, forms)
+		return fmt.Errorf("%s is empty: give %s", d.Asked(""), forms)
 	case strings.ContainsAny(spec, "@/?"): // may be a mistyped URL, and hold a password
-		return fmt.Errorf("--%s value is none of %s", d.Name, forms)
+		return fmt.Errorf("the value of %s is none of %s", d.Asked(""), forms)
 	}
 	if n := quota.Nearest(spec, d.Words()); n != "" {
-		return fmt.Errorf("--%s %q: did you mean %s? It is none of %s", d.Name, spec, n, forms)
+		return fmt.Errorf("%s: did you mean %s? It is none of %s", d.Asked(strconv.Quote(spec)), n, forms)
 	}
-	return fmt.Errorf("--%s %q is none of %s", d.Name, spec, forms)
+	return fmt.Errorf("%s is none of %s", d.Asked(strconv.Quote(spec)), forms)
+}
+
+// HasFlag reports whether the command line has a flag of the driver's name. Stores of other drivers are given by --store.
+func (d *Driver) HasFlag() bool { return ClassOf(d.Name) != ClassOther }
+
+// Asked is how the command line asks for a store by that spec, e.g. "--redis process" or "--store nginx=process".
+func (d *Driver) Asked(spec string) string {
+	if d.HasFlag() {
+		return strings.TrimSpace("--" + d.Name + " " + spec)
+	}
+	return "--store " + d.Name + "=" + spec
 }
 
 var drivers = map[string]*Driver{}

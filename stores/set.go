@@ -175,8 +175,8 @@ func (s *Set) open(ctx context.Context, x Spec) error {
 	}
 	if f, ok := st.(Follower); ok && f.Follows() {
 		if _, replica := PrimaryOf(x.Name); !replica {
-			why := fmt.Errorf("--%s leads to a replica at %s, to which nothing can be written: give the address of its primary",
-				d.Name, st.Info().Addr)
+			why := fmt.Errorf("%s leads to a replica at %s, to which nothing can be written: give the address of its primary",
+				d.Asked(""), st.Info().Addr)
 			return errors.Join(why, st.Close())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -121,86 +122,62 @@ func members(set string) ([]*Meta, error) {
 // after a set it is that of the strategies that ask a Redis. All members of a set have the options behind it. The same
 // strategy may come twice with different options or clients.
 func Parse(list string) ([]Selection, error) {
-	var p parser
-	for part := range strings.SplitSeq(list, ",") {
-		if err := p.add(strings.TrimSpace(part)); err != nil {
+	named, err := options.List(list, "strategy", optionsOf)
+	if err != nil {
+		return nil, err
+	}
+	var out []Selection
+	for _, n := range named {
+		if out, err = appendSelected(out, n); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.flush(); err != nil {
+	return out, nil
+}
+
+// optionsOf are those of a strategy, or of all members of a set, behind whose name may stand a kind of client.
+func optionsOf(word string) (all []quota.Option, err error) {
+	name, _, err := cutClient(word)
+	if err != nil {
 		return nil, err
 	}
-	return p.out, nil
+	metas, err := members(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range metas {
+		all = append(all, m.Options...)
+	}
+	return all, nil
 }
 
-// parser reads a list of strategies part by part.
-type parser struct {
-	out []Selection
-	// metas are the strategy, or the members of the set, that was named last, with its client and the options so far.
-	metas  []*Meta
-	name   string
-	given  quota.Options
-	client Client
-}
-
-// add reads one part: an option, a set, or a strategy.
-func (p *parser) add(part string) error {
-	name, opt, hasOpt := strings.Cut(part, ":")
-	if strings.Contains(name, "=") { // an option, whose value may contain a colon
-		if p.metas == nil {
-			return fmt.Errorf("option %q follows no strategy: write name:option=value", part)
-		}
-		return addOption(p.given, part)
+// appendSelected adds what a word of a list stands for.
+func appendSelected(out []Selection, word options.Named) ([]Selection, error) {
+	name, client, err := cutClient(word.Name)
+	if err != nil {
+		return nil, err
 	}
-	if err := p.flush(); err != nil {
-		return err
+	metas, err := members(name)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if p.name, p.client, err = cutClient(name); err != nil {
-		return err
-	}
-	if p.metas, err = members(p.name); err != nil {
-		return err
-	}
-	p.given = quota.Options{}
-	if hasOpt {
-		return addOption(p.given, opt)
-	}
-	return nil
-}
-
-// flush selects what was named last.
-func (p *parser) flush() error {
-	for _, m := range p.metas {
+	for _, m := range metas {
 		given := quota.Options{}
-		if p.name == coreSet {
+		if name == coreSet {
 			maps.Copy(given, m.BriskOptions)
 		}
-		maps.Copy(given, p.given)
+		maps.Copy(given, word.Given)
 		s, err := m.Select(given)
-		if err == nil && p.client != "" && (!IsSet(p.name) || len(m.RedisNeeds()) > 0) {
-			s, err = s.WithClient(p.client)
+		if err == nil && client != "" && (!IsSet(name) || len(m.RedisNeeds()) > 0) {
+			s, err = s.WithClient(client)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if slices.ContainsFunc(p.out, func(o Selection) bool { return o.String() == s.String() }) {
-			return fmt.Errorf("strategy %s is given twice", s)
+		if slices.ContainsFunc(out, func(o Selection) bool { return o.String() == s.String() }) {
+			return nil, fmt.Errorf("strategy %s is given twice", s)
 		}
-		p.out = append(p.out, s)
+		out = append(out, s)
 	}
-	p.metas = nil
-	return nil
-}
-
-func addOption(given quota.Options, text string) error {
-	k, v, ok := strings.Cut(text, "=")
-	if !ok || k == "" {
-		return fmt.Errorf("option %q is not of the form name=value", text)
-	}
-	if _, dup := given[k]; dup {
-		return fmt.Errorf("option %q is given twice", k)
-	}
-	given[k] = v
-	return nil
+	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -22,20 +23,17 @@ type Selection struct {
 // if that is not the plain one, and the options that differ from their defaults in the
 // order of declaration, e.g. "lua-reserve@autopipeline:sync=1s".
 func (s Selection) String() string {
-	var b strings.Builder
-	b.WriteString(s.Name)
+	name := s.Name
 	if s.Client != "" && s.Client != PlainClient {
-		b.WriteString(clientMark + string(s.Client))
+		name += clientMark + string(s.Client)
 	}
-	sep := byte(':')
+	given := quota.Options{}
 	for _, o := range s.Meta.Options {
 		if v := s.Options[o.Name]; v != o.Default {
-			b.WriteByte(sep)
-			b.WriteString(o.Name + "=" + v)
-			sep = ','
+			given[o.Name] = v
 		}
 	}
-	return b.String()
+	return options.Text(name, s.Meta.Options, given)
 }
 
 // Select completes the given options with defaults. Unknown names and invalid

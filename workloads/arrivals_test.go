@@ -136,7 +136,7 @@ func FuzzNegLog2(f *testing.F) {
 }
 
 func TestFromTrace(t *testing.T) {
-	s, info := build(t, "trace", Params{Policy: policy(t, "user-links"), Speed: 2})
+	s, info := build(t, "trace", Params{Policy: policy(t, "user-links"), Options: given("speed", 2)})
 	if info.Loop != Open {
 		t.Errorf("a paced replay is a %s loop", info.Loop)
 	}

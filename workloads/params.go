@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -28,9 +28,6 @@ type Params struct {
 	Policy *quota.Policy
 	// Requests bounds the stream; 0 leaves it to the workload.
 	Requests int64
-	// Speed is recorded seconds per second of a paced replay; 0 replays as fast
-	// as the workers can. Only workloads with recorded time take one.
-	Speed float64
 	// Options are the given values of the workload's own options. In [Meta.Make]
 	// every declared option has a value.
 	Options quota.Options
@@ -47,6 +44,19 @@ func (p *Params) Set(option string, value any) {
 	o[option] = fmt.Sprint(value)
 	p.Options = o
 }
+
+// Speed is recorded seconds per second of a paced replay, which is an option of workloads with
+// recorded time. 0 replays as fast as the workers can.
+func (p Params) Speed() float64 {
+	speed, err := strconv.ParseFloat(p.Options[speedOption], 64)
+	if err != nil { // it is not given, or refused by the workload
+		return 0
+	}
+	return speed
+}
+
+// speedOption is the name of the option that [Params.Speed] reads.
+const speedOption = "speed"
 
 // Given reports, inside of [Meta.Make], whether the option's value did not come
 // from its default: what was asked for is refused if it cannot be heeded.
@@ -79,10 +89,6 @@ func (m *Meta) complete(p Params) (Params, error) {
 		return p, fmt.Errorf("the limit is %d, not from 1 to %d", p.Policy.Limit, int64(quota.MaxLimit))
 	case p.Requests < 0:
 		return p, fmt.Errorf("%d requests, not at least 1", p.Requests)
-	case !m.NeedsTrace && p.Speed != 0:
-		return p, errors.New("it has no recorded time and takes no speed")
-	case !(p.Speed >= 0) || math.IsInf(p.Speed, 0):
-		return p, fmt.Errorf("speed %v is not a number above 0", p.Speed)
 	}
 	for _, c := range p.Policy.Costs {
 		if c < 1 || c > maxCost {

@@ -20,7 +20,8 @@ func init() {
 		Loop: Closed,
 		Options: append([]quota.Option{{Name: "trace", Type: "file", Required: true,
 			Doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"}},
-			append(subjectOptions(100, "zipf:1"), costOption("recorded"), fillOption(), overQuotaOption(0))...),
+			append([]quota.Option{{Name: speedOption, Type: "float", Min: "0", Default: "0",
+				Doc: "replay at so many times the recorded speed, windows shrunk alike; 0 for full speed"}}, append(subjectOptions(100, "zipf:1"), costOption("recorded"), fillOption(), overQuotaOption(0))...)...),
 		NeedsTrace: true,
 		Make:       newTrace,
 	})
@@ -60,7 +61,7 @@ func newTrace(p Params) (Stream, Info, error) {
 		First:   time.Unix(0, t.rows[0].at).UTC(),
 		Span:    time.Duration(t.rows[len(t.rows)-1].at - t.rows[0].at),
 	}}
-	if p.Speed > 0 {
+	if p.Speed() > 0 {
 		info.Loop = Open
 	}
 	s := &replay{rows: t.rows, names: t.names}

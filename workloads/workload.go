@@ -184,8 +184,7 @@ type Meta struct {
 	// Crosses declares that some subject is asked for more than its limit in
 	// every run; a run in which none was is invalid.
 	Crosses bool
-	// NeedsTrace is set if the operations have recorded moments; otherwise
-	// Params.Speed is refused.
+	// NeedsTrace is set if the operations have recorded moments.
 	NeedsTrace bool
 	// Make makes a stream of parameters that are checked and whose options are
 	// complete. Callers use [Meta.New].

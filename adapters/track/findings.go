@@ -94,7 +94,7 @@ var findings = []finding{
 	{
 		name: "httprate-late", module: httprate,
 		broken: "A request computes its window before it takes the lock: a late one empties both counters.",
-		command: []string{"run", "lib-httprate", "--policy", "200 calls per rolling 50ms", "--limit", "200", "--workload", "steady", "--subjects", "1",
+		command: []string{"run", "lib-httprate", "--policy", "200 calls per rolling 50ms", "--limit", "200", "--workload", "steady:subjects=1",
 			"--workers", "64", "--instances", "1", "--loop", "closed", "--duration", "1s", "--rounds", "2"},
 		related: "https://github.com/go-chi/httprate/issues/2",
 	},
@@ -116,7 +116,7 @@ var findings = []finding{
 	{
 		name: "oxy-forgets", module: oxy,
 		broken: "A bucket in use is replaced by a full one after ten periods.",
-		command: []string{"run", "lib-oxy", "--policy", "100 calls refilling 1 per 1s", "--limit", "100", "--workload", "steady", "--subjects", "1",
+		command: []string{"run", "lib-oxy", "--policy", "100 calls refilling 1 per 1s", "--limit", "100", "--workload", "steady:subjects=1",
 			"--workers", "4", "--instances", "1", "--loop", "open", "--rate", "200", "--duration", "12s", "--rounds", "1"},
 		related: "https://github.com/vulcand/oxy/issues/132", reported: true,
 	},
@@ -134,7 +134,7 @@ var findings = []finding{
 	{
 		name: "mennanov-overflow", module: mennanov,
 		broken: "Limit times window length overflows an int64: after a busy window all is admitted.",
-		command: []string{"sim", "lib-mennanov-sliding-memory", "--policy", "5000 calls per rolling 720h", "--limit", "5000", "--workload", "steady", "--subjects", "1",
+		command: []string{"sim", "lib-mennanov-sliding-memory", "--policy", "5000 calls per rolling 720h", "--limit", "5000", "--workload", "steady:subjects=1",
 			"--instances", "1", "--rate", "0.05", "--duration", "1440h"},
 		related: "https://github.com/mennanov/limiters/pull/116",
 	},

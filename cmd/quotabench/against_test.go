@@ -99,7 +99,7 @@ func TestAgainst(t *testing.T) {
 func TestAgainstSimulated(t *testing.T) {
 	against(t)
 	var out, errs bytes.Buffer
-	args := []string{"sim", "incr-expire", "exact", "--requests", "300", "--against", "./same", "--rounds", "1", "--out", "out", "--format", "json"}
+	args := []string{"sim", "incr-expire", "exact", "--requests", "300", "--against", "./same", "--rounds", "1", "--out", "out", "--json"}
 	code := cli.Main(args, &out, &errs)
 	var found compare.Comparison
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != cli.ExitOK || found.Pairs != 2 {
@@ -128,17 +128,18 @@ func TestAgainstSimulated(t *testing.T) {
 func TestAgainstFormats(t *testing.T) {
 	testenv.Long(t)
 	run := against(t)
-	code, stdout, stderr := run("./same", "--format", "json", "--rounds", "1", "--rate", "8000", "--out", "json-out")
+	code, stdout, stderr := run("./same", "--json", "--rounds", "1", "--rate", "8000", "--out", "json-out")
 	var found compare.Comparison
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 1 || len(found.Notes) > 0 {
 		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
+	t.Setenv("GITHUB_ACTIONS", "true")
 	t.Setenv("GITHUB_STEP_SUMMARY", "summary.md")
-	code, stdout, stderr = run("./same", "--format", "github", "--fail-on", "commands>0", "--rounds", "1", "--out", "gated-out")
+	code, stdout, stderr = run("./same", "--require", "commands<=0", "--rounds", "1", "--out", "gated-out")
 	if summary, err := os.ReadFile("summary.md"); err != nil || !strings.Contains(string(summary), "| fails | incr-expire |") || !strings.Contains(stdout, "::error title=quotabench::") {
 		t.Errorf("%v: %s%s", err, summary, stdout)
 	}
-	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: gate commands>0: fails") {
+	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: required commands<=0: fails: commands is ") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	requireTidy(t)

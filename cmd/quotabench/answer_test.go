@@ -40,13 +40,13 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		"a small policy":     {func(r *results.Run) { r.Policy, r.Params.Limit = "user-links", 20 }, []string{"policy: user-links", "limit: 20"}},
 		"a stream": {func(r *results.Run) {
 			r.Workload, r.Params.Limit, r.Params.Workload = "steady", 1000, map[string]string{"popularity": "zipf:1.1"}
-		}, []string{"workload: steady", "limit: 1000", "popularity: zipf:1.1"}},
+		}, []string{"workload: steady:popularity=zipf:1.1", "limit: 1000"}},
 		"instances by default": {func(r *results.Run) { r.Params.Instances = 2 }, []string{"instances: 2"}},
 		"clocks and a client that repeats": {func(r *results.Run) {
 			r.Params.Instances = 2
 			r.Params.Retries, r.Params.DecisionTimeoutNS = 2, 3e9
 			r.Params.Trouble = trouble.MustParse("instance/0:clock=2s", "instance/1:clock=-2s@0.5")
-		}, []string{"client-retries: 2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5", "decision-timeout: 3s"}},
+		}, []string{"client:\n  - plain:retries=2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5", "decision-timeout: 3s"}},
 	} {
 		untested := run(c.change)
 		if len(untested) < 2 {

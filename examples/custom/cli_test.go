@@ -18,10 +18,10 @@ func TestCommandLine(t *testing.T) {
 		want []string
 	}{
 		{[]string{"list"}, 0, []string{"team-log", "bursts", "30 searches per rolling 1m"}},
-		{[]string{"run", "--help-all"}, 0, []string{"--burst-size requests", "of a subject in a row (default 20; bursts only)"}},
-		{append(sim, "--workload", "bursts", "--burst-size", "15"), 0, []string{"10-searches-per-rolling-1m · bursts · 4 workers"}},
-		{append(sim, "--workload", "steady", "--burst-size", "15"), 2, []string{`workload steady: no option "burst-size"`}},
-		{append(sim, "--workload", "bursts", "--burst-size", "0"), 2, []string{`--burst-size "0": give a whole number, 1 or more`}},
+		{[]string{"list", "workloads", "--json"}, 0, []string{`"name": "burst-size"`, "of a subject in a row"}},
+		{append(sim, "--workload", "bursts:burst-size=15"), 0, []string{"10-searches-per-rolling-1m · bursts · 4 workers"}},
+		{append(sim, "--workload", "steady:burst-size=15"), 2, []string{`--workload: steady: no option "burst-size"`}},
+		{append(sim, "--workload", "bursts:burst-size=0"), 2, []string{`--workload: bursts: option burst-size: 0 is not 1 or more: give a whole number, 1 or more`}},
 		{[]string{"run", "team-lag"}, 2, []string{"did you mean team-log?"}},
 	} {
 		var stdout, stderr bytes.Buffer

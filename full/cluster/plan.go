@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -50,7 +51,7 @@ func adapt(c *measure.Config) error {
 	case c.Load.Loop == harness.Both:
 		return errors.New("generators have one loop: give --loop closed, or open and a --rate")
 	case c.Budget > 0 || c.Enough != nil:
-		return errors.New("generators end at the same round: give --rounds, and no --budget or --spare-rounds")
+		return errors.New("generators end at the same round: give --rounds, and no --budget")
 	case len(c.Trouble.Of(trouble.Outage, trouble.Change, trouble.Tamper, trouble.Skew)) > 0 || c.Second != nil:
 		return errors.New("generators share no outages, overwrites, wrong clocks, changes of the limit or second quotas: leave them out")
 	case c.Workload.Boundary && c.Duration == 0:
@@ -66,12 +67,16 @@ func cannotShare(c *measure.Config, of int, s strategies.Selection) error {
 	}
 	for _, need := range s.Needs {
 		name := need.Store()
+		flag := "--store " + name + "=URL"
+		if d, err := stores.DriverOf(name); err == nil && d.Name == name {
+			flag = d.Asked("URL")
+		}
 		st, ok := c.Stores.Get(name)
 		if ok && st.Owned() {
-			return fmt.Errorf("generators share a server: give its URL by --%s", name)
+			return fmt.Errorf("generators share a server: give its URL by %s", flag)
 		}
 		if !ok {
-			return fmt.Errorf("generators share a server, and a model of %s is this process' own: give a URL by --%[1]s", name)
+			return fmt.Errorf("generators share a server, and a model of %s is this process' own: give a URL by %s", name, flag)
 		}
 	}
 	return nil

@@ -126,7 +126,7 @@ func (s *site) noKeys(t *testing.T) {
 }
 
 // steady is a load that leaks.
-var steady = []string{"check-then-set", "--workload", "steady", "--subjects", "4", "--policy", policy}
+var steady = []string{"check-then-set", "--workload", "steady:subjects=4", "--policy", policy}
 
 // TestFiguresAreRedis: what three generators did is in the record as Redis saw it, to the unit, a leak too.
 func TestFiguresAreRedis(t *testing.T) {

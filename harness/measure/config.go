@@ -287,9 +287,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	if len(c.Trouble.Of(trouble.Skew)) > 0 && (s.Foreign || s.Outside) {
 		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave wrong clocks out", s.Name)
 	}
-	if s.Outside && c.Stream.Speed > 0 && c.Stream.Speed != 1 {
+	if s.Outside && c.Stream.Speed() > 0 && c.Stream.Speed() != 1 {
 		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not "+
-			"shorten: give --speed 1", s.Name, c.Stream.Speed)
+			"shorten: give --workload %s:speed=1", s.Name, c.Stream.Speed(), c.Workload.Name)
 	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {
@@ -356,8 +356,8 @@ func (c *Config) Notes() []string {
 	var notes []string
 	switch kind := c.Policy.Window.Kind; {
 	case kind == quota.Standing:
-	case c.Stream.Speed > 0:
-		notes = append(notes, fmt.Sprintf("windows follow recorded time at %g times its speed", c.Stream.Speed))
+	case c.Stream.Speed() > 0:
+		notes = append(notes, fmt.Sprintf("windows follow recorded time at %g times its speed", c.Stream.Speed()))
 	case !kind.Tumbling():
 	case c.Workload.NeedsTrace:
 		notes = append(notes, "replayed at full speed: windows are those of the wall clock, one begins with each run")

@@ -61,8 +61,8 @@ func TestServicesAtAnotherSpeed(t *testing.T) {
 	plan.Strategies[0].Meta = &outside
 	for speed, refused := range map[float64]bool{0: false, 1: false, 60: true} {
 		c := Config{Plan: plan}
-		c.Stream.Speed = speed
-		if err := c.CannotRun(plan.Strategies[0]); (err != nil) != refused || refused && !strings.Contains(err.Error(), "--speed 1") {
+		c.Stream.Set("speed", speed)
+		if err := c.CannotRun(plan.Strategies[0]); (err != nil) != refused || refused && !strings.Contains(err.Error(), ":speed=1") {
 			t.Errorf("speed %g: %v", speed, err)
 		}
 	}

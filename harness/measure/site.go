@@ -334,7 +334,7 @@ func (c *Config) CheckRoom(ctx context.Context) error {
 				continue
 			}
 			return fmt.Errorf("strategy %s opens %d connections to %s in each of %d instances, %d in all, "+
-				"and the server has room for %d (%s): give a smaller --pool, fewer --instances, or raise that",
+				"and the server has room for %d (%s): give a smaller --client plain:pool=N, fewer --instances, or raise that",
 				s, each, name, c.Instances, each*c.Instances, has.left, has.setting)
 		}
 	}

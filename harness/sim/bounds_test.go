@@ -55,7 +55,7 @@ func TestSimulationsAreBounded(t *testing.T) {
 func TestCheckStream(t *testing.T) {
 	info := workloads.Info{Trace: &workloads.TraceInfo{Span: time.Hour}}
 	c := Config{Every: time.Microsecond}
-	c.Stream.Speed = 1
+	c.Stream.Set("speed", 1)
 	if err := c.CheckStream(info); err == nil || !strings.HasPrefix(err.Error(), "a sample every 1µs for 1h0m0s makes 3,600,000,000 samples") {
 		t.Error(err)
 	}
@@ -63,7 +63,7 @@ func TestCheckStream(t *testing.T) {
 	if err := c.CheckStream(info); err != nil {
 		t.Error(err)
 	}
-	c.Stream.Speed = harness.MinSpeed
+	c.Stream.Set("speed", harness.MinSpeed)
 	info.Trace.Span = 200 * time.Hour
 	if err := c.CheckStream(info); err == nil || !strings.HasPrefix(err.Error(), "the trace spans 200h0m0s, which at 0.001 times the recorded speed takes 200000 hours") {
 		t.Error(err)

@@ -94,8 +94,8 @@ var (
 
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
-	if c.Workload != nil && c.Workload.NeedsTrace && c.Stream.Speed == 0 && c.Load.Loop != workloads.Closed {
-		c.Stream.Speed = 1 // recorded time is what simulation is for
+	if c.Workload != nil && c.Workload.NeedsTrace && c.Stream.Speed() == 0 && c.Load.Loop != workloads.Closed {
+		c.Stream.Set("speed", 1) // recorded time is what simulation is for
 	}
 	if c.Start.IsZero() {
 		c.Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -103,7 +103,7 @@ func (c *Config) Complete() error {
 	if c.Duration == 0 && c.Requests == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = time.Minute
 	}
-	open := c.Workload != nil && (c.Open(workloads.Info{Loop: c.Workload.Loop}) || c.Stream.Speed > 0 && c.Load.Loop != workloads.Closed)
+	open := c.Workload != nil && (c.Open(workloads.Info{Loop: c.Workload.Loop}) || c.Stream.Speed() > 0 && c.Load.Loop != workloads.Closed)
 	if c.Workers == 0 {
 		c.Workers = 50
 		if open {
@@ -129,7 +129,7 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies before 2262, "+
 			"where nanoseconds since 1970 end",
 			c.Start.UTC().Format(time.RFC3339), firstStart.Format(time.RFC3339), lastStart.Format(time.RFC3339))
-	case len(c.Rushes) > 0 && (!open || c.Stream.Speed > 0):
+	case len(c.Rushes) > 0 && (!open || c.Stream.Speed() > 0):
 		return errors.New("a rush adds to the arrivals of an open loop: give a rate")
 	case c.Workload.Boundary && c.Duration == 0:
 		return errors.New("this workload puts the end of a window into the middle of the duration: give one")
@@ -197,7 +197,7 @@ func (c *Config) checkSizes(open bool) error {
 	if c.Every <= 0 {
 		return nil
 	}
-	if c.Stream.Speed > 0 {
+	if c.Stream.Speed() > 0 {
 		return nil // known once the trace is read: see CheckStream
 	}
 	length := c.length(rate)

@@ -188,8 +188,8 @@ func (s *sampler) calendar() {
 func (p *pass) every() time.Duration {
 	c := p.cfg
 	length := c.Duration
-	if length == 0 && p.info.Trace != nil && c.Stream.Speed > 0 {
-		length = time.Duration(float64(p.info.Trace.Span) / c.Stream.Speed)
+	if length == 0 && p.info.Trace != nil && c.Stream.Speed() > 0 {
+		length = time.Duration(float64(p.info.Trace.Span) / c.Stream.Speed())
 	}
 	if length == 0 && p.openLoop() && c.Requests > 0 {
 		length = time.Duration(float64(c.Requests) / p.cfg.RateInForce() * float64(time.Second))

@@ -19,7 +19,7 @@ const (
 	// broken, and none allows for either.
 	Enforces Group = "enforces"
 	// Bounded: it leaks or rejects wrongly, or may do so, within what it declares, and the
-	// declared leak is at most the file's MaxBound, or else [MaxBound], of the limit.
+	// declared leak is at most [MaxBound] of the limit.
 	Bounded Group = "enforces with a bound"
 	// Undecided: many requests timed out while the machine was busy, and nothing else speaks
 	// against it.
@@ -106,7 +106,7 @@ func Of(f results.File) (settings []Setting) {
 	for _, group := range f.Groups() {
 		var all []Strategy
 		for i := range group {
-			all = append(all, Classify(&group[i], f.MaxBound))
+			all = append(all, Classify(&group[i]))
 		}
 		settings = append(settings, Among(&f, all))
 	}

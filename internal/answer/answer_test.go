@@ -171,13 +171,13 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMaxBound: a record may allow a larger bound, or only a smaller one.
+// TestMaxBound: a declared leak of a tenth of the limit is small enough, and one of more is not.
 func TestMaxBound(t *testing.T) {
-	run := planted("x", declare(clause(results.LeakProperty, 6, 0, results.Kept)))
-	for bound, want := range map[float64]answer.Group{0: answer.Loose, 0.12: answer.Bounded, 0.119: answer.Loose, 1: answer.Bounded} {
-		got := answer.Of(results.File{MaxBound: bound, Runs: []results.Run{run}})[0].Strategies[0]
+	for units, want := range map[int64]answer.Group{5: answer.Bounded, 6: answer.Loose} {
+		run := planted("x", declare(clause(results.LeakProperty, units, 0, results.Kept)))
+		got := answer.Of(results.File{Runs: []results.Run{run}})[0].Strategies[0]
 		if got.Group != want {
-			t.Errorf("a bound of 6 of 50, and at most %g: %s: %s", bound, got.Group, got.Reason)
+			t.Errorf("a bound of %d of 50: %s: %s", units, got.Group, got.Reason)
 		}
 	}
 }
@@ -382,8 +382,8 @@ func TestUntested(t *testing.T) {
 		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
 		"all that is not a default": {nil, func(r *results.Run) {
 			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
-			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1,2"}
-		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady --limit 7 --cost uniform:1,2 --popularity zipf:1.1 --workers 8 --instances 4 --pool 3 --cold\n" + faults},
+			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1-2"}
+		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client plain:cold=true,pool=3\n" + faults},
 		"pipelines": {nil, func(r *results.Run) {
 			r.Params.Instances, r.Params.Client, r.Params.Label = 1, "autopipeline", "a@autopipeline:b=c"
 		},

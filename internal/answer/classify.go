@@ -13,7 +13,7 @@ import (
 )
 
 // MaxBound is the largest bound on the leak of one window, as a share of the limit, with
-// which a strategy still enforces it, if a record does not say another one.
+// which a strategy still enforces it.
 const MaxBound = 0.1
 
 const (
@@ -29,15 +29,14 @@ const (
 )
 
 // Classify says which group a strategy belongs to, and why. The open loop at the common
-// rate counts as well: the worse group stands. A maxBound of 0 is [MaxBound].
-func Classify(s *results.Summary, maxBound float64) Strategy {
-	maxBound = cmp.Or(maxBound, MaxBound)
-	out := classify(s, maxBound)
+// rate counts as well: the worse group stands.
+func Classify(s *results.Summary) Strategy {
+	out := classify(s)
 	out.Broken = ofRecord(s)
 	if s.Paced == nil || out.Group == Baseline || s.Paced.Counts() && s.Paced.Leak.Trials == 0 {
 		return out
 	}
-	paced := classify(s.Paced, maxBound)
+	paced := classify(s.Paced)
 	out.Also(&paced, "in the open loop")
 	return out
 }
@@ -49,7 +48,7 @@ func (s *Strategy) Also(other *Strategy, where string) {
 	}
 }
 
-func classify(s *results.Summary, maxBound float64) Strategy {
+func classify(s *results.Summary) Strategy {
 	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
 	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: s, Judged: s}
 	unit, planned := s.Params.Unit, troubled(s)
@@ -100,8 +99,8 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	case mayReject.declared && mayReject.units > 0:
 		parts = append(parts, "may reject wrongly, as it declares")
 	}
-	if leak.bounds() && float64(leak.units) > maxBound*float64(s.Params.Limit) {
-		parts[0] += fmt.Sprintf(", which is more than %.4g %% of the limit", 100*maxBound)
+	if leak.bounds() && float64(leak.units) > MaxBound*float64(s.Params.Limit) {
+		parts[0] += fmt.Sprintf(", which is more than %.4g %% of the limit", 100*MaxBound)
 		if s.Leak.Units > 0 {
 			return set(Fails, strings.Join(parts, "; "))
 		}

@@ -3,13 +3,14 @@ package answer
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/likely"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -118,7 +119,8 @@ func (s *Setting) command(x *Strategy, instances int) string {
 		}
 	}
 	add(x.Summary.Policy != defaultPolicy, "policy", x.Summary.Policy)
-	add(x.Summary.Workload != defaultWorkload, "workload", x.Summary.Workload)
+	workload := options.Text(x.Summary.Workload, nil, p.Workload)
+	add(workload != defaultWorkload, "workload", workload)
 	policy, err := quota.LookupPolicy(x.Summary.Policy)
 	if err != nil {
 		return ""
@@ -132,22 +134,25 @@ func (s *Setting) command(x *Strategy, instances int) string {
 		limit = likely.Crossed(policy).Limit
 	}
 	add(p.Limit != limit, "limit", p.Limit)
-	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
-		add(true, name, p.Workload[name])
-	}
 	add(p.Workers != defaultWorkers, "workers", p.Workers)
 	add(instances != defaultInstances, "instances", instances)
-	add(p.Retries != 0, "client-retries", p.Retries)
 	for _, e := range p.Trouble {
 		add(true, "trouble", e)
 	}
 	add(p.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(p.DecisionTimeoutNS))
-	add(p.Pool != 0, "pool", p.Pool)
 	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
-	add(p.Loop == results.OpenLoop && p.Arrivals != defaultArrivals, "arrivals", p.Arrivals)
-	if p.Cold {
-		words = append(words, "--cold")
+	add(p.Loop == results.OpenLoop && p.Arrivals != defaultArrivals, "loop", "open:arrivals="+p.Arrivals)
+	client := quota.Options{}
+	if p.Pool != 0 {
+		client["pool"] = strconv.Itoa(p.Pool)
 	}
+	if p.Retries != 0 {
+		client["retries"] = strconv.Itoa(p.Retries)
+	}
+	if p.Cold {
+		client["cold"] = "true"
+	}
+	add(len(client) > 0, "client", options.Text("plain", nil, client))
 	return format.List(words, " ", format.Quoted)
 }
 

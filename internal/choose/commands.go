@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -45,12 +46,7 @@ func exploreText(sel strategies.Selection, s *results.Search) string {
 // planText is what run and sim take alike.
 func planText(p *harness.Plan) string {
 	text := fmt.Sprintf("--policy %s --limit %d --workload %s --instances %d", policyText(&p.Policy), p.Policy.Limit,
-		p.Workload.Name, p.Instances)
-	for _, o := range p.Workload.Options {
-		if v, ok := p.Stream.Options[o.Name]; ok {
-			text += fmt.Sprintf(" --%s %s", o.Name, v)
-		}
-	}
+		options.Text(p.Workload.Name, p.Workload.Options, p.Stream.Options), p.Instances)
 	if p.Load.PerSecond > 0 {
 		text += fmt.Sprintf(" --rate %g", p.Load.PerSecond)
 	}

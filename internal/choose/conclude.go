@@ -117,7 +117,7 @@ func (c *chooser) cheapestFirst(fit []*contender) (out []*contender) {
 	of := map[string]*contender{}
 	var settings [4]answer.Setting
 	for _, x := range fit {
-		a := answer.Classify(x.crossing, 0)
+		a := answer.Classify(x.crossing)
 		whole, at := *x.crossing, 0
 		if x.p99Counts {
 			whole.Paced = x.paced
@@ -156,7 +156,7 @@ func (x *contender) candidate() results.Candidate {
 	out := results.Candidate{
 		Strategy: x.sel.String(), Doc: x.sel.Doc, Stores: format.Strings(x.sel.Needs), Deployment: x.deployment, ModelledP99: x.modelled,
 		ThroughputPerS: x.crossing.Throughput.Value, ThroughputRounds: roundsOf(x.crossing), RoundTrips: x.crossing.Cost.RoundTrips,
-		Bounded: answer.Classify(x.crossing, 0).Group == answer.Bounded, Evidence: x.evidence, Caveats: append([]string{}, x.caveats...),
+		Bounded: answer.Classify(x.crossing).Group == answer.Bounded, Evidence: x.evidence, Caveats: append([]string{}, x.caveats...),
 	}
 	if x.paced != nil {
 		out.RatePerS, out.P99Counts, out.P99Rounds = x.paced.Params.RatePerS, x.p99Counts, roundsOf(x.paced)

@@ -354,7 +354,7 @@ func (c *chooser) rate() float64 {
 // breaks says in which way a summary passes what is tolerated; "" if it does not. How
 // bad a strategy is, and the words for it, are those of package answer.
 func (c *chooser) breaks(s *results.Summary) string {
-	a := answer.Classify(s, 0)
+	a := answer.Classify(s)
 	switch {
 	case s.Leak.WorstUnits > c.cfg.TolerateLeak || s.FalseRejects.Count > 0:
 		return a.Reason

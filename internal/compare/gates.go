@@ -17,8 +17,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Gate is a condition that fails a record when it holds, such as "leak>0" or
-// "p99/reference>1.2".
+// Gate is a condition that must hold, such as "leak<=0" or "p99/reference<=1.2". A record
+// of which it does not hold fails.
 type Gate struct {
 	text     string
 	field    string
@@ -33,15 +33,20 @@ type Gate struct {
 func (g Gate) String() string { return g.text }
 
 // operators, longer ones first.
-var operators = []string{">=", "<=", "==", "!=", ">", "<"}
+var operators = []string{">=", "<=", "!=", ">", "<", "="}
+
+// marks are the characters of operators.
+const marks = "<>=!"
+
+// none stands for the number 0, as in "leak=none".
+const none = "none"
 
 // ParseRunGate reads a condition on the summary of a strategy's rounds:
 //
-//	FIELD[/FIELD] [OPERATOR NUMBER]
+//	FIELD[/FIELD] OPERATOR NUMBER
 //
 // FIELD is one of [figures.Keys]. The last one may be "reference", for the same figure of
-// the reference loop. Without an operator it is whether the field is above 0. The number
-// of a latency may have a unit of time.
+// the reference loop. The number of a latency may have a unit of time, and "none" is 0.
 func ParseRunGate(text string) (Gate, error) { return parseGate(text, figures.Keys(), false) }
 
 // ParseSearchGate reads a condition on a search. Its fields are those of [SearchFields].
@@ -50,18 +55,11 @@ func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
 }
 
 func parseGate(text string, known []string, searches bool) (Gate, error) {
-	g := Gate{text: strings.Join(strings.Fields(text), " "), op: ">", searches: searches}
-	expression, number := g.text, ""
-	if i := strings.IndexAny(g.text, "<>=!"); i >= 0 {
-		expression = g.text[:i]
-		at := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(g.text[i:], op) })
-		if at < 0 {
-			return g, fmt.Errorf("%q has no operator that is known: give one of %s", text, strings.Join(operators, " "))
-		}
-		g.op = operators[at]
-		if number = strings.TrimSpace(g.text[i+len(g.op):]); number == "" {
-			return g, fmt.Errorf("%q has no number after %s", text, g.op)
-		}
+	g := Gate{text: strings.Join(strings.Fields(text), " "), searches: searches}
+	at := strings.IndexAny(g.text, marks)
+	expression := g.text
+	if at >= 0 {
+		expression = g.text[:at]
 	}
 	field, by, ratio := strings.Cut(expression, "/")
 	g.field, g.by = strings.TrimSpace(field), strings.TrimSpace(by)
@@ -76,8 +74,26 @@ func parseGate(text string, known []string, searches bool) (Gate, error) {
 	if g.by == Reference && !hasReference(g.field) {
 		return g, fmt.Errorf("%q: the reference loop has no %s: it has throughput and percentiles", text, g.field)
 	}
-	if number == "" {
-		return g, nil
+	if at < 0 {
+		return g, fmt.Errorf("%q does not say what is required: give %s=%s, or a bound such as %[2]s<=2", text, expression, none)
+	}
+	return g, g.parseBound(text, g.text[at:])
+}
+
+// parseBound reads an operator and a number.
+func (g *Gate) parseBound(text, bound string) error {
+	at := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(bound, op) })
+	if at >= 0 {
+		g.op = operators[at]
+	}
+	number := strings.TrimSpace(bound[len(g.op):])
+	switch {
+	case at < 0 || strings.IndexAny(number, marks) == 0:
+		return fmt.Errorf("%q has no operator that is known: give one of %s", text, strings.Join(operators, " "))
+	case number == "":
+		return fmt.Errorf("%q has no number after %s", text, g.op)
+	case number == none:
+		return nil
 	}
 	var err error
 	if g.number, err = strconv.ParseFloat(number, 64); err != nil && g.by == "" && isTime(g.field) {
@@ -86,16 +102,16 @@ func parseGate(text string, known []string, searches bool) (Gate, error) {
 		g.number = float64(d)
 	}
 	if err != nil || math.IsNaN(g.number) || math.IsInf(g.number, 0) {
-		return g, fmt.Errorf("%q: %q is no number", text, number)
+		return fmt.Errorf("%q: %q is no number", text, number)
 	}
-	return g, nil
+	return nil
 }
 
 func example(searches bool) string {
 	if searches {
-		return "leak or steps<5"
+		return "leak=none or steps>=9"
 	}
-	return "leak>0 or p99/reference>1.2"
+	return "leak<=0 or p99/reference<=1.2"
 }
 
 // Lenient is the gate that passes if it cannot be decided. Otherwise it fails then.
@@ -120,7 +136,7 @@ func (g Gate) holds(v float64) bool {
 		return v < g.number
 	case "<=":
 		return v <= g.number
-	case "==":
+	case "=":
 		return v == g.number
 	default:
 		return v != g.number
@@ -218,7 +234,7 @@ func (g Gate) decide(r Row, v float64, err error) Row {
 	if !math.IsInf(v, 0) {
 		r.Head = &v
 	}
-	if g.holds(v) {
+	if !g.holds(v) {
 		r.Verdict = Worse
 		r.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), g.valueText(v))
 	}
@@ -337,7 +353,7 @@ func (g Gate) At(s *results.Summary) Held {
 	if r.Head == nil {
 		return Held{Unknown: true, Detail: cmp.Or(r.Detail, "it has no finite value")}
 	}
-	return Held{Holds: r.Verdict == Worse, Detail: g.valueText(*r.Head)}
+	return Held{Holds: r.Verdict == Same, Detail: g.valueText(*r.Head)}
 }
 
 // Edge says where along a series a condition begins or ceases to hold.

@@ -48,7 +48,7 @@ func (c *Comparison) Read() Reading {
 			format.Plural(int64(samples), "figure that varies", "figures that vary"), format.Pct(100*resolved)))
 	}
 	if gates > 0 {
-		parts = append(parts, format.Plural(int64(gates), "gate that holds", "gates that hold"))
+		parts = append(parts, format.Plural(int64(gates), "requirement that holds", "requirements that hold"))
 	}
 	r.Same = format.Join("; ", parts...)
 	r.Headline = c.headline()

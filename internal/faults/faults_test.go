@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/claims"
 	"github.com/quotabench/quotabench/internal/faults"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -73,7 +74,7 @@ func init() {
 }
 
 const short = `
-settings: --workload steady --subjects 4 --loop open --rate 1000 --redis embedded
+settings: --workload steady:subjects=4 --loop open --rate 1000 --redis embedded
 quick: --rounds 1
 policies: [60 requests per calendar month]
 faults:
@@ -204,7 +205,11 @@ func TestLoad(t *testing.T) {
 	for words := strings.Fields(l.Settings); len(words) > 1; words = words[2:] {
 		given[strings.TrimPrefix(words[0], "--")] = words[1]
 	}
-	w, err := workloads.Lookup(given["workload"])
+	stream, err := options.One(given["workload"], "workload", func(string) ([]quota.Option, error) { return nil, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workloads.Lookup(stream.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,12 +217,6 @@ func TestLoad(t *testing.T) {
 	length, err2 := time.ParseDuration(given["duration"])
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
-	}
-	options := quota.Options{}
-	for name, value := range given {
-		if w.Takes(name) {
-			options[name] = value
-		}
 	}
 	policy, err := quota.LookupPolicy(l.Policies[0])
 	if err != nil {
@@ -235,7 +234,7 @@ func TestLoad(t *testing.T) {
 	}
 	all := perS * int64(length/time.Second)
 	for seed := range uint64(20) {
-		s, _, err := w.New(workloads.Params{Seed: seed, Policy: &policy, Options: options})
+		s, _, err := w.New(workloads.Params{Seed: seed, Policy: &policy, Options: stream.Given})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,7 +105,7 @@ func TestFiguresAreDocumented(t *testing.T) {
 }
 
 const introduction = "# Figures\n\n" +
-	"These are the names that `--fail-on`, `compare`, `--until` and claims take, and the fields of a summary in `results.json` that hold the figures.\n"
+	"These are the names that `--require`, `compare`, `--until` and claims take, and the fields of a summary in `results.json` that hold the figures.\n"
 
 // page lists the figures that conditions can name, by group.
 func page() string {

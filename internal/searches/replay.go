@@ -24,7 +24,7 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	}
 	for _, x := range s.All() {
 		switch x.Name {
-		case "replay", "redis", "service", "request", "env", "counter", "service-clock", "postgres", "postgres-image", "json", "out", "exit-zero":
+		case "replay", "redis", "service", "request", "env", "counter", "service-clock", "postgres", "json", "out", "exit-zero":
 		default:
 			if s.Given(x.Name) {
 				return s.Wrong(x.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
@@ -72,7 +72,7 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	if err := x.FromEnvironment(); err != nil {
 		return err
 	}
-	server, err := pgstore.Open(x.ctx, *x.From["postgres"], stores.Options{Image: *x.Images["postgres"]})
+	server, err := pgstore.Open(x.ctx, *x.From["postgres"], stores.Options{})
 	switch {
 	case errors.As(err, new(*stores.AbsentError)):
 		return nil

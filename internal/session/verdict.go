@@ -82,7 +82,7 @@ func Gated(stderr io.Writer, err error, rows []compare.Row) error {
 	}
 	for i := range rows {
 		if r := &rows[i]; r.Verdict == compare.Inconclusive {
-			fmt.Fprintf(stderr, "warning: gate %s of %s is not decided: %s\n", r.Figure, r.Strategy, r.Detail)
+			fmt.Fprintf(stderr, "warning: required %s of %s is not decided: %s\n", r.Figure, r.Strategy, r.Detail)
 		}
 	}
 	return Failures(stderr, err, slices.DeleteFunc(rows, func(r compare.Row) bool { return !r.Fails(false) }))

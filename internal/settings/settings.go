@@ -17,7 +17,6 @@ import (
 // Setting is a flag and a key of a configuration file.
 type Setting struct {
 	Name  string
-	Was   string // the name that it had; "" for none
 	Short string // one letter; "" for none
 	// Doc is the help text; a word in back quotes names the value. If it depends on nothing else, it stands in flags.txt, and not here.
 	Doc   string
@@ -33,6 +32,8 @@ type Setting struct {
 	Shorthand bool
 	// FlagOnly settings are no keys of a configuration file.
 	FlagOnly bool
+	// ArgumentOnly settings are no flags: they are given as arguments of the command, or in a configuration file.
+	ArgumentOnly bool
 	// Secret values may be a URL with a password, which can also come from the environment
 	// variable PasswordFrom.
 	Secret       bool
@@ -47,15 +48,19 @@ type Set struct {
 	cmd   *cobra.Command
 	// places of the values that did not come from a flag, as "file:line", by name.
 	places map[string]string
+	// argued are the settings that were given as arguments.
+	argued map[string]bool
 }
 
 // New makes the flags of a command.
 func New(cmd *cobra.Command, groups ...[]Setting) *Set {
-	s := &Set{table: slices.Concat(groups...), cmd: cmd, places: map[string]string{}}
+	s := &Set{table: slices.Concat(groups...), cmd: cmd, places: map[string]string{}, argued: map[string]bool{}}
 	for i := range s.table {
 		x := &s.table[i]
 		x.Doc = cmp.Or(x.Doc, textOf(cmd.Name(), x.Name))
-		AddFlag(cmd.Flags(), *x)
+		if !x.ArgumentOnly {
+			AddFlag(cmd.Flags(), *x)
+		}
 	}
 	if len(s.table) > mostShort {
 		cmd.Flags().Bool(helpAll, false, "help with all flags")
@@ -73,9 +78,6 @@ func AddFlag(flags *pflag.FlagSet, x Setting) {
 	f.Annotations = map[string][]string{titleAnnotation: {x.Title}}
 	if x.Common {
 		f.Annotations[commonAnnotation] = nil
-	}
-	if x.Was != "" {
-		f.Annotations[wasAnnotation] = []string{x.Was}
 	}
 	if x.Value.kind == "bool" {
 		f.NoOptDefVal = "true"
@@ -111,13 +113,13 @@ type Rank int
 const (
 	ByDefault Rank = iota
 	ByFile         // or by the environment
-	ByFlag
+	ByFlag         // or by an argument
 )
 
 // Rank of the setting with that name.
 func (s *Set) Rank(name string) Rank {
 	switch {
-	case s.cmd.Flags().Changed(name):
+	case s.cmd.Flags().Changed(name) || s.argued[name]:
 		return ByFlag
 	case s.places[name] != "":
 		return ByFile
@@ -128,10 +130,16 @@ func (s *Set) Rank(name string) Rank {
 // Given reports whether a setting has a value other than its default's.
 func (s *Set) Given(name string) bool { return s.Rank(name) != ByDefault }
 
+// SetArgs takes the arguments of the command for the values of a list.
+func (s *Set) SetArgs(name string, args []string) {
+	*s.Lookup(name).Value.items = args
+	s.argued[name] = true
+}
+
 // Flags are the settings that were given as flags, as arguments of a command.
 func (s *Set) Flags(except ...string) (args []string) {
 	for _, x := range s.table {
-		if s.Rank(x.Name) != ByFlag || slices.Contains(except, x.Name) {
+		if x.ArgumentOnly || s.Rank(x.Name) != ByFlag || slices.Contains(except, x.Name) {
 			continue
 		}
 		values := x.Value.Items()
@@ -165,6 +173,8 @@ func (s *Set) Wrong(name string, err error) error {
 		return err
 	case s.Rank(name) == ByFile:
 		return exit.Usagef("%s: %s: %w", s.places[name], name, err)
+	case s.Lookup(name).ArgumentOnly:
+		return exit.With(exit.Usage, err)
 	}
 	return exit.Usagef("--%s: %w", name, err)
 }
@@ -197,9 +207,6 @@ func CompleteFlags(cmd *cobra.Command, _ []string) {
 	}
 }
 
-// wasAnnotation of a flag is the name that it had.
-const wasAnnotation = "quotabench_was"
-
 // BadFlag words what pflag finds wrong with a command line.
 func BadFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -214,16 +221,8 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
-		name, now := unknown.GetSpecifiedName(), ""
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			names = append(names, f.Name)
-			if was := f.Annotations[wasAnnotation]; was != nil && was[0] == name {
-				now = f.Name
-			}
-		})
-		if now != "" {
-			return exit.Usagef("--%s is called --%s now (see %s --help)", name, now, cmd.CommandPath())
-		}
+		name := unknown.GetSpecifiedName()
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		return exit.Usagef("unknown flag --%s%s (see %s --help)", name, nearest(name, names, "--"), cmd.CommandPath())
 	}
 	return exit.Usagef("%w (see %s --help)", err, cmd.CommandPath())

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/quotabench/quotabench/quota"
 )
 
 // Value is what a setting holds. It is read from a flag and from a configuration file by the
@@ -124,24 +122,6 @@ func DecimalOrNone(p *float64, low, high float64) *Value {
 
 func decimalText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Percent is a share from above 0 to 1, given in percent; 0 if none is given.
-func Percent(p *float64) *Value {
-	v := Value{kind: "percent", scalars: []scalar{scalarText}, wants: "give a share such as 10%, more than 0% and at most 100%"}
-	return number(p, math.SmallestNonzeroFloat64, 1, v, form[float64]{func(s string) (float64, error) {
-		digits, ok := strings.CutSuffix(s, "%")
-		if !ok {
-			return 0, strconv.ErrSyntax
-		}
-		x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		return x / 100, err
-	}, func(x float64) string {
-		if x == 0 {
-			return "0"
-		}
-		return strconv.FormatFloat(100*x, 'g', 12, 64) + "%"
-	}})
-}
-
 // Span is a length of time that is not negative.
 func Span(p *time.Duration, high time.Duration) *Value { return SpanFrom(p, 0, high) }
 
@@ -253,30 +233,6 @@ func Bool(p *bool) *Value {
 			return nil, errors.New(v.wants)
 		}
 		return func() { *p = x }, nil
-	}
-	return v
-}
-
-// Option is a value of a workload's option; "" if none is given.
-func Option(o quota.Option, p *string) *Value {
-	v := &Value{kind: o.Type, wants: o.Wanted(), text: func() string { return *p }}
-	switch o.Type {
-	case "int", "float":
-		v.scalars = []scalar{scalarNumber}
-	case "bool":
-		v.scalars = []scalar{scalarBool}
-	default:
-		v.scalars, v.quoted = []scalar{scalarText, scalarNumber}, true
-	}
-	if o.Type == "" || o.Type == "file" {
-		v.kind = "string"
-	}
-	v.parse = func(s string) (func(), error) {
-		err := o.Accepts(s)
-		if s == "" || err != nil && o.Check == nil {
-			err = errors.New(v.wants)
-		}
-		return func() { *p = s }, err
 	}
 	return v
 }

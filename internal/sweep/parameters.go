@@ -22,18 +22,19 @@ import (
 
 // settable are the parameters of a measurement that can be swept.
 var settable = map[string]func(c *measure.Config, v string) error{
-	"workers":        whole(func(c *measure.Config) *int { return &c.Workers }, 1),
-	"instances":      whole(func(c *measure.Config) *int { return &c.Instances }, 1),
-	"pool":           whole(func(c *measure.Config) *int { return &c.Pool }, 1),
-	"client-retries": whole(func(c *measure.Config) *int { return &c.ClientRetries }, 0),
-	"limit":          whole(func(c *measure.Config) *int64 { return &c.Policy.Limit }, 1),
-	"requests":       whole(func(c *measure.Config) *int64 { return &c.Requests }, 1),
-	Rate:             setRate,
-	"duration":       length(func(c *measure.Config) *time.Duration { return &c.Duration }),
-	"client":         setClient,
-	"latency":        setLatency,
-	"failover":       setFailover,
-	"life":           length(func(c *measure.Config) *time.Duration { return &c.Life }),
+	"workers":   whole(func(c *measure.Config) *int { return &c.Workers }, 1),
+	"instances": whole(func(c *measure.Config) *int { return &c.Instances }, 1),
+	"pool":      whole(func(c *measure.Config) *int { return &c.Pool }, 1),
+	"retries":   whole(func(c *measure.Config) *int { return &c.ClientRetries }, 0),
+	"cold":      setCold,
+	"limit":     whole(func(c *measure.Config) *int64 { return &c.Policy.Limit }, 1),
+	"requests":  whole(func(c *measure.Config) *int64 { return &c.Requests }, 1),
+	Rate:        setRate,
+	"duration":  length(func(c *measure.Config) *time.Duration { return &c.Duration }),
+	"client":    setClient,
+	"latency":   setLatency,
+	"failover":  setFailover,
+	"life":      length(func(c *measure.Config) *time.Duration { return &c.Life }),
 }
 
 // Parameters are the names that every measurement has, sorted: workers, instances, pool
@@ -79,7 +80,7 @@ func setRate(c *measure.Config, v string) error {
 		return fmt.Errorf("give a number of requests per second above 0, and at most %g", harness.MaxRate)
 	case c.Load.Loop == workloads.Closed || c.Load.Loop == harness.Both:
 		return errors.New("a rate is swept in an open loop alone")
-	case c.Stream.Speed > 0:
+	case c.Stream.Speed() > 0:
 		return errors.New("a trace that is replayed at its speed has a rate of its own")
 	}
 	c.Load = harness.OpenAt(x)
@@ -111,6 +112,14 @@ func setFailover(c *measure.Config, v string) error {
 	}
 	c.Trouble = slices.Clone(c.Trouble)
 	c.Trouble[i].What.For = d
+	return nil
+}
+
+// setCold has each command open a connection, or not.
+func setCold(c *measure.Config, v string) (err error) {
+	if c.Cold, err = strconv.ParseBool(v); err != nil {
+		return errors.New("give true or false")
+	}
 	return nil
 }
 

@@ -85,11 +85,11 @@ func Points(base measure.Config, params []results.Swept) ([]measure.Config, erro
 }
 
 // Simulations are the simulations of all combinations of the parameters' values, as [Points] makes them. The pool,
-// client-retries and client, which no simulation has, are no parameters.
+// retries and client, which no simulation has, are no parameters.
 func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err error) {
 	base.Every = -1 // series of one strategy could not be told apart
 	for _, p := range params {
-		if slices.Contains([]string{"pool", "client-retries", "client"}, p.Name) {
+		if slices.Contains([]string{"pool", "retries", "client"}, p.Name) {
 			return nil, fmt.Errorf("%s: a simulation opens no connections", p.Name)
 		}
 	}

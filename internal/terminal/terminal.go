@@ -93,22 +93,18 @@ func foldLines(text string, width int) string {
 	return out.String()
 }
 
-// ColourFlag is the flag of all commands, and the rest are its values.
-const (
-	ColourFlag   = "color"
-	ColourAuto   = "auto"
-	ColourAlways = "always"
-	ColourNever  = "never"
-)
-
-// Coloured reports whether what is written to w is to have colour.
-func Coloured(cmd *cobra.Command, w io.Writer) bool {
-	mode := ColourAuto
-	if f := cmd.Root().PersistentFlags().Lookup(ColourFlag); f != nil {
-		mode = f.Value.String()
+// Coloured reports whether what is written to w is to have colour: on a terminal, unless NO_COLOR is set or TERM is dumb, and
+// elsewhere if CLICOLOR_FORCE or FORCE_COLOR is set, to something other than 0.
+func Coloured(w io.Writer) bool {
+	if os.Getenv("NO_COLOR") != "" {
+		return false
 	}
-	screen := Is(w)
-	return mode == ColourAlways || mode == ColourAuto && screen && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	for _, name := range []string{"CLICOLOR_FORCE", "FORCE_COLOR"} {
+		if v := os.Getenv(name); v != "" && v != "0" {
+			return true
+		}
+	}
+	return Is(w) && os.Getenv("TERM") != "dumb"
 }
 
 // The least and the greatest width of a page: tables of less cannot be read, and
@@ -122,7 +118,7 @@ const (
 // the terminal, or as COLUMNS says; otherwise as a file is.
 func Page(cmd *cobra.Command) (layout.Page, io.Writer) {
 	out := cmd.OutOrStdout()
-	page := layout.Page{Colour: Coloured(cmd, out)}
+	page := layout.Page{Colour: Coloured(out)}
 	if page.Width = screenWidth(out); page.Width == 0 {
 		page.Width = columns()
 	}

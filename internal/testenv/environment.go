@@ -30,7 +30,7 @@ var directing = []string{
 // server that is not the test's own.
 var (
 	inheritedNames = []string{
-		"COLUMNS", "LINES", "TERM", "NO_COLOR", // the terminal
+		"COLUMNS", "LINES", "TERM", "NO_COLOR", "CLICOLOR_FORCE", "FORCE_COLOR", // the terminal
 		"LANG", "LANGUAGE", "TZ", // the locale
 		"JOB_COMPLETION_INDEX", // the part of a workload that a Pod of Kubernetes sends
 	}

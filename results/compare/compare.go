@@ -23,13 +23,13 @@ type Comparison = compare.Comparison
 // whether it fails.
 type Row = compare.Row
 
-// Gate is a condition that fails a record when it holds, such as "leak>0".
+// Gate is a condition that must hold, such as "leak<=0".
 type Gate = compare.Gate
 
 // Compare compares head with base.
 func Compare(base, head Side, o Options) (*Comparison, error) { return compare.Compare(base, head, o) }
 
-// ParseRunGate reads a condition on runs, such as "p99/reference>1.2".
+// ParseRunGate reads a condition on runs, such as "p99/reference<=1.2".
 func ParseRunGate(text string) (Gate, error) { return compare.ParseRunGate(text) }
 
 // Check checks conditions on all strategies of a file.

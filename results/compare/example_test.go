@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	gate, err := compare.ParseRunGate("leak>0")
+	gate, err := compare.ParseRunGate("leak<=0")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -264,18 +264,19 @@ func TestImageThatIsMissing(t *testing.T) {
 	ctx := context.Background()
 	for _, noPull := range []bool{true, false} {
 		parent := t.TempDir()
-		o := stores.Options{Dir: parent, Image: "localhost:1/quotabench/no-such-image:1", NoPull: noPull}
-		if r, err := redis.Open(ctx, "container", o); err == nil {
+		const image = "localhost:1/quotabench/no-such-image:1"
+		o := stores.Options{Dir: parent, NoPull: noPull}
+		if r, err := redis.Open(ctx, "container:durable,image="+image, o); err == nil {
 			_ = r.Close()
 			t.Error("redis: opened")
 		} else {
-			storecheck.Error(t, err, o.Image, "process, embedded or a URL")
+			storecheck.Error(t, err, image, "process, embedded or a URL")
 		}
-		if p, err := postgres.Open(ctx, "container", o); err == nil {
+		if p, err := postgres.Open(ctx, "container:image="+image, o); err == nil {
 			_ = p.Close()
 			t.Error("postgres: opened")
 		} else {
-			storecheck.Error(t, err, o.Image, "process, embedded or a URL")
+			storecheck.Error(t, err, image, "process, embedded or a URL")
 		}
 		if left := privateDirs(t, parent); len(left) != 0 {
 			t.Errorf("left: %v", left)

@@ -126,5 +126,5 @@ func TestCloseEnds(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	storecheck.Refused(t, nginx.Open, map[string]string{"prcess": "did you mean process?", "http://x": "--nginx value is none of auto or process"})
+	storecheck.Refused(t, nginx.Open, map[string]string{"prcess": "did you mean process?", "http://x": "the value of --store nginx= is none of auto or process"})
 }

@@ -26,6 +26,9 @@ const defaultImage = "postgres:17.11-alpine"
 
 const urls = "postgres://"
 
+// containerImage stands before the name of an image.
+const containerImage = "container:image="
+
 // driverName is what stores of this kind are named after.
 const driverName = "postgres"
 
@@ -38,7 +41,8 @@ func init() {
 			{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; " +
 				"as postgres.replica also process:lag=TIME"},
 			{Word: "process:connections=40", Doc: "one that takes so many connections at most, in place of 300"},
-			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --postgres-image"},
+			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards"},
+			{Word: "container:image=postgres:18", Doc: "another image, made as the official ones are"},
 			{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
 			{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
 		},
@@ -87,6 +91,9 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		settings := map[string]string{"max_connections": n}
 		maps.Copy(settings, o.Settings)
 		spec, o.Settings = "process", settings
+	}
+	if image, ok := strings.CutPrefix(spec, containerImage); ok && image != "" {
+		spec, o.Image = "container", image
 	}
 	switch {
 	case spec == "auto":

@@ -223,9 +223,9 @@ func TestOpenPostgresErrors(t *testing.T) {
 		spec string
 		want []string
 	}{
-		{"", []string{"--postgres is empty", "auto, process, process:connections=40, container, embedded", "postgres://"}},
-		{"modell", []string{`"modell"`, "auto, process, process:connections=40, container, embedded", "postgres://"}},
-		{"mysql://u:s3cr3t@h/", []string{"auto, process, process:connections=40, container, embedded"}},
+		{"", []string{"--postgres is empty", "auto, process, process:connections=40, container, container:image=postgres:18, embedded", "postgres://"}},
+		{"modell", []string{`"modell"`, "auto, process, process:connections=40, container, container:image=postgres:18, embedded", "postgres://"}},
+		{"mysql://u:s3cr3t@h/", []string{"auto, process, process:connections=40, container, container:image=postgres:18, embedded"}},
 		{"postgres://u:s3cr3t@127.0.0.1:1/db", []string{"127.0.0.1:1", "connection refused", "start one", "--postgres process", "--postgres embedded"}},
 		{"postgres://u:s3cr3t/pw@127.0.0.1:1", []string{"not a valid URL", "%-encode"}},
 		{"postgres://u:s3cr3t@127.0.0.1:1/db?sslmode=s3cr3t", []string{"not a valid URL"}},

@@ -112,6 +112,9 @@ func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
 	spec := cmp.Or(f.Spec, f.MainSpec)
 	word, list, shaped := strings.Cut(spec, ":")
 	bare := word == "auto" || word == "process" || word == "container"
+	if f.Spec == "" && strings.HasPrefix(spec, containerImage) {
+		word = spec // the same image
+	}
 	switch {
 	case f.Role() == nameReplica && bare:
 		lag, err := lagIn(word, list, shaped && f.Spec != "")

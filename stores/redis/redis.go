@@ -37,7 +37,8 @@ func init() {
 		Choices: []stores.Choice{
 			{Word: "auto", Doc: "a process if redis-server is installed, else a container if its image is here, else embedded; the default"},
 			{Word: "process", Doc: "redis-server of this machine, started as a child and removed afterwards"},
-			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --redis-image"},
+			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards"},
+			{Word: "container:image=redis:8", Doc: "another image, made as the official ones are"},
 			{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
 			{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
 			{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each has a replica"},
@@ -108,7 +109,7 @@ func newStore(own server.Server, about stores.Info) *Store {
 // behind it one of six servers. "process:sentinel=3" is a server with a replica and three
 // sentinels, whom clients ask for the master. "process:durable" and "container:durable" flush each
 // write to disk, and "process:maxmemory=8mb,policy=allkeys-lru" is a server with these
-// settings. auto takes the same words, and is then never embedded. "cluster:URL" and "sentinel:URL" lead to servers that are running;
+// settings. "container:image=redis:8" is another image. auto takes the same words, but for the image, and is then never embedded. "cluster:URL" and "sentinel:URL" lead to servers that are running;
 // further URLs stand behind commas.
 //
 // Errors are of one line, say how to go on, and hold no password.

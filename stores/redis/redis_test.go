@@ -166,9 +166,9 @@ func TestOpenRedisErrors(t *testing.T) {
 		spec string
 		want []string
 	}{
-		{"", []string{"--redis is empty", "auto, process, container, embedded", "redis://"}},
-		{"precess", []string{`"precess"`, "auto, process, container, embedded", "redis://"}},
-		{"http://u:" + secret + "@h/", []string{"auto, process, container, embedded"}},
+		{"", []string{"--redis is empty", "auto, process, container, container:image=redis:8, embedded", "redis://"}},
+		{"precess", []string{`"precess"`, "auto, process, container, container:image=redis:8, embedded", "redis://"}},
+		{"http://u:" + secret + "@h/", []string{"auto, process, container, container:image=redis:8, embedded"}},
 		{"redis://u:" + secret + "@" + unreachable, []string{unreachable, "connection refused", "start one", "--redis process", "--redis embedded"}},
 		{"redis://u:" + secret + "@" + unreachable + "/notanumber", []string{"not a valid URL"}},
 		{"redis://u:" + secret + "@" + unreachable + "?nonsense=1", []string{"not a valid URL", "nonsense"}},

@@ -34,6 +34,8 @@ type shape struct {
 	// memory is the most that each server may take, in bytes or with a unit, and policy what it does then, both as Redis
 	// has them; empty for its defaults.
 	memory, policy string
+	// image is that of a container; empty for the default one.
+	image string
 }
 
 // several reports whether it takes more than one server.
@@ -62,6 +64,8 @@ func takeApart(spec string) (word string, s shape, err error) {
 			s.masters, err = number(name, value, minMasters, maxMasters)
 		case name == "sentinel" && valued:
 			s.sentinels, err = number(name, value, 1, maxWatchers)
+		case name == "image" && value != "" && word == "container":
+			s.image = value
 		case name == "durable" && !valued:
 			s.durable = true
 		case name == "maxmemory" && value != "":
@@ -69,8 +73,8 @@ func takeApart(spec string) (word string, s shape, err error) {
 		case name == "policy" && value != "" && s.memory != "":
 			s.policy = value
 		default:
-			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, or maxmemory=N,policy=NAME",
-				word, list)
+			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, "+
+				"maxmemory=N,policy=NAME, or behind that of container image=IMAGE", word, list)
 		}
 		if err != nil {
 			return word, s, err
@@ -101,6 +105,7 @@ func (s shape) with(o stores.Options) stores.Options {
 		settings["requirepass"] = passwordOf(o) // one client has one password
 	}
 	o.Settings = settings
+	o.Image = cmp.Or(s.image, o.Image)
 	return o
 }
 

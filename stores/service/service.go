@@ -62,7 +62,7 @@ func Open(ctx context.Context, spec string, _ stores.Options) (*Service, error) 
 		return nil, err
 	}
 	if err := httpstore.Reach(ctx, s.info.Addr); err != nil {
-		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --service", s.info.Addr, format.OneLine(err.Error()))
+		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store service=URL", s.info.Addr, format.OneLine(err.Error()))
 	}
 	return s, nil
 }
@@ -73,12 +73,12 @@ func parse(spec string) (*Service, error) {
 		return nil, stores.Refuse(driverName, spec)
 	}
 	if strings.Contains(spec, "#") {
-		return nil, errors.New("--service has a #, and what follows it is never sent: put {subject} before it, or write %23")
+		return nil, errors.New("the URL of --store service= has a #, and what follows it is never sent: put {subject} before it, or write %23")
 	}
 	// Braces may stand in no host name: what stands for the subject belongs behind it.
 	u, err := url.Parse(spec)
 	if err != nil || u.Hostname() == "" || strings.Contains(u.Host, "{") {
-		return nil, errors.New("--service is not a valid URL: write e.g. http://host:port/path?user={subject}, " +
+		return nil, errors.New("--store service= is not a valid URL: write e.g. http://host:port/path?user={subject}, " +
 			"and %-encode what is special in a password")
 	}
 	s := &Service{encrypted: u.Scheme == "https", user: u.User}

@@ -67,11 +67,11 @@ func TestClient(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	storecheck.Refused(t, service.Open, map[string]string{
-		"process":                         `--service "process" is none of a URL`,
-		"http://u:s3cr3t%@a/x":            "--service is not a valid URL",
-		"http:///x":                       "--service is not a valid URL",
-		"http://h/#/x?u={subject}":        "--service has a #",
-		"http://{subject}.example/x":      "--service is not a valid URL",
+		"process":                         `--store service="process" is none of a URL`,
+		"http://u:s3cr3t%@a/x":            "--store service= is not a valid URL",
+		"http:///x":                       "--store service= is not a valid URL",
+		"http://h/#/x?u={subject}":        "the URL of --store service= has a #",
+		"http://{subject}.example/x":      "--store service= is not a valid URL",
 		"http://u:s3cr3t@127.0.0.1:1/{x}": "no service reached at 127.0.0.1:1",
 	})
 }

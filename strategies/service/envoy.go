@@ -132,11 +132,11 @@ func suitsStore(o quota.Options, store any) error {
 		return nil
 	case s.Owned() && (o["domain"] != "" || o["descriptors"] != defaultDescriptors):
 		return errors.New("servers that are started have a domain and descriptors of their own: name a service with " +
-			"--ratelimit grpc://HOST:PORT, or leave domain and descriptors out")
+			"--store ratelimit=grpc://HOST:PORT, or leave domain and descriptors out")
 	case !s.Owned() && o["domain"] == "":
 		return errors.New("needs the domain of the service's configuration: write " + EnvoyRatelimit + ":domain=NAME")
 	case !s.Owned() && (o["servers"] != "1" || o["cache"] != "0"):
-		return errors.New("servers and cache are those of servers that are started: leave them out with --ratelimit")
+		return errors.New("servers and cache are those of servers that are started: leave them out with --store ratelimit=URL")
 	}
 	return nil
 }

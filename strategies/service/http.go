@@ -74,7 +74,7 @@ type service struct {
 func openHTTP(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 	c, ok := env.Clients[string(NeedService)].(remote)
 	if !ok {
-		return nil, errors.New("http needs a service: give its URL by --service")
+		return nil, errors.New("http needs a service: give its URL by --store service=URL")
 	}
 	o := env.Options
 	return &service{url: c.URL(), asker: asker{
@@ -100,7 +100,7 @@ func apart(o quota.Options) error {
 func namesSubject(o quota.Options, store any) error {
 	s, ok := store.(interface{ URL() string })
 	if ok && !strings.Contains(s.URL(), subject) && o["subject-header"] == "" {
-		return errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. " +
+		return errors.New("every subject would be the same to the service: put {subject} into the URL of --store service=URL, e.g. " +
 			"http://localhost:8080/check?user={subject}, or name a header by subject-header")
 	}
 	return nil

@@ -183,7 +183,7 @@ func exploring() []probe {
 			metric{what: "schedules of check-then-set, 4 clients, in all", key: "BenchmarkSchedules allocs/op", unit: allocations}),
 		search("search three-tier", "search of three-tier, 3 clients, 50,000 states", "three-tier", "--clients", "3", "--max-states", "50000").times(3),
 		search("search lua-reserve", "search of lua-reserve, 3 clients", "lua-reserve", "--clients", "3"),
-		search("search all", "search of 10 strategies, 20,000 states each", "--strategy", searchedOnRedis, "--max-states", "20000"),
+		search("search all", "search of 10 strategies, 20,000 states each", searchedOnRedis, "--max-states", "20000"),
 		memory("search memory", "200000"),
 		memory("search memory 1M", "1000000").in(long),
 		{name: "search bounded", pkg: cli, open: alone(boundedSearch), metrics: []metric{

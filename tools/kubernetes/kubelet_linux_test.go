@@ -110,7 +110,7 @@ func (n *node) share(t *testing.T, name string, args ...string) {
 	c.VolumeMounts = append(c.VolumeMounts, core.VolumeMount{Name: "results", MountPath: "/results"})
 	c.Image = "quotabench.test/quotabench:1"
 	c.Resources.Requests = core.ResourceList{core.ResourceCPU: resource.MustParse("100m"), core.ResourceMemory: resource.MustParse("256Mi")}
-	c.Args = append([]string{"run", "check-then-set", "--workload", "steady", "--subjects", "4", "--policy", policy, "--rounds", "1",
+	c.Args = append([]string{"run", "check-then-set", "--workload", "steady:subjects=4", "--policy", policy, "--rounds", "1",
 		"--generators", "3", "--out", "/results/" + name}, args...)
 	text, err := yaml.Marshal(&job)
 	must(t, err)

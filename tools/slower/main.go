@@ -140,7 +140,7 @@ type head struct {
 
 // sim runs a simulation of the limiter with that many turns.
 func (s *study) sim(n int, dir string, more ...string) error {
-	args := append([]string{"sim", limiter, "--workload", "steady", "--rate", "2000", "--subjects", "100", "--requests", s.requests, "--out", dir}, more...)
+	args := append([]string{"sim", limiter, "--workload", "steady:subjects=100", "--rate", "2000", "--requests", s.requests, "--out", dir}, more...)
 	c := exec.CommandContext(s.ctx, s.self, args...)
 	c.Env = append(os.Environ(), turns+"="+strconv.Itoa(n))
 	said, err := c.CombinedOutput()

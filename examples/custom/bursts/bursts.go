@@ -12,7 +12,7 @@ import (
 func init() {
 	workloads.Register(workloads.Meta{
 		Name: "bursts", Doc: "subjects take turns, each with a burst of requests", Loop: workloads.Closed,
-		// The flag --burst-size and the key of configuration files come from here.
+		// --workload bursts:burst-size=15 comes from here.
 		Options: []quota.Option{
 			{Name: "burst-size", Type: "int", Min: "1", Default: "20", Doc: "`requests` of a subject in a row"},
 		},

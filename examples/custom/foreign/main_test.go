@@ -59,8 +59,8 @@ func TestExploredOrNamed(t *testing.T) {
 		})
 	}
 	// Those without a defect keep their guarantee for several subjects, window after window.
-	out, err := exec.Command(command, "sim", "own-clock", "background", "--policy", "5 requests per fixed 10s", "--workload", "steady",
-		"--subjects", "3", "--instances", "1", "--rate", "3", "--duration", "2m", "--out", t.TempDir()).CombinedOutput()
+	out, err := exec.Command(command, "sim", "own-clock", "background", "--policy", "5 requests per fixed 10s", "--workload", "steady:subjects=3",
+		"--instances", "1", "--rate", "3", "--duration", "2m", "--out", t.TempDir()).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -144,7 +144,7 @@ func TestCloseEndsTheServer(t *testing.T) {
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, etcd.Open, map[string]string{"": "--etcd is empty", "embedded": "is none of", "process:members=2": "process:members=3", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1"})
+	storecheck.Refused(t, etcd.Open, map[string]string{"": "--store etcd= is empty", "embedded": "is none of", "process:members=2": "process:members=3", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1"})
 }
 
 // TestMembers ends the first member of a cluster: the others have what was written, and

@@ -28,5 +28,5 @@ func TestParseURLs(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	_, err = parse("http://u:s3cr3t%@a:1")
-	storecheck.Error(t, err, "--etcd is not a valid URL", "http://user:password@host:port")
+	storecheck.Error(t, err, "--store etcd= is not a valid URL", "http://user:password@host:port")
 }

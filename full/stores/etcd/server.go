@@ -31,7 +31,7 @@ const root = "root"
 func program() programs.Program { return programs.Named(driverName) }
 
 func find() (string, error) {
-	return server.Find(program(), "use --etcd with a URL ("+urls+")")
+	return server.Find(program(), "use --store etcd=URL ("+urls+")")
 }
 
 // start starts the members of a cluster, the first of them on the port.
@@ -146,7 +146,7 @@ func (e *Store) connect(ctx context.Context) (err error) {
 func parse(spec string) (*Store, error) {
 	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
-		return nil, errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, " +
+		return nil, errors.New("--store etcd= is not a valid URL: write http://user:password@host:port, further members as host:port after commas, " +
 			"and %-encode what is special in a password")
 	}
 	e := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
@@ -188,5 +188,5 @@ func refused(err error) bool {
 }
 
 func survey(context.Context) []stores.Finding {
-	return []stores.Finding{server.Survey(program(), "use --etcd with a URL")}
+	return []stores.Finding{server.Survey(program(), "use --store etcd=URL")}
 }

@@ -100,5 +100,5 @@ func TestCloseEndsTheServer(t *testing.T) {
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, nats.Open, map[string]string{"": "--nats is empty", "embedded": "is none of", "nats://127.0.0.1:1": "no nats reached at 127.0.0.1:1"})
+	storecheck.Refused(t, nats.Open, map[string]string{"": "--store nats= is empty", "embedded": "is none of", "nats://127.0.0.1:1": "no nats reached at 127.0.0.1:1"})
 }

@@ -25,5 +25,5 @@ func TestParseURLs(t *testing.T) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	_, err = parse("nats://u:s3cr3t%@a:1")
-	storecheck.Error(t, err, "--nats is not a valid URL", "nats://user:password@host:port")
+	storecheck.Error(t, err, "--store nats= is not a valid URL", "nats://user:password@host:port")
 }

@@ -31,7 +31,7 @@ const firstTimeout = time.Second
 func program() programs.Program { return programs.Named(driverName) }
 
 func find() (string, error) {
-	return server.Find(program(), "use --nats with a URL ("+urls+")")
+	return server.Find(program(), "use --store nats=URL ("+urls+")")
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
@@ -135,7 +135,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 func parse(spec string) (*Store, error) {
 	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
-		return nil, errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, " +
+		return nil, errors.New("--store nats= is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, " +
 			"and %-encode what is special in a password")
 	}
 	n := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
@@ -145,5 +145,5 @@ func parse(spec string) (*Store, error) {
 }
 
 func survey(context.Context) []stores.Finding {
-	return []stores.Finding{server.Survey(program(), "use --nats with a URL")}
+	return []stores.Finding{server.Survey(program(), "use --store nats=URL")}
 }

@@ -105,7 +105,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 func openURL(ctx context.Context, spec string) (*Store, error) {
 	m, ok := cluster.Parse(spec, "")
 	if !ok || m.User != "" {
-		return nil, errors.New("--ratelimit is not a valid URL: write grpc://host:port, further servers as host:port after commas; " +
+		return nil, errors.New("--store ratelimit= is not a valid URL: write grpc://host:port, further servers as host:port after commas; " +
 			"there is no user or password")
 	}
 	s := &Store{addrs: m.Addrs, encrypted: m.Scheme == "grpcs", info: stores.Info{
@@ -115,7 +115,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	for _, addr := range s.addrs {
 		c, err := (&net.Dialer{Timeout: grpcstore.DialTimeout}).DialContext(ctx, "tcp", addr)
 		if err != nil {
-			return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --ratelimit", addr, format.OneLine(err.Error()))
+			return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store ratelimit=URL", addr, format.OneLine(err.Error()))
 		}
 		if err := c.Close(); err != nil {
 			return nil, err
@@ -128,11 +128,11 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 func program() programs.Program { return programs.Named(driverName) }
 
 func find() (string, error) {
-	return server.Find(program(), "give --ratelimit the URL of one ("+urls+")")
+	return server.Find(program(), "give the URL of one by --store ratelimit=URL ("+urls+")")
 }
 
 func survey(context.Context) []stores.Finding {
-	return []stores.Finding{server.Survey(program(), "give --ratelimit the URL of one")}
+	return []stores.Finding{server.Survey(program(), "give the URL of one by --store ratelimit=URL")}
 }
 
 // Driver is "ratelimit".

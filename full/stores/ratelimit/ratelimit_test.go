@@ -171,9 +171,9 @@ func TestURL(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	storecheck.Refused(t, ratelimit.Open, map[string]string{
 		"prcess":                 "did you mean process?",
-		"grpc://u:s3cr3t@h:1":    "--ratelimit is not a valid URL",
-		"grpc://h":               "--ratelimit is not a valid URL",
+		"grpc://u:s3cr3t@h:1":    "--store ratelimit= is not a valid URL",
+		"grpc://h":               "--store ratelimit= is not a valid URL",
 		"grpc://127.0.0.1:1":     "no service reached at 127.0.0.1:1",
-		"http://127.0.0.1:1/x?y": "--ratelimit value is none of",
+		"http://127.0.0.1:1/x?y": "the value of --store ratelimit= is none of",
 	})
 }

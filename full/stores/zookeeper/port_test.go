@@ -25,7 +25,7 @@ func TestParseURLs(t *testing.T) {
 		t.Errorf("%+v, %v", z, err)
 	}
 	_, err = parse("zk://u:s3cr3t%@a:1")
-	storecheck.Error(t, err, "--zookeeper is not a valid URL", "zk://user:password@host:port")
+	storecheck.Error(t, err, "--store zookeeper= is not a valid URL", "zk://user:password@host:port")
 }
 
 // TestDigest: of a user "super" with the password "test", as ZooKeeper's own

@@ -34,7 +34,7 @@ func program() programs.Program { return programs.Named(driverName) }
 
 // find looks for the script that starts a server.
 func find() (string, error) {
-	return server.Find(program(), "use --zookeeper with a URL ("+urls+")")
+	return server.Find(program(), "use --store zookeeper=URL ("+urls+")")
 }
 
 // start starts the servers of an ensemble, the first of them on the port.
@@ -211,7 +211,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 func parse(spec string) (*Store, error) {
 	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
-		return nil, errors.New("--zookeeper is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, " +
+		return nil, errors.New("--store zookeeper= is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, " +
 			"and %-encode what is special in a password")
 	}
 	z := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
@@ -221,5 +221,5 @@ func parse(spec string) (*Store, error) {
 }
 
 func survey(context.Context) []stores.Finding {
-	return []stores.Finding{server.Survey(program(), "use --zookeeper with a URL")}
+	return []stores.Finding{server.Survey(program(), "use --store zookeeper=URL")}
 }

@@ -94,7 +94,7 @@ func TestCloseEndsTheServer(t *testing.T) {
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--zookeeper is empty", "embedded": "is none of", "process:members=2": "process:members=3"})
+	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--store zookeeper= is empty", "embedded": "is none of", "process:members=2": "process:members=3"})
 }
 
 // TestUnreachable waits until the client gives up.

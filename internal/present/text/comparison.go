@@ -80,7 +80,7 @@ func compared(r *compare.Row) []string {
 		name += ", " + r.Unit
 	}
 	if r.Kind == compare.Condition {
-		name = "gate " + name
+		name = "required " + name
 	}
 	strategy := r.Strategy
 	if r.Setting != "" {

@@ -28,7 +28,7 @@ func correctnessLines(page layout.Page, f results.File, group []results.Summary)
 	}
 	in := answer.Group("")
 	for i := range group {
-		x := answer.Classify(&group[i], f.MaxBound)
+		x := answer.Classify(&group[i])
 		if x.Group != in {
 			in = x.Group
 			g.AddHeading(string(in), ToneOf(string(in)))

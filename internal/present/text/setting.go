@@ -40,7 +40,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	}
 	entry("load", format.Join(" · ", loop, fixed(&p, "workers", format.Number(p.Workers, "worker")),
 		fixed(&p, "instances", format.Number(p.Instances, "instance")),
-		fixed(&p, "client-retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p),
+		fixed(&p, "retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p),
 		some(int64(p.Sources), "process", "processes")))
 	if p.DecisionTimeoutNS > 0 {
 		entry("decision timeout", fixed(&p, "decision-timeout", time.Duration(p.DecisionTimeoutNS).String()))

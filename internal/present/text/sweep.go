@@ -49,7 +49,7 @@ func DecideSweep(f *results.File) (Decision, error) {
 	settings := make([]answer.Setting, len(series))
 	for i := range series {
 		for _, p := range series[i].Points {
-			settings[i].Strategies = append(settings[i].Strategies, answer.Classify(p.Summary, f.MaxBound))
+			settings[i].Strategies = append(settings[i].Strategies, answer.Classify(p.Summary))
 		}
 	}
 	var d Decision

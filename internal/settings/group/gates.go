@@ -1,43 +1,30 @@
 package group
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// gates are conditions that fail a command.
+// gates are conditions that a command requires.
 type gates struct {
-	MaxBound        float64
-	FailOn          []string
+	Required        []string
 	Undecided       string // what gates do that cannot be decided
 	Against, Format string
-	Gates           []compare.Gate // of FailOn, once they are read
+	Gates           []compare.Gate // of Required, once they are read
 }
 
 const undecidedFail, undecidedPass = "fail", "pass"
 
-// Bound is the flag of the largest bound with which a strategy still enforces its limit.
-func Bound(p *float64) settings.Setting {
-	return settings.Setting{Name: "max-bound", Title: settings.Gates, Value: settings.Percent(p), Computed: true,
-		Doc: fmt.Sprintf("largest bound on the leak of one window, as a `share` of the limit, with which a strategy still enforces it "+
-			"(default %.0f%%, or the record's)", 100*answer.MaxBound)}
-}
-
-// Enforced says when a strategy enforces its limit.
-func (s *Settings) Enforced() []settings.Setting { return []settings.Setting{Bound(&s.MaxBound)} }
-
 // Conditions are the gates of a command.
 func (s *Settings) Conditions() []settings.Setting {
-	return []settings.Setting{{Name: "fail-on", Common: true, Title: settings.Gates, Value: settings.List(&s.FailOn),
+	return []settings.Setting{{Name: "require", Common: true, Title: settings.Gates, Value: settings.List(&s.Required),
 		Complete: cobra.NoFileCompletions, Computed: true}}
 }
 
@@ -55,16 +42,11 @@ func (s *Settings) Other() []settings.Setting {
 		Computed: true}}
 }
 
-// Formats says how a comparison is shown.
+// Formats says how what a command found is shown.
 func (s *Settings) Formats() []settings.Setting {
 	formats := ComparisonFormats()
-	all := strings.Join(formats, ", ")
 	return []settings.Setting{{Name: "format", Title: settings.Gates, Value: settings.Text(&s.Format, formats...),
-		Computed: s.command != Compare && s.command != Claims && s.command != Faults,
-		Doc: by(s, "how to show what --against found: "+all+" (default "+formats[0]+")", texts{
-			Compare: "how to show it: " + all, Claims: "how to show it: " + all, Faults: "how to show it: " + all,
-		}) +
-			"; github also writes the job's summary"}}
+		Doc: "how to show it: " + strings.Join(formats, ", ") + "; github also writes the job's summary"}}
 }
 
 // ComparisonFormats are the names of [render.Comparisons].
@@ -90,10 +72,10 @@ func (s *Settings) SearchGates(properties []results.Property) error {
 
 func (s *Settings) readGates(parse func(string) (compare.Gate, error)) error {
 	s.Gates = nil
-	for _, text := range s.FailOn {
+	for _, text := range s.Required {
 		g, err := parse(text)
 		if err != nil {
-			return s.Wrong("fail-on", err)
+			return s.Wrong("require", err)
 		}
 		if s.Undecided == undecidedPass {
 			g = g.Lenient()

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -53,10 +52,10 @@ func New(c Command) *Settings {
 	s.Policy = "agent-api"
 	s.Instances = 2
 	s.Seed = 1
-	s.Workload, s.options = "hot-key", map[string]*string{}
-	s.Arrivals, s.Cores = "poisson", measure.Cores{Mode: measure.CoresAuto}
+	s.Workload = "hot-key"
+	s.Arrivals, s.Cores = poisson, measure.Cores{Mode: measure.CoresAuto}
 	s.Clients = []string{string(strategies.PlainClient)}
-	s.From, s.Images = map[string]*string{}, map[string]*string{}
+	s.From = map[string]*string{}
 	switch c {
 	case Run:
 		s.Workers = 50
@@ -123,7 +122,7 @@ func (s *Settings) Verbosity() []settings.Setting {
 
 // ConfigFile takes settings from a file.
 func (s *Settings) ConfigFile() []settings.Setting {
-	return []settings.Setting{{Name: settings.FileFlag, Was: by(s, "", texts{Compare: "gates"}), Title: settings.Output,
+	return []settings.Setting{{Name: settings.FileFlag, Title: settings.Output,
 		Value: settings.Named(&s.File, "the name of a file"), FlagOnly: true,
 		Doc: "take settings from a YAML `file`, one key per flag, also in a section " + string(s.command) + "; flags win over it"}}
 }
@@ -142,11 +141,8 @@ func (s *Settings) Read(args []string) error {
 			return err
 		}
 	}
-	if len(args) > 0 && s.Rank("strategy") == settings.ByFlag {
-		return exit.Usagef("give strategies as arguments or by --strategy, not both")
-	}
 	if len(args) > 0 {
-		s.Strategies = args
+		s.SetArgs("strategy", args)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,9 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/workloads"
@@ -25,10 +28,8 @@ type load struct {
 	Loop   workloads.Loop
 	Rate   float64
 	record harness.Load // the rate that was read from a record
-	Routes int
-	Route  string // the policy
+	Route  string       // the policy of a second quota
 
-	Spare   int // rounds at most, for those that the machine disturbs
 	Quick   bool
 	Looking bool // at the figures, to see whether more rounds are needed
 
@@ -36,8 +37,8 @@ type load struct {
 	Until  string   // the condition whose edge is searched for
 }
 
-// defaultRoutes is how many routes have a second quota if nothing else is said.
-const defaultRoutes = 10
+// routes is how many routes have a second quota.
+const routes = 10
 
 // Load says how many requests are issued, and how.
 func (s *Settings) Load() []settings.Setting {
@@ -48,15 +49,76 @@ func (s *Settings) Load() []settings.Setting {
 	}
 	return []settings.Setting{
 		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim},
-		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true},
+		{Name: "loop", Title: settings.Load, Value: s.loopValue(loops), Computed: true, Complete: completeLoops(loops)},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
-		{Name: "arrivals", Title: settings.Load, Value: settings.Text(&s.Arrivals, "poisson", "constant")},
 		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests)},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --trouble %v; no bound with --requests or --trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
 				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 			})},
+	}
+}
+
+// arrivals is an option of loops in which requests come at a rate.
+var arrivals = quota.Option{Name: "arrivals", Default: poisson, Values: []string{poisson, "constant"},
+	Doc: "how requests come: at random distances, or at equal ones"}
+
+const poisson = "poisson"
+
+// loopOptions are those of a loop, which is one of all.
+func loopOptions(name string, all []string) ([]quota.Option, error) {
+	switch {
+	case !slices.Contains(all, name):
+		return nil, quota.Unknown("loop", name, all, "")
+	case name == string(workloads.Closed):
+		return nil, nil
+	}
+	return []quota.Option{arrivals}, nil
+}
+
+// loopValue is one of the loops, with its options.
+func (s *Settings) loopValue(loops []string) *settings.Value {
+	text := func() string {
+		given := quota.Options{}
+		if s.Arrivals != arrivals.Default {
+			given[arrivals.Name] = s.Arrivals
+		}
+		if s.Loop == "" {
+			return ""
+		}
+		return options.Text(string(s.Loop), nil, given)
+	}
+	declared := func(name string) ([]quota.Option, error) { return loopOptions(name, loops) }
+	return settings.Checked("give "+strings.Join(loops, " or "), text, func(text string) (func(), error) {
+		one, err := options.One(text, "loop", declared)
+		if err != nil {
+			return nil, err
+		}
+		known, _ := declared(one.Name) // which One asked for
+		complete, err := quota.Complete(known, one.Given)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.Name, err)
+		}
+		return func() {
+			s.Loop = workloads.Loop(one.Name)
+			s.Arrivals = cmp.Or(complete[arrivals.Name], arrivals.Default)
+		}, nil
+	})
+}
+
+// completeLoops offers loops, and behind a colon their options.
+func completeLoops(loops []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		name, option, inOptions := strings.Cut(typed, ":")
+		if !inOptions {
+			return loops, settings.NoFiles
+		}
+		declared, err := loopOptions(name, loops)
+		if err != nil {
+			return nil, settings.NoFiles
+		}
+		return completeOptions(declared, name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
@@ -87,9 +149,8 @@ func (s *Settings) NoSweep(why string) error {
 // Shared is the second quota of each request.
 func (s *Settings) Shared() []settings.Setting {
 	return []settings.Setting{
-		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies},
-		{Name: "routes", Title: settings.Load, Value: settings.Whole(&s.Routes, 1, harness.MaxRoutes), Computed: true,
-			Doc: fmt.Sprintf("`routes` of --route-policy (default %d)", defaultRoutes)},
+		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies,
+			Doc: fmt.Sprintf("charge each request to the quota of one of %d routes as well, of this `policy`", routes)},
 	}
 }
 
@@ -185,7 +246,6 @@ func (s *Settings) Repeated() []settings.Setting {
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, %[3]d with --param or --until)",
 				answer.FirstLook, answer.LastLook, sweepRounds)},
-		{Name: "spare-rounds", Title: settings.Load, Value: settings.Whole(&s.Spare, 0, measure.MaxRounds)},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
 	}
@@ -202,7 +262,7 @@ func (s *Settings) Budgeted() []settings.Setting {
 
 // look plans the rounds of a run for which nobody gave their number or length.
 func (s *Settings) look(c *measure.Config) {
-	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0 && s.Spare == 0
+	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0
 	if !s.Looking {
 		return
 	}
@@ -210,26 +270,11 @@ func (s *Settings) look(c *measure.Config) {
 	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(len(c.Strategies))*budgetEach))
 }
 
-// Replace plans rounds in place of those that the machine disturbs, if there are spare ones.
-func (s *Settings) Replace(c *measure.Config) {
-	planned := c.Rounds
-	if s.Spare == 0 {
-		return
-	}
-	c.Rounds += s.Spare
-	c.Enough = func(_ int, runs []results.Run) bool {
-		return !slices.ContainsFunc(results.Summarise(runs), func(x results.Summary) bool {
-			return min(x.Timed, x.AtRate().Timed) < planned
-		})
-	}
-}
-
 // Expand follows what one setting implies for others. It counts if the other one was not
 // given in a place that ranks as high.
 func (s *Settings) Expand() {
-	replayed, by := s.Replayed()
-	if replayed != "" && s.Rank(by) > s.Rank("workload") {
-		s.Workload = replayed
+	if w := replay(); w != nil && s.Trace != "" && s.Rank("trace") > s.Rank("workload") {
+		s.Workload = w.Name
 	}
 	if s.measured() && s.Sweeps() && s.Rounds == 0 {
 		s.Rounds = sweepRounds
@@ -240,7 +285,7 @@ func (s *Settings) Expand() {
 	if s.Rank("quick") > s.Rank("rounds") {
 		s.Rounds = QuickRounds
 	}
-	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && replayed == "" {
+	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && !s.SpeaksOf(traceOption) {
 		s.Duration = QuickDuration
 	}
 }

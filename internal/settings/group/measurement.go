@@ -1,9 +1,7 @@
 package group
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
@@ -28,19 +26,16 @@ func (s *Settings) Plan() (harness.Plan, error) {
 // PlanFor is [Settings.Plan] for these strategies.
 func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err error) {
 	p = s.Config.Plan
-	p.Strategies, p.Stream, p.Archive = all, s.params(), s.History
-	switch {
-	case s.Route != "":
+	p.Strategies, p.Archive = all, s.History
+	if s.Route != "" {
 		second, err := LookupPolicy(s.Route)
 		if err != nil {
 			return p, s.Wrong("route-policy", err)
 		}
-		p.Second, p.Routes = &second, cmp.Or(s.Routes, defaultRoutes)
-	case s.Given("routes"):
-		return p, s.Wrong("routes", errors.New("requests have no second quota: give its policy by --route-policy as well"))
+		p.Second, p.Routes = &second, routes
 	}
-	if p.Workload, err = workloads.Lookup(s.Workload); err != nil {
-		return p, s.Wrong("workload", err)
+	if p.Workload, p.Stream.Options, err = s.Chosen(); err != nil {
+		return p, err
 	}
 	if p.Policy, err = LookupPolicy(s.Policy); err != nil {
 		return p, s.Wrong("policy", err)
@@ -76,6 +71,9 @@ func listed(name string) bool {
 // hold what was worked out, so printing them says what is in force.
 func (s *Settings) Measurement() (c measure.Config, err error) {
 	s.Expand()
+	if err := s.ReadClients(); err != nil {
+		return c, err
+	}
 	c = s.Config
 	if c.Plan, err = s.Plan(); err != nil {
 		return c, err
@@ -102,9 +100,6 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	if !s.Looking { // a duration that is given ends that
 		s.Rounds, s.Duration = c.Rounds, c.Duration
 	}
-	if s.Spare > 0 && s.Against != "" {
-		return c, s.Wrong("spare-rounds", errors.New("--against compares the rounds of two programs in pairs: leave one of the two out"))
-	}
 	return c, nil
 }
 
@@ -113,19 +108,7 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 func (s *Settings) Rehearse(p *harness.Plan) (workloads.Info, error) {
 	_, info, err := p.NewStream(1)
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
-		return info, s.unreadable(file.Path, file.Err)
+		return info, s.unreadable(file)
 	}
 	return info, exit.With(exit.Usage, err)
-}
-
-// unreadable reports a file that could not be read at the option that names it.
-func (s *Settings) unreadable(path string, err error) error {
-	for _, w := range workloads.All() {
-		for _, o := range w.Options {
-			if o.Type == "file" && *s.options[o.Name] == path {
-				return s.Wrong(o.Name, fmt.Errorf("cannot read %s: %w", path, err))
-			}
-		}
-	}
-	return exit.With(exit.Usage, err)
 }

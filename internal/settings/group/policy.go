@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/likely"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota"
@@ -214,14 +215,16 @@ func (s *Settings) unfit(p *harness.Plan, err error) error {
 // those of from.
 func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string {
 	words := []string{"quotabench", string(s.command), sel.String()}
-	except := []string{"strategy"}
-	if to.Workload != from.Workload {
-		words, except = append(words, "--workload", to.Workload.Name), append(except, "workload", "speed")
-		for _, o := range from.Workload.Options {
-			if !to.Workload.Takes(o.Name) {
-				except = append(except, o.Name)
+	var except []string
+	if to.Workload != from.Workload { // which has options of its own, and of the same names
+		given := quota.Options{}
+		for name, value := range from.Stream.Options {
+			if to.Workload.Takes(name) {
+				given[name] = value
 			}
 		}
+		words = append(words, "--workload", options.Text(to.Workload.Name, to.Workload.Options, given))
+		except = append(except, "workload", "trace")
 	}
 	// Without --policy, one is chosen for the other workload as it was for this one.
 	if to.Policy.Name != from.Policy.Name && (to.Workload == from.Workload || s.Given("policy")) {

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/exit"
-	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/stores"
 	_ "github.com/quotabench/quotabench/stores/all" // what the flags can name
@@ -18,21 +16,22 @@ import (
 
 // storeChoice is which stores are used.
 type storeChoice struct {
-	From, Images map[string]*string // by driver
-	kinds        []string           // those that have a flag here
-	Named        []string           // of --store
+	From  map[string]*string // by driver
+	kinds []string           // those that the command can use
+	Named []string           // of --store
 }
 
-// Stores are flags for kinds of stores: those that are named, or all, and one for further ones.
+// Stores are flags for kinds of stores, which are all unless some are named, and one for the kinds without a flag and for further
+// stores.
 func (s *Settings) Stores(kinds ...string) []settings.Setting {
-	var images, table []settings.Setting
+	var table []settings.Setting
 	var passwords []string
 	for _, d := range stores.Drivers() {
-		from, image := d.Default, ""
+		from := d.Default
 		if s.command == Sim || s.command == Own {
 			from = "" // a store in this process, or none
 		}
-		s.From[d.Name], s.Images[d.Name] = &from, &image
+		s.From[d.Name] = &from
 		if kinds != nil && !slices.Contains(kinds, d.Name) {
 			continue
 		}
@@ -40,8 +39,14 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 			continue
 		}
 		s.kinds = append(s.kinds, d.Name)
+		if d.PasswordEnv != "" {
+			passwords = append(passwords, d.PasswordEnv)
+		}
+		if !d.HasFlag() {
+			continue
+		}
 		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
-			Common:       stores.ClassOf(d.Name) != stores.ClassOther,
+			Common:       true,
 			PasswordFrom: d.PasswordEnv,
 			Complete: cobra.FixedCompletions(by(s, choices(d, ""), map[Command][]cobra.Completion{Own: nil}),
 				settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
@@ -49,22 +54,15 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 				Own: "`URL` of a " + d.Title + " of yours (" + d.URLs + "), or as " + StoreVariable(d.Name) + " says",
 				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 			})})
-		if d.PasswordEnv != "" {
-			passwords = append(passwords, d.PasswordEnv)
-		}
-		if d.Image != "" && s.command != Own {
-			images = append(images, settings.Setting{Name: d.Name + "-image", Title: settings.Stores, Value: settings.Text(&image), Computed: true,
-				Complete: cobra.NoFileCompletions, Doc: "`image` of a " + d.Title + " container (default: " + d.Image + ")"})
-		}
 	}
 	if kinds == nil {
 		table = append(table, settings.Setting{Name: "store", Title: settings.Stores, Value: settings.List(&s.Named), Secret: true,
 			PasswordFrom: strings.Join(passwords, " or "), Complete: completeNamedStore})
 	}
-	return append(table, images...)
+	return table
 }
 
-// StoreVariable is the environment variable that stands for the flag of a driver.
+// StoreVariable is the environment variable that names the main store of a driver.
 func StoreVariable(driver string) string { return "QUOTABENCH_" + strings.ToUpper(driver) }
 
 // FromEnvironment takes stores from the environment that neither a flag nor a configuration
@@ -73,10 +71,15 @@ func (s *Settings) FromEnvironment() error {
 	for _, d := range stores.Drivers() {
 		name := StoreVariable(d.Name)
 		v := os.Getenv(name)
-		if s.command == Sim || !slices.Contains(s.kinds, d.Name) || v == "" || s.Given(d.Name) {
+		named := slices.ContainsFunc(s.Named, func(text string) bool { return strings.HasPrefix(text, d.Name+"=") })
+		if s.command == Sim || !slices.Contains(s.kinds, d.Name) || v == "" || s.Given(d.Name) || named {
 			continue
 		}
 		if s.command == Own && !strings.Contains(v, "://") { // words such as process name no server of others
+			continue
+		}
+		if !d.HasFlag() {
+			s.Named = append(s.Named, d.Name+"="+v)
 			continue
 		}
 		if err := s.SetFrom(name, d.Name, v); err != nil {
@@ -110,39 +113,18 @@ func (s *Settings) Specs() ([]stores.Spec, error) {
 		}
 	}
 	specs = append(specs, named...)
-	for i := range specs {
-		d, err := stores.DriverOf(specs[i].Name)
-		if err != nil {
+	for _, x := range specs {
+		if _, err := stores.DriverOf(x.Name); err != nil {
 			return nil, s.Wrong("store", err)
 		}
-		specs[i].Options.Image = *s.Images[d.Name]
 	}
 	return specs, nil
 }
 
-// CheckStores refuses stores that cannot be meant, and an image that would not be used.
+// CheckStores refuses stores that cannot be meant.
 func (s *Settings) CheckStores() error {
-	specs, err := s.Specs()
-	if err != nil {
-		return err
-	}
-	for _, d := range stores.Drivers() {
-		image := *s.Images[d.Name]
-		if d.Image == "" || image == "" {
-			continue
-		}
-		var others []string
-		for _, x := range specs {
-			if x.Options.Image == image {
-				others = append(others, redact.URLs(x.From))
-			}
-		}
-		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {
-			asked := cmp.Or(strings.Join(others, ", "), "no "+d.Title)
-			return s.Wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, asked))
-		}
-	}
-	return nil
+	_, err := s.Specs()
+	return err
 }
 
 // choices are the words that a driver takes, and how URLs begin.

@@ -1,12 +1,16 @@
 package group
 
 import (
-	"slices"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/options"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -14,66 +18,132 @@ import (
 
 // stream is the workload.
 type stream struct {
-	Workload string
+	Workload string // as NAME:OPTION=VALUE
+	Trace    string // the file that the workload of [replay] replays; "" if that is not said here
 	Limit    int64
-	Speed    float64
-	// options of workloads that were given, by name; "" if not.
-	options map[string]*string
 }
 
-// Stream is the workload, with the options that the registered workloads declare. Options of
-// the same name are one setting.
+// traceOption is the option of a workload that --trace stands for.
+const traceOption = "trace"
+
+// Stream is the workload.
 func (s *Settings) Stream() []settings.Setting {
-	out := []settings.Setting{
-		{Name: "workload", Common: true, Title: settings.What, Value: settings.Text(&s.Workload), Complete: completeWorkloads},
+	return []settings.Setting{
+		{Name: "workload", Common: true, Title: settings.What, Value: settings.Named(&s.Workload, "the name of a workload"),
+			Complete: completeWorkloads},
+		{Name: "trace", Title: settings.What, Value: settings.Named(&s.Trace, "the name of a file"), Computed: true},
 		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&s.Limit, 1, quota.MaxLimit), Computed: true},
 	}
-	for _, w := range workloads.All() {
-		for _, o := range w.Options {
-			if s.options[o.Name] != nil {
-				continue
-			}
-			s.options[o.Name] = new(string)
-			out = append(out, settings.Setting{
-				Name: o.Name, Title: settings.Workload, Value: settings.Option(o, s.options[o.Name]), Computed: true,
-				Complete: completeOffers(o), Doc: o.Doc + optionNote(o.Name),
-			})
-		}
-	}
-	return append(out, settings.Setting{
-		Name: "speed", Title: settings.Workload, Value: settings.DecimalOrNone(&s.Speed, harness.MinSpeed, harness.MaxSpeed),
-	})
 }
 
-// optionNote says what an option is if it is not given, and which workloads
-// take it if few do.
-func optionNote(name string) string {
-	var defaults, takers []string
+// replay is the workload that --trace asks for; nil if none is registered.
+func replay() *workloads.Meta {
 	for _, w := range workloads.All() {
-		for _, o := range w.Options {
-			if o.Name == name {
-				defaults, takers = append(defaults, o.Default), append(takers, w.Name)
-			}
+		if w.NeedsTrace && w.Takes(traceOption) {
+			return w
 		}
 	}
-	var notes []string
-	slices.Sort(defaults)
-	switch defaults = slices.Compact(defaults); {
-	case len(defaults) > 1:
-		notes = append(notes, "default: the workload's")
-	case defaults[0] != "":
-		notes = append(notes, "default "+defaults[0])
-	}
-	if 2*len(takers) <= len(workloads.All()) {
-		notes = append(notes, strings.Join(takers, ", ")+" only")
-	}
-	if notes == nil {
-		return ""
-	}
-	return " (" + strings.Join(notes, "; ") + ")"
+	return nil
 }
 
-func completeWorkloads(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// workloadOptions are those of the workload with the name.
+func workloadOptions(name string) ([]quota.Option, error) {
+	w, err := workloads.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return w.Options, nil
+}
+
+// named reads --workload, and whatever --trace adds to it. Values of options are not looked at.
+func (s *Settings) named() (w *workloads.Meta, given quota.Options, err error) {
+	one, err := options.One(s.Workload, "workload", workloadOptions)
+	if err == nil {
+		w, err = workloads.Lookup(one.Name)
+	}
+	switch {
+	case err != nil:
+		return nil, nil, s.Wrong("workload", err)
+	case s.Trace == "":
+		return w, one.Given, nil
+	case !w.Takes(traceOption):
+		return nil, nil, s.Wrong("trace", fmt.Errorf("the workload %s replays no trace: leave one of the two out", w.Name))
+	}
+	if other, twice := one.Given[traceOption]; twice && other != s.Trace {
+		return nil, nil, s.Wrong("trace", errors.New("--workload names a trace as well: give one of them"))
+	}
+	one.Given[traceOption] = s.Trace
+	return w, one.Given, nil
+}
+
+// Chosen is the workload with the options that were given for it.
+func (s *Settings) Chosen() (w *workloads.Meta, given quota.Options, err error) {
+	w, given, err = s.named()
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := quota.Complete(w.Options, given); err != nil {
+		return nil, nil, s.Wrong("workload", fmt.Errorf("%s: %w", w.Name, err))
+	}
+	return w, given, nil
+}
+
+// SpeaksOf reports whether --workload gives the option, or --trace does.
+func (s *Settings) SpeaksOf(option string) bool {
+	_, given, err := s.named()
+	if err != nil {
+		return false
+	}
+	_, spoken := given[option]
+	return spoken
+}
+
+// AdoptWorkload takes the workload of a configuration, except for what is given.
+func (s *Settings) AdoptWorkload(w *workloads.Meta, own quota.Options) error {
+	switch {
+	case s.Trace != "":
+		return nil
+	case !s.Given("workload"):
+		s.Workload = options.Text(w.Name, w.Options, own)
+		return nil
+	}
+	named, given, err := s.named()
+	if err != nil || named != w {
+		return err
+	}
+	all := maps.Clone(own)
+	if all == nil {
+		all = quota.Options{}
+	}
+	maps.Copy(all, given)
+	s.Workload = options.Text(w.Name, w.Options, all)
+	return nil
+}
+
+// unreadable reports a file that could not be read where it was named.
+func (s *Settings) unreadable(file *fs.PathError) error {
+	err := fmt.Errorf("cannot read %s: %w", file.Path, file.Err)
+	_, given, wrong := s.named()
+	switch {
+	case wrong != nil || given[traceOption] != file.Path:
+		return exit.With(exit.Usage, err)
+	case s.Trace != "":
+		return s.Wrong("trace", err)
+	}
+	return s.Wrong("workload", err)
+}
+
+// completeWorkloads offers the workloads, and behind a colon the options of one.
+func completeWorkloads(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	name, list, inOptions := strings.Cut(typed, ":")
+	if inOptions {
+		declared, err := workloadOptions(name)
+		if err != nil {
+			return nil, settings.NoFiles
+		}
+		last := strings.LastIndexByte(list, ',') + 1
+		return completeOptions(declared, name+":"+list[:last], list[last:]), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+	}
 	var out []cobra.Completion
 	for _, m := range workloads.All() {
 		out = append(out, cobra.CompletionWithDesc(m.Name, m.Doc))
@@ -81,43 +151,32 @@ func completeWorkloads(*cobra.Command, []string, string) ([]cobra.Completion, co
 	return out, settings.NoFiles
 }
 
-// completeOffers suggests values of an option. Forms are offered as far as they
-// can be typed.
-func completeOffers(o quota.Option) cobra.CompletionFunc {
-	offers := o.Offer
-	if len(o.Values) > 0 {
-		offers = o.Values
-	}
-	if len(offers) == 0 {
-		return nil
-	}
-	return cobra.FixedCompletions(offers, settings.NoFiles|cobra.ShellCompDirectiveNoSpace)
-}
-
-// params are the workload's own parameters.
-func (s *Settings) params() workloads.Params {
-	p := workloads.Params{Speed: s.Speed}
-	for name, v := range s.options {
-		if *v != "" {
-			p.Set(name, *v)
-		}
-	}
-	return p
-}
-
-// SetOption gives an option of workloads its value.
-func (s *Settings) SetOption(name, value string) { *s.options[name] = value }
-
-// Replayed is the workload that a given option stands for because the workload
-// cannot do without it: a trace file asks for a replay. It is "" if no such
-// option is given.
-func (s *Settings) Replayed() (workload, option string) {
-	for _, w := range workloads.All() {
-		for _, o := range w.Options {
-			if o.Required && *s.options[o.Name] != "" {
-				return w.Name, o.Name
+// completeOptions offers options behind what is done, or the values of the one that was begun.
+func completeOptions(declared []quota.Option, done, part string) []cobra.Completion {
+	name, _, inValue := strings.Cut(part, "=")
+	var out []cobra.Completion
+	for _, o := range declared {
+		switch {
+		case !inValue:
+			out = append(out, cobra.CompletionWithDesc(done+o.Name+"=", strings.ReplaceAll(o.Doc, "`", "")))
+		case o.Name == name:
+			for _, v := range offered(o) {
+				out = append(out, done+o.Name+"="+v)
 			}
 		}
 	}
-	return "", ""
+	return out
+}
+
+// offered are values of an option, or how they begin.
+func offered(o quota.Option) []string {
+	switch {
+	case len(o.Values) > 0:
+		return o.Values
+	case len(o.Offer) > 0:
+		return o.Offer
+	case o.Type == "bool":
+		return []string{"true", "false"}
+	}
+	return []string{o.Default}
 }

@@ -2,9 +2,7 @@ package group
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +29,9 @@ func (s *Settings) Subject() []settings.Setting {
 		lowest, highest = 0, explore.MaxClients
 	}
 	return []settings.Setting{
-		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies},
+		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
+			ArgumentOnly: s.command != Choose, Doc: by(s, "strategies if no arguments name them, a,b:option=value, core, all or a pattern such as pg-*",
+				texts{Choose: ""})},
 		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true, Complete: CompletePolicies},
 		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest)},
 	}
@@ -54,26 +54,11 @@ func (s *Settings) Selections() ([]strategies.Selection, error) {
 	if !s.measured() {
 		return all, nil
 	}
-	if all, err = s.withClients(all); err != nil {
-		return nil, s.Wrong("client", err)
+	kinds, err := s.readClients()
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
-}
-
-// withClients are the strategies with each kind of client that is asked for.
-func (s *Settings) withClients(all []strategies.Selection) ([]strategies.Selection, error) {
-	var kinds []strategies.Client
-	for _, name := range splitComma(strings.Join(s.Clients, ",")) {
-		kind, err := strategies.ParseClient(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(kinds, kind) {
-			return nil, fmt.Errorf("%s is given twice", kind)
-		}
-		kinds = append(kinds, kind)
-	}
-	if len(kinds) == 1 && kinds[0] == strategies.PlainClient {
+	if slices.Equal(kinds, []strategies.Client{strategies.PlainClient}) {
 		return all, nil
 	}
 	return strategies.WithClients(all, kinds), nil
@@ -111,7 +96,7 @@ func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 		if err != nil {
 			return nil, settings.NoFiles
 		}
-		return completeOption(m, done+name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+		return completeOptions(m.Options, done+name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	out := []cobra.Completion{
 		cobra.CompletionWithDesc(done+"core", "those of a run that names none"),
@@ -121,7 +106,7 @@ func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 		out = append(out, cobra.CompletionWithDesc(done+m.Name, m.Doc))
 	}
 	if m := lastWithOptions(done); m != nil {
-		out = append(out, completeOption(m, done, part)...)
+		out = append(out, completeOptions(m.Options, done, part)...)
 	}
 	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
@@ -142,33 +127,4 @@ func lastWithOptions(list string) *strategies.Meta {
 		}
 	}
 	return nil
-}
-
-// completeOption offers the options of a strategy, or the values of the one that
-// was begun.
-func completeOption(m *strategies.Meta, done, part string) []cobra.Completion {
-	name, _, inValue := strings.Cut(part, "=")
-	var out []cobra.Completion
-	for _, o := range m.Options {
-		switch {
-		case !inValue:
-			out = append(out, cobra.CompletionWithDesc(done+o.Name+"=", o.Doc))
-		case o.Name == name:
-			for _, v := range optionValues(o) {
-				out = append(out, done+o.Name+"="+v)
-			}
-		}
-	}
-	return out
-}
-
-func optionValues(o quota.Option) []string {
-	switch {
-	case len(o.Values) > 0:
-		return o.Values
-	case o.Type == "bool":
-		return []string{strconv.FormatBool(true), strconv.FormatBool(false)}
-	default:
-		return []string{o.Default}
-	}
 }

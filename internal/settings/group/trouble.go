@@ -3,11 +3,10 @@ package group
 import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/format"
+
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // troubles are what goes wrong or changes in mid-run, and the clients that meet it.
@@ -22,7 +21,6 @@ func (s *Settings) Trouble() []settings.Setting {
 		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
 		s.Deadline()[0],
-		{Name: "cold", Title: settings.Trouble, Value: settings.Bool(&s.Cold)},
 		{Name: "trouble", Common: s.command == Sim, Title: settings.Trouble, Value: settings.List(&s.Troubles),
 			Complete: settings.Words(trouble.Examples()...)},
 	}
@@ -54,6 +52,9 @@ func (s *Settings) planned() (trouble.List, error) {
 	return all, nil
 }
 
+// Simulated says what clients a simulation has.
+func (s *Settings) Simulated() []settings.Setting { return []settings.Setting{s.client()} }
+
 // Connected says which clients there are, and on which cores.
 func (s *Settings) Connected() []settings.Setting {
 	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string { return s.Cores.String() },
@@ -62,10 +63,7 @@ func (s *Settings) Connected() []settings.Setting {
 			return func() { s.Cores = c }, err
 		})
 	return []settings.Setting{
-		{Name: "pool", Title: settings.Trouble, Value: settings.Whole(&s.Pool, 0, measure.MaxPool), Computed: true},
-		{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients),
-			Complete: settings.Words(format.Strings(strategies.Clients())...)},
-		{Name: "client-retries", Title: settings.Trouble, Value: settings.Whole(&s.ClientRetries, 0, measure.MaxRetries)},
+		s.client(),
 		{Name: "cores", Title: settings.Trouble, Value: cores,
 			Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores=")},
 	}

@@ -130,7 +130,7 @@ func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gat
 }
 
 func (p *Program) survey(context.Context) []stores.Finding {
-	return []stores.Finding{server.Survey(programs.Named(p.Name), "measure one of yours by --service URL")}
+	return []stores.Finding{server.Survey(programs.Named(p.Name), "measure one of yours by --store service=URL")}
 }
 
 // Program is what differs from one kind of gateway to the next.
