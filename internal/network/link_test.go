@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
+	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 

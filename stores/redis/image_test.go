@@ -29,8 +29,8 @@ func (e *engine) Run(_ context.Context, s server.ContainerSpec, _ func(server.Co
 // TestImage: a container has the image that its spec names.
 func TestImage(t *testing.T) {
 	e := new(engine)
-	server.RegisterContainers(e)
-	t.Cleanup(func() { server.RegisterContainers(nil) })
+	before := server.RegisterContainers(e)
+	t.Cleanup(func() { server.RegisterContainers(before) })
 	o := stores.Options{Dir: t.TempDir(), KeepLeftovers: true}
 	if _, err := redis.Open(t.Context(), "container:durable,image=redis:8", o); !errors.Is(err, errPlanted) || e.image != "redis:8" {
 		t.Errorf("a container of %q: %v", e.image, err)

@@ -76,8 +76,12 @@ var containers Containers
 // machine's network itself. It is for tests.
 var PublishPorts bool
 
-// RegisterContainers makes containers available. It is called by init functions.
-func RegisterContainers(c Containers) { containers = c }
+// RegisterContainers makes containers available, and returns what did so before. It is called by init functions, and by tests.
+func RegisterContainers(c Containers) (before Containers) {
+	before = containers
+	containers = c
+	return before
+}
 
 // ContainersBuiltIn reports whether this program can run containers at all.
 func ContainersBuiltIn() bool { return containers != nil }
