@@ -118,7 +118,9 @@ func (f *LiveFigures) soFar(p *pass) {
 // answers only grows.
 func (p *pass) certain() *liveCertain {
 	c := p.m.cfg
-	if kind := c.Policy.Window.Kind; c.Workload.GivesBack || len(c.Trouble.Of(trouble.Change)) > 0 || !kind.Tumbling() && kind != quota.Standing {
+	kind := c.Policy.Window.Kind
+	changes := len(c.Trouble.Of(trouble.Change)) > 0
+	if c.Workload.GivesBack || changes || !kind.Tumbling() && kind != quota.Standing {
 		return nil
 	}
 	out := new(liveCertain)

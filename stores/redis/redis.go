@@ -109,8 +109,9 @@ func newStore(own server.Server, about stores.Info) *Store {
 // behind it one of six servers. "process:sentinel=3" is a server with a replica and three
 // sentinels, whom clients ask for the master. "process:durable" and "container:durable" flush each
 // write to disk, and "process:maxmemory=8mb,policy=allkeys-lru" is a server with these
-// settings. "container:image=redis:8" is another image. auto takes the same words, but for the image, and is then never embedded. "cluster:URL" and "sentinel:URL" lead to servers that are running;
-// further URLs stand behind commas.
+// settings. "container:image=redis:8" is another image. auto takes the same words, but for
+// the image, and is then never embedded. "cluster:URL" and "sentinel:URL" lead to servers
+// that are running; further URLs stand behind commas.
 //
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {

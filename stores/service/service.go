@@ -62,7 +62,8 @@ func Open(ctx context.Context, spec string, _ stores.Options) (*Service, error) 
 		return nil, err
 	}
 	if err := httpstore.Reach(ctx, s.info.Addr); err != nil {
-		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store service=URL", s.info.Addr, format.OneLine(err.Error()))
+		why := format.OneLine(err.Error())
+		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store service=URL", s.info.Addr, why)
 	}
 	return s, nil
 }

@@ -80,9 +80,11 @@ func streamText(p results.Params) string {
 func troubleTexts(p *results.Params) (out []string) {
 	_, latency := p.Point["latency"]
 	for _, e := range p.Trouble {
-		if _, varies := p.Point[string(e.What.Word)]; !varies && !(latency && e.Kind() == trouble.Network) {
-			out = append(out, e.String())
+		_, varies := p.Point[string(e.What.Word)]
+		if varies || latency && e.Kind() == trouble.Network {
+			continue
 		}
+		out = append(out, e.String())
 	}
 	return out
 }

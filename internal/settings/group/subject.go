@@ -30,8 +30,8 @@ func (s *Settings) Subject() []settings.Setting {
 	}
 	return []settings.Setting{
 		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
-			ArgumentOnly: s.command != Choose, Doc: by(s, "strategies if no arguments name them, a,b:option=value, core, all or a pattern such as pg-*",
-				texts{Choose: ""})},
+			ArgumentOnly: s.command != Choose, Doc: by(s, "strategies if no arguments name them, a,b:option=value, core, all or a "+
+				"pattern such as pg-*", texts{Choose: ""})},
 		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true, Complete: CompletePolicies},
 		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest)},
 	}
