@@ -18,10 +18,16 @@ func init() {
 		Name: "trace",
 		Doc:  "replays the requests of a recorded trace",
 		Loop: Closed,
-		Options: append([]quota.Option{{Name: "trace", Type: "file", Required: true,
-			Doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"}},
-			append([]quota.Option{{Name: speedOption, Type: "float", Min: "0", Default: "0",
-				Doc: "replay at so many times the recorded speed, windows shrunk alike; 0 for full speed"}}, append(subjectOptions(100, "zipf:1"), costOption("recorded"), fillOption(), overQuotaOption(0))...)...),
+		Options: slices.Concat(
+			[]quota.Option{
+				{Name: "trace", Type: "file", Required: true,
+					Doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"},
+				{Name: speedOption, Type: "float", Min: "0", Default: "0",
+					Doc: "replay at so many times the recorded speed, windows shrunk alike; 0 for full speed"},
+			},
+			subjectOptions(100, "zipf:1"),
+			[]quota.Option{costOption("recorded"), fillOption(), overQuotaOption(0)},
+		),
 		NeedsTrace: true,
 		Make:       newTrace,
 	})
