@@ -104,7 +104,7 @@ func TestParseGate(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "no condition", "/leak>1": "no condition", "leak/>1": "no condition", "leak>": "no number", "leak>x": "is no number", "leak>NaN": "is no number", "leak>1e999": "is no number",
+		"": "no condition", "/leak>1": "no condition", "leak/>1": "no condition", "leak>": "has no number after >", "leak>x": "is no number", "leak>NaN": "is no number", "leak>1e999": "is no number",
 		"leak": "does not say what is required: give leak=none, or a bound such as leak<=2", "leak==1": "no operator", "leak=>1": "no operator", "leak>some": "is no number", "leek>1": "did you mean leak?", "leak/leek>1": "did you mean leak?", "leak/reference>1": "has no leak", "reference>1": "unknown field", "leak>5ms": "is no number",
 	} {
 		if _, err := compare.ParseRunGate(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -45,6 +45,9 @@ func (s *Settings) readClients() (kinds []strategies.Client, err error) {
 		_, err := strategies.ParseClient(name)
 		return declared, err
 	})
+	if err != nil {
+		return nil, s.Wrong("client", err)
+	}
 	given := quota.Options{}
 	for _, one := range all {
 		kind := strategies.Client(one.Name)
@@ -59,13 +62,10 @@ func (s *Settings) readClients() (kinds []strategies.Client, err error) {
 			given[name] = value
 		}
 	}
-	if err == nil && s.command == Sim && !slices.Equal(kinds, []strategies.Client{strategies.PlainClient}) {
-		err = errors.New("kinds of clients differ in a measurement alone: give plain")
+	if s.command == Sim && !slices.Equal(kinds, []strategies.Client{strategies.PlainClient}) {
+		return nil, s.Wrong("client", errors.New("kinds of clients differ in a measurement alone: give plain"))
 	}
-	var complete quota.Options
-	if err == nil {
-		complete, err = quota.Complete(declared, given)
-	}
+	complete, err := quota.Complete(declared, given)
 	if err != nil {
 		return nil, s.Wrong("client", err)
 	}

@@ -3,7 +3,6 @@ package group
 import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
