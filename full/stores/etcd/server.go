@@ -146,7 +146,8 @@ func (e *Store) connect(ctx context.Context) (err error) {
 func parse(spec string) (*Store, error) {
 	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
-		return nil, errors.New("--store etcd= is not a valid URL: write http://user:password@host:port, further members as host:port after commas, " +
+		return nil, errors.New("--store etcd= is not a valid URL: " +
+			"write http://user:password@host:port, further members as host:port after commas, " +
 			"and %-encode what is special in a password")
 	}
 	e := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})

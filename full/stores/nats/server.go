@@ -135,7 +135,8 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 func parse(spec string) (*Store, error) {
 	m, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
-		return nil, errors.New("--store nats= is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, " +
+		return nil, errors.New("--store nats= is not a valid URL: " +
+			"write nats://user:password@host:port, further servers as host:port after commas, " +
 			"and %-encode what is special in a password")
 	}
 	n := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
