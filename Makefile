@@ -27,7 +27,7 @@ REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE-$$($(CURDIR)/.ci/deps 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## measure the core strategies in under two minutes, on the stores that are here
+run: ## say in under two minutes which strategy to use for 1,000 requests per hour, on the stores that are here
 	$(GO) run ./cmd/quotabench run
 
 # A compiler collects garbage for a quarter of its time, which this saves.

@@ -48,7 +48,7 @@ func usagef(format string, args ...any) error { return exit.Usagef(format, args.
 func commands() []commandGroup {
 	return []commandGroup{
 		{"run", "Try strategies out", []func() *cobra.Command{
-			chooseCommand, runCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
+			runCommand, simCommand, exploreCommand, claimsCommand, faultsCommand,
 		}},
 		{"read", "Use what was recorded", []func() *cobra.Command{
 			reportCommand, compareCommand, judgeCommand,

@@ -42,7 +42,6 @@ var configErrors = []string{
 	"loop: open:arrivals=bursts\n",
 	"policy: true\n",
 	"policy: [a, b]\n",
-	"strategy: []\n",
 	"strategy: 5\n",
 	"strategy:\n  - honest\n  - 5\n",
 	"strategy:\n  - [honest]\n",

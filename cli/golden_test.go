@@ -132,7 +132,7 @@ var usageErrors = [][]string{
 	{"run", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--policy", "nonsense"},
-	{"run", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "all", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--workload", "nonsense"},
 	{"run", "--workload", "trace"},
 	{"run", "--workload", "steady", "--trace", "useless.csv"},

@@ -44,7 +44,7 @@ func TestEnded(t *testing.T) {
 	} {
 		s := group.New(group.Run)
 		s.Looking = c.looking
-		if got := ended(s, &measure.Config{Budget: time.Minute}, &c.report, &results.File{Kind: results.Measured}); got != want {
+		if got := ended(s, &measure.Config{}, time.Minute, &c.report, &results.File{Kind: results.Measured}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

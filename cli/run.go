@@ -2,21 +2,23 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/metrics"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/shortlist"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
@@ -41,7 +43,7 @@ func runCommand() *cobra.Command {
 // registerRun makes the flags of run, and further ones.
 func registerRun(cmd *cobra.Command, s *group.Settings, further []settings.Setting) {
 	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(),
-		further, s.Trouble(), s.Connected(), s.Stores(), s.Conditions(), s.IfUndecided(), s.Other(), s.Kept(),
+		further, s.Trouble(), s.Connected(), s.Stores(), s.Conditions(), s.Survived(), s.IfUndecided(), s.Other(), s.Kept(),
 		s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 }
 
@@ -51,6 +53,9 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Mea
 		if several != nil {
 			var err error
 			together, err = several.Prepare(s)
+			if err == nil && together && s.Considers() {
+				err = s.Wrong("generators", errors.New("name the strategies that the processes measure, e.g. quotabench run incr-expire"))
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -75,12 +80,22 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Mea
 
 // asked turns the settings into what is measured: one setting, or those of a sweep.
 func asked(s *group.Settings) (*job, error) {
+	if err := mustName(s); err != nil {
+		return nil, err
+	}
 	if s.Sweeps() {
 		v := sweeping{s}
 		return v.job()
 	}
 	cfg, err := s.Measurement()
-	return &job{points: []measure.Config{cfg}, measure: alone}, err
+	if err != nil {
+		return nil, err
+	}
+	j := &job{points: []measure.Config{cfg}, measure: alone}
+	if s.Considers() {
+		j.short, err = considered(s, &cfg)
+	}
+	return j, err
 }
 
 // alone measures a job of one point.
@@ -100,10 +115,17 @@ type job struct {
 	sweep  *results.Sweep
 	// measure measures them once they have their stores.
 	measure func(ctx context.Context, points []measure.Config) (*measure.Report, error)
+	// short finds the strategies of the only point; nil if the command names them.
+	short *shortlist.Shortlist
 }
 
 // needed are the stores that some point needs.
 func (j *job) needed() (names []string) {
+	if j.short != nil {
+		cfg := j.points[0]
+		cfg.Strategies = j.short.Measure()
+		return cfg.StoresNeeded()
+	}
 	for i := range j.points {
 		names = append(names, j.points[i].StoresNeeded()...)
 	}
@@ -156,7 +178,12 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 		return err
 	}
 	defer func() { err = x.Close(err) }()
-	skipped, err := j.check(x)
+	var skipped map[string]string
+	if j.short != nil {
+		err = j.narrow(x)
+	} else {
+		skipped, err = j.check(x)
+	}
 	if err != nil {
 		return err
 	}
@@ -176,6 +203,16 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	first := &j.points[0]
 	file := x.Measured(first.Workload.Name, skipped)
 	file.Sweep = j.sweep
+	budget := first.Budget
+	if j.short != nil {
+		if err := j.finish(x); err != nil {
+			return err
+		}
+		file.Considered = j.short.Considered()
+		if len(first.Strategies) == 0 || x.Ctx.Err() != nil {
+			return j.nothingLeft(x, &file)
+		}
+	}
 	for i := range j.points {
 		j.points[i].Live = live
 		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress}
@@ -194,11 +231,14 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	}
 	file.Runs, file.Interrupted = report.Runs, report.Interrupted
 	file.Workload = session.WorkloadRecord(first.Workload.Name, report.Info, j.notes())
-	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), ended(s, first, report, &file)
+	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), ended(s, first, budget, report, &file)
+	rows := required(&file, s.Gates)
 	if err := x.WriteBundle(&render.Bundle{File: &file}); err != nil {
 		return err
 	}
-	if err := session.Gated(x.Stderr, session.Verdict(&file), compare.Check(&file, s.Gates)); err != nil || len(report.Skipped) == 0 {
+	err = session.Gated(x.Stderr, session.Verdict(&file), rows)
+	err = answered(&file, err)
+	if err != nil || len(report.Skipped) == 0 {
 		return err
 	}
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
@@ -210,8 +250,8 @@ func decided(f results.File, runs []results.Run) bool {
 }
 
 // ended says when the measurement ended and why, if no number of rounds was given or there
-// was no time for it.
-func ended(s *group.Settings, c *measure.Config, r *measure.Report, f *results.File) string {
+// was no time for it. The budget is that of the whole run.
+func ended(s *group.Settings, c *measure.Config, budget time.Duration, r *measure.Report, f *results.File) string {
 	rounds := 0
 	for i := range r.Runs {
 		rounds = max(rounds, r.Runs[i].Repetition-c.Earlier)
@@ -221,10 +261,10 @@ func ended(s *group.Settings, c *measure.Config, r *measure.Report, f *results.F
 	case r.Interrupted || !s.Looking && !r.OutOfTime:
 		return ""
 	case r.OutOfTime && rounds < results.LeastRounds:
-		return fmt.Sprintf("%sthe budget of %g s is spent; timings need %d rounds, so give a longer --budget", text, c.Budget.Seconds(),
+		return fmt.Sprintf("%sthe budget of %g s is spent; timings need %d rounds, so give a longer --budget", text, budget.Seconds(),
 			results.LeastRounds)
 	case r.OutOfTime:
-		return fmt.Sprintf("%sthe budget of %g s is spent", text, c.Budget.Seconds())
+		return fmt.Sprintf("%sthe budget of %g s is spent", text, budget.Seconds())
 	case decided(*f, r.Runs):
 		return text + "order and verdicts are decided"
 	}

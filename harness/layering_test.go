@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"harness/explore/internal/inproc"},
 	{"harness/explore/internal/bubble", "harness/explore/internal/postgres", "harness/explore/internal/service"},
 	{"harness/explore", "harness/measure", "harness/sim"},
-	{"internal/choose", "internal/lint", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
+	{"internal/lint", "internal/metrics", "internal/odds", "internal/shortlist", "internal/sweep", "internal/settings/group"},
 	{"internal/session"},
 	{"internal/searches"},
 	{"cli", "harness/bench", "prove"},

@@ -21,8 +21,6 @@ const (
 	ExplorationSchema = 2
 	// SeriesVersion is the version of the JSON form of a [SeriesFile].
 	SeriesVersion = 1
-	// ChoiceSchema is the version of the JSON form of a [Choice].
-	ChoiceSchema = 1
 )
 
 // File is one results.json.
@@ -44,6 +42,9 @@ type File struct {
 	// Skipped lists strategies that could not take part, and those that took no part in
 	// later rounds.
 	Skipped []Skipped `json:"skipped"`
+	// Considered are all strategies that a run thought of which named none, with what became of each; absent if the
+	// command named those that it measured.
+	Considered []Considered `json:"considered,omitempty"`
 	// Runs holds every strategy in every round.
 	Runs []Run `json:"runs"`
 	// Summaries condense the runs, one per strategy and setting. They follow from

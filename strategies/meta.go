@@ -131,8 +131,8 @@ type Meta struct {
 	// NeedsToo are the stores that values of options ask for in addition to Needs;
 	// nil for none. A [Selection] has them among its Needs.
 	NeedsToo func(quota.Options) []Need
-	// Core strategies are those of a run that names none. If no registered one is
-	// core, that run takes all.
+	// Core strategies are a few well-known ones, which the word core stands for. If no
+	// registered one is core, it stands for all.
 	Core bool
 	// BriskOptions are the options with which it comes to rest at once, if its
 	// defaults keep a run waiting for seconds; nil is its defaults. The core set and

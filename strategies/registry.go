@@ -68,7 +68,7 @@ func Lookup(name string) (*Meta, error) {
 	return nil, quota.Unknown("strategy", name, slices.Sorted(maps.Keys(registry.m)), ", core, all, or a pattern such as pg-*")
 }
 
-// coreStrategies returns the strategies of a run that names none, sorted by name.
+// coreStrategies returns the well-known strategies, sorted by name.
 func coreStrategies() []*Meta {
 	all := All()
 	if core := slices.DeleteFunc(slices.Clone(all), func(m *Meta) bool { return !m.Core }); len(core) > 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/codec"
 )
 
 // TestCommandsOfTheAnswer: the commands that an answer names are ones that the command
@@ -84,30 +82,6 @@ func TestBrokenRecordIsNoFailure(t *testing.T) {
 	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN", "ADR-009 promises false rejects of at most 0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed:\n%s", want, out.String())
-		}
-	}
-}
-
-// TestChooseMeasures: a choice among strategies that nothing rules out reaches the runs,
-// and the records of all stages are kept.
-func TestChooseMeasures(t *testing.T) {
-	testenv.Long(t)
-	t.Chdir(t.TempDir())
-	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"choose", "--strategy", "incr-expire-atomic,check-then-set", "--policy", "contact-form",
-		"--instances", "1", "--redis", "embedded", "--budget", "10m", "--out", "found", "--json"}, &out, &errs); code != cli.ExitOK {
-		t.Fatalf("exit %d: %s", code, errs.String())
-	}
-	var c results.Choice
-	if err := json.Unmarshal(out.Bytes(), &c); err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Candidates) != 1 || c.Candidates[0].Strategy != "incr-expire-atomic" || len(c.RuledOut) != 1 || c.RuledOut[0].Strategy != "check-then-set" {
-		t.Errorf("candidates %+v, ruled out %+v", c.Candidates, c.RuledOut)
-	}
-	for _, stage := range []string{"simulation", "contention", "boundary", "rate"} {
-		if _, err := codec.Read("found/" + stage + ".json"); err != nil {
-			t.Error(err)
 		}
 	}
 }

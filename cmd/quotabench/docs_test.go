@@ -276,8 +276,6 @@ func shortened(args []string) []string {
 			return append(args, "--print-config")
 		}
 		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres", "embedded")
-	case "choose":
-		return append(args, "--budget", "1s", "--redis", "embedded", "--postgres", "embedded")
 	case "sim":
 		if slices.Contains(args, "--trace") || slices.Contains(args, "--print-config") {
 			return args

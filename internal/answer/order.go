@@ -136,13 +136,13 @@ func slower(s, leader *results.Summary) int {
 
 // Cheapest is the first strategy in order that enforces the policy, or nil if none does.
 // Those that a search broke without any fault, those that count per process or send no command,
-// and those that declare no bound, are taken only if there is no other.
+// and those that declare no bound, are taken only if there is no other. Those that do not meet a condition are never taken.
 func (s *Setting) Cheapest() *Strategy {
 	var first *Strategy
 	best := math.MaxInt
 	for i := range s.Strategies {
 		x := &s.Strategies[i]
-		if x.Group != Enforces {
+		if x.Group != Enforces || s.Unmet(x) != nil {
 			continue
 		}
 		second := 0
@@ -160,6 +160,20 @@ func (s *Setting) Cheapest() *Strategy {
 		}
 	}
 	return first
+}
+
+// Unmet is the condition that a strategy does not meet, if the run ruled it out for one, or nil.
+func (s *Setting) Unmet(x *Strategy) *results.Considered {
+	if s.file == nil { // it was not made from a record
+		return nil
+	}
+	for i := range s.file.Considered {
+		c := &s.file.Considered[i]
+		if c.Strategy == x.Label && c.Stage == results.StageRequirement {
+			return c
+		}
+	}
+	return nil
 }
 
 // Tied are the strategies that cannot be told apart from x in speed: they share its group

@@ -63,7 +63,7 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 	if err == nil && shown != nil {
 		err = fmt.Errorf("write the table: %w", shown)
 	}
-	if len(w.Written) > 0 && (b.File == nil || len(b.File.Runs) > 0) {
+	if len(w.Written) > 0 && (b.File == nil || len(b.File.Runs) > 0 || b.File.Considered != nil) {
 		fmt.Fprintf(x.Stderr, "\n%s\n", w.Where())
 	}
 	return exit.With(exit.Failed, err)
@@ -95,7 +95,7 @@ func (x *Session) show(f *results.File) error {
 // Show shows of a measurement what a terminal has room for, or all of it. The answer comes last: it is
 // what stands above the prompt.
 func Show(cmd *cobra.Command, f *results.File, whole bool) error {
-	if f == nil || len(f.Runs) == 0 {
+	if f == nil || len(f.Runs) == 0 && f.Considered == nil {
 		return nil
 	}
 	page, out := terminal.Page(cmd)

@@ -46,18 +46,6 @@ func pointerTo[T any](record T, err error) (*T, error) {
 	return &record, nil
 }
 
-// ChoiceJSON renders a choice. It fits [schema.Choice].
-func ChoiceJSON(c *results.Choice) ([]byte, error) {
-	b, err := indented(c)
-	if err == nil {
-		err = checkAgainst(compiled.choice, b)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
 // ComparisonJSON renders a comparison as indented JSON that ends in a newline.
 func ComparisonJSON(c *compare.Comparison) ([]byte, error) {
 	b, err := indented(c)

@@ -17,8 +17,8 @@ import (
 
 // compiled are the schemas of the records.
 var compiled = struct {
-	results, series, exploration, choice func() (*jsonschema.Schema, error)
-}{compile(schema.Results), compile(schema.Series), compile(schema.Exploration), compile(schema.Choice)}
+	results, series, exploration func() (*jsonschema.Schema, error)
+}{compile(schema.Results), compile(schema.Series), compile(schema.Exploration)}
 
 func compile(text []byte) func() (*jsonschema.Schema, error) {
 	return sync.OnceValues(func() (*jsonschema.Schema, error) {

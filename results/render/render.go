@@ -148,13 +148,14 @@ func record(name string, has func(*Bundle) bool, encode func(*Bundle) ([]byte, e
 	}
 }
 
-// The parts of a bundle; hasRuns reports whether there is anything to tabulate or to draw.
+// The parts of a bundle; hasRuns reports whether there is anything to draw, and hasTable whether there is to tabulate.
 func (b *Bundle) hasFile() bool        { return b.File != nil }
 func (b *Bundle) hasRuns() bool        { return b.File != nil && len(b.File.Runs) > 0 }
+func (b *Bundle) hasTable() bool       { return b.hasRuns() || b.File != nil && b.File.Considered != nil }
 func (b *Bundle) hasExploration() bool { return b.Exploration != nil }
 func (b *Bundle) hasSeries() bool      { return b.Series != nil }
 func (b *Bundle) hasProvenance() bool  { return b.Provenance != nil }
-func (b *Bundle) hasReport() bool      { return b.hasRuns() || b.Exploration != nil }
+func (b *Bundle) hasReport() bool      { return b.hasTable() || b.Exploration != nil }
 
 func resultsJSON(b *Bundle) ([]byte, error)     { return codec.Encode(*b.File) }
 func explorationJSON(b *Bundle) ([]byte, error) { return codec.ExplorationJSON(b.Exploration) }
@@ -164,7 +165,7 @@ func seriesCSV(b *Bundle) ([]byte, error)       { return codec.SeriesCSV(b.Serie
 func report(b *Bundle) ([]byte, error) {
 	var t bytes.Buffer
 	var err error
-	if b.hasRuns() {
+	if b.hasTable() {
 		err = text.Table(&t, layout.Page{}, *b.File)
 	} else {
 		err = text.Exploration(&t, layout.Page{}, b.Exploration)

@@ -21,9 +21,4 @@ var (
 	//
 	//go:embed exploration.schema.json
 	Exploration []byte
-
-	// Choice is the schema of choice.json.
-	//
-	//go:embed choice.schema.json
-	Choice []byte
 )

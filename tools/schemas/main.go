@@ -37,7 +37,6 @@ var documents = []document{
 	{"results.schema.json", "quotabench results", results.SchemaVersion, results.File{}},
 	{"exploration.schema.json", "quotabench exploration", results.ExplorationSchema, results.Exploration{}},
 	{"series.schema.json", "quotabench series", results.SeriesVersion, results.SeriesFile{}},
-	{"choice.schema.json", "quotabench choice", results.ChoiceSchema, results.Choice{}},
 }
 
 // signed are the numbers that may be negative, by type and JSON name.

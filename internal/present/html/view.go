@@ -36,7 +36,7 @@ type part struct {
 }
 
 var parts = []part{
-	{"answer", "The answer", func(r *recordView) bool { return len(r.Settings) > 0 || r.Sweep != nil }},
+	{"answer", "The answer", func(r *recordView) bool { return len(r.Settings)+len(r.LeftOut) > 0 || r.Sweep != nil }},
 	{"run", "What was run", func(r *recordView) bool { return len(r.Facts)+len(r.Settings)+len(r.Skipped)+len(r.Findings) > 0 }},
 	{"decide", "Decision table", func(r *recordView) bool { return len(r.Settings) > 0 }},
 	{"plots", "Plots", func(r *recordView) bool { return len(r.Drawings) > 0 }},
@@ -56,6 +56,7 @@ type recordView struct {
 	Facts     []fact
 	Settings  []*settingView
 	Sweep     *settingView
+	LeftOut   []text.LeftOut
 	Skipped   []fact
 	Findings  []text.Finding
 	Drawings  []drawingView

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // Advice is the answer in sentences: which strategy to use and why, what it was chosen over, and
@@ -39,7 +40,19 @@ func Advice(simulated bool, s *answer.Setting) (sentences []string) {
 	if best.Conditions != nil {
 		sentences = append(sentences, "Conditions of "+best.Label+": "+strings.Join(best.Conditions, "; ")+".")
 	}
+	if catch := catchOf(best); catch != "" {
+		sentences = append(sentences, fmt.Sprintf("The catch of %s: %s", best.Label, catch))
+	}
 	return append(sentences, broken(s)...)
+}
+
+// catchOf is when not to use a strategy, as its notes say; empty if this program does not know it.
+func catchOf(x *answer.Strategy) string {
+	m, err := strategies.Lookup(x.Summary.Strategy)
+	if err != nil || string(m.Form) != x.Summary.Form { // another strategy may have the name
+		return ""
+	}
+	return m.Notes.Avoid
 }
 
 // broken says which promises of design records the run broke.
@@ -90,6 +103,10 @@ func (g *grouped) lines(page layout.Page) (out []string) {
 
 // against says why a strategy is not the one to use.
 func against(s *answer.Setting, x, best *answer.Strategy) string {
+	if condition := s.Unmet(x); condition != nil && x.Group == answer.Enforces {
+		required, _, _ := strings.Cut(condition.Detail, ": ") // the line of the strategy has the figure
+		return "does not meet " + required
+	}
 	switch {
 	case x.Group == answer.Undecided, x.Group == answer.Unusable:
 		return x.Reason

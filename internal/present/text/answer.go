@@ -13,7 +13,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Decision is what somebody who must choose reads first, of runs, sweeps and choices alike.
+// Decision is what somebody who must choose reads first, of runs and sweeps alike.
 type Decision struct {
 	// Advice is the answer in sentences: what to use and why, and what it was chosen over. An empty one
 	// stands between settings.
@@ -33,7 +33,6 @@ type Decision struct {
 type Row struct {
 	// Heading says what the rows below it have in common; a heading has no cells.
 	Heading string
-	// Strategy is nil in a choice, which has no figures of runs.
 	*answer.Strategy
 	Cells []string
 }
@@ -48,6 +47,9 @@ func (r Row) Why() string {
 func Decide(f *results.File, settings ...answer.Setting) (d Decision) {
 	if len(settings) == 0 {
 		d.Advice = []string{"No strategy was run."}
+		if f.Considered != nil && !f.Interrupted {
+			d.Advice = []string{"No strategy is left to measure."}
+		}
 		return d
 	}
 	t := newVerdicts(f, settings)

@@ -15,6 +15,7 @@ import (
 // and everything that speaks against the figures.
 func Table(w io.Writer, page layout.Page, f results.File) error {
 	return answered(w, page, &f, func(d *Decision, section func([]string)) {
+		section(leftOutLines(page, &f, true))
 		section(d.untestedLines(page))
 		if f.Sweep != nil {
 			sweepSections(page, f, d, section)
@@ -28,6 +29,7 @@ func Table(w io.Writer, page layout.Page, f results.File) error {
 // figures back.
 func Brief(w io.Writer, page layout.Page, f results.File) error {
 	return answered(w, page, &f, func(d *Decision, section func([]string)) {
+		section(leftOutLines(page, &f, false))
 		section(briefSkipped(page, f))
 		if f.Ended != "" {
 			section(page.Paragraph("", "Rounds: "+format.Plain(f.Ended)+"."))

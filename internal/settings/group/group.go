@@ -20,7 +20,6 @@ const (
 	Run     Command = "run"
 	Sim     Command = "sim"
 	Explore Command = "explore"
-	Choose  Command = "choose"
 	Compare Command = "compare"
 	Claims  Command = "claims"
 	Faults  Command = "faults"
@@ -59,12 +58,11 @@ func New(c Command) *Settings {
 	switch c {
 	case Run:
 		s.Workers = 50
+		s.Strategies = nil
 	case Explore:
 		s.Strategies, s.Policy, s.Instances = nil, "", 0
 	case Compare, Claims, Faults:
 		s.Format = ComparisonFormats()[0]
-	case Choose:
-		s.Strategies = []string{"all"}
 	}
 	return s
 }

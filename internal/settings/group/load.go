@@ -239,6 +239,9 @@ const (
 	budgetEach  = 6 * time.Second // for each strategy
 )
 
+// MostConsidered is how many strategies are measured at most if the command names none.
+const MostConsidered = 8
+
 // Repeated says how often is measured.
 func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
@@ -267,7 +270,11 @@ func (s *Settings) look(c *measure.Config) {
 		return
 	}
 	c.Rounds = answer.LastLook
-	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(len(c.Strategies))*budgetEach))
+	measured := len(c.Strategies)
+	if s.Considers() {
+		measured = min(measured, MostConsidered)
+	}
+	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(measured)*budgetEach))
 }
 
 // Expand follows what one setting implies for others. It counts if the other one was not

@@ -34,11 +34,14 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 		}
 		p.Second, p.Routes = &second, routes
 	}
-	if p.Workload, p.Stream.Options, err = s.Chosen(); err != nil {
-		return p, err
-	}
 	if p.Policy, err = LookupPolicy(s.Policy); err != nil {
 		return p, s.Wrong("policy", err)
+	}
+	if s.Considers() && p.Policy.Window.Kind == quota.Standing && !s.Given("workload") && s.Trace == "" {
+		s.Workload = standingWorkload
+	}
+	if p.Workload, p.Stream.Options, err = s.Chosen(); err != nil {
+		return p, err
 	}
 	switch {
 	case s.Given("limit"):
@@ -49,7 +52,7 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	if p.Trouble, err = s.planned(); err != nil {
 		return p, err
 	}
-	if !s.Given("policy") {
+	if !s.Given("policy") && !s.Considers() {
 		s.fit(&p)
 	}
 	if err := p.CheckPolicy(); err != nil {
@@ -60,6 +63,9 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	}
 	return p, s.CheckStores()
 }
+
+// standingWorkload is the workload for a limit on what is held at the same time: its callers give units back.
+const standingWorkload = "uploads"
 
 // listed reports whether a policy of that name is registered: then it was
 // not written for this run.

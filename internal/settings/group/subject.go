@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -20,6 +21,7 @@ type subject struct {
 	Policy     string
 	Chose      string       // which policy, if nobody did
 	usual      quota.Policy // that would be it
+	Survive    []string     // faults, for a run that considers all strategies
 }
 
 // Subject says what is tried.
@@ -30,11 +32,34 @@ func (s *Settings) Subject() []settings.Setting {
 	}
 	return []settings.Setting{
 		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
-			ArgumentOnly: s.command != Choose, Doc: by(s, "strategies if no arguments name them, a,b:option=value, core, all or a "+
-				"pattern such as pg-*", texts{Choose: ""})},
+			ArgumentOnly: true, Doc: "strategies if no arguments name them, a,b:option=value, core, all or a pattern such as pg-*"},
 		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true, Complete: CompletePolicies},
 		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest)},
 	}
+}
+
+// Survived are the faults that strategies have to survive if a run considers all of them.
+func (s *Settings) Survived() []settings.Setting {
+	return []settings.Setting{{Name: "survive", Title: settings.Gates, Value: settings.List(&s.Survive), Computed: true,
+		Complete: settings.Words(format.Strings(quota.Faults())...)}}
+}
+
+// Considers reports whether the command names no strategy, and is to find out itself which of all to measure.
+func (s *Settings) Considers() bool { return s.command == Run && len(s.Strategies) == 0 }
+
+// Faults reads --survive.
+func (s *Settings) Faults() ([]quota.Fault, error) {
+	var faults []quota.Fault
+	for _, name := range Items(s.Survive) {
+		fault := quota.Fault(name)
+		if !slices.Contains(quota.Faults(), fault) {
+			return nil, s.Wrong("survive", quota.Unknown("fault", name, format.Strings(quota.Faults()), ""))
+		}
+		if !slices.Contains(faults, fault) {
+			faults = append(faults, fault)
+		}
+	}
+	return faults, nil
 }
 
 // Seeded says where random numbers come from.
@@ -44,12 +69,19 @@ func (s *Settings) Seeded() []settings.Setting {
 
 // Selections are the strategies that are asked for.
 func (s *Settings) Selections() ([]strategies.Selection, error) {
-	if len(s.Strategies) == 0 {
+	named := strings.Join(s.Strategies, ",")
+	if s.Considers() {
+		named = "all"
+	}
+	if named == "" {
 		return nil, s.Wrong("strategy", errors.New("give at least one, or all"))
 	}
-	all, err := strategies.Parse(strings.Join(s.Strategies, ","))
+	all, err := strategies.Parse(named)
 	if err != nil {
 		return nil, s.Wrong("strategy", err)
+	}
+	if s.Considers() {
+		all = candidates(all)
 	}
 	if !s.measured() {
 		return all, nil
@@ -62,6 +94,16 @@ func (s *Settings) Selections() ([]strategies.Selection, error) {
 		return all, nil
 	}
 	return strategies.WithClients(all, kinds), nil
+}
+
+// candidates are the strategies that are no baselines, or all if there are only such.
+func candidates(all []strategies.Selection) []strategies.Selection {
+	isBaseline := func(sel strategies.Selection) bool { return sel.Form == strategies.Baseline }
+	others := slices.DeleteFunc(slices.Clone(all), isBaseline)
+	if len(others) == 0 {
+		return all
+	}
+	return others
 }
 
 // splitComma are the parts of a list, without the blanks around them.
@@ -99,7 +141,7 @@ func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 		return completeOptions(m.Options, done+name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	out := []cobra.Completion{
-		cobra.CompletionWithDesc(done+"core", "those of a run that names none"),
+		cobra.CompletionWithDesc(done+"core", "a few well-known ones"),
 		cobra.CompletionWithDesc(done+"all", "every strategy that can run"),
 	}
 	for _, m := range strategies.All() {

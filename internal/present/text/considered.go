@@ -1,0 +1,155 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// LeftOut is a strategy that a run considered and does not recommend, with the reason in words.
+type LeftOut struct {
+	// Strategy is its label.
+	Strategy string
+	// Reason is one clause.
+	Reason string
+	// Command shows it again; empty if nothing does.
+	Command string
+}
+
+// LeftOuts are the strategies that a run left out: those first against which a figure or a schedule speaks.
+func LeftOuts(f *results.File) []LeftOut {
+	var all []*results.Considered
+	for i := range f.Considered {
+		if c := &f.Considered[i]; c.Outcome != results.Taken {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *results.Considered) int {
+		return cmp.Compare(slices.Index(telling, a.Stage), slices.Index(telling, b.Stage))
+	})
+	var out []LeftOut
+	for _, c := range all {
+		out = append(out, LeftOut{Strategy: c.Strategy, Reason: reasonOf(c), Command: c.Command})
+	}
+	return out
+}
+
+// telling are the stages, those first that say most about a strategy.
+var telling = []results.Stage{
+	results.StageRequirement, results.StageOutage, results.StageSimulation, results.StageSearch, results.StageNumber,
+	results.StageDeclaration, results.StageStore,
+}
+
+// reasonOf is why a strategy was left out.
+func reasonOf(c *results.Considered) string {
+	switch c.Cause {
+	case results.OtherWindows:
+		return "serves other kinds of windows"
+	case results.OtherPolicies:
+		return c.Detail
+	case results.NeverGivesBack:
+		return "cannot take units back"
+	case results.NeverResets:
+		return "has no windows: what is used up is never given again"
+	case results.NotPromised:
+		return "declares no bound on its leak under " + c.Detail
+	case results.OverLimit:
+		return leakReason(c)
+	case results.RejectsValid:
+		return rejectReason(c)
+	case results.BreaksGuarantee:
+		return "breaks its own guarantee: " + scheduleText(c.Schedule)
+	case results.EndsInErrors:
+		return format.Pct(c.Pct) + " of requests end in errors" + during[c.Stage]
+	case results.OutOfTime:
+		return "was not tried in time: a longer --budget gives more"
+	case results.Outranked:
+		return fmt.Sprintf("the %d that were measured come before it", c.Units)
+	case results.NotMet:
+		return "does not meet " + c.Detail
+	}
+	return c.Detail
+}
+
+// during is what a stage has happen.
+var during = map[results.Stage]string{
+	results.StageSimulation: " over the end of a window (simulated)",
+	results.StageOutage:     " while Redis is away",
+}
+
+// leakReason says by how much the limit was passed.
+func leakReason(c *results.Considered) string {
+	if c.Schedule != nil {
+		return fmt.Sprintf("admits %d over a limit of %d: %s", c.Units, c.Schedule.Limit, scheduleText(c.Schedule))
+	}
+	return "admits " + format.Pct(c.Pct) + " above the limit" + during[c.Stage]
+}
+
+// rejectReason says what was rejected although there was room.
+func rejectReason(c *results.Considered) string {
+	if c.Schedule != nil {
+		return "rejects although there is room: " + scheduleText(c.Schedule)
+	}
+	return "rejects " + format.Pct(c.Pct) + " of valid requests" + during[c.Stage]
+}
+
+// scheduleText is how long a schedule is, and what happens in it.
+func scheduleText(s *results.Schedule) string {
+	text := format.Number(s.Steps, "step") + ", " + format.Number(s.Clients, "client")
+	for _, fault := range s.Faults {
+		text += ", " + cmp.Or(happens[fault], string(fault))
+	}
+	return text
+}
+
+// happens says what a fault is in a schedule.
+var happens = map[quota.Fault]string{
+	quota.FaultCrash:     "one dies in a call",
+	quota.FaultLostReply: "a reply is lost",
+	quota.FaultRetry:     "a command is repeated",
+	quota.FaultClock:     "time passes within a call",
+	quota.FaultEviction:  "a key is evicted",
+	quota.FaultOutage:    "Redis is away",
+	quota.FaultLimit:     "the limit changes",
+	quota.FaultFailover:  "the replica takes over",
+}
+
+// leftOutLines has a line for each strategy that was left out; in whole, with the command that shows it again.
+func leftOutLines(page layout.Page, f *results.File, whole bool) []string {
+	all := LeftOuts(f)
+	if len(all) == 0 {
+		return nil
+	}
+	g := layout.Grid{Columns: []layout.Column{
+		{Title: "not recommended", Left: true, Flexible: true, Minimum: 18}, {Title: "why", Left: true, Flexible: true, Minimum: 40},
+	}}
+	command := ""
+	for _, x := range all {
+		reason := x.Reason
+		if !whole {
+			reason, _, _ = strings.Cut(reason, ": build with ")
+		}
+		g.Add(format.Plain(x.Strategy), format.Plain(reason))
+		command = cmp.Or(command, x.Command)
+	}
+	out := page.Table(&g)
+	switch {
+	case command == "":
+		return out
+	case !whole:
+		return append(out, "The first of them again (report.txt has the command of each):", "  "+format.Plain(command))
+	}
+	out = append(out, "Each of them again:")
+	for _, x := range all {
+		if x.Command != "" {
+			out = append(out, "  "+format.Plain(x.Command))
+		}
+	}
+	return out
+}

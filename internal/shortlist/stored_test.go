@@ -1,0 +1,146 @@
+package shortlist_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/shortlist"
+	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
+)
+
+const storedFile = "searches.json"
+
+// codeHash is a hash of what is searched and of what searches.
+func codeHash(t *testing.T) string {
+	t.Helper()
+	sum := sha256.New()
+	for _, root := range []string{"../../strategies", "../../harness/explore"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			test := strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata")
+			code := strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".lua") || strings.HasSuffix(path, ".sql")
+			if test || !code {
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			sum.Write([]byte(path))
+			sum.Write(text)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// TestStoredIsOfThisCode: whoever changes a strategy or the search makes the stored searches again.
+func TestStoredIsOfThisCode(t *testing.T) {
+	if testenv.Update() {
+		return
+	}
+	text, err := os.ReadFile(storedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Code string }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	if file.Code != codeHash(t) {
+		t.Errorf("%s is of other code: QUOTABENCH_LONG=1 go test ./internal/shortlist -run TestStored -update makes it again", storedFile)
+	}
+}
+
+// TestStored makes all stored searches again.
+func TestStored(t *testing.T) {
+	testenv.Long(t)
+	postgres := storetest.Postgres(t)
+	usual, err := quota.LookupPolicy(shortlist.DefaultPolicy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := strategies.Parse("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	searches := map[string]map[string][]shortlist.Found{}
+	for _, sel := range all {
+		if sel.Form == strategies.Baseline || sel.BuiltIn() != nil {
+			continue
+		}
+		byKind := map[string][]shortlist.Found{}
+		for _, kind := range sel.Kinds {
+			policy := usual.As(kind)
+			if sel.ServesPolicy(&policy) == nil {
+				byKind[kind.String()] = searchAll(t.Context(), sel, policy, postgres)
+			}
+		}
+		searches[sel.String()] = byKind
+	}
+	made, err := json.Marshal(map[string]any{"code": codeHash(t), "searches": searches})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A line for each strategy.
+	made = bytes.ReplaceAll(made, []byte(`]},"`), []byte("]},\n\""))
+	if testenv.Update() {
+		if err := os.WriteFile(storedFile, append(made, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	stored, err := os.ReadFile(storedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(stored) == string(made)+"\n" {
+		return
+	}
+	was := strings.Split(string(stored), "\n")
+	is := strings.Split(string(made), "\n")
+	for i := range is {
+		if i >= len(was) || was[i] != is[i] {
+			t.Fatalf("line %d of %s differs; a search now finds\n%s", i+1, storedFile, is[i])
+		}
+	}
+	t.Fatalf("%s has %d lines, and searches make %d", storedFile, len(was), len(is))
+}
+
+// searchAll makes the searches of a strategy under a policy that a question may ask for.
+func searchAll(ctx context.Context, sel strategies.Selection, policy quota.Policy, postgres stores.Store) []shortlist.Found {
+	var all []shortlist.Found
+	for _, faults := range [][]quota.Fault{nil, {quota.FaultClock}, {quota.FaultCrash}, {quota.FaultOutage}} {
+		if len(faults) > 0 && explore.OnPostgres(sel) {
+			continue
+		}
+		if policy.Window.Kind == quota.Standing && len(faults) > 0 && faults[0] == quota.FaultClock {
+			continue
+		}
+		all = append(all, shortlist.Search(ctx, sel, explore.Config{
+			Policy: policy, Instances: 2, Seed: 1, Faults: faults, Postgres: postgres,
+		}))
+	}
+	return all
+}
+
+func TestMain(m *testing.M) { storetest.Main(m) }
