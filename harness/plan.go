@@ -254,7 +254,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	notExplored, _ := sel.Meta.Excludes(strategies.ModeExplore) // with the plain client
 	return results.Run{
 		NotExplored: notExplored,
-		Strategy:    sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside,
+		Strategy:    sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside, Avoid: sel.Notes.Avoid,
 		Options: sel.Options, Policy: p.Policy.Name,
 		Workload: p.Workload.Name, Params: params, Repetition: repetition, Guarantee: []results.Clause{},
 		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},

@@ -9,7 +9,7 @@ type Considered struct {
 	// Outcome says what became of it.
 	Outcome Outcome `json:"outcome" jsonschema:"enum=taken,enum=excluded,enum=untried"`
 	// Stage decided that; empty if it was taken.
-	Stage Stage `json:"stage,omitempty" jsonschema:"enum=declaration,enum=store,enum=search,enum=simulation,enum=outage,enum=number,enum=requirement"`
+	Stage Stage `json:"stage,omitempty"`
 	// Cause is why, as a code; empty if it was taken.
 	Cause Cause `json:"cause,omitempty"`
 	// Detail is the subject of the cause, e.g. the condition that is not met, or the error of the strategy.

@@ -45,7 +45,7 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 	first, out := runs[0], disturbed(all)
 	s := Summary{
 		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
-		PerProcess: first.PerProcess, Outside: first.Outside, NotExplored: first.NotExplored,
+		PerProcess: first.PerProcess, Outside: first.Outside, Avoid: first.Avoid, NotExplored: first.NotExplored,
 		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
 		Placement: first.Placement, Rounds: len(runs),
 	}

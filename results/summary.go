@@ -16,6 +16,8 @@ type Summary struct {
 	PerProcess bool `json:"per_process,omitempty"`
 	// Outside is that of the runs: a service that was measured from outside.
 	Outside bool `json:"outside,omitempty"`
+	// Avoid is that of the runs: when not to use the strategy.
+	Avoid string `json:"avoid,omitempty"`
 	// NotExplored is that of the runs: why the strategy cannot be explored.
 	NotExplored string `json:"not_explored,omitempty"`
 	// Policy is the public name of the policy.

@@ -196,6 +196,8 @@ type Run struct {
 	// Outside is set if what decides is a service that was measured from outside, and
 	// can be neither simulated nor explored.
 	Outside bool `json:"outside,omitempty"`
+	// Avoid is when not to use the strategy, in a sentence or two, as its notes say.
+	Avoid string `json:"avoid,omitempty"`
 	// NotExplored is why the strategy cannot be explored, in a few words; absent if it
 	// can.
 	NotExplored string `json:"not_explored,omitempty"`

@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Prospect is a strategy of which no figure is known yet.
 type Prospect struct {
-	strategies.Selection
+	// Label is how the command line takes the strategy.
+	Label string
+	// PerProcess is set if each instance of the application counts for itself.
+	PerProcess bool
+	// WellKnown is set if people would try it: a design record describes it, or it is a well-known way.
+	WellKnown bool
+	// Stores that it needs.
+	Stores int
 	// Searched is set if searches looked at all that they were to look at, and found nothing that speaks against it.
 	Searched bool
 	// Bounded is set if it was seen to admit more than the limit within what it declares.
@@ -29,9 +34,9 @@ func SortProspects(all []Prospect) {
 			falseFirst(a.PerProcess, b.PerProcess),
 			falseFirst(!a.Searched, !b.Searched),
 			falseFirst(a.Declares > 0, b.Declares > 0),
-			falseFirst(!a.known(), !b.known()),
-			cmp.Compare(len(a.Needs), len(b.Needs)),
-			strings.Compare(a.String(), b.String()),
+			falseFirst(!a.WellKnown, !b.WellKnown),
+			cmp.Compare(a.Stores, b.Stores),
+			strings.Compare(a.Label, b.Label),
 		)
 	})
 }
@@ -44,9 +49,4 @@ func falseFirst(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// known reports whether people would try it: a design record describes it, or it is a well-known way.
-func (p *Prospect) known() bool {
-	return p.Core || p.Form == strategies.Documented || p.Form == strategies.Hardened || p.Form == strategies.Reference
 }

@@ -176,6 +176,11 @@ func (s *Shortlist) stages(open *stores.Set) []stage {
 	return out
 }
 
+// wellKnown reports whether people would try a strategy: a design record describes it, or it is a well-known way.
+func wellKnown(sel strategies.Selection) bool {
+	return sel.Core || sel.Form == strategies.Documented || sel.Form == strategies.Hardened || sel.Form == strategies.Reference
+}
+
 // keepBest leaves out those that come after the most that are to be measured.
 func (s *Shortlist) keepBest() {
 	in := s.still()
@@ -187,11 +192,14 @@ func (s *Shortlist) keepBest() {
 	for _, c := range in {
 		prospects[c.String()] = c
 		units, _ := s.bound(c, nil)
-		order = append(order, answer.Prospect{Selection: c.Selection, Searched: !c.unsearched, Bounded: c.bounded, Declares: units})
+		order = append(order, answer.Prospect{
+			Label: c.String(), PerProcess: c.PerProcess, WellKnown: wellKnown(c.Selection), Stores: len(c.Needs),
+			Searched: !c.unsearched, Bounded: c.bounded, Declares: units,
+		})
 	}
 	answer.SortProspects(order)
 	for _, p := range order[s.question.Most:] {
-		c := prospects[p.String()]
+		c := prospects[p.Label]
 		c.untried(results.Considered{
 			Stage: results.StageNumber, Cause: results.Outranked, Units: int64(s.question.Most),
 			Command: fmt.Sprintf("quotabench run %s --policy %s", format.Quoted(c.String()), s.policyText()),

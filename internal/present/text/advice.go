@@ -10,7 +10,6 @@ import (
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Advice is the answer in sentences: which strategy to use and why, what it was chosen over, and
@@ -40,19 +39,10 @@ func Advice(simulated bool, s *answer.Setting) (sentences []string) {
 	if best.Conditions != nil {
 		sentences = append(sentences, "Conditions of "+best.Label+": "+strings.Join(best.Conditions, "; ")+".")
 	}
-	if catch := catchOf(best); catch != "" {
-		sentences = append(sentences, fmt.Sprintf("The catch of %s: %s", best.Label, catch))
+	if avoid := best.Summary.Avoid; avoid != "" {
+		sentences = append(sentences, fmt.Sprintf("The catch of %s: %s", best.Label, avoid))
 	}
 	return append(sentences, broken(s)...)
-}
-
-// catchOf is when not to use a strategy, as its notes say; empty if this program does not know it.
-func catchOf(x *answer.Strategy) string {
-	m, err := strategies.Lookup(x.Summary.Strategy)
-	if err != nil || string(m.Form) != x.Summary.Form { // another strategy may have the name
-		return ""
-	}
-	return m.Notes.Avoid
 }
 
 // broken says which promises of design records the run broke.
