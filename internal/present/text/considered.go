@@ -120,36 +120,82 @@ var happens = map[quota.Fault]string{
 	quota.FaultFailover:  "the replica takes over",
 }
 
-// leftOutLines has a line for each strategy that was left out; in whole, with the command that shows it again.
+// leftOutLines says why strategies were left out. In whole, each has a line of its own and the command that shows it again.
+// Otherwise those that have their reason in common with several others share one.
 func leftOutLines(page layout.Page, f *results.File, whole bool) []string {
 	all := LeftOuts(f)
+	if len(all) == 0 {
+		return nil
+	}
+	if whole {
+		return append(leftOutTable(page, all), repeated(all)...)
+	}
+	for i := range all {
+		all[i].Reason, _, _ = strings.Cut(all[i].Reason, ": build with ")
+	}
+	own, common := withCommonReasons(all)
+	out := leftOutTable(page, own)
+	for _, reason := range common {
+		var names []string
+		for _, x := range all {
+			if x.Reason == reason {
+				names = append(names, format.Plain(x.Strategy))
+			}
+		}
+		head := fmt.Sprintf("%s (%d): ", format.Plain(reason), len(names))
+		out = append(out, page.Wrap(head+strings.Join(names, ", "))...)
+	}
+	first := slices.IndexFunc(all, func(x LeftOut) bool { return x.Command != "" })
+	if first >= 0 {
+		out = append(out, "The first of them again (report.txt has the command of each):", "  "+format.Plain(all[first].Command))
+	}
+	return out
+}
+
+// leftOutTable has a line for each strategy.
+func leftOutTable(page layout.Page, all []LeftOut) []string {
 	if len(all) == 0 {
 		return nil
 	}
 	g := layout.Grid{Columns: []layout.Column{
 		{Title: "not recommended", Left: true, Flexible: true, Minimum: 18}, {Title: "why", Left: true, Flexible: true, Minimum: 40},
 	}}
-	command := ""
 	for _, x := range all {
-		reason := x.Reason
-		if !whole {
-			reason, _, _ = strings.Cut(reason, ": build with ")
-		}
-		g.Add(format.Plain(x.Strategy), format.Plain(reason))
-		command = cmp.Or(command, x.Command)
+		g.Add(format.Plain(x.Strategy), format.Plain(x.Reason))
 	}
-	out := page.Table(&g)
-	switch {
-	case command == "":
-		return out
-	case !whole:
-		return append(out, "The first of them again (report.txt has the command of each):", "  "+format.Plain(command))
-	}
-	out = append(out, "Each of them again:")
+	return page.Table(&g)
+}
+
+// repeated are the commands that show again why strategies were left out.
+func repeated(all []LeftOut) []string {
+	var out []string
 	for _, x := range all {
 		if x.Command != "" {
 			out = append(out, "  "+format.Plain(x.Command))
 		}
 	}
-	return out
+	if out == nil {
+		return nil
+	}
+	return append([]string{"Each of them again:"}, out...)
+}
+
+// oftenFrom is how many strategies have a reason in common that need no line each.
+const oftenFrom = 3
+
+// withCommonReasons tells strategies that have reasons of their own from the reasons that several have in common.
+func withCommonReasons(all []LeftOut) (own []LeftOut, common []string) {
+	count := map[string]int{}
+	for _, x := range all {
+		count[x.Reason]++
+	}
+	for _, x := range all {
+		switch {
+		case count[x.Reason] < oftenFrom:
+			own = append(own, x)
+		case !slices.Contains(common, x.Reason):
+			common = append(common, x.Reason)
+		}
+	}
+	return own, common
 }

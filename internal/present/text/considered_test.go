@@ -52,6 +52,24 @@ The first of them again (report.txt has the command of each):
 	}
 }
 
+// TestCommonReasons: strategies with the same reason share a line, except where each has the command that shows it.
+func TestCommonReasons(t *testing.T) {
+	f := &results.File{Considered: slices.Clone(leftOut)}
+	for _, name := range []string{"far", "farther"} {
+		f.Considered = append(f.Considered, results.Considered{
+			Strategy: name, Outcome: results.Excluded, Stage: results.StageDeclaration, Cause: results.OtherWindows,
+		})
+	}
+	const shared = "serves other kinds of windows (3): elsewhere, far, farther"
+	if lines := leftOutLines(layout.Page{}, f, false); !slices.Contains(lines, shared) {
+		t.Errorf("no line %q in\n%s", shared, strings.Join(lines, "\n"))
+	}
+	whole := strings.Join(leftOutLines(layout.Page{}, f, true), "\n")
+	if strings.Contains(whole, shared) || strings.Count(whole, "serves other kinds of windows") != 3 {
+		t.Errorf("not a line for each in\n%s", whole)
+	}
+}
+
 // withoutRules leaves out lines that are only drawn.
 func withoutRules(text string) string {
 	lines := strings.Split(text, "\n")
