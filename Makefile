@@ -36,8 +36,8 @@ QUICKER       := GOGC=$${GOGC:-400}
 build: ## build the command line to bin/quotabench
 	$(QUICKER) $(GO) build -o bin/quotabench ./cmd/quotabench
 
-build-full: ## build it with the clients of etcd, ZooKeeper, NATS and Envoy's rate-limit protocol
-	$(QUICKER) $(GO) build -C full -o ../bin/quotabench ./cmd/quotabench
+build-full: ## build bin/quotabench-full, which has the clients of etcd, ZooKeeper, NATS and Envoy's rate-limit protocol
+	$(QUICKER) $(GO) build -C full -o ../bin/quotabench-full ./cmd/quotabench
 
 deps: ## install what the tests need and is missing: Redis, PostgreSQL and libfaketime
 	@.ci/deps
