@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,9 +52,6 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Mea
 		if several != nil {
 			var err error
 			together, err = several.Prepare(s)
-			if err == nil && together && s.Considers() {
-				err = s.Wrong("generators", errors.New("name the strategies that the processes measure, e.g. quotabench run incr-expire"))
-			}
 			if err != nil {
 				return nil, err
 			}

@@ -90,6 +90,9 @@ func (c *cluster) Prepare(s *group.Settings) (bool, error) {
 		}
 		return false, nil
 	}
+	if s.Considers() {
+		return false, s.Wrong("generators", errors.New("name the strategies that the processes measure, e.g. quotabench run incr-expire"))
+	}
 	if text := os.Getenv(indexVariable); text != "" && !s.Given("generator") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {

@@ -225,6 +225,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{"run incr-expire --generator 1", "say how many by --generators"},
 		{"run incr-expire --generators 2", "give the URL of a server of NATS"},
+		{"run --generators 2 --meet nats://h/a", "name the strategies that the processes measure"},
 		{"run incr-expire --generators 2 --meet nats://h/a --generator 3", "there are 2 generators, and this is number 3"},
 		{"run incr-expire --generators 2 --meet nats://h/a --history h", "several processes have none"},
 		{"run incr-expire --generators 2 --meet nats://h/a --param workers=2,8", "--param: several processes share the load of one setting"},
