@@ -42,7 +42,7 @@ var (
 			"sim incr-expire --policy user-links", "sim incr-expire-atomic --policy user-links"}},
 		{"R7", claims.HoldsOnlyIf, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
 		{"R13", claims.Refuted, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
-		{"R14", claims.Refuted, claims.Holds, []string{":failover=100ms", ""}},
+		{"R14", claims.Refuted, claims.Holds, []string{":failover=100ms", ":away"}},
 		{"R19", claims.Refuted, claims.Holds, []string{"sim lua-reserve:", "sim lua-reserve-hardened:"}},
 		{"R20", claims.Refuted, claims.Holds, []string{"sim lua-reserve ", "sim lua-reserve-hardened "}},
 		{"E4", claims.Holds, claims.Refuted, []string{"explore fixed-window --faults", "explore incr-expire --faults"}},
