@@ -272,7 +272,7 @@ func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error)
 			return nil, format.Unreadable(arg, err)
 		}
 		if !info.IsDir() {
-			if err := r.read(arg); err != nil {
+			if err := r.read(codec.Unpacked(arg)); err != nil {
 				return nil, err
 			}
 			continue
@@ -282,11 +282,12 @@ func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error)
 			if err == nil {
 				err = ctx.Err()
 			}
-			if err != nil || entry.IsDir() || !isRecord(path) {
+			record := codec.Unpacked(path)
+			if err != nil || entry.IsDir() || !isRecord(record) {
 				return err
 			}
 			found = true
-			return r.read(path)
+			return r.read(record)
 		})
 		if err != nil {
 			return nil, err

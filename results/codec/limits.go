@@ -164,6 +164,9 @@ func checkNumber(n string) error {
 // packed ends the name of a record that gzip has compressed. It is read in place of one that is not there.
 const packed = ".gz"
 
+// Unpacked is the path by which a record is read that gzip may have compressed: without ".gz" at its end.
+func Unpacked(path string) string { return strings.TrimSuffix(path, packed) }
+
 // readFile reads a record. One that is too large is not read at all.
 func readFile(path string) ([]byte, error) {
 	b, err := contents(path, false)

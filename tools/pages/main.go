@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
@@ -129,14 +130,18 @@ func reports(e *Evidence) (out []Page, err error) {
 	return out, err
 }
 
-// readEvidence reads the records in a directory and below it.
+// readEvidence reads the records in a directory and below it, except those of claims and faults, which have pages of their own.
 func readEvidence(dir string) (*Evidence, error) {
 	e := &Evidence{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		switch entry.Name() {
+		if entry.IsDir() && slices.Contains([]string{"claims", "faults"}, entry.Name()) && path != dir {
+			return fs.SkipDir
+		}
+		path = codec.Unpacked(path)
+		switch filepath.Base(path) {
 		case render.ResultsName:
 			f, err := codec.Read(path)
 			if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -87,13 +87,13 @@ func current(t *testing.T, out, committed string) {
 // if it can be, or is skipped with the reason.
 func TestBaselineHasEveryStrategy(t *testing.T) {
 	const refresh = "run make -C tools baseline, and commit what it writes"
-	var f results.File
-	var x results.Exploration
-	decode(t, filepath.Join(baseline, "run", "results.json"), &f)
-	decode(t, filepath.Join(baseline, "explore", "exploration.json"), &x)
-	var services, frontier results.File
-	decode(t, filepath.Join(baseline, "run-services", "results.json"), &services)
-	decode(t, filepath.Join(baseline, "run-frontier", "results.json"), &frontier)
+	f := recorded(t, "run")
+	services := recorded(t, "run-services")
+	frontier := recorded(t, "run-frontier")
+	x, err := codec.ReadExploration(filepath.Join(baseline, "explore", "exploration.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	run, searched := map[string]bool{}, map[string]bool{}
 	for _, r := range slices.Concat(f.Runs, services.Runs, frontier.Runs) {
 		run[r.Strategy] = run[r.Strategy] || r.Audit.Valid
@@ -118,13 +118,12 @@ func TestBaselineHasEveryStrategy(t *testing.T) {
 }
 
 // decode reads a record that [TestPagesAreCurrent] has had verified.
-func decode(t *testing.T, path string, into any) {
+// recorded is the committed run in a directory.
+func recorded(t *testing.T, dir string) results.File {
 	t.Helper()
-	text, err := os.ReadFile(path)
+	f, err := codec.Read(filepath.Join(baseline, dir, "results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	return f
 }
