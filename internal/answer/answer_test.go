@@ -377,13 +377,15 @@ func TestUntested(t *testing.T) {
 		"one instance": {nil, func(r *results.Run) { r.Params.Instances = 1 }, "more than one instance: quotabench run a:b=c --instances 4\n" + faults},
 		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --trouble redis:failover@0.5-0.52\n" + faults},
 		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, which needs a redis-server: quotabench run a:b=c --redis process:replicas=1 --trouble redis:failover@0.5-0.52\n" + faults},
+		"other policy": {nil, func(r *results.Run) { r.Policy = "login" }, "crashes, retries and other faults: quotabench explore a:b=c --policy login --faults all"},
 		"failed over":  {redis, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:failover@0.5-0.52") }, faults},
 		"killed":       {nil, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("callers:killed=0.01") }, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
 		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
 		"all that is not a default": {nil, func(r *results.Run) {
 			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
 			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1-2"}
-		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client plain:cold=true,pool=3\n" + faults},
+		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client plain:cold=true,pool=3\n" +
+			"crashes, retries and other faults: quotabench explore a:b=c --policy '5 attempts per rolling 15m' --faults all"},
 		"pipelines": {nil, func(r *results.Run) {
 			r.Params.Instances, r.Params.Client, r.Params.Label = 1, "autopipeline", "a@autopipeline:b=c"
 		},

@@ -76,7 +76,17 @@ func (s *Setting) untested() []Untested {
 	if p.Trouble.Has(trouble.Killed) {
 		what = "crashes at other steps, retries and other faults"
 	}
-	return append(out, Untested{What: what, Command: "quotabench explore " + label + " --faults all"})
+	explore := "quotabench explore " + label
+	if policy := first.Summary.Policy; policy != defaultPolicy && known(policy) {
+		explore += " --policy " + format.Quoted(policy)
+	}
+	return append(out, Untested{What: what, Command: explore + " --faults all"})
+}
+
+// known reports whether the command line takes the policy of a record: one from a file has a name that means nothing elsewhere.
+func known(policy string) bool {
+	_, err := quota.LookupPolicy(policy)
+	return err == nil
 }
 
 // needsRedis reports whether the strategy keeps anything in the main Redis.

@@ -50,7 +50,7 @@ func (v *recordView) runs(r *Record, p *panels) error {
 			format.Number(m.Runs, "run"), m.Provenance.Host.Name, text.When(m.Provenance.Time))}})
 	}
 	v.skipped(f.Skipped)
-	v.LeftOut = text.LeftOuts(f)
+	v.LeftOut = text.Joined(text.LeftOuts(f))
 	v.Findings = append(v.Findings, text.Findings(f.Summarised())...)
 	if f.Sweep != nil {
 		return v.sweep(f)

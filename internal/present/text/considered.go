@@ -40,6 +40,29 @@ func LeftOuts(f *results.File) []LeftOut {
 	return out
 }
 
+// Joined has one entry for the strategies that have a reason in common, if there are several and no command shows it again.
+func Joined(all []LeftOut) []LeftOut {
+	names := map[string][]string{}
+	for _, x := range all {
+		if x.Command == "" {
+			names[x.Reason] = append(names[x.Reason], x.Strategy)
+		}
+	}
+	var out []LeftOut
+	for _, x := range all {
+		same := names[x.Reason]
+		switch {
+		case x.Command != "" || len(same) < oftenFrom:
+			out = append(out, x)
+		case x.Strategy == same[0]:
+			out = append(out, LeftOut{
+				Strategy: fmt.Sprintf("%d others", len(same)), Reason: x.Reason + ": " + strings.Join(same, ", "),
+			})
+		}
+	}
+	return out
+}
+
 // telling are the stages, those first that say most about a strategy.
 var telling = []results.Stage{
 	results.StageRequirement, results.StageOutage, results.StageSimulation, results.StageSearch, results.StageNumber,

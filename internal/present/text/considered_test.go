@@ -64,6 +64,11 @@ func TestCommonReasons(t *testing.T) {
 	if lines := leftOutLines(layout.Page{}, f, false); !slices.Contains(lines, shared) {
 		t.Errorf("no line %q in\n%s", shared, strings.Join(lines, "\n"))
 	}
+	joined := Joined(LeftOuts(f))
+	last := joined[len(joined)-1]
+	if last.Strategy != "3 others" || last.Reason != "serves other kinds of windows: elsewhere, far, farther" || len(joined) != 5 {
+		t.Errorf("joined: %+v", joined)
+	}
 	whole := strings.Join(leftOutLines(layout.Page{}, f, true), "\n")
 	if strings.Contains(whole, shared) || strings.Count(whole, "serves other kinds of windows") != 3 {
 		t.Errorf("not a line for each in\n%s", whole)
