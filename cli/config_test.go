@@ -223,4 +223,12 @@ func TestSections(t *testing.T) {
 			t.Errorf("%s of\n%s\nexit %d, no %q in %s%s", c.command, c.file, o.code, c.want, o.stdout, o.stderr)
 		}
 	}
+	// compare takes no strategies, and other sections do.
+	if err := os.WriteFile("all.yaml", []byte(common+"run:\ncompare:\n  undecided: pass\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := call(t.Context(), "compare", "--config", "all.yaml", "none.json", "none.json")
+	if !strings.Contains(o.stderr, "cannot read none.json") {
+		t.Errorf("compare: %s", o.stderr)
+	}
 }

@@ -136,7 +136,7 @@ func (r *reader) pair(p *ast.MappingValueNode, sections []*cobra.Command) error 
 	}
 	name := key.Value
 	x := r.Lookup(name)
-	if x == nil && slices.ContainsFunc(sections, func(c *cobra.Command) bool { return c.Flags().Lookup(name) != nil }) {
+	if x == nil && slices.ContainsFunc(sections, func(c *cobra.Command) bool { return has(c, name) }) {
 		return nil
 	}
 	if x == nil || x.FlagOnly {

@@ -58,14 +58,33 @@ func New(cmd *cobra.Command, groups ...[]Setting) *Set {
 	for i := range s.table {
 		x := &s.table[i]
 		x.Doc = cmp.Or(x.Doc, textOf(cmd.Name(), x.Name))
-		if !x.ArgumentOnly {
-			AddFlag(cmd.Flags(), *x)
+		if x.ArgumentOnly {
+			markArgument(cmd, x.Name)
+			continue
 		}
+		AddFlag(cmd.Flags(), *x)
 	}
 	if len(s.table) > mostShort {
 		cmd.Flags().Bool(helpAll, false, "help with all flags")
 	}
 	return s
+}
+
+// argumentAnnotation begins the annotation of a command for a setting that is no flag.
+const argumentAnnotation = "argument:"
+
+// markArgument has others know that a command has a setting which is no flag.
+func markArgument(cmd *cobra.Command, name string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[argumentAnnotation+name] = "yes"
+}
+
+// has reports whether a command has a setting of that name, as a flag or as arguments.
+func has(cmd *cobra.Command, name string) bool {
+	_, argument := cmd.Annotations[argumentAnnotation+name]
+	return argument || cmd.Flags().Lookup(name) != nil
 }
 
 // AddFlag makes the flag of one setting.
