@@ -62,15 +62,17 @@ REST           = $$({ $(GO) list -f './{{slice .Dir (len .Module.Dir)}}' ./... |
 
 # A package of the race detector repeats without it only those tests that are longer then, or are left out.
 LONGER         = QUOTABENCH_LONG=1 $(GOTEST)
+REPEATED       = packages=$$($(CURDIR)/.ci/long packages $(RACE)); \
+                   if [ -n "$$packages" ]; then $(LONGER) -run "$$($(CURDIR)/.ci/long tests $(RACE))" $$packages; fi
 test-all: race ## run all tests, long ones too, and those of concurrent code with the race detector; 10 minutes
 	@$(LONGER) $(REST)
-	@$(LONGER) -run "$$(.ci/long $(RACE))" $(RACE)
+	@$(REPEATED)
 	@cd full && $(LONGER) $(REST)
-	@cd full && $(LONGER) -run "$$(../.ci/long $(RACE))" $(RACE)
+	@cd full && $(REPEATED)
 
 race: deps-all ## run the tests of concurrent code with the race detector; 6 minutes
-	@$(GOTEST) -race $(RACE)
-	@cd full && $(GOTEST) -race $(RACE)
+	@CGO_ENABLED=1 $(GOTEST) -race $(RACE)
+	@cd full && CGO_ENABLED=1 $(GOTEST) -race $(RACE)
 
 flaky: deps ## run the tests N times on a busy machine and list each test that ever failed: make flaky [N=20] [PACKAGES=./cli] [IN=full]
 	@cd tools && $(GO) build -o ../bin/flaky ./flaky
