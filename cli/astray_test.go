@@ -71,7 +71,7 @@ func TestAstray(t *testing.T) {
 			if o.code != ExitFailed || !strings.Contains(last, "honest:color=blue") || strings.Contains(o.stdout+o.stderr, "goroutine ") {
 				t.Errorf("%s %s: exit %d, %s%s", mode, c.name, o.code, o.stdout, o.stderr)
 			}
-			if mode != "explore" && (!strings.Contains(last, c.code) || !strings.Contains(o.stdout, "INVALID "+c.code)) {
+			if mode != "explore" && (!strings.Contains(last, c.code) || !strings.Contains(o.stdout, "INVALID  "+c.code)) {
 				t.Errorf("%s %s: no %s in %s%s", mode, c.name, c.code, o.stdout, o.stderr)
 			}
 			file := map[bool]string{true: render.ExplorationName, false: "results.json"}[mode == "explore"]

@@ -21,8 +21,8 @@ func hostile(t *testing.T) map[string]string {
 	files := map[string]struct{ text, want string }{
 		"empty":     {"", "is empty"},
 		"truncated": {string(good[:len(good)/2]), "cut off"},
-		"older":     {strings.Replace(string(good), `"schema": 3`, `"schema": 2`, 1), "has schema 2, this quotabench reads 3"},
-		"newer":     {strings.Replace(string(good), `"schema": 3`, `"schema": 4`, 1), "use a newer quotabench"},
+		"older":     {strings.Replace(string(good), `"schema": 4`, `"schema": 2`, 1), "has schema 2, this quotabench reads 4"},
+		"newer":     {strings.Replace(string(good), `"schema": 4`, `"schema": 5`, 1), "use a newer quotabench"},
 		"corrupt":   {strings.Replace(string(good), `"histogram": "`, `"histogram": "!`, 1), "decode histogram"},
 		"edited":    {strings.Replace(string(good), `"rounds": 1`, `"rounds": 2`, 1), "does not follow from the runs"},
 		"null":      {"null", "no \"schema\" field"},

@@ -38,9 +38,9 @@ func TestEnded(t *testing.T) {
 		report  measure.Report
 	}{
 		"": {report: measure.Report{Runs: open(8)}},
-		"12 rounds, all that were planned: order or verdicts are not all decided":                              {true, measure.Report{Runs: open(12)}},
-		"stopped after 9 rounds: the budget of 60 s is spent":                                                  {true, measure.Report{Runs: open(9), OutOfTime: true}},
-		"stopped after 1 round: the budget of 60 s is spent; timings need 6 rounds, so give a longer --budget": {false, measure.Report{Runs: open(1), OutOfTime: true}},
+		"12 rounds, all that were planned: order or verdicts are not all decided":                                           {true, measure.Report{Runs: open(12)}},
+		"stopped after 9 rounds: the budget of 60 s is spent":                                                               {true, measure.Report{Runs: open(9), OutOfTime: true}},
+		"stopped after 1 round: the budget of 60 s is spent; intervals of timings need 6 rounds, so give a longer --budget": {false, measure.Report{Runs: open(1), OutOfTime: true}},
 	} {
 		s := group.New(group.Run)
 		s.Looking = c.looking

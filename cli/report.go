@@ -16,7 +16,6 @@ import (
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
@@ -102,7 +101,7 @@ func (r *reporting) run() error {
 		fmt.Fprintln(r.cmd.ErrOrStderr(), note)
 	}
 	if len(printed)+len(files) == 0 {
-		return r.nothing(notes)
+		return r.nothing()
 	}
 	if err := r.free(files); err != nil {
 		return err
@@ -114,11 +113,7 @@ func (r *reporting) run() error {
 }
 
 // nothing says that the records have nothing of the formats that were asked for.
-func (r *reporting) nothing(notes []string) error {
-	unmeasurable := func(note string) bool { return strings.Contains(note, plot.NotMeasurable) }
-	if slices.ContainsFunc(notes, unmeasurable) {
-		return nil // a busy machine is no wrong command
-	}
+func (r *reporting) nothing() error {
 	formats := strings.Join(group.Items(r.formats), ", ")
 	return usagef("%s has nothing for --format %s: see quotabench report --help for what formats and plots need",
 		strings.Join(r.records, ", "), formats)

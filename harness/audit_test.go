@@ -102,8 +102,8 @@ func found(t *testing.T, a *results.Audit, want string, note bool) {
 	if want == "" && all != nil || want != "" && (len(all) != 1 || !strings.HasPrefix(all[0], want)) {
 		t.Errorf("found %q, want %q", all, want)
 	}
-	if a.Valid != (want == "" || note) || !a.TimingsValid {
-		t.Errorf("%q: valid %t, timings %t", all, a.Valid, a.TimingsValid)
+	if a.Valid != (want == "" || note) || a.Disturbed() {
+		t.Errorf("%q: valid %t, disturbed %t", all, a.Valid, a.Disturbed())
 	}
 }
 

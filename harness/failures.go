@@ -155,5 +155,4 @@ func DiscardFailed(run *results.Run, err error) {
 		discard("run-failed", err.Error())
 	}
 	run.Audit.Reasons[len(run.Audit.Reasons)-1].Stack = guard.Stack(err)
-	run.Audit.TimingsValid = false
 }

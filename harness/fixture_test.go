@@ -82,7 +82,7 @@ func planted(t *testing.T, w quota.Window, events ...[]oracle.Event) *Facts {
 // judged is the run that Judge makes of the facts.
 func judged(t *testing.T, f *Facts, visitors ...visitor) (results.Run, oracle.Verdict) {
 	t.Helper()
-	run := results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
+	run := results.Run{Audit: results.Audit{Valid: true}}
 	v, err := judge(&run, f, t.Context().Err, visitors)
 	if err != nil {
 		t.Fatal(err)

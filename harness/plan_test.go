@@ -168,7 +168,7 @@ func TestBlank(t *testing.T) {
 	stream := &flow{n: 9, subjects: 6}
 	want := results.Run{
 		Strategy: "a", Form: "form", Options: sel.Options, Policy: "p", Workload: "w", Repetition: 2, Guarantee: []results.Clause{},
-		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
+		Audit: results.Audit{Valid: true, Reasons: []results.Reason{}},
 		Params: results.Params{
 			Label: "a", Limit: 4, Unit: "links", Window: "fixed 1m0s", Loop: "closed", Workers: 3, Instances: 2, Subjects: 6, Requests: 9, DurationNS: 5,
 			Workload: map[string]string{"k": "v"}, Stream: workloads.Fingerprint(stream, 9), Trouble: p.Trouble,

@@ -11,8 +11,6 @@ import (
 type Audit struct {
 	// Valid is set if the correctness figures count.
 	Valid bool `json:"valid"`
-	// TimingsValid is set if the timings count.
-	TimingsValid bool `json:"timings_valid"`
 	// Reasons holds every finding.
 	Reasons []Reason `json:"reasons"`
 }
@@ -21,8 +19,8 @@ type Audit struct {
 type Reason struct {
 	// Code is its short name, e.g. "history-overflow".
 	Code string `json:"code"`
-	// Discards is what the finding takes back.
-	Discards string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=timings,enum=response,enum=note"`
+	// Discards is what the finding takes back or marks.
+	Discards string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=disturbed,enum=timings,enum=response,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did
@@ -30,14 +28,11 @@ type Reason struct {
 	Stack string `json:"stack,omitempty"`
 }
 
-// Discard adds a finding and takes back what it touches. Its detail becomes one line.
+// Discard adds a finding, whose detail becomes one line. One about correctness takes those figures back.
 func (a *Audit) Discard(code, discards, detail string) {
 	a.Reasons = append(a.Reasons, Reason{Code: code, Discards: discards, Detail: format.OneLine(detail)})
-	switch discards {
-	case DiscardsCorrectness:
+	if discards == DiscardsCorrectness {
 		a.Valid = false
-	case DiscardsTimings, DiscardsRound:
-		a.TimingsValid = false
 	}
 }
 
@@ -56,22 +51,34 @@ func (a *Audit) Discarded() string {
 	return ""
 }
 
-// ResponseValid reports whether the response times of this run count.
-func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.discards(DiscardsResponse) }
+// Disturbed reports whether a finding marks the timings.
+func (a *Audit) Disturbed() bool { return a.discards(Disturbs) || a.discards(DisturbsTimings) }
+
+// Planned reports whether the round happened as planned, so that its timings enter those of all rounds.
+func (a *Audit) Planned() bool { return !a.discards(DiscardsRound) && !a.Has(StoreRestarted) }
+
+// StoreRestarted is the code of the finding that a store died in mid-run, or that another
+// server took its place, and nobody had asked for it.
+const StoreRestarted = "store-restarted"
 
 // discards reports whether a finding takes that back.
 func (a *Audit) discards(what string) bool {
 	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Discards == what })
 }
 
-// What a finding takes back.
+// What a finding takes back or marks. No finding withholds a timing: what other programs
+// did to a round is in its figures, which are marked.
 const (
 	DiscardsCorrectness = "correctness"
-	// DiscardsRound: the machine was disturbed. If that is so for more than a fifth of a
-	// round's time, the round is left out of the timings of all strategies.
-	DiscardsRound    = "round"
-	DiscardsTimings  = "timings"  // the strategy's, over all rounds
-	DiscardsResponse = "response" // response times in open loop, if most rounds have it; service times stand
+	// DiscardsRound: the round did not happen as planned, and is left out of the timings of
+	// all strategies.
+	DiscardsRound = "round"
+	// Disturbs marks the timings: the machine or a store was not quiet.
+	Disturbs = "disturbed"
+	// DisturbsTimings marks the timings of the strategy for another reason.
+	DisturbsTimings = "timings"
+	// DisturbsResponse marks the response times of an open loop alone.
+	DisturbsResponse = "response"
 	DiscardsNothing  = "note"
 )
 

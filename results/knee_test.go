@@ -13,7 +13,7 @@ func curve(xs, ys []float64, width float64) *SweepSeries {
 	s := &SweepSeries{}
 	for i, x := range xs {
 		f := Figure{Value: ys[i], Lo: ys[i] * (1 - width), Hi: ys[i] * (1 + width), Rounds: 6}
-		s.Points = append(s.Points, SweepPoint{Value: fmt.Sprint(x), X: x, Numeric: true, Summary: &Summary{TimingsCount: true, Throughput: f}})
+		s.Points = append(s.Points, SweepPoint{Value: fmt.Sprint(x), X: x, Numeric: true, Summary: &Summary{Throughput: f}})
 	}
 	return s
 }
@@ -59,10 +59,10 @@ func TestPlantedKnee(t *testing.T) {
 	if k := one.Knee(); k.At >= 0 {
 		t.Errorf("a knee of two values: %+v", k)
 	}
-	discarded := curve(pools, of(func(x float64) float64 { return min(x, 8) }), 0)
-	discarded.Points[3].Summary.TimingsCount = false
-	if k := discarded.Knee(); k.At != 2 && k.At != 4 {
-		t.Errorf("a point that does not count is the knee, or hides the others: %+v", k)
+	missing := curve(pools, of(func(x float64) float64 { return min(x, 8) }), 0)
+	missing.Points[3].Summary.Throughput = Figure{}
+	if k := missing.Knee(); k.At != 2 && k.At != 4 {
+		t.Errorf("a point without a figure is the knee, or hides the others: %+v", k)
 	}
 }
 

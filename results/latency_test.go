@@ -62,26 +62,30 @@ func TestLatencyDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestStallsOfTheirOwnDistribution: response times that stand on four stalls are
-// event-driven, however many stalls are in the service times, and the other way
-// round.
-func TestStallsOfTheirOwnDistribution(t *testing.T) {
-	run := func(response, service int) Run {
-		r := round(1, 0, 1)
-		r.Params.Loop = OpenLoop
-		a := must[Latency](t)(spread(5_000, 1e6).Latency())
-		r.Service = a
-		r.Service.StallsP99, r.Service.StallsP999 = service, service
-		a.StallsP99, a.StallsP999 = response, response
-		r.Response = &a
-		return r
+// TestFewStallsWidenTheInterval: a percentile behind which are fewer than five stalls is
+// printed, with an interval up to the largest value. Those of response times say nothing of
+// service times, and the other way round.
+func TestFewStallsWidenTheInterval(t *testing.T) {
+	runs := func(response, service int) (out []Run) {
+		for i := range LeastRounds {
+			r := round(i+1, 0, 1)
+			r.Params.Loop = OpenLoop
+			a := must[Latency](t)(spread(5_000, 1e6).Latency())
+			r.Service = a
+			r.Service.StallsP99, r.Service.StallsP999 = service, service
+			a.StallsP99, a.StallsP999 = response, response
+			r.Response = &a
+			out = append(out, r)
+		}
+		return out
 	}
-	s := one(t, run(4, 33))
-	if s.Response.P99.Status != EventDriven || s.Service.P99.Status != Pooled || s.Latency() != s.Response {
-		t.Errorf("4 stalls of response times, 33 of service times: %v, %v", s.Response.P99.Status, s.Service.P99.Status)
+	wide := func(p *Percentiles) bool {
+		return p.P99.Shown() && p.P99.Value < float64(p.Max) && p.P99.Hi == float64(p.Max)
 	}
-	s = one(t, run(33, 4))
-	if s.Response.P99.Status != Pooled || s.Service.P99.Status != EventDriven {
-		t.Errorf("33 stalls of response times, 4 of service times: %v, %v", s.Response.P99.Status, s.Service.P99.Status)
+	for stalls, want := range map[[2]int][2]bool{{0, 33}: {true, false}, {33, 0}: {false, true}, {33, 33}: {false, false}} {
+		s := one(t, runs(stalls[0], stalls[1])...)
+		if got := [2]bool{wide(s.Response), wide(&s.Service)}; got != want || s.Latency() != s.Response {
+			t.Errorf("stalls %v: wide %v, want %v; response %+v, service %+v", stalls, got, want, s.Response.P99, s.Service.P99)
+		}
 	}
 }

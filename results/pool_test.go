@@ -3,6 +3,7 @@ package results
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stat"
@@ -37,9 +38,10 @@ func TestPoolIsTheMergedHistogram(t *testing.T) {
 	}
 }
 
-// TestRoundsAreLeftOutWhole: a disturbed round leaves the timings of all strategies, a
-// slow one stays, and what remains must be enough.
-func TestRoundsAreLeftOutWhole(t *testing.T) {
+// TestAllRoundsEnter: a round is left out of the timings of all strategies only if it did not
+// happen as planned. Disturbed ones are in the figures, which are marked if they are more
+// than a fifth.
+func TestAllRoundsEnter(t *testing.T) {
 	make := func(n int, change func(label string, n int, r *Run)) []Run {
 		var runs []Run
 		for i := range n {
@@ -52,37 +54,50 @@ func TestRoundsAreLeftOutWhole(t *testing.T) {
 		}
 		return runs
 	}
-	discard := func(r *Run, what string) { r.Audit.Discard("x", what, "planted") }
+	found := func(what, label string, upTo int) func(string, int, *Run) {
+		return func(l string, n int, r *Run) {
+			when((label == "" || l == label) && n <= upTo, func() { r.Audit.Discard("x", what, "planted") })
+		}
+	}
 	for name, c := range map[string]struct {
 		runs   []Run
 		timed  int
-		counts bool
+		marked string // the strategies whose figures are marked
 	}{
-		"nothing happened":      {make(8, func(string, int, *Run) {}), 8, true},
-		"one strategy is slow":  {make(8, func(l string, n int, r *Run) { r.ThroughputPerS /= float64(1 + n%3) }), 8, true},
-		"a quarter of 2 rounds": {make(8, func(l string, n int, r *Run) { when(l == "b" && n < 3, func() { discard(r, DiscardsRound) }) }), 6, true},
-		"a quarter of 3 rounds": {make(8, func(l string, n int, r *Run) { when(l == "b" && n < 4, func() { discard(r, DiscardsRound) }) }), 5, false},
-		"a fifth of the time":   {make(8, func(l string, n int, r *Run) { when(l == "b", func() { discard(r, DiscardsRound); r.ElapsedNS = 7e8 }) }), 8, true},
-		"7 of 14 rounds":        {make(14, func(l string, n int, r *Run) { when(n <= 7, func() { discard(r, DiscardsRound) }) }), 7, true},
-		"8 of 14 rounds":        {make(14, func(l string, n int, r *Run) { when(n <= 8, func() { discard(r, DiscardsRound) }) }), 6, false},
-		"three of three":        {make(3, func(string, int, *Run) {}), 3, true},
-		"two of three":          {make(3, func(l string, n int, r *Run) { when(n == 1, func() { discard(r, DiscardsRound) }) }), 2, false},
-		"one was interrupted":   {make(8, func(l string, n int, r *Run) { r.Partial = l == "c" && n == 8 }), 7, true},
-		"a note":                {make(8, func(l string, n int, r *Run) { discard(r, DiscardsNothing) }), 8, true},
+		"nothing happened":            {make(8, func(string, int, *Run) {}), 8, ""},
+		"one strategy is slow":        {make(8, func(l string, n int, r *Run) { r.ThroughputPerS /= float64(1 + n%3) }), 8, ""},
+		"one in one round":            {make(8, found(Disturbs, "b", 1)), 8, ""},
+		"one in two rounds":           {make(8, found(Disturbs, "b", 2)), 8, "b"},
+		"all in all rounds":           {make(8, found(Disturbs, "", 8)), 8, "abcd"},
+		"all in two of 14":            {make(14, found(Disturbs, "", 2)), 14, ""},
+		"three of three":              {make(3, func(string, int, *Run) {}), 3, ""},
+		"one of three is disturbed":   {make(3, found(Disturbs, "", 1)), 3, "abcd"},
+		"another reason":              {make(8, found(DisturbsTimings, "c", 8)), 8, "c"},
+		"one was interrupted":         {make(8, func(l string, n int, r *Run) { r.Partial = l == "c" && n == 8 }), 7, ""},
+		"one was not as planned":      {make(8, found(DiscardsRound, "c", 1)), 7, ""},
+		"none was as planned":         {make(8, found(DiscardsRound, "", 8)), 0, ""},
+		"a note":                      {make(8, found(DiscardsNothing, "", 8)), 8, ""},
+		"decisions that do not count": {make(8, found(DiscardsCorrectness, "", 8)), 8, ""},
 	} {
-		all := Summarise(c.runs)
-		for _, s := range all {
-			if s.Timed != c.timed || s.TimingsCount != c.counts || (s.Throughput.Rounds > 0) != c.counts {
-				t.Errorf("%s: %s has %d rounds, which count: %t, %+v", name, s.Label, s.Timed, s.TimingsCount, s.Throughput)
+		for _, s := range Summarise(c.runs) {
+			marked := strings.Contains(c.marked, s.Label)
+			if s.Timed != c.timed || s.Throughput.Rounds != c.timed || s.Throughput.Disturbed != marked || s.Service.P99.Disturbed != marked {
+				t.Errorf("%s: %s has %d rounds, %+v", name, s.Label, s.Timed, s.Throughput)
 			}
 		}
 	}
-	// A finding about one strategy takes its timings back, and no other's.
-	all := Summarise(make(8, func(l string, n int, r *Run) { when(l == "b", func() { discard(r, DiscardsTimings) }) }))
-	for _, s := range all {
-		if s.TimingsCount != (s.Label != "b") {
-			t.Errorf("%s: timings count: %t", s.Label, s.TimingsCount)
-		}
+}
+
+// TestOthersShare: what other programs used is the mean over the rounds behind the timings.
+func TestOthersShare(t *testing.T) {
+	var runs []Run
+	for i, share := range []float64{0.5, 0.9, 0.7} {
+		r := round(i+1, 0, 1000)
+		r.OthersShare = share
+		runs = append(runs, r)
+	}
+	if s := one(t, runs...); math.Abs(s.OthersShare-0.7) > 1e-12 {
+		t.Errorf("other programs used %g, want 0.7", s.OthersShare)
 	}
 }
 
@@ -92,12 +107,12 @@ func when(condition bool, do func()) {
 	}
 }
 
-// TestFasterThanBare: a throughput that cannot be takes the timings back.
+// TestFasterThanBare: a throughput that cannot be is marked.
 func TestFasterThanBare(t *testing.T) {
 	for name, c := range map[string]struct {
 		ratio, commands float64
 		client          string
-		counts          bool
+		possible        bool
 	}{
 		"as fast":         {1.04, 1, "", true},
 		"faster":          {1.2, 1, "", false},
@@ -111,8 +126,8 @@ func TestFasterThanBare(t *testing.T) {
 			runs = append(runs, r)
 		}
 		s := one(t, runs...)
-		if s.TimingsCount != c.counts || s.Audit.Has("faster-than-bare") == c.counts || (s.Throughput.Rounds == 8) != c.counts {
-			t.Errorf("%s: counts %t, %+v, %+v", name, s.TimingsCount, s.Throughput, s.Audit.Reasons)
+		if s.Audit.Has("faster-than-bare") == c.possible || s.Throughput.Disturbed == c.possible || s.Throughput.Rounds != 8 {
+			t.Errorf("%s: %+v, %+v", name, s.Throughput, s.Audit.Reasons)
 		}
 	}
 }

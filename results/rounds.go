@@ -22,6 +22,9 @@ type Figure struct {
 	Coverage float64 `json:"coverage"`
 	// Rounds that the figure was computed from; 0 means that there is no figure.
 	Rounds int `json:"rounds"`
+	// Disturbed is set on a timing if something else than the strategy had a part in more
+	// than a fifth of the rounds.
+	Disturbed bool `json:"disturbed,omitempty"`
 }
 
 // targetCoverage is what a confidence interval has to reach. Six rounds are the
@@ -62,8 +65,8 @@ func orderStatistics(n int) (k int, coverage float64) {
 // Percentile is one point of a latency distribution, in nanoseconds.
 type Percentile struct {
 	Figure
-	// Status says what Value is: a percentile if it is "pooled" or "per round", else the
-	// largest value of all rounds, or 0 if it is "not measurable".
+	// Status says what Value is: a percentile if it is "pooled" or "per round", and the
+	// largest value of all rounds if there are too few samples.
 	Status Status `json:"status"`
 	// Waited counts the rounds in which waiting for a core could be the reason for most
 	// of the moments behind the percentile. It is a mark: no round is left out for it.
@@ -79,16 +82,11 @@ const (
 	Pooled Status = "pooled"
 	// PerRound: histograms were not stored, Value is the median of the rounds.
 	PerRound Status = "per round"
-	// EventDriven: it is dominated by fewer than 5 stalls, so it
-	// measures those and not the strategy.
-	EventDriven Status = "event-driven"
 	// TooFew: even all rounds together have too few samples. Value is the
 	// largest of them, which the percentile is likely to exceed.
 	TooFew Status = "too few samples"
 	// NoSamples: nothing was measured.
 	NoSamples Status = "no samples"
-	// NotMeasurable: the machine was disturbed in too many rounds.
-	NotMeasurable Status = "not measurable"
 )
 
 // Shown reports whether Value is a percentile.

@@ -42,7 +42,7 @@ func paced(runs []*Run) []*Run {
 // summariseGroup condenses the rounds of one strategy. All are the runs of all strategies
 // in the same setting. Busy are rounds whose other loops the machine disturbed.
 func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
-	first, out := runs[0], disturbed(all)
+	first, disturbed := runs[0], disturbedRounds(all)
 	s := Summary{
 		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
 		PerProcess: first.PerProcess, Outside: first.Outside, Avoid: first.Avoid, NotExplored: first.NotExplored,
@@ -60,15 +60,15 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 	s.Invalid = len(runs) - len(valid)
 	s.correctness(valid)
 	for _, r := range valid {
-		if r.ErrorKinds != nil && (out[r.Repetition] || busy[r.Repetition] || r.Audit.discards(DiscardsRound)) {
+		if r.ErrorKinds != nil && (disturbed[r.Repetition] || busy[r.Repetition] || r.Audit.discards(Disturbs)) {
 			s.BusyTimeOuts += r.ErrorKinds.TimeOuts
 		}
 	}
 	s.meter(valid)
 	s.poolWaits(valid)
-	s.timings(runs, out)
+	s.timings(runs, leftOut(all))
 	if own := paced(runs); own != nil {
-		p := summariseGroup(key, own, paced(all), out)
+		p := summariseGroup(key, own, paced(all), disturbed)
 		s.Paced = &p
 	}
 	return s
@@ -76,16 +76,12 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 
 // audit merges the findings of all rounds.
 func (s *Summary) audit(runs []*Run) {
-	s.Audit = Audit{Valid: true, TimingsValid: true}
+	s.Audit = Audit{Valid: true}
 	s.Occurrences = map[string]int{}
 	for _, r := range runs {
 		s.Audit.Valid = s.Audit.Valid && r.Audit.Valid
-		s.Audit.TimingsValid = s.Audit.TimingsValid && r.Audit.TimingsValid
 		if r.Partial {
 			s.Partial++
-		}
-		if !r.Audit.TimingsValid {
-			s.Untimed++
 		}
 		seen := map[string]bool{}
 		for _, f := range r.Audit.Reasons {

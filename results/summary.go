@@ -34,9 +34,6 @@ type Summary struct {
 	Rounds int `json:"rounds"`
 	// Invalid rounds are left out of every correctness figure.
 	Invalid int `json:"invalid_rounds"`
-	// Untimed counts rounds of this strategy with a finding about its timings or about the
-	// machine.
-	Untimed int `json:"untimed_rounds"`
 	// Partial rounds were interrupted.
 	Partial int `json:"partial_rounds"`
 
@@ -60,14 +57,13 @@ type Summary struct {
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
 
-	// Timed counts the rounds behind the timings: those that were kept.
+	// Timed counts the rounds behind the timings: all that happened as planned.
 	Timed int `json:"timed_rounds"`
-	// TimingsCount is false if so many rounds were left out that timings are not
-	// measurable here. There are none then.
-	TimingsCount bool `json:"timings_count"`
-	// ResponseCounts is false in addition if most rounds released requests late. Service
-	// times and throughput may count all the same.
-	ResponseCounts bool `json:"response_counts"`
+	// Disturbed counts those of them with a finding that marks the timings.
+	Disturbed int `json:"disturbed_rounds"`
+	// OthersShare is the share of the processor time that other programs used, as a mean
+	// over these rounds; 0 if the system does not tell it.
+	OthersShare float64 `json:"others_share,omitempty"`
 	// Throughput is decisions per second: the mean over rounds.
 	Throughput Figure `json:"throughput_per_s"`
 	// Ratio is throughput divided by that of the reference loop of the same round, the

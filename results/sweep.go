@@ -153,7 +153,7 @@ const minKneeDistance = 0.1
 const minKneePoints = 3
 
 // Knee looks for the knee of the decisions per second over the values. There is none
-// if values are no numbers, if fewer than three have figures that count, if the
+// if values are no numbers, if fewer than three have a figure, if the
 // curve is straight or falls, and if the interval of the point over rounds reaches
 // down to the line between the upper ends of the outer intervals, or to the first
 // interval: then noise explains it.
@@ -165,12 +165,12 @@ func (s *SweepSeries) Knee() Knee {
 		if !p.Numeric {
 			return none("the values are no numbers", 0)
 		}
-		if p.Summary.TimingsCount && p.Summary.Throughput.Rounds > 0 {
+		if p.Summary.Throughput.Rounds > 0 {
 			at = append(at, i)
 		}
 	}
 	if len(at) < minKneePoints {
-		return none("fewer than 3 values have timings that count", 0)
+		return none("fewer than 3 values have a throughput", 0)
 	}
 	first, last := &s.Points[at[0]], &s.Points[at[len(at)-1]]
 	low, high := first.figure().Value, first.figure().Value

@@ -8,15 +8,17 @@ import (
 	"github.com/quotabench/quotabench/internal/stat"
 )
 
-// maxDisturbed is the share of a round's measuring time with a finding about the machine
-// ([DiscardsRound]) above which the round is left out.
+// maxDisturbed is the share of rounds with a finding that marks timings above which the
+// figures of all rounds are marked.
 const maxDisturbed = 0.2
 
-// disturbed reports which rounds of a setting are left out of the timings of all
-// strategies, by repetition: those that were interrupted, and those in which the machine
-// was disturbed for more than a fifth of the time. It looks at no strategy's latency:
-// rounds that are chosen by their outcome bias what is left.
-func disturbed(runs []*Run) map[int]bool {
+// Marked reports whether timings are marked if so many of their rounds were disturbed.
+func Marked(disturbed, rounds int) bool { return float64(disturbed) > maxDisturbed*float64(rounds) }
+
+// disturbedRounds are the rounds of a setting, by repetition, in which the machine was
+// disturbed for more than a fifth of the time, or that were interrupted. Their time-outs may
+// be the machine's.
+func disturbedRounds(runs []*Run) map[int]bool {
 	type part struct {
 		whole, disturbed int64
 		partial          bool
@@ -31,7 +33,7 @@ func disturbed(runs []*Run) map[int]bool {
 		spent := max(r.ElapsedNS, 1)
 		p.whole += spent
 		p.partial = p.partial || r.Partial
-		if r.Audit.discards(DiscardsRound) {
+		if r.Audit.discards(Disturbs) {
 			p.disturbed += spent
 		}
 	}
@@ -42,32 +44,37 @@ func disturbed(runs []*Run) map[int]bool {
 	return out
 }
 
-// kept are the rounds of one strategy that are behind its timings, and whether they are
-// enough: if rounds were left out, at least six and at least half of them must remain.
-func kept(runs []*Run, out map[int]bool) (use []*Run, timings, response bool) {
-	use = slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return out[r.Repetition] })
-	timings = len(use) > 0 && (len(use) == len(runs) || len(use) >= LeastRounds && 2*len(use) >= len(runs))
-	late := 0
-	for _, r := range use {
-		// Such a finding is about the strategy's figures in all rounds, and takes none out.
-		timings = timings && !r.Audit.discards(DiscardsTimings)
-		if r.Audit.discards(DiscardsResponse) {
-			late++
+// leftOut are the rounds of a setting, by repetition, that did not happen as planned: one
+// ended early, a store died, the process stood still. Every other round is behind the
+// timings, whatever the machine did: rounds that are chosen by what disturbed them leave a
+// busy machine without any figure, and those that are chosen by their outcome bias what is left.
+func leftOut(runs []*Run) map[int]bool {
+	out := map[int]bool{}
+	for _, r := range runs {
+		if r.Partial || !r.Audit.Planned() {
+			out[r.Repetition] = true
 		}
 	}
-	return use, timings, timings && 2*late <= len(use)
+	return out
 }
 
-// timings condenses the rounds that are kept.
+// timings condenses all rounds except those that are left out.
 func (s *Summary) timings(runs []*Run, out map[int]bool) {
-	var use []*Run
-	use, s.TimingsCount, s.ResponseCounts = kept(runs, out)
+	use := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return out[r.Repetition] })
 	s.Timed = len(use)
 	s.each = map[int]Timing{}
-	var throughput, ratio, jobs []float64
+	late := 0
+	var throughput, ratio, jobs, others []float64
 	var service, response, reference []*Latency
 	var lateness []*Lateness
 	for _, r := range use {
+		if r.Audit.Disturbed() {
+			s.Disturbed++
+		}
+		if r.Audit.discards(DisturbsResponse) {
+			late++
+		}
+		others = append(others, r.OthersShare)
 		throughput = append(throughput, r.ThroughputPerS)
 		if r.ReferencePerS > 0 {
 			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)
@@ -88,7 +95,36 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 		s.each[r.Repetition] = Timing{P50: float64(r.Latency().P50), P99: float64(r.Latency().P99), PerS: r.ThroughputPerS}
 	}
 	s.lateness(lateness)
-	if len(use) == 0 { // counts of commands are no timings
+	s.costs(runs, use)
+	if len(others) > 0 {
+		s.OthersShare = stat.Mean(others)
+	}
+	s.Throughput = meanOf(throughput)
+	s.Ratio = meanOf(ratio)
+	s.impossible()
+	disturbed := Marked(s.Disturbed, s.Timed)
+	s.Throughput.Disturbed = disturbed
+	s.Ratio.Disturbed = disturbed
+	if jobs != nil {
+		f := OverRounds(jobs)
+		f.Disturbed = disturbed
+		s.JobP99 = &f
+	}
+	s.Service = percentiles(service).marked(disturbed)
+	if len(response) > 0 {
+		p := percentiles(response).marked(disturbed || 2*late > len(use))
+		s.Response = &p
+	}
+	if len(reference) > 0 {
+		p := percentiles(reference).marked(disturbed)
+		s.Reference = &p
+	}
+}
+
+// costs are the medians over the rounds behind the timings, or over all if there are none:
+// counts of commands are no timings.
+func (s *Summary) costs(runs, use []*Run) {
+	if len(use) == 0 {
 		use = runs
 	}
 	costs := make([]Cost, len(use))
@@ -101,42 +137,30 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 			s.Cost.Probe = r.Cost.Probe
 		}
 	}
-	if s.TimingsCount {
-		s.Throughput, s.Ratio = meanOf(throughput), meanOf(ratio)
+}
+
+// marked are the percentiles, each marked if the rounds were disturbed.
+func (p Percentiles) marked(disturbed bool) Percentiles {
+	for _, x := range []*Percentile{&p.P50, &p.P90, &p.P99, &p.P999, &p.P9999} {
+		x.Disturbed = disturbed
 	}
-	s.impossible()
-	if !s.TimingsCount {
-		s.Throughput, s.Ratio, s.each = Figure{}, Figure{}, nil
-	}
-	if jobs != nil && s.TimingsCount {
-		f := OverRounds(jobs)
-		s.JobP99 = &f
-	}
-	s.Service = s.pooled(service, s.TimingsCount)
-	if len(response) > 0 {
-		p := s.pooled(response, s.ResponseCounts)
-		s.Response = &p
-	}
-	if len(reference) > 0 {
-		p := s.pooled(reference, s.TimingsCount)
-		s.Reference = &p
-	}
+	return p
 }
 
 // minExcess is by how much a strategy must be faster than a bare client at least to be impossible.
 const minExcess = 0.05
 
-// impossible takes the timings back of a strategy that sends a command for each decision
-// and makes more decisions than a bare client of the same kind sends commands.
+// impossible marks the timings of a strategy that sends a command for each decision and
+// makes more decisions than a bare client of the same kind sends commands.
 func (s *Summary) impossible() {
 	if s.Ratio.Coverage == 0 || s.Ratio.Lo <= 1+minExcess || s.Cost.Commands < 1 || s.Params.Client != "" {
 		return
 	}
-	s.Audit.Discard("faster-than-bare", DiscardsTimings, fmt.Sprintf(
+	s.Audit.Discard("faster-than-bare", DisturbsTimings, fmt.Sprintf(
 		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each: that cannot be",
 		s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands))
 	s.Occurrences["faster-than-bare"] = s.Timed
-	s.TimingsCount, s.ResponseCounts = false, false
+	s.Disturbed = s.Timed
 }
 
 // Keeps reports whether the round is behind the timings.
@@ -151,19 +175,6 @@ type Timing struct {
 	P50, P99 float64
 	// PerS is decisions per second.
 	PerS float64
-}
-
-// pooled are the percentiles of the rounds, or nothing if they do not count.
-func (s *Summary) pooled(rounds []*Latency, count bool) Percentiles {
-	if count {
-		return percentiles(rounds)
-	}
-	none := Percentile{Status: NotMeasurable}
-	p := Percentiles{P50: none, P90: none, P99: none, P999: none, P9999: none}
-	for _, l := range rounds {
-		p.Max = max(p.Max, l.Max)
-	}
-	return p
 }
 
 func (s *Summary) lateness(rounds []*Lateness) {
@@ -214,7 +225,8 @@ func percentiles(rounds []*Latency) Percentiles {
 	all := newPool(rounds)
 	p.Curve = all.curve()
 	at := func(q float64, value func(*Latency) int64, stalls int) Percentile {
-		out := Percentile{Figure: Figure{Value: float64(p.Max), Rounds: len(rounds)}}
+		largest := float64(p.Max)
+		out := Percentile{Figure: Figure{Value: largest, Lo: largest, Hi: largest, Rounds: len(rounds)}}
 		for _, l := range rounds {
 			if l.Waited.at(q) > maxWaited {
 				out.Waited++
@@ -225,8 +237,6 @@ func percentiles(rounds []*Latency) Percentiles {
 			return Percentile{Status: NoSamples}
 		case total < stat.MinSamples(q):
 			out.Status = TooFew
-		case known && stalls < minStalls:
-			out.Status = EventDriven
 		case all == nil && fewest < stat.MinSamples(q):
 			out.Status = TooFew
 		case all == nil:
@@ -237,6 +247,9 @@ func percentiles(rounds []*Latency) Percentiles {
 			out.Figure, out.Status = OverRounds(values), PerRound
 		default:
 			out.Figure, out.Status = all.figure(q), Pooled
+		}
+		if known && stalls < minStalls && out.Coverage > 0 {
+			out.Hi = max(out.Hi, float64(p.Max)) // one stall more or less moves it anywhere up to the largest value
 		}
 		return out
 	}

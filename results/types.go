@@ -16,7 +16,7 @@ import (
 // The versions of the JSON forms.
 const (
 	// SchemaVersion is the version of the JSON form of a [File].
-	SchemaVersion = 3
+	SchemaVersion = 4
 	// ExplorationSchema is the version of the JSON form of an [Exploration].
 	ExplorationSchema = 2
 	// SeriesVersion is the version of the JSON form of a [SeriesFile].
@@ -281,8 +281,8 @@ type Run struct {
 	// PoolWait is the wait for connections, by store; absent in simulations.
 	PoolWait []PoolWait `json:"pool_wait,omitempty"`
 
-	// OthersShare is the share of processor time that other programs used on the machine, if it was more than a tenth and the
-	// load came from several processes, which may be among them.
+	// OthersShare is the share of the machine's processor time that other programs used. If the load came from several
+	// processes, these are among them. It is absent if the system does not tell it.
 	OthersShare float64 `json:"others_share,omitempty"`
 	// ClockErrorNS is by how much the clock of a source may be wrong, in nanoseconds, of the worst one; absent for one source.
 	ClockErrorNS int64 `json:"clock_error_ns,omitempty"`

@@ -27,7 +27,7 @@ const codeUndecided = "sources-undecided"
 // joinRuns makes one run of those of generators, which had the subjects in common. Their verdicts say nothing together, so the
 // run has none: it is undecided until all histories are judged, see [decide].
 func joinRuns(sources []source) (results.Run, error) {
-	audit := results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}}
+	audit := results.Audit{Valid: true, Reasons: []results.Reason{}}
 	var timed []*results.Run
 	for i := range sources {
 		s := &sources[i]
@@ -36,7 +36,7 @@ func joinRuns(sources []source) (results.Run, error) {
 		}
 		for _, r := range s.run.Audit.Reasons {
 			discards := r.Discards
-			if discards == results.DiscardsRound || discards == results.DiscardsTimings {
+			if discards == results.DiscardsRound || discards == results.Disturbs || discards == results.DisturbsTimings {
 				discards = results.DiscardsNothing // of all others they count
 			}
 			add(r.Code, discards, r.Detail)
@@ -49,7 +49,7 @@ func joinRuns(sources []source) (results.Run, error) {
 	}
 	out := added(sources)
 	if len(timed) == 0 {
-		audit.Discard("sources-untimed", results.DiscardsRound, "no generator was undisturbed")
+		audit.Discard("sources-untimed", results.Disturbs, "no generator was undisturbed")
 		for i := range sources {
 			timed = append(timed, sources[i].run)
 		}
@@ -63,7 +63,7 @@ func joinRuns(sources []source) (results.Run, error) {
 // the run's own load.
 func (s *source) untimed(all []source) string {
 	for _, r := range s.run.Audit.Reasons {
-		if r.Discards == results.DiscardsRound || r.Discards == results.DiscardsTimings {
+		if r.Discards == results.DiscardsRound || r.Discards == results.Disturbs || r.Discards == results.DisturbsTimings {
 			return r.Detail
 		}
 	}

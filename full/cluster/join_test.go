@@ -64,7 +64,7 @@ func TestJoin(t *testing.T) {
 				t.Errorf("disturbed %t: the quantile %g is %d, of all samples %d", disturbed, q, got, all.Quantile(q))
 			}
 		}
-		if x.Service.Samples != all.Count() || len(x.Service.Parts) != 2 || !x.Audit.TimingsValid {
+		if x.Service.Samples != all.Count() || len(x.Service.Parts) != 2 || x.Audit.Disturbed() {
 			t.Errorf("disturbed %t: %d samples of %d in %d parts, %+v", disturbed, x.Service.Samples, all.Count(), len(x.Service.Parts), x.Audit)
 		}
 		text := fmt.Sprint(x.Audit.Reasons)

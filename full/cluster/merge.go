@@ -194,7 +194,7 @@ func decide(ctx context.Context, r *results.Run, sources []source, from []*hande
 		return err
 	}
 	judged := *r
-	judged.Audit = results.Audit{Valid: true, TimingsValid: true}
+	judged.Audit = results.Audit{Valid: true}
 	facts, why := factsOf(r, all, union)
 	if _, err := harness.Judge(ctx, &judged, facts, span.visitor(union.Header.Epoch, wrong)); err != nil {
 		return err

@@ -23,11 +23,14 @@ const (
 	// runs, if it does not change by as much anyway.
 	maxReferenceDrift = 0.1
 	maxPacerShare     = 0.05 // of the median response, by which releases may be late
+	// maxStill is for how long the process may stand still. A longer time is no work of
+	// other programs.
+	maxStill = time.Second
 )
 
 // audit looks for reasons not to believe the run that only a measurement can
-// have: in its recording, its stores and its machine. Each finding discards what it
-// touches.
+// have: in its recording, its stores and its machine. Each finding discards or marks what
+// it touches.
 func (p *pass) audit() {
 	p.auditRecording()
 	p.auditBegin()
@@ -88,7 +91,7 @@ func (p *pass) auditStore(st *siteStore) {
 			st.name, format.Number(n, "key"))
 	}
 	if a.Forks > b.Forks || a.Forking {
-		p.discard("store-forked", results.DiscardsRound, "%s forked to save during the run", st.name)
+		p.discard("store-forked", results.Disturbs, "%s forked to save during the run", st.name)
 	}
 	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && !asksSQL(st) {
 		p.discard("store-counts-less", results.DiscardsNothing, "%s processed %d commands, fewer than the %d that were sent",
@@ -100,29 +103,35 @@ func (p *pass) auditStore(st *siteStore) {
 func (p *pass) auditTimings() {
 	r := p.run
 	if n := r.Latency().OutOfRange; n > 0 {
-		p.discard("histogram-overflow", results.DiscardsTimings, "%d latencies were beyond the histogram's range", n)
+		p.discard("histogram-overflow", results.DisturbsTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.Share(); s > maxSteal {
-		p.discard("cpu-steal", results.DiscardsRound, "at least %.1f %% of the processor time went to other machines of the host", 100*s)
+		p.discard("cpu-steal", results.Disturbs, "at least %.1f %% of the processor time went to other machines of the host", 100*s)
 	}
-	switch s, ok := p.others(); {
+	s, ok := p.others()
+	if ok {
+		r.OthersShare = max(0, s)
+	}
+	switch {
 	case p.accompanied:
-		p.discard("other-measurements", results.DiscardsTimings, "this process made other measurements at the same time, on the same cores")
-	case !ok || s <= maxOthers:
+		p.discard("other-measurements", results.DisturbsTimings, "this process made other measurements at the same time, on the same cores")
 	case p.m.cfg.Peers != nil: // who joins the runs knows how much of it peers used
-		r.OthersShare = s
-	default:
-		p.discard("machine-busy", results.DiscardsRound,
+	case r.OthersShare > maxOthers:
+		p.discard("machine-busy", results.Disturbs,
 			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
+	}
+	if w := r.Waiting; w != nil && w.HiccupMax > int64(maxStill) {
+		p.discard("stood-still", results.DiscardsRound, "this process stood still for %v: it was suspended",
+			time.Duration(w.HiccupMax).Round(time.Millisecond))
 	}
 	l := r.Lateness
 	if l == nil {
 		return
 	}
 	if limit := float64(r.Latency().P50) * maxPacerShare; float64(l.PacerP50) > limit {
-		p.discard("pacer-late", results.DiscardsResponse,
-			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time "+
-				"does not count, the service time does", l.PacerP50/1000)
+		p.discard("pacer-late", results.DisturbsResponse,
+			"requests were released %d µs late in the median, more than 5 %% of the median response: "+
+				"that is part of the response time, and not of the service time", l.PacerP50/1000)
 	}
 	if l.Saturated {
 		p.discard("saturated", results.DiscardsNothing,
@@ -269,7 +278,7 @@ const (
 	minTrend       = 0.1 // by which the thirds must differ
 )
 
-// trends discards the timings of strategies whose last third differed from the
+// trends marks the timings of strategies whose last third differed from the
 // first in the same direction in every round: they had not settled, and how long
 // a run lasts decides its figures. Thirds always scatter more than whole rounds
 // do, so their size alone would prove nothing.
@@ -287,7 +296,7 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 		}
 		for i := range runs {
 			if r := &runs[i]; r.Params.Label == label {
-				r.Audit.Discard("not-stationary", results.DiscardsTimings, fmt.Sprintf(
+				r.Audit.Discard("not-stationary", results.DisturbsTimings, fmt.Sprintf(
 					"in every round the last third of the time had %.2f to %.2f times the decisions of the first: the run had not settled", lo, hi))
 			}
 		}
@@ -302,7 +311,7 @@ const (
 	driftFactor = 3.5
 )
 
-// drifted discards the timings of runs while which the reference loop changed by more
+// drifted marks the timings of runs while which the reference loop changed by more
 // than a tenth, and by more than twice as much as it usually does from one loop to
 // the next. If the loop scatters by more than a tenth by itself, a tenth says
 // nothing about the moment.
@@ -323,7 +332,7 @@ func drifted(runs []results.Run) {
 		if known {
 			text += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
 		}
-		r.Audit.Discard("reference-drift", results.DiscardsRound, text)
+		r.Audit.Discard("reference-drift", results.Disturbs, text)
 	}
 }
 

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -81,7 +82,7 @@ func TestAuditNotStationary(t *testing.T) {
 		a := newCrossRunAudit()
 		runs := make([]results.Run, len(c.last))
 		for i, last := range c.last {
-			runs[i] = results.Run{ElapsedNS: 300, Repetition: i + 1, Audit: results.Audit{Valid: true, TimingsValid: true}}
+			runs[i] = results.Run{ElapsedNS: 300, Repetition: i + 1, Audit: results.Audit{Valid: true}}
 			parts := thirdsOf(&runs[i])
 			eachTake(parts.take)(events(100, last))
 			a.stationary(&runs[i], parts)
@@ -90,8 +91,21 @@ func TestAuditNotStationary(t *testing.T) {
 		if got := hasReason(runs[0], "not-stationary"); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
-		if runs[0].Audit.TimingsValid == c.want {
-			t.Errorf("%s: timings valid %v", c.name, runs[0].Audit.TimingsValid)
+		if runs[0].Audit.Disturbed() != c.want {
+			t.Errorf("%s: disturbed %v", c.name, runs[0].Audit.Disturbed())
+		}
+	}
+}
+
+// TestOthersShareIsRecorded: what other programs used is in the record, much or little.
+func TestOthersShareIsRecorded(t *testing.T) {
+	for used, marks := range map[time.Duration]bool{550 * time.Millisecond: false, 100 * time.Millisecond: true} {
+		p := auditPass()
+		p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
+		p.own.used = used
+		p.auditTimings()
+		if want := 0.6 - used.Seconds(); math.Abs(p.run.OthersShare-want) > 1e-9 || p.run.Audit.Disturbed() != marks {
+			t.Errorf("other programs used %g, want %g; disturbed %v", p.run.OthersShare, want, p.run.Audit.Disturbed())
 		}
 	}
 }
@@ -103,7 +117,7 @@ func auditPass() *pass {
 		s: &site{Session: &harness.Session{Selection: strategies.Selection{Meta: &strategies.Meta{
 			Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}}},
 		d:   &drive{subjects: newSubjects(nameless{}, 0, 0)},
-		run: &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}, Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
+		run: &results.Run{Audit: results.Audit{Valid: true}, Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
 	}
 }
 
@@ -118,7 +132,7 @@ func TestAuditStores(t *testing.T) {
 		{"store-restarted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
 		{"", "", func(_ *pass, st *siteStore) { st.before.Incarnation, st.before.Commands = "a,b", 1000 }}, // one did not answer
 		{"store-evicted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
-		{"store-forked", results.DiscardsRound, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
+		{"store-forked", results.Disturbs, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
 		{"store-counts-less", results.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
 		{"meter-lost", results.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Unparsed = 1 }},
 	} {
@@ -146,16 +160,17 @@ func TestAuditTimings(t *testing.T) {
 		discards string
 		plant    func(p *pass)
 	}{
-		{"cpu-steal", results.DiscardsRound, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
-		{"machine-busy", results.DiscardsRound, func(p *pass) {
+		{"cpu-steal", results.Disturbs, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
+		{"machine-busy", results.Disturbs, func(p *pass) {
 			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
 			p.own.used = 400 * time.Millisecond
 		}},
-		{"other-measurements", results.DiscardsTimings, func(p *pass) { // whose servers keep the machine busy
+		{"other-measurements", results.DisturbsTimings, func(p *pass) { // whose servers keep the machine busy
 			p.machine, p.accompanied = machine.CPUTime{Busy: 0.6, Total: 1}, true
 		}},
-		{"histogram-overflow", results.DiscardsTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
-		{"pacer-late", results.DiscardsResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
+		{"histogram-overflow", results.DisturbsTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
+		{"pacer-late", results.DisturbsResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
+		{"stood-still", results.DiscardsRound, func(p *pass) { p.run.Waiting = &results.Waiting{HiccupMax: 1_100_000_000} }},
 		{"saturated", results.DiscardsNothing, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
 	} {
 		p := auditPass()
@@ -180,8 +195,9 @@ func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Code != code || r.Audit.Reasons[0].Discards != discards {
 		t.Errorf("%s: %+v", code, r.Audit.Reasons)
 	}
-	if r.Audit.Valid == (discards == results.DiscardsCorrectness) || r.Audit.TimingsValid == (discards == results.DiscardsTimings || discards == results.DiscardsRound) {
-		t.Errorf("%s: valid %v, timings valid %v", code, r.Audit.Valid, r.Audit.TimingsValid)
+	if r.Audit.Valid == (discards == results.DiscardsCorrectness) || r.Audit.Disturbed() != (discards == results.DisturbsTimings || discards == results.Disturbs) ||
+		r.Audit.Planned() == (discards == results.DiscardsRound || code == results.StoreRestarted) {
+		t.Errorf("%s: valid %v, disturbed %v, as planned %v", code, r.Audit.Valid, r.Audit.Disturbed(), r.Audit.Planned())
 	}
 }
 
@@ -227,14 +243,14 @@ func TestAuditReference(t *testing.T) {
 	redis.Admin().Del(t.Context(), "quotabench:audit:foreign")
 
 	run := func(before, after loop) results.Run {
-		r := results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
+		r := results.Run{Audit: results.Audit{Valid: true}}
 		between(&r, before, after, nil)
 		runs := []results.Run{r}
 		drifted(runs)
 		return runs[0]
 	}
 	r := run(loop{perS: 1000, foreign: 0.5}, loop{perS: 899})
-	if !hasReason(r, "reference-drift") || !hasReason(r, "redis-shared") || r.Audit.TimingsValid || r.ReferencePerS != 949.5 || r.ReferenceChange != 0.899 {
+	if !hasReason(r, "reference-drift") || !hasReason(r, "redis-shared") || !r.Audit.Disturbed() || r.ReferencePerS != 949.5 || r.ReferenceChange != 0.899 {
 		t.Errorf("%+v", r)
 	}
 	r = run(loop{perS: 1000}, loop{perS: 1100})
@@ -277,7 +293,7 @@ func TestReferenceDriftBeyondTheUsual(t *testing.T) {
 				if i == c.n {
 					change = c.planted
 				}
-				r := results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
+				r := results.Run{Audit: results.Audit{Valid: true}}
 				between(&r, loop{perS: 1000}, loop{perS: 1000 * change}, nil)
 				runs = append(runs, r)
 			}
@@ -329,7 +345,7 @@ func TestAuditReferenceFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := m.reference(t.Context())
-	r := &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
+	r := &results.Run{Audit: results.Audit{Valid: true}}
 	between(r, before, after, err)
 	requireDiscard(t, r, "reference-failed", results.DiscardsRound)
 }

@@ -127,7 +127,7 @@ func TestPercentilesAreMarked(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	requireDiscard(t, p.run, "waited-for-core", results.DiscardsNothing)
-	if a := p.run.Audit; !a.Valid || !a.TimingsValid || !a.ResponseValid() {
+	if a := p.run.Audit; !a.Valid || a.Disturbed() || !a.Planned() {
 		t.Errorf("something is taken back: %+v", a)
 	}
 }

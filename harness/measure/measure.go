@@ -134,7 +134,7 @@ func between(r *results.Run, before, after loop, err error) {
 		r.Reference = before.latencyWith(after)
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
-		r.Audit.Discard("redis-shared", results.DiscardsRound, fmt.Sprintf(
+		r.Audit.Discard("redis-shared", results.Disturbs, fmt.Sprintf(
 			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
 	}
 }

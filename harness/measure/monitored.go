@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -59,7 +60,7 @@ func (p *pass) noticed() []harness.Notice {
 		switch b, a := st.before, st.after; {
 		case !p.canCompare(st):
 		case stores.Restarted(b.Incarnation, a.Incarnation):
-			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-restarted",
+			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: results.StoreRestarted,
 				Detail: st.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
 		case a.Evicted > b.Evicted && a.Incarnation == b.Incarnation && !p.s.evicts(st):
 			out = append(out, harness.Notice{Fault: quota.FaultEviction, Code: "store-evicted",

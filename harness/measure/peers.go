@@ -55,7 +55,7 @@ func (p *pass) auditBegin() {
 		return
 	}
 	if late := p.m.tb.time(p.d.epoch).Sub(p.began.Add(p.m.ahead)); late > lateAt {
-		p.discard("began-late", results.DiscardsTimings, "it began %v later than the others", late.Round(time.Millisecond))
+		p.discard("began-late", results.DiscardsRound, "it began %v later than the others", late.Round(time.Millisecond))
 	}
 }
 

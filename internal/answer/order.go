@@ -99,13 +99,13 @@ func open(s *results.Summary) bool { return s.AtRate().Params.Loop == results.Op
 func speed(s *results.Summary) float64 {
 	r := s.AtRate()
 	switch {
-	case !open(s) && s.TimingsCount:
+	case !open(s) && s.Throughput.Rounds > 0:
 		return 1 / max(s.Throughput.Value, math.SmallestNonzeroFloat64)
 	case !open(s):
 		return math.MaxFloat64
 	case r.Saturated > 0:
 		return math.Inf(1)
-	case r.ResponseCounts && r.Latency().P99.Shown():
+	case r.Latency().P99.Shown():
 		return r.Latency().P99.Value
 	}
 	return math.MaxFloat64
@@ -123,9 +123,6 @@ func slower(s, leader *results.Summary) int {
 	}
 	if a.Params.RatePerS != b.Params.RatePerS { // each at the highest that holds
 		return max(0, cmp.Compare(b.Params.RatePerS, a.Params.RatePerS))
-	}
-	if !a.ResponseCounts || !b.ResponseCounts {
-		return 0
 	}
 	order := a.Compare(b, func(t results.Timing) float64 { return t.P99 }).Ordered(Level)
 	if order == 0 {

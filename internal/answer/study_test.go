@@ -110,7 +110,7 @@ func (w *world) rounds(t *testing.T, rng *rand.Rand, h *results.Histogram) (runs
 			r := planted(label, nil)
 			r.Repetition, r.Params.Loop, r.Params.RatePerS, r.Service, r.Response = i+1, results.OpenLoop, 1000, results.Latency{}, &l
 			if disturbed {
-				r.Audit.Discard("machine-busy", results.DiscardsRound, "planted")
+				r.Audit.Discard("machine-busy", results.Disturbs, "planted")
 			}
 			runs = append(runs, r)
 		}

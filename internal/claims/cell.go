@@ -107,11 +107,8 @@ func (j *Judgement) figures(s *results.Summary) {
 	for _, key := range figures.Table("faults") {
 		f := figures.Of(key)
 		shown := Shown{Key: key, Text: f.Text(s, &notes)}
-		switch x, err := f.Value(s); {
-		case err == nil && shown.Text != "":
+		if x, err := f.Value(s); err == nil && shown.Text != "" {
 			shown.Value = &x
-		case f.Counts >= figures.Timed && !s.TimingsCount:
-			shown.Text = notes.Unmeasurable()
 		}
 		j.Figures = append(j.Figures, shown)
 		if shown.Text != "" {

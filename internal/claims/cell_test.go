@@ -194,11 +194,11 @@ func TestStrategyNotReached(t *testing.T) {
 	}
 }
 
-// TestFiguresOfCells: a cell has the figures of its record, and none where timings do not count.
+// TestFiguresOfCells: a cell has the figures of its record, and none where there are no samples.
 func TestFiguresOfCells(t *testing.T) {
 	r := results.Run{Errors: 60, RecoveredNS: 5e6, Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}
 	r.Leak.Units, r.Leak.Possible, r.Cost.KeysAtEnd, r.Cost.KeysWithoutTTL = 12, 12, 8, 3
-	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: results.DiscardsTimings}}
+	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: results.DisturbsTimings}}
 	j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "planted", Down: "closed"}}, map[string]*Record{"r": faulty(r)})
 	if err != nil || j.Promised != "leak L; fail-closed" {
 		t.Fatalf("%v, %+v", err, j)
@@ -206,11 +206,11 @@ func TestFiguresOfCells(t *testing.T) {
 	got := map[string]string{}
 	for _, f := range j.Figures {
 		got[f.Key] = f.Text
-		if (f.Text == "" || f.Text == "n/m" || f.Text == "no counter") != (f.Value == nil) {
+		if (f.Text == "" || f.Text == "-" || f.Text == "no counter") != (f.Value == nil) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for key, want := range map[string]string{"leak": "12", "errors-pct": "10.0 %", "recovery": "5.00 ms", "service.p99": "n/m", "service.max": "n/m"} {
+	for key, want := range map[string]string{"leak": "12", "errors-pct": "10.0 %", "recovery": "5.00 ms", "service.p99": "-"} {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q", key, got[key], want)
 		}

@@ -29,7 +29,7 @@ func planted(n int) *Record {
 			r.Params.Label, r.Params.Loop = label, results.ClosedLoop
 			r.ThroughputPerS = float64(1000+3000*i) * (1 + float64(round)/100)
 			r.ElapsedNS = 1
-			r.Audit = results.Audit{Valid: true, TimingsValid: true}
+			r.Audit = results.Audit{Valid: true}
 			r.Leak = results.Leak{Units: int64(5 * i), Possible: int64(7 * i), WorstUnits: int64(3 * i)}
 			r.LeakTiers = map[string]int64{"redis": int64(5 * i)}
 			r.Meter = []results.Measure{{Name: "retries", Unit: "retries", Value: 200}}
@@ -195,7 +195,7 @@ func TestLatencies(t *testing.T) {
 // What was discarded decides nothing, also by a path to the rounds; what is left decides, and is close if it is little.
 func TestDiscardedRounds(t *testing.T) {
 	for condition, discard := range map[string]func(*results.Audit){
-		`max(a["slow"].runs.throughput_per_s) > 1`: func(x *results.Audit) { x.TimingsValid = false },
+		`max(a["slow"].runs.throughput_per_s) > 1`: func(x *results.Audit) { x.Discard("stood-still", results.DiscardsRound, "suspended") },
 		`max(a["slow"].runs.leak.units) == 0`:      func(x *results.Audit) { x.Valid = false },
 	} {
 		a := planted(3)

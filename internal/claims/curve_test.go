@@ -38,7 +38,7 @@ func TestThousands(t *testing.T) {
 func sweptLeak() *Record {
 	f := &results.File{Kind: results.Simulated, Sweep: &results.Sweep{Parameters: []results.Swept{{Name: "lag", Values: []string{"1", "2", "3"}}}}}
 	for i, value := range f.Sweep.Parameters[0].Values {
-		r := results.Run{Strategy: "s", Audit: results.Audit{Valid: true, TimingsValid: true}}
+		r := results.Run{Strategy: "s", Audit: results.Audit{Valid: true}}
 		r.Params.Label, r.Params.Point = "s:lag="+value, map[string]string{"lag": value}
 		r.Leak.Units = int64((i + 1) * (i + 1))
 		f.Runs = append(f.Runs, r)

@@ -31,7 +31,7 @@ func sel(v any, name string) (any, error) {
 		if len(x) > 0 && isSearch(x[0]) {
 			return overSearches(out, name), nil
 		}
-		return undisturbed(out), nil
+		return planned(out), nil
 	case object:
 		return x.sel(name), nil
 	case Number:
@@ -42,10 +42,10 @@ func sel(v any, name string) (any, error) {
 	return nil, fmt.Errorf("a number has no %s", name)
 }
 
-const errDiscarded = "timings of a round were discarded"
+const errDiscarded = "a round did not happen as planned"
 
-// undisturbed leaves out the rounds whose timings were discarded, if there are others.
-func undisturbed(rounds []any) []any {
+// planned leaves out the rounds that did not happen as planned, if there are others.
+func planned(rounds []any) []any {
 	kept := slices.DeleteFunc(slices.Clone(rounds), func(v any) bool {
 		m, ok := v.(missing)
 		return ok && m.why == errDiscarded
@@ -83,11 +83,11 @@ func (o object) sel(name string) any {
 		timed := strings.HasSuffix(name, "_ns") || strings.HasSuffix(name, "_per_s") || name == "jobs"
 		if err := x.Err(); err != nil {
 			return missing{err.Error(), o.of.measured()}
-		} else if timed && !x.Audit.TimingsValid {
+		} else if timed && (x.Partial || !x.Audit.Planned()) {
 			return missing{errDiscarded, true}
 		}
 		if timed {
-			o.of = o.of.told(x.Key())
+			o.of = o.of.told(x)
 		}
 	case results.Series:
 		if i := slices.Index(x.Counters, name); i >= 0 {
@@ -139,11 +139,17 @@ func (o object) figure(s *results.Summary, f *figures.Figure) any {
 			rounds[r.Repetition] = x
 		}
 	}
-	n := timing(rounds, f.Unit, o.of)
-	if whole, ok := o.of.percentile(f.Percentile(s), f.Key).(Number); ok { // all rounds together, as reports show it
-		whole.rounds, whole.record = rounds, o.of
+	whole, ok := o.of.percentile(f.Percentile(s), f.Key).(Number) // all rounds together, as reports show it
+	if ok {
+		whole.rounds = rounds
+		whole.record = o.of
 		return whole
 	}
+	n, ok := timing(rounds, f.Unit, o.of).(Number)
+	if !ok {
+		return timing(rounds, f.Unit, o.of)
+	}
+	n.disturbed = f.Disturbed(s)
 	return n
 }
 
@@ -238,7 +244,7 @@ func (r *Record) percentile(p results.Percentile, name string) any {
 	if r.measured() && p.Coverage == 0 {
 		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(p.Rounds, "round"), name)
 	}
-	return Number{Lo: p.Lo, Hi: p.Hi, Value: p.Value, Unit: figures.Nanoseconds, varies: r.measured()}
+	return Number{Lo: p.Lo, Hi: p.Hi, Value: p.Value, Unit: figures.Nanoseconds, varies: r.measured(), disturbed: p.Disturbed}
 }
 
 var errNoKeys = errors.New("[ ] takes the label of a strategy, or texts by which one element of a list is told from the others")

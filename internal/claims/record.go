@@ -27,6 +27,8 @@ type Record struct {
 	point string
 	// few is set if fewer rounds have timings than tell how much these vary.
 	few bool
+	// disturbed is set for timings of a round that are marked.
+	disturbed bool
 }
 
 // short reports whether the run ended before all was measured. What it has measured is judged.
@@ -43,15 +45,15 @@ func (r *Record) measured() bool { return r.File != nil && r.File.Kind == result
 
 // exact is a number of the record.
 func (r *Record) exact(x float64, unit figures.Unit) Number {
-	return Number{Lo: x, Hi: x, Value: x, Unit: unit, varies: r.measured(), few: r.few && r.measured()}
+	return Number{Lo: x, Hi: x, Value: x, Unit: unit, varies: r.measured(), few: r.few && r.measured(), disturbed: r.disturbed}
 }
 
-// rounds of a strategy that were made, and those of which timings count.
+// rounds of a strategy that were made, and those that happened as planned.
 func (r *Record) rounds(key string) (made, timed int) {
 	for i := range r.File.Runs {
 		if x := &r.File.Runs[i]; x.Key() == key {
 			made++
-			if x.Audit.TimingsValid {
+			if !x.Partial && x.Audit.Planned() {
 				timed++
 			}
 		}
@@ -59,11 +61,12 @@ func (r *Record) rounds(key string) (made, timed int) {
 	return made, timed
 }
 
-// told is the record for timings of single rounds of a strategy.
-func (r *Record) told(key string) *Record {
+// told is the record for timings of a single round.
+func (r *Record) told(round *results.Run) *Record {
 	out := *r
-	_, timed := r.rounds(key)
+	_, timed := r.rounds(round.Key())
 	out.few = timed < fewestRounds
+	out.disturbed = round.Audit.Disturbed()
 	return &out
 }
 

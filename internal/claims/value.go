@@ -27,6 +27,9 @@ type Number struct {
 	varies bool
 	// few is set if it comes from so few rounds that they tell nothing of how much it varies.
 	few bool
+	// disturbed is set if it is a timing that is marked: a time is an upper bound then, and a
+	// throughput a lower one.
+	disturbed bool
 	// part of the record with the figure's name, which has more of it, e.g. leak.over_quota_units.
 	part object
 }
@@ -85,7 +88,7 @@ func truth(yes bool) Truth { return Truth{Yes: yes, No: !yes} }
 // missing is the value of what a record lacks. Whatever is computed from it is missing, too.
 type missing struct {
 	why string
-	// here is set if only this pass lacks it: the machine was disturbed, or there were too few samples.
+	// here is set if only this pass lacks it: there were too few samples.
 	here bool
 }
 
@@ -131,6 +134,10 @@ func compare(op string, a, b any, tolerance float64) (Truth, error) {
 	if !isNumber || !areNumbers {
 		return Truth{}, errNotComparable
 	}
+	if x.disturbed != y.disturbed { // two that were disturbed alike are compared as they are
+		x = x.bound()
+		y = y.bound()
+	}
 	var t Truth
 	switch op {
 	case "<", "<=":
@@ -144,6 +151,17 @@ func compare(op string, a, b any, tolerance float64) (Truth, error) {
 	}
 	t.Close = near(x, y, tolerance)
 	return t, nil
+}
+
+// bound is what is known of a number whatever other programs did.
+func (n Number) bound() Number {
+	switch {
+	case n.disturbed && n.Unit == figures.Nanoseconds:
+		n.Lo = 0
+	case n.disturbed && n.Unit == figures.PerSecond:
+		n.Hi = math.Inf(1)
+	}
+	return n
 }
 
 // equal is x == y.
@@ -238,7 +256,7 @@ func ends(all ...float64) (lo, hi float64) {
 
 // with is the result of an operation, in the unit that it has.
 func (n Number) with(by Number, op string, lo, hi, value float64) Number {
-	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit, varies: n.varies || by.varies, few: n.few || by.few}
+	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit, varies: n.varies || by.varies, few: n.few || by.few, disturbed: n.disturbed || by.disturbed}
 	switch {
 	case op == "/" && plain(by.Unit), by.Unit == n.Unit && op != "*" && op != "/":
 	case op == "*" && plain(n.Unit):
@@ -272,7 +290,7 @@ const fewestRounds = 3
 // confidence interval, or the extremes of few rounds.
 func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
 	if len(rounds) < fewestRounds {
-		m := absent("%s of timings that count, and fewer than %d tell nothing of how much they vary",
+		m := absent("%s behind the timings, and fewer than %d tell nothing of how much they vary",
 			format.Number(len(rounds), "round"), fewestRounds)
 		made, _ := of.rounds(of.File.Runs[0].Key())
 		m.here = made >= fewestRounds

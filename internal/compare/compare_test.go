@@ -281,13 +281,20 @@ func TestNeverAPassWithoutEvidence(t *testing.T) {
 		"noise":           {scale(one(), func(i int) (float64, float64) { return 1 + 0.6*float64(i%2), 1 }), compare.Inconclusive, "at the least"},
 		"another machine": {scale(one(), func(int) (float64, float64) { return 0.5, 0.8 }), compare.Inconclusive, "the reference loop itself went from"},
 		"no reference":    {scale(one(), func(int) (float64, float64) { return 0.5, 0 }), compare.Inconclusive, "no reference loop"},
-		"discarded": {func() *results.File {
-			f := one()
+		"disturbed": {func() *results.File {
+			f := scale(one(), func(int) (float64, float64) { return 0.5, 1 })
 			for i := range f.Runs {
-				f.Runs[i].Audit.Discard("cpu-steal", results.DiscardsTimings, "stolen")
+				f.Runs[i].Audit.Discard("cpu-steal", results.Disturbs, "stolen")
 			}
 			return f
-		}(), compare.Discarded, "stolen (cpu-steal)"},
+		}(), compare.Inconclusive, "the machine was disturbed"},
+		"not as planned": {func() *results.File {
+			f := one()
+			for i := range f.Runs {
+				f.Runs[i].Audit.Discard("stood-still", results.DiscardsRound, "suspended")
+			}
+			return f
+		}(), compare.Discarded, "no round of one side happened as planned"},
 		"other cores": {func() *results.File {
 			f := one()
 			for i := range f.Runs {

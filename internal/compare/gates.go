@@ -189,7 +189,30 @@ func (g Gate) run(s *results.Summary, measured bool) Row {
 		return g.decide(r, 0, errors.New("a simulation has no timings"))
 	}
 	v, err := g.value(s)
+	if err == nil {
+		err = g.doubt(s, v)
+	}
 	return g.decide(r, v, err)
+}
+
+// doubt is an error if a disturbed timing leaves open whether the condition holds: a time is
+// an upper bound then, a throughput a lower one, and a ratio neither. What holds nevertheless
+// is decided.
+func (g Gate) doubt(s *results.Summary, v float64) error {
+	f := figures.Of(g.field)
+	if f.Counts != figures.Timed || !f.Disturbed(s) {
+		return nil
+	}
+	lo, hi := f.Ends(s)
+	if f.Unit == figures.Nanoseconds {
+		lo = 0
+	} else {
+		hi = math.Inf(1)
+	}
+	if g.by == "" && g.holds(v) && g.holds(lo) && g.holds(hi) {
+		return nil
+	}
+	return fmt.Errorf("it is %s next to other programs; a quiet machine would tell, and --undecided pass accepts it", f.Timing(s))
 }
 
 // value is the figure or the ratio.

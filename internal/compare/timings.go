@@ -118,6 +118,9 @@ func (o *Options) doubt(p *pair) string {
 	if o.Paired {
 		return ""
 	}
+	if p.disturbed(p.base) || p.disturbed(p.head) {
+		return "the machine was disturbed, and all rounds of the base were made before those of the head"
+	}
 	speed := func(r *results.Run) (float64, bool) { return r.ReferencePerS, r.ReferencePerS > 0 }
 	b, h := stat.Median(p.rounds(p.base, speed)), stat.Median(p.rounds(p.head, speed))
 	switch {
@@ -128,6 +131,21 @@ func (o *Options) doubt(p *pair) string {
 			format.Digits(h))
 	}
 	return ""
+}
+
+// disturbed reports whether the timings of one side are marked.
+func (p *pair) disturbed(runs []*results.Run) bool {
+	kept, disturbed := 0, 0
+	for _, r := range runs {
+		if !p.kept[r] {
+			continue
+		}
+		kept++
+		if r.Audit.Disturbed() {
+			disturbed++
+		}
+	}
+	return results.Marked(disturbed, kept)
 }
 
 // rounds are the values of the rounds that are kept and that have one.
@@ -156,7 +174,7 @@ func (c *Comparison) throughput(p *pair) *sample {
 	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
 		row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
 	if len(s.base) == 0 || len(s.head) == 0 {
-		c.discard(p, s.row, discarded(p))
+		c.discard(p, s.row, "no round of one side happened as planned")
 		return nil
 	}
 	if p.head[0].ReferencePerS == 0 {
@@ -164,23 +182,6 @@ func (c *Comparison) throughput(p *pair) *sample {
 	}
 	s.row.Base, s.row.Head = new(1/stat.Median(s.base)), new(1/stat.Median(s.head))
 	return s
-}
-
-// discarded says which finding took the timings back.
-func discarded(p *pair) string {
-	for _, side := range [][]*results.Run{p.base, p.head} {
-		if slices.ContainsFunc(side, func(r *results.Run) bool { return p.kept[r] }) {
-			continue
-		}
-		for _, r := range side {
-			for _, reason := range r.Audit.Reasons {
-				if reason.Discards == results.DiscardsTimings || reason.Discards == results.DiscardsRound {
-					return fmt.Sprintf("not measurable here: %s (%s)", reason.Detail, reason.Code)
-				}
-			}
-		}
-	}
-	return "not measurable here: too many rounds were disturbed"
 }
 
 // latency is a percentile divided by that of the reference loop. It is taken if

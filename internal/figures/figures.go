@@ -79,7 +79,7 @@ const Neither Direction = ""
 type Condition int
 
 // conditions are the names that declarations have for them.
-var conditions = []string{"", "valid", "timed", "response"}
+var conditions = []string{"", "valid", "timed"}
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (c *Condition) UnmarshalText(name []byte) error {
@@ -91,16 +91,12 @@ func (c *Condition) UnmarshalText(name []byte) error {
 
 // The conditions. A figure of an Always counts in every round.
 const (
-	Always   Condition = iota
-	Valid              // some round's figures of correctness count
-	Timed              // timings are measurable
-	Response           // response times are, too, if it is one
+	Always Condition = iota
+	Valid            // some round's figures of correctness count
+	Timed            // always: it is a timing, which is marked if it was disturbed
 )
 
-var (
-	errUnmeasurable = errors.New("its timings are not measurable here")
-	errInvalid      = errors.New("no round is valid")
-)
+var errInvalid = errors.New("no round is valid")
 
 var byKey = sync.OnceValue(func() map[string]*Figure {
 	all, out := All(), map[string]*Figure{}
@@ -141,8 +137,6 @@ func (f *Figure) Value(s *results.Summary) (float64, error) {
 	switch {
 	case f.Counts == Valid && !s.Counts():
 		return 0, errInvalid
-	case f.Counts >= Timed && !s.TimingsCount, f.Counts == Response && s.Response != nil && !s.ResponseCounts:
-		return 0, errUnmeasurable
 	case f.of != nil:
 		x, ok := f.of(s)
 		if !ok {

@@ -23,7 +23,7 @@ func TestPlacesExist(t *testing.T) {
 			f.From+f.RoundFrom == "" && f.of == nil && f.run == nil {
 			t.Errorf("%s: there is no %q", f.Key, f.From+f.RoundFrom)
 		}
-		if _, err := f.Value(&results.Summary{Rounds: 1, TimingsCount: true}); err != nil && err.Error() == "" && f.run == nil && f.RoundFrom == "" {
+		if _, err := f.Value(&results.Summary{Rounds: 1, Timed: 1}); err != nil && err.Error() == "" && f.run == nil && f.RoundFrom == "" {
 			t.Errorf("%s does not say why it is missing", f.Key)
 		}
 	}

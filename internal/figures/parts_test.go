@@ -10,7 +10,7 @@ import (
 func TestFiguresOfParts(t *testing.T) {
 	var runs []results.Run
 	for i, slowest := range []int64{400, 900, 500} {
-		r := results.Run{Strategy: "s", Repetition: i, Audit: results.Audit{Valid: true, TimingsValid: true}, LeakTiers: map[string]int64{"a": 1, "b": 5, "c": 0}}
+		r := results.Run{Strategy: "s", Repetition: i, Audit: results.Audit{Valid: true}, LeakTiers: map[string]int64{"a": 1, "b": 5, "c": 0}}
 		r.Jobs = []results.JobLatency{
 			{Job: "quick", During: results.Distribution{Samples: 1000, P99: 100}},
 			{Job: "slow", During: results.Distribution{Samples: 1000, P99: slowest}},
@@ -29,7 +29,7 @@ func TestFiguresOfParts(t *testing.T) {
 			t.Errorf("%s of a round is %v, %t; want %v", key, got, ok, want)
 		}
 	}
-	none := results.Summarise([]results.Run{{Strategy: "s", Audit: results.Audit{Valid: true, TimingsValid: true}}})[0]
+	none := results.Summarise([]results.Run{{Strategy: "s", Audit: results.Audit{Valid: true}}})[0]
 	for _, key := range []string{"job-p99", "leak-tier"} {
 		if got, err := Of(key).Value(&none); err == nil || Of(key).Text(&none, &Notes{}) != "" {
 			t.Errorf("%s without any is %v", key, got)
@@ -54,7 +54,7 @@ func TestLatencyOfARound(t *testing.T) {
 
 // A figure over rounds of which none has it is missing, and not 0: a gate on the ratio would have failed runs without a reference loop.
 func TestFigureOfNoRound(t *testing.T) {
-	run := results.Run{Strategy: "s", ThroughputPerS: 100, Audit: results.Audit{Valid: true, TimingsValid: true}}
+	run := results.Run{Strategy: "s", ThroughputPerS: 100, Audit: results.Audit{Valid: true}}
 	s := results.Summarise([]results.Run{run})[0]
 	if got, err := Of("ratio").Value(&s); err == nil || err.Error() != "there is no reference loop to divide by" {
 		t.Errorf("the ratio without a reference loop is %v, %v", got, err)

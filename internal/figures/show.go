@@ -41,11 +41,11 @@ func (f *Figure) Text(s *results.Summary, n *Notes) string {
 	}
 	switch x := v.Interface().(type) {
 	case results.Percentile:
-		if strings.HasPrefix(f.From, "latency.") && s.Overloaded() {
-			return n.saturated(f.Key)
-		}
-		return n.Percentile(x)
+		return n.timing(f.Timing(s))
 	case results.Figure:
+		if f.Counts == Timed {
+			return n.timing(f.Timing(s))
+		}
 		return f.show(x.Value, n)
 	}
 	if x := Numeric(v); x != 0 || !f.Blank {
@@ -93,23 +93,13 @@ type Notes struct {
 
 // The notes, in the order in which they stand below a table.
 const (
-	markNone = iota
-	markWaited
-	markMax
-	markEvents
-	markRange
-	markSaturated
+	markBound = iota
 	markModel
 )
 
 var notes = [...]string{
-	markNone:      "n/m not measurable here, see MEASUREMENT VALIDITY",
-	markWaited:    "w could be waiting for a core in most rounds, see MEASUREMENT VALIDITY",
-	markMax:       "≥ the largest value seen: too few samples for the percentile",
-	markEvents:    "stalls: unreliable, dominated by fewer than 5 stalls",
-	markRange:     "> longer than the histogram can tell",
-	markSaturated: "saturated: cannot keep up with this rate, requests wait longer and longer",
-	markModel:     "m statements to the in-process model, not to PostgreSQL",
+	markBound: "≥ at least: there are too few samples for the percentile, or requests waited longer and longer at this rate",
+	markModel: "m statements to the in-process model, not to PostgreSQL",
 }
 
 // Lines are the notes that are needed.
@@ -122,47 +112,15 @@ func (n *Notes) Lines() (out []string) {
 	return out
 }
 
-// Percentile renders one, with its marks.
-func (n *Notes) Percentile(p results.Percentile) string {
-	switch p.Status {
-	case results.NoSamples:
-		return "-"
-	case results.NotMeasurable:
-		return n.Unmeasurable()
-	case results.EventDriven:
-		n.seen[markEvents] = true
-		return "stalls"
-	}
-	text := format.NS(p.Value)
-	switch {
-	case p.Value >= float64(results.MaxDuration):
-		n.seen[markRange] = true
-		text = "> 1 h"
-	case !p.Shown():
-		n.seen[markMax] = true
-		text = "≥" + text
-	}
-	if 2*p.Waited > p.Rounds {
-		n.seen[markWaited] = true
-		return text + "w"
-	}
-	return text
-}
+// Percentile renders one without its interval.
+func (n *Notes) Percentile(p results.Percentile) string { return n.timing(Percentile(p)) }
 
-// Unmeasurable stands in place of timings that do not count.
-func (n *Notes) Unmeasurable() string {
-	n.seen[markNone] = true
-	return "n/m"
-}
-
-// saturated stands for a strategy that cannot keep up with the rate: its response time
-// is that of a queue, and grows for as long as the run lasts. One column says so.
-func (n *Notes) saturated(key string) string {
-	if key != "p50" {
-		return "-"
+// timing is the value of a timing without its interval.
+func (n *Notes) timing(t Timing) string {
+	if strings.Contains(t.Value, "≥") {
+		n.seen[markBound] = true
 	}
-	n.seen[markSaturated] = true
-	return "saturated"
+	return t.Value
 }
 
 func (n *Notes) perDecision(x float64) string {
@@ -181,19 +139,21 @@ func statements(s *results.Summary, n *Notes) string {
 	return n.perDecision(s.Cost.SQL)
 }
 
-func throughput(s *results.Summary, n *Notes) string {
-	if !s.TimingsCount {
-		return n.Unmeasurable()
-	}
-	return format.Count(int64(s.Throughput.Value + 0.5))
-}
-
 // ratioText is empty in open loop, where the ratio says no more than the rate.
 func ratioText(s *results.Summary, _ *Notes) string {
 	if s.Ratio.Rounds == 0 || s.Params.Loop == results.OpenLoop {
 		return ""
 	}
-	return format.Digits(s.Ratio.Value)
+	return show(s.Ratio, false, Scale{Length: 1}).Value
+}
+
+// jobP99Text is empty if no job ran.
+func jobP99Text(s *results.Summary, n *Notes) string {
+	if s.JobP99 == nil {
+		return ""
+	}
+	length, unit := format.TimeUnit(s.JobP99.Value)
+	return n.timing(show(*s.JobP99, false, Scale{Length: length, Unit: unit}))
 }
 
 // micros shows nanoseconds per decision in microseconds.

@@ -20,13 +20,6 @@ func NS(ns float64) string {
 	return Digits(ns/div) + " " + unit
 }
 
-// NSInterval renders an interval in the unit of its middle, which is left out,
-// e.g. "[38.1, 44.0]".
-func NSInterval(middle, lo, hi float64) string {
-	div, _ := TimeUnit(middle)
-	return "[" + Digits(lo/div) + ", " + Digits(hi/div) + "]"
-}
-
 // TimeUnit returns the unit that suits a duration in nanoseconds, and its length.
 func TimeUnit(ns float64) (div float64, unit string) {
 	// A value that would be printed as 1,000 of a unit is 1 of the next.

@@ -195,7 +195,7 @@ func (o *watched) compare(sign stores.Sign, now int64) {
 	case stores.Restarted(o.sign.Incarnation, sign.Incarnation):
 		// What it has not on a disk is gone, and so are its counts.
 		errors, o.anew = nil, true
-		o.notice(quota.FaultOutage, "store-restarted", "%s was restarted, or another server took its place, %s", o.name, Span(o.seen, now))
+		o.notice(quota.FaultOutage, results.StoreRestarted, "%s was restarted, or another server took its place, %s", o.name, Span(o.seen, now))
 		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
 	case sign.Incarnation != o.sign.Incarnation: // some of its servers did not answer, nor tell of errors
 		return

@@ -89,6 +89,12 @@ func read[T any](path string, decode func([]byte) (T, error)) (record T, err err
 func Decode(b []byte) (results.File, error) { return shapedAs(b, decodeFile) }
 
 func decodeFile(d document) (f results.File, err error) {
+	earlier := d.top["schema"] == json.Number(strconv.Itoa(earlierSchema))
+	if earlier {
+		if d, err = renewed(d); err != nil {
+			return results.File{}, err
+		}
+	}
 	if err := d.decode(&f, results.SchemaVersion, "measure again, or use the quotabench that wrote it", compiled.results); err != nil {
 		return results.File{}, err
 	}
@@ -96,6 +102,9 @@ func decodeFile(d document) (f results.File, err error) {
 		if err := checkHistograms(&f.Runs[i]); err != nil {
 			return results.File{}, fmt.Errorf("runs[%d] (%s): %w", i, shortened(format.Plain(f.Runs[i].Params.Label)), err)
 		}
+	}
+	if earlier {
+		f.Summaries = results.Summarise(f.Runs)
 	}
 	return f, checkSummaries(&f)
 }

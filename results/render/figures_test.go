@@ -129,12 +129,12 @@ func TestOnlyKeepsFigures(t *testing.T) {
 	f := fixture.New(7, fixture.Strategies[:2]...)
 	for i := range f.Runs {
 		if f.Runs[i].Repetition > 5 && f.Runs[i].Strategy == fixture.New(1, fixture.Strategies[1]).Runs[0].Strategy {
-			f.Runs[i].Audit.Discard("machine-busy", results.DiscardsRound, "x")
+			f.Runs[i].Audit.Discard("machine-busy", results.Disturbs, "x")
 		}
 	}
 	f.Summaries = results.Summarise(f.Runs)
 	b := fixture.Must[*render.Bundle](t)((&render.Bundle{File: &f}).Only(f.Summaries[0].Label))
-	if s := b.File.Summaries; len(s) != 1 || s[0].Timed != 5 || s[0].TimingsCount {
-		t.Errorf("%d strategies, of the first %d rounds count, want 1 of 5 rounds", len(s), s[0].Timed)
+	if s := b.File.Summaries; len(s) != 1 || s[0].Timed != 7 || s[0].Disturbed != f.Summaries[0].Disturbed || s[0].Throughput.Disturbed != f.Summaries[0].Throughput.Disturbed {
+		t.Errorf("%d strategies, the first one marked %t, want %t", len(s), s[0].Throughput.Disturbed, f.Summaries[0].Throughput.Disturbed)
 	}
 }

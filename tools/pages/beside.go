@@ -95,13 +95,12 @@ func compare(b *bytes.Buffer, rows []figure) {
 	heading(b, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips"})
 	for _, r := range rows {
 		s := r.summary
-		lat := s.Latency()
 		cells := []string{cell(s.Label), "invalid", "-", "-"}
 		if s.Counts() {
 			shown := func(key string) string { return figures.Of(key).Text(s, nil) }
 			cells = []string{cell(s.Label), shown("leak"), worst(s), shown("false-rejects")}
 		}
-		line(b, append(cells, perS(s), percentile(lat.P50), percentile(lat.P99), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips)))
+		line(b, append(cells, timing("throughput", s), timing("p50", s), timing("p99", s), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips)))
 	}
 	fmt.Fprintln(b)
 }

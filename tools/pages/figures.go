@@ -71,8 +71,7 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 		}
 		switch {
 		case r.file.Kind == results.Measured:
-			lat := s.Latency()
-			cells = append(cells, perS(s), percentile(lat.P50), percentile(lat.P99))
+			cells = append(cells, timing("throughput", s), timing("p50", s), timing("p99", s))
 		case timed:
 			cells = append(cells, "-", "-", "-")
 		}
@@ -125,25 +124,8 @@ func heading(b *bytes.Buffer, columns []string) {
 	fmt.Fprintln(b, strings.Repeat("|---", len(columns))+"|")
 }
 
-func perS(s *results.Summary) string {
-	if !s.TimingsCount {
-		return "n/m"
-	}
-	return format.Count(int64(s.Throughput.Value))
-}
-
-// percentile over all rounds, marked if it may be waiting for a core.
-func percentile(p results.Percentile) string {
-	switch {
-	case p.Status == results.NotMeasurable:
-		return "n/m"
-	case !p.Shown():
-		return "-"
-	case 2*p.Waited > p.Rounds:
-		return format.NS(p.Value) + " (w)"
-	}
-	return format.NS(p.Value)
-}
+// timing is a timing over all rounds.
+func timing(key string, s *results.Summary) string { return figures.Of(key).Timing(s).Value }
 
 // machine says on which machine and stores a record was measured.
 func machine(f *results.File) string {

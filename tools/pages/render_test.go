@@ -131,15 +131,15 @@ func TestPagesLinkBack(t *testing.T) {
 	}
 }
 
-// TestPageMarksWhatTheAuditDiscards: timings that are not measurable and invalid figures are
-// left out, and said to be.
-func TestPageMarksWhatTheAuditDiscards(t *testing.T) {
+// TestPageMarksWhatTheAuditFinds: disturbed timings are marked, and invalid figures are left
+// out and said to be.
+func TestPageMarksWhatTheAuditFinds(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
-	f.Runs[0].Audit.Discard("machine-busy", results.DiscardsRound, "other programs ran")
+	f.Runs[0].Audit.Discard("machine-busy", results.Disturbs, "other programs ran")
 	f.Runs[0].ThroughputPerS = 43_210
 	f.Runs[0].Guarantee = nil
 	p := rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
-	requireAll(t, p, "|record 1|n/m|n/m|n/m|", "|not judged|")
+	requireAll(t, p, "|record 1|~43,210|~625 µs|~1.77 ms|", "|not judged|")
 	f.Runs[0].Audit.Valid = false
 	p = rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
 	requireAll(t, p, "|invalid|-|-|-|-|")

@@ -116,8 +116,7 @@ var setting = []column[*run]{
 	whole("round", func(r *run) int { return r.Repetition }),
 	flag("partial", func(r *run) bool { return r.Partial }),
 	flag("valid", func(r *run) bool { return r.Audit.Valid }),
-	flag("timings_valid", func(r *run) bool { return r.Audit.TimingsValid }),
-	flag("response_valid", func(r *run) bool { return r.Audit.ResponseValid() }),
+	flag("disturbed", func(r *run) bool { return r.Audit.Disturbed() }),
 	word("findings", func(r *run) string {
 		var codes []string
 		for _, x := range r.Audit.Reasons {
@@ -139,6 +138,7 @@ func kept(of map[*run]*results.Summary) []column[*run] {
 		shown := func(r *run) bool { p := at(r); return p.Shown() }
 		interval := func(r *run) bool { return shown(r) && at(r).Coverage > 0 }
 		out = append(out,
+			word("all_"+key, func(r *run) string { return figures.Of(key).Timing(of[r]).String() }),
 			optional(decimal("all_"+key+"_ns", func(r *run) float64 { return at(r).Value }), shown),
 			optional(decimal("all_"+key+"_lo_ns", func(r *run) float64 { return at(r).Lo }), interval),
 			optional(decimal("all_"+key+"_hi_ns", func(r *run) float64 { return at(r).Hi }), interval))

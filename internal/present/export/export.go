@@ -33,19 +33,16 @@ var Units = func() (lines string) {
 // the strategy promises to be 0, as long as it is: false rejects if a clause allows
 // none, and drift if no leak is allowed either.
 func Metrics(r *results.Run) []Metric {
-	return append(clocked(r, r.Audit.ResponseValid() || !r.Audit.TimingsValid), Correctness(r)...)
+	return append(clocked(r), Correctness(r)...)
 }
 
 // clocked are those of [Metrics] that are measured on a clock. Only a closed loop has
 // a time per decision: an open one has a rate that was asked for. The ratio is the
 // throughput divided by that of the reference loop of the same round.
-func clocked(r *results.Run, response bool) []Metric {
-	keys := []string{"time", "ratio", "service.p99", "response.p99"}
+func clocked(r *results.Run) []Metric {
+	keys := []string{"time", "ratio", "service.p99", "response.p99", "others"}
 	if r.Params.Loop == results.OpenLoop {
 		keys = keys[2:]
-	}
-	if !response {
-		keys = keys[:len(keys)-1]
 	}
 	return metrics(r, keys...)
 }
@@ -81,7 +78,7 @@ type group struct {
 	of *results.Summary
 }
 
-// timed are the rounds behind the timings; none if timings are not measurable.
+// timed are the rounds behind the timings.
 func (g *group) timed() []*results.Run {
 	return slices.DeleteFunc(slices.Clone(g.runs), func(r *results.Run) bool { return !g.of.Keeps(r.Repetition) })
 }

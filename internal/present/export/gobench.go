@@ -52,7 +52,7 @@ func GoBench(f *results.File) []byte {
 			}
 			metrics := Correctness(r)
 			if slices.Contains(counts, r) {
-				metrics = append(clocked(r, g.of.ResponseCounts), metrics...)
+				metrics = append(clocked(r), metrics...)
 			}
 			fmt.Fprintf(&b, "Benchmark%s\t%d", benchName(f, r, keys), r.Issued)
 			for _, m := range metrics {

@@ -20,10 +20,9 @@ type Percentiles struct {
 	Text []byte
 }
 
-// ErrNoHistogram says that a record holds no histogram whose timings count: simulations and
-// measurements that keep percentiles alone have none, and those of a machine that was too
-// busy do not count.
-var ErrNoHistogram = errors.New("the record holds no histogram of a latency that is measurable")
+// ErrNoHistogram says that a record holds no histogram: simulations and measurements that keep
+// percentiles alone have none.
+var ErrNoHistogram = errors.New("the record holds no histogram of a latency")
 
 // HGRM renders the latencies of all kept rounds together: the same that reports take their
 // percentiles from.
@@ -36,9 +35,6 @@ func HGRM(f *results.File) ([]Percentiles, error) {
 		of := first.Params.Label + "-" + first.Params.Loop
 		number[of]++
 		for _, kind := range kinds {
-			if kind.name == "response" && !g.of.ResponseCounts {
-				continue
-			}
 			merged, rounds, err := over(runs, kind.of)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)

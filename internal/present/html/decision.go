@@ -71,16 +71,13 @@ func of(key, by string, bad bool, sub func(*results.Summary) string) decisionCol
 func latencyOf(key string) decisionColumn {
 	f := figures.Of(key)
 	return decisionColumn{Title: f.Title(), Doc: f.Doc, Figure: true, of: func(s *results.Summary, v *settingView) decisionCell {
-		if s.Overloaded() {
-			return decisionCell{Main: figures.Of("p50").Text(s, &v.notes), Sort: number(float64(results.MaxDuration)), Bad: true}
-		}
-		p := f.Percentile(s)
-		c := decisionCell{Main: percentileText(p, &v.notes)}
-		if p.Status != results.NoSamples && p.Status != results.NotMeasurable {
+		c := decisionCell{Main: f.Text(s, &v.notes), Sub: f.Timing(s).Interval}
+		switch p := f.Percentile(s); {
+		case s.Overloaded():
+			c.Sort = number(float64(results.MaxDuration))
+			c.Bad = true
+		case p.Rounds > 0:
 			c.Sort = number(p.Value)
-		}
-		if p.Coverage > 0 {
-			c.Sub = format.NSInterval(p.Value, p.Lo, p.Hi)
 		}
 		return c
 	}}

@@ -299,17 +299,10 @@ func TestPageSaysWhatTheTerminalSays(t *testing.T) {
 				}
 			}
 		}), "incr-expire"},
-		"waited": {change(func(_ *results.File, r *results.Run) {
-			for _, l := range []*results.Latency{&r.Service, r.Response} {
-				if l != nil {
-					l.Waited = &results.Waited{P99: 1}
-				}
-			}
-		}), "every p99 may include waiting for a core"},
 		"stand-ins": {change(func(f *results.File, _ *results.Run) { f.Stores["redis"] = results.Store{Kind: "embedded"} }), "Timings on stand-ins were not compared."},
 		"disturbed": {change(func(_ *results.File, r *results.Run) {
-			r.Audit.Discard("machine-busy", results.DiscardsRound, "x")
-		}), "p99 not measurable here"},
+			r.Audit.Discard("machine-busy", results.Disturbs, "x")
+		}), "p99 ~"},
 	} {
 		page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &c.f}})))
 		_, best, _ := strings.Cut(page, `<p class="best">`)

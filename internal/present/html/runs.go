@@ -30,7 +30,11 @@ type settingView struct {
 
 // Notes explain marks of the rows.
 func (v *settingView) Notes() []string {
-	return append([]string{text.KeptRounds(v.group)}, explained(&v.notes)...)
+	notes := append([]string{text.KeptRounds(v.group)}, v.notes.Lines()...)
+	if disturbed := figures.Disturbance(v.group); disturbed != "" {
+		notes = append(notes, disturbed)
+	}
+	return notes
 }
 
 // runs shows what was run, on what, and every strategy of it.
@@ -78,9 +82,9 @@ func (v *recordView) runs(r *Record, p *panels) error {
 
 // discards says what a finding takes back.
 var discards = map[string]string{
-	results.DiscardsCorrectness: "invalid", results.DiscardsTimings: "timings do not count",
-	results.DiscardsResponse: "response times do not count",
-	results.DiscardsRound:    "the machine was disturbed", results.DiscardsNothing: "note",
+	results.DiscardsCorrectness: "invalid", results.DiscardsRound: "rounds left out of timings",
+	results.DisturbsTimings: "timings are marked", results.DisturbsResponse: "response times are marked",
+	results.Disturbs: "the machine was disturbed", results.DiscardsNothing: "note",
 }
 
 // facts joins entries that continue the one before, and then those that say the same.
@@ -140,34 +144,13 @@ func latencyColumns(caption, first string) *table {
 func (t *table) percentiles(name string, p *results.Percentiles) {
 	cells := []string{name}
 	for _, x := range []results.Percentile{p.P50, p.P90, p.P99, p.P999, p.P9999} {
-		cells = append(cells, percentileText(x, &t.notes))
+		cells = append(cells, t.notes.Percentile(x))
 	}
 	largest := "-"
-	switch p.P50.Status {
-	case results.NoSamples:
-	case results.NotMeasurable:
-		largest = cells[1]
-	default:
+	if p.P50.Rounds > 0 {
 		largest = format.NS(float64(p.Max))
 	}
 	t.Add(append(cells, largest)...)
-}
-
-// percentileText sets a mark apart from the unit before it.
-func percentileText(p results.Percentile, notes *figures.Notes) string {
-	cell := notes.Percentile(p)
-	if n := len(cell) - 1; n > 0 && 2*p.Waited > p.Rounds && cell[n] == 'w' {
-		cell = cell[:n] + "\u00a0" + cell[n:]
-	}
-	return cell
-}
-
-// explained are notes on this page, whose tables are not those on a terminal.
-func explained(notes *figures.Notes) (out []string) {
-	for _, n := range notes.Lines() {
-		out = append(out, strings.ReplaceAll(n, ", see MEASUREMENT VALIDITY", ", see measurement validity"))
-	}
-	return out
 }
 
 // sweep says which value to use, in place of a table to decide from: its points are settings of their own.

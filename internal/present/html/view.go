@@ -89,7 +89,7 @@ type table struct {
 }
 
 // Notes explain marks.
-func (t *table) Notes() []string { return explained(&t.notes) }
+func (t *table) Notes() []string { return t.notes.Lines() }
 
 // newTable has columns of texts, and of figures, which begin with "#" and are set flush right.
 func newTable(caption string, columns ...string) *table {

@@ -29,7 +29,7 @@ type curve struct {
 const crowd = 12
 
 // Latency draws latency by percentile, one line per strategy. A line ends
-// when there are too few samples, or too few separate stalls, to go on. Strategies that
+// when there are too few samples to go on. Strategies that
 // decide within the process have a frame of their own, and many strategies are split by store.
 func Latency(f results.File) (*Plot, error) {
 	all := plotted(f)
@@ -39,12 +39,12 @@ func Latency(f results.File) (*Plot, error) {
 	for _, s := range all {
 		c := curveOf(s)
 		if len(c.at) == 0 {
-			notes.add("Not shown", s.label, why(s.Latency().P50))
+			notes.add("Not shown", s.label, string(s.Latency().P50.Status))
 			continue
 		}
 		end := c.last().X
 		if end < 0.99 {
-			notes.add("No p99", s.label, why(s.Latency().P99))
+			notes.add("No p99", s.label, string(s.Latency().P99.Status))
 		}
 		if !s.Counts() {
 			notes.add("Timings stand, decisions do not", s.label, "invalid")
@@ -52,7 +52,7 @@ func Latency(f results.File) (*Plot, error) {
 		common = min(common, end)
 		curves = append(curves, c)
 	}
-	if err := drawn(len(curves), without(all, "no run has latencies")); err != nil {
+	if err := drawn(len(curves), "no run has latencies"); err != nil {
 		return nil, err
 	}
 	desc := latencyDesc(curves)
@@ -61,15 +61,10 @@ func Latency(f results.File) (*Plot, error) {
 	}
 	// Names stand as the lines lie, the slowest at the top.
 	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.value(common), a.value(common)) })
-	waited := ""
-	if slices.ContainsFunc(curves, func(c curve) bool { return slices.Contains(c.pale, true) }) {
-		waited = "A line is pale where waiting for a core could explain it in most rounds."
-	}
 	simulated := f.Kind == results.Simulated
 	g := figure{sheet: sheet{
 		title: "Latency by percentile", caption: caption(f, all, latencyLoop), simulated: simulated, desc: desc,
-		note: format.Join(" ", "All kept rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited,
-			notes.text()),
+		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all), notes.text()),
 	}}
 	for _, x := range facetsOf(curves, func(c *curve) int { return c.store() }) {
 		g.panels = append(g.panels, latencyPanel(x.title, x.lines, simulated, curves))
@@ -107,8 +102,11 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 	p.X.Tick.Marker = ticks
 	for _, c := range curves {
 		c.line.style = c.series.style
-		if c.name = c.label; c.last().Y > hi {
-			c.name = fmt.Sprintf("%s, above the frame: p99 %s", c.name, strings.ReplaceAll(format.NS(c.value(0.99)), " ", "\u00a0"))
+		c.name = marked(c.label, c.Latency().P50.Figure)
+		if c.last().Y > hi {
+			q := min(c.last().X, 0.99) // a line may end before p99
+			c.name = fmt.Sprintf("%s, above the frame: p%s %s", c.name, format.TrimZeros(format.Digits(100*q)),
+				strings.ReplaceAll(format.NS(c.value(q)), " ", "\u00a0"))
 		}
 		p.lines = append(p.lines, c.line)
 	}
@@ -202,8 +200,7 @@ func latencyDesc(curves []curve) string {
 		format.NS(lo.value(0.99)), hi.label, format.NS(hi.value(0.99)))
 }
 
-// curveOf samples a strategy's latency up to the last percentile that may be shown. What
-// waiting for a core may explain is pale.
+// curveOf samples a strategy's latency up to the last percentile that has enough samples.
 func curveOf(s series) (c curve) {
 	c.series = s
 	l := s.Latency()
@@ -212,7 +209,6 @@ func curveOf(s series) (c curve) {
 	if l.Curve != nil {
 		quantiles, value = stat.CurveQuantiles(), func(i int) float64 { return float64(l.Curve[i]) }
 	}
-	waited := false
 	for i, q := range quantiles {
 		at := slices.IndexFunc(stat.NamedQuantiles, func(named float64) bool { return q <= named })
 		if !points[at].Shown() {
@@ -221,8 +217,6 @@ func curveOf(s series) (c curve) {
 		if q == stat.NamedQuantiles[at] {
 			c.marks = append(c.marks, i)
 		}
-		waited = waited || 2*points[at].Waited > points[at].Rounds
-		c.pale = append(c.pale, waited)
 		c.add(q, max(value(i), 1)) // 0 has no place on a logarithmic axis
 	}
 	return c

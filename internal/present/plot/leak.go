@@ -24,7 +24,7 @@ type leakRow struct {
 	p99 results.Percentile
 	// leak in percent of the limit, certain and possible
 	pct, possible float64
-	hollow        bool   // its p99 may not be believed
+	hollow        bool   // its p99 is at least this
 	missing       string // why it has no p99
 	frontier      bool   // no other beats it in both leak and p99
 	name          string
@@ -50,11 +50,11 @@ func Leak(f results.File) (*Plot, error) {
 		return nil, err
 	}
 	g.sort()
-	note := "Lines: from no leak to the certain one, paler on to the possible one; the interval of p99 over rounds, if 6 or more are kept."
+	note := "Lines: from no leak to the certain one, paler on to the possible one; the interval of p99 over rounds, if there are 6 or more."
 	if g.markFrontier() {
 		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per process, or are unusable."
 	}
-	g.sheet = sheet{title: "Leak and latency", caption: caption(f, all, latencyLoop), note: format.Join(" ", note, notes.text()),
+	g.sheet = sheet{title: "Leak and latency", caption: caption(f, all, latencyLoop), note: format.Join(" ", note, disturbance(all), notes.text()),
 		desc: g.describe(), simulated: f.Kind == results.Simulated}
 	g.scales()
 	for i := range g.rows {
@@ -65,7 +65,7 @@ func Leak(f results.File) (*Plot, error) {
 }
 
 // add gives a strategy its row. One that stands on fewer rounds than others, or on a
-// p99 that does not count, is marked and named. One without a p99 says why.
+// p99 of too few samples, is marked and named. One without a p99 says why.
 func (g *leakFigure) add(s series, notes *captions) {
 	p := s.Latency().P99
 	if !s.Counts() {
@@ -77,19 +77,16 @@ func (g *leakFigure) add(s series, notes *captions) {
 		d.p99.Lo, d.p99.Hi = p.Value, p.Value
 	}
 	switch {
-	case p.Status == results.NoSamples || p.Status == results.NotMeasurable:
-		d.missing = why(p)
+	case p.Rounds == 0:
+		d.missing = string(results.NoSamples)
 	case !p.Shown():
 		d.hollow, d.p99.Lo, d.p99.Hi = true, p.Value, p.Value
-		notes.add("Hollow, at the longest request", s.label, "p99: "+why(p))
-	case 2*p.Waited > p.Rounds:
-		d.hollow = true
-		notes.add("Hollow", s.label, "waiting for a core could explain its p99 in most rounds")
+		notes.add("Hollow, at the longest request", s.label, "p99: "+string(p.Status))
 	}
 	if s.Invalid > 0 {
 		notes.add("Some rounds left out", s.label, "invalid")
 	}
-	d.name = s.label
+	d.name = marked(s.label, p.Figure)
 	if pct := s.FalseRejects.PctOfValid; pct > 0 {
 		d.name += fmt.Sprintf(", rejects %s wrongly", format.Pct(pct))
 	}
@@ -223,7 +220,7 @@ func (g *leakFigure) explain() {
 		g.key = append(g.key, keyEntry{"rejects wrongly", ringStyle})
 	}
 	if slices.ContainsFunc(g.rows, func(d leakRow) bool { return d.hollow }) {
-		g.key = append(g.key, keyEntry{"p99 in doubt", hollow(draw.GlyphStyle{Color: faint, Radius: dotRadius, Shape: draw.CircleGlyph{}})})
+		g.key = append(g.key, keyEntry{"p99 at least", hollow(draw.GlyphStyle{Color: faint, Radius: dotRadius, Shape: draw.CircleGlyph{}})})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/results"
@@ -198,10 +199,6 @@ func keptText(all []series, of loopOf) string {
 // captions collect who is missing from a plot, by what is missing and why.
 type captions struct{ groups.By[missing, string] }
 
-// NotMeasurable is why a drawing of timings is missing if the machine was disturbed in too
-// many rounds.
-const NotMeasurable = "timings are not measurable here, and the findings of the audit say why"
-
 type missing struct{ what, why string }
 
 func (c *captions) add(what, label, why string) { c.Add(missing{what, why}, label) }
@@ -215,20 +212,22 @@ func (c *captions) text() string {
 	return strings.Join(out, " ")
 }
 
-// why says for people what keeps a percentile from being shown.
-func why(p results.Percentile) string {
-	if p.Status == results.EventDriven {
-		return "dominated by fewer than 5 stalls"
+// disturbance is a sentence on what disturbed the timings; empty if none is marked.
+func disturbance(all []series) string {
+	var summaries []results.Summary
+	for _, s := range all {
+		summaries = append(summaries, *s.Summary)
 	}
-	return string(p.Status)
+	if text := figures.Disturbance(summaries); text != "" {
+		return text + "."
+	}
+	return ""
 }
 
-// without says why no strategy has a figure.
-func without(all []series, otherwise string) string {
-	for _, s := range all {
-		if s.Latency().P99.Status == results.NotMeasurable {
-			return NotMeasurable
-		}
+// marked is the label of a strategy whose timing is shown.
+func marked(label string, timing results.Figure) string {
+	if timing.Disturbed {
+		return figures.Mark + label
 	}
-	return otherwise
+	return label
 }

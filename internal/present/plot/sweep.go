@@ -57,8 +57,8 @@ func readP99(s *results.Summary) reading {
 	if p.Coverage == 0 {
 		r.Lo, r.Hi = p.Value, p.Value
 	}
-	if 2*p.Waited > p.Rounds {
-		r.doubt = "waiting for a core could explain its p99 in most rounds"
+	if p.Disturbed {
+		r.doubt = "something else than the strategy had a part in its p99"
 	}
 	return r
 }

@@ -28,11 +28,7 @@ func Throughput(f results.File) (*Plot, error) {
 	for _, s := range all {
 		p, ok := paceOf(f.Runs, s)
 		if !ok {
-			reason := "the record does not have it"
-			if !s.TimingsCount {
-				reason = string(results.NotMeasurable)
-			}
-			notes.add("Not shown", s.label, reason)
+			notes.add("Not shown", s.label, "the record does not have it")
 			continue
 		}
 		paces = append(paces, p)
@@ -44,7 +40,7 @@ func Throughput(f results.File) (*Plot, error) {
 	g := figure{sheet: sheet{
 		title: "Throughput over time", caption: caption(f, all, throughputLoop),
 		simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
-		note: format.Join(" ", "Decisions per second, mean over kept rounds.", shaded, notes.text()),
+		note: format.Join(" ", "Decisions per second, mean over rounds.", shaded, disturbance(all), notes.text()),
 	}}
 	end := 0.0
 	for _, p := range paces {
@@ -54,7 +50,7 @@ func Throughput(f results.File) (*Plot, error) {
 		p := newPanel(format.Join(": ", x.title, "decisions per second"))
 		spanAxis(&p.X, "time since the start of a round", end)
 		for _, pace := range x.lines {
-			l := line{name: pace.label, style: pace.style}
+			l := line{name: marked(pace.label, pace.Throughput), style: pace.style}
 			for k, v := range pace.perS {
 				l.add((float64(k)+0.5)*pace.sliceNS, v)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/groups"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
@@ -168,14 +169,12 @@ func waitText(simulated bool, s *results.Summary) string {
 	switch {
 	case r.Saturated > 0:
 		return "but it cannot keep up " + load
-	case p99.Status == results.NotMeasurable:
-		return "p99 not measurable here"
-	case !p99.Shown():
-		return "p99 not known"
+	case p99.Rounds == 0:
+		return "no p99"
 	case simulated:
-		return "p99 " + format.NS(p99.Value) + " " + load + " (modelled)"
+		load += " (modelled)"
 	}
-	return "p99 " + format.NS(p99.Value) + " " + load
+	return "p99 " + figures.Percentile(p99).Value + " " + load
 }
 
 func perDecision(x float64, one, many string) string {

@@ -156,10 +156,10 @@ type verdicts struct {
 	div       float64 // nanoseconds of the unit of p99
 	p99Title  string
 	simulated bool
-	waited    []string // whose p99 may include waiting for a core
 	known     []string // what searches found of those that passed
 
-	n, none, waiting int // rows, those without a p99, and those whose p99 may include waiting for a core
+	rows   []results.Summary
+	bounds bool // a p99 is only a lower bound
 }
 
 // newVerdicts takes the unit in which the smallest p99 is not below 1.
@@ -169,7 +169,7 @@ func newVerdicts(f *results.File, settings []answer.Setting) *verdicts {
 	for i := range settings {
 		for _, x := range candidates(&settings[i]) {
 			p := x.Summary.Latency().P99
-			if p.Shown() {
+			if p.Rounds > 0 {
 				all = append(all, p.Value)
 			}
 			interval = interval || p.Coverage > 0
@@ -205,7 +205,6 @@ func (t *verdicts) columns() []layout.Column {
 }
 
 func (t *verdicts) row(x *answer.Strategy) []string {
-	t.n++
 	leak := &x.Judged.Leak
 	admitted, over := "-", "-"
 	if x.Judged.Counts() && leak.Trials > 0 {
@@ -224,39 +223,19 @@ func (t *verdicts) row(x *answer.Strategy) []string {
 }
 
 func (t *verdicts) p99(x *answer.Strategy) string {
-	s := x.Summary
-	p := s.Latency().P99
-	switch {
-	case s.Overloaded():
-		return "overloaded"
-	case !p.Shown():
-		t.none++
-		return "-"
-	}
-	text := format.Digits(p.Value / t.div)
-	if p.Coverage > 0 {
-		text += " [" + format.Digits(p.Lo/t.div) + "–" + format.Digits(p.Hi/t.div) + "]"
-	}
-	if 2*p.Waited > p.Rounds {
-		t.waiting++
-		t.waited = groups.Union(t.waited, x.Label)
-	}
-	return text
+	shown := figures.Of("p99").TimingIn(x.Summary, figures.Scale{Length: t.div})
+	t.bounds = t.bounds || strings.Contains(shown.Value, "≥")
+	t.rows = append(t.rows, *x.Summary)
+	return shown.String()
 }
 
 // notes are at most two: on timings, and on correctness.
 func (t *verdicts) notes() []string {
-	var timings []string
-	switch {
-	case t.waiting > 0 && t.waiting+t.none == t.n:
-		timings = append(timings, "every p99 may include waiting for a core")
-	case t.waiting > 0:
-		timings = append(timings, "the p99 of "+listed(t.waited)+" may include waiting for a core")
+	timings := figures.Disturbance(t.rows)
+	if t.bounds {
+		timings = format.Join("; ", timings, "≥ at least: too few samples for a p99, or requests waited longer and longer")
 	}
-	if t.none > 0 && !t.simulated {
-		timings = append(timings, "a p99 is not shown if it is not measurable here or if there are too few samples")
-	}
-	out := []string{strings.Join(timings, "; ")}
+	out := []string{timings}
 	if t.known != nil {
 		out = append(out, "searches found, without any fault: "+strings.Join(t.known, "; "))
 	}

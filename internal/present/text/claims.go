@@ -148,8 +148,8 @@ func Faults(w io.Writer, page layout.Page, r *claims.Report) error {
 				if j.Why != "" {
 					why = append(why, page.Paragraph("  "+j.Record+": ", format.Plain(j.Why))...)
 				}
-				if slices.ContainsFunc(row, func(cell string) bool { return strings.Contains(cell, "n/m") }) {
-					note = " n/m: not measurable, e.g. since runs were made at the same time (--parallel)."
+				if slices.ContainsFunc(row, func(cell string) bool { return strings.HasPrefix(cell, figures.Mark) }) {
+					note = " " + figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same time (--parallel)."
 				}
 			}
 			section(slices.Concat(page.Title(format.Plain(cells[0].ID)), page.Table(&g), why))

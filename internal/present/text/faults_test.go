@@ -17,7 +17,7 @@ func TestFaults(t *testing.T) {
 		for _, key := range figures.Table("faults") {
 			out = append(out, claims.Shown{Key: key})
 		}
-		out[0].Text, out[4].Text, out[6].Text = leak, "n/m", "1.40 ms"
+		out[0].Text, out[4].Text, out[6].Text = leak, "~2.80 ms", "1.40 ms"
 		return out
 	}
 	r := &claims.Report{Claims: []claims.Judgement{
@@ -29,13 +29,13 @@ func TestFaults(t *testing.T) {
 	if err := errors.Join(Faults(&text, layout.Page{}, r), ClaimsMarkdown(&markdown, r)); err != nil {
 		t.Fatal(err)
 	}
-	want := `away refuted 12 n/m 1.40 ms
+	want := `away refuted 12 ~2.80 ms 1.40 ms
 late undecided, close - -
 away: it admits
 late: no run
 b
-away holds 0 n/m 1.40 ms
-What strategies declare: 1 refuted, 1 undecided, 1 holds. 1 close: another pass may decide otherwise. n/m: not measurable, e.g. since runs were made at the same time (--parallel).`
+away holds 0 ~2.80 ms 1.40 ms
+What strategies declare: 1 refuted, 1 undecided, 1 holds. 1 close: another pass may decide otherwise. ~ something else than the strategy had a part in it, e.g. runs made at the same time (--parallel).`
 	got := strings.Join(strings.Fields(text.String()), " ")
 	for _, line := range strings.Split(want, "\n") {
 		if _, rest, ok := strings.Cut(got, line); ok {

@@ -67,9 +67,10 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		loop = "closed loop, "
 	}
 	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
-	grave := map[string]int{results.DiscardsCorrectness: 0, results.DiscardsTimings: 1, results.DiscardsRound: 2, results.DiscardsResponse: 3,
-		results.DiscardsNothing: 4}
-	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Discards] - grave[b.Discards] })
+	order := []string{results.DiscardsCorrectness, results.DiscardsRound, results.DisturbsTimings, results.Disturbs, results.DisturbsResponse,
+		results.DiscardsNothing}
+	grave := func(x finding) int { return slices.Index(order, x.Discards) }
+	slices.SortStableFunc(all, func(a, b finding) int { return grave(a) - grave(b) })
 	for _, x := range all {
 		detail := format.Plain(x.Detail)
 		if x.differs {
@@ -90,7 +91,6 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	var grave []Finding
 	others := map[string]int64{}
 	var out []string
-	disturbed := "" // the first finding on timings
 	for _, x := range Findings(summaries) {
 		if what, _, _ := strings.Cut(x.Detail, ":"); x.Code == clocksDiffer {
 			out = page.Wrap("The " + what + ".")
@@ -100,19 +100,16 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 			grave = append(grave, x)
 		} else {
 			others[x.Discards]++
-			if x.Discards != results.DiscardsNothing && disturbed == "" {
-				disturbed = ". On timings: " + x.Detail
-			}
 		}
 	}
 	out = append(out, findingLines(page, grave)...)
 	notes := others[results.DiscardsNothing]
-	timings := others[results.DiscardsTimings] + others[results.DiscardsRound] + others[results.DiscardsResponse]
+	timings := others[results.DiscardsRound] + others[results.DisturbsTimings] + others[results.Disturbs] + others[results.DisturbsResponse]
 	if notes+timings == 0 {
 		return out
 	}
 	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) +
-		": see report.txt or --verbose" + disturbed
+		": see report.txt or --verbose"
 	if len(grave) > 0 {
 		return append(out, page.Paragraph("  ", "and "+text)...)
 	}
@@ -131,8 +128,8 @@ func findingLines(page layout.Page, all []Finding) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	heads := map[string]string{results.DiscardsCorrectness: "INVALID ", results.DiscardsTimings: "TIMINGS ", results.DiscardsRound: "ROUND   ",
-		results.DiscardsResponse: "RESPONSE ", results.DiscardsNothing: "note    "}
+	heads := map[string]string{results.DiscardsCorrectness: "INVALID  ", results.DiscardsRound: "LEFT OUT ", results.DisturbsTimings: "TIMINGS  ",
+		results.Disturbs: "MACHINE  ", results.DisturbsResponse: "RESPONSE ", results.DiscardsNothing: "note     "}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
 		out = append(out, page.Paragraph("  "+heads[x.Discards], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)

@@ -22,6 +22,7 @@ func speedLines(page layout.Page, f results.File, group []results.Summary) []str
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
 	}
+	always = format.Join("; ", always, figures.Disturbance(group))
 	return figureTable(page, speedTitle(&group[0], simulated), group, speedColumns(&group[0], bare, simulated), always)
 }
 
@@ -94,9 +95,5 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 }
 
 func p99Interval(s *results.Summary, _ *figures.Notes) string {
-	p := s.Latency().P99
-	if p.Coverage == 0 || s.Overloaded() {
-		return "" // fewer than 6 rounds say nothing about how much the figure varies
-	}
-	return format.NSInterval(p.Value, p.Lo, p.Hi)
+	return figures.Of("p99").Timing(s).Interval
 }

@@ -170,14 +170,10 @@ func (v *sweepView) rows(d *Decision, f *results.File, series []results.SweepSer
 }
 
 func throughput(s *results.Summary) string {
-	if !s.TimingsCount || s.Throughput.Value == 0 { // a simulation has none
+	if s.Throughput.Value == 0 { // a simulation has none
 		return "-"
 	}
-	text := format.Count(int64(s.Throughput.Value + 0.5))
-	if s.Throughput.Rounds > 1 {
-		text += " [" + throughputInterval(s, nil) + "]"
-	}
-	return text
+	return figures.Of("throughput").Timing(s).String()
 }
 
 // sweepView is what the parts of a sweep's report share.
@@ -319,9 +315,5 @@ func (v *sweepView) marks(s *results.SweepSeries) []string {
 }
 
 func throughputInterval(s *results.Summary, _ *figures.Notes) string {
-	f := s.Throughput
-	if f.Rounds < 2 {
-		return ""
-	}
-	return format.Count(int64(f.Lo+0.5)) + " to " + format.Count(int64(f.Hi+0.5))
+	return figures.Of("throughput").Timing(s).Interval
 }
