@@ -11,14 +11,14 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// TestStopsWhenDecided: a run without a number of rounds looks after 8, and says why it ended.
+// TestStopsWhenDecided: a run without a number of rounds looks after 10, and says why it ended.
 func TestStopsWhenDecided(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), "run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--loop", "closed", "--instances", "1",
 		"honest", "--budget", "10m", "--out", "out")
-	const says = "stopped after 8 rounds: order and verdicts are decided"
-	if f := readResults(t); o.code != ExitOK || f.Ended != says || len(f.Runs) != 8 || !strings.Contains(o.stdout, "Rounds: "+says+".") {
+	const says = "stopped after 10 rounds: order and verdicts are decided"
+	if f := readResults(t); o.code != ExitOK || f.Ended != says || len(f.Runs) != 10 || !strings.Contains(o.stdout, "Rounds: "+says+".") {
 		t.Errorf("exit %d, %d runs, %q: %s\n%s", o.code, len(f.Runs), f.Ended, o.stderr, o.stdout)
 	}
 }

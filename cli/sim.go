@@ -13,7 +13,6 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/format"
@@ -48,6 +47,9 @@ const presetOfItsOwn = "adr-008-month-end"
 // simLooks is how often --against looks at processor times.
 const simLooks = 3
 
+// simRounds is how many pairs --against makes before its first look.
+const simRounds = 12
+
 // unsaid reports whether nothing is said of a load.
 func (s *simSettings) unsaid() bool {
 	load := []string{settings.Load, settings.Time, settings.Trouble}
@@ -76,7 +78,7 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&c.Parallel, 0, sim.MaxParallel)},
 		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("pairs of rounds of --against, and up to %d times as many while they are inconclusive (default %d)",
-				1<<(simLooks-1), answer.LastLook)},
+				1<<(simLooks-1), simRounds)},
 		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&c.CPU)},
 	}
 }
@@ -98,7 +100,7 @@ func simCommand() *cobra.Command {
 				return s.Wrong("part", errors.New("it is about simulations of one program: leave --against out"))
 			case s.Against != "":
 				a := &against{Settings: s.Settings, args: []string{"--cpu"}, looks: simLooks}
-				return a.compareWith(cmd, cmp.Or(s.Rounds, answer.LastLook))
+				return a.compareWith(cmd, cmp.Or(s.Rounds, simRounds))
 			}
 			if s.Rank("rounds") == settings.ByFlag { // a file's is read by the rounds that --against starts, too
 				return s.Wrong("rounds", errors.New("it is about what --against finds: give --against PROGRAM too"))

@@ -133,7 +133,7 @@ func TestSimSweep(t *testing.T) {
 	newPlace(t, nil)
 	args := []string{"sim", "honest", "--workload", "steady:subjects=10", "--instances", "1", "--rate", "0.01", "--duration", "48h"}
 	o := call(t.Context(), append(args, "--param", "limit=5,3", "--out", "out")...)
-	if o.code != ExitOK || !strings.Contains(o.stdout, "BASELINE  3  ") {
+	if o.code != ExitOK || !strings.Contains(o.stdout, "\n3      BASELINE  ") {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	f := readResults(t)

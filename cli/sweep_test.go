@@ -36,7 +36,7 @@ func TestSweep(t *testing.T) {
 	if len(s) != 2 || len(s[0].Points) != 2 || s[0].Second != "20" || s[0].Points[0].Value != "1" {
 		t.Errorf("series %+v", s)
 	}
-	for _, line := range []string{"honest, limit 50: there is no knee", "BASELINE  4 ", "honest, limit 20", "honest, limit 50"} {
+	for _, line := range []string{"honest, limit 50: there is no knee", "\n4        BASELINE ", "honest, limit 20", "honest, limit 50"} {
 		if !strings.Contains(o.stdout, line) {
 			t.Errorf("no %q in\n%s", line, o.stdout)
 		}
@@ -61,7 +61,7 @@ func TestSweepSearch(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), tinySweep("honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1", "--until", "errors=0", "--param", "rate=4000..4100", "--workers", "4")...)
 	f := readResults(t)
-	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors=0" || !strings.Contains(o.stdout, "BASELINE  4000 ") {
+	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors=0" || !strings.Contains(o.stdout, "\n4000         BASELINE ") {
 		t.Errorf("exit %d, %+v: %s%s", o.code, f.Sweep, o.stdout, o.stderr)
 	}
 	for _, r := range f.Runs {
@@ -134,7 +134,7 @@ func TestSweepInterrupted(t *testing.T) {
 func TestSweepConfig(t *testing.T) {
 	newPlace(t, map[string]string{"sweep.yaml": "run:\n  param: [workers=1..4x2]\n  strategy: [honest]\nworkers: 8\n"})
 	o := call(t.Context(), "run", "--config", "sweep.yaml", "--print-config")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "\nrounds: 6\n") {
+	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "\nrounds: 10\n") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	requireUsageError(t, call(t.Context(), "run", "--config", "sweep.yaml", "--workers", "8"))

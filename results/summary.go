@@ -64,6 +64,9 @@ type Summary struct {
 	// OthersShare is the share of the processor time that other programs used, as a mean
 	// over these rounds; 0 if the system does not tell it.
 	OthersShare float64 `json:"others_share,omitempty"`
+	// CoreWaitNS is how long a thread waited for a core at most, in nanoseconds, in the rounds in
+	// which that may explain the p99; 0 if there are none.
+	CoreWaitNS int64 `json:"core_wait_ns,omitempty"`
 	// Throughput is decisions per second: the mean over rounds.
 	Throughput Figure `json:"throughput_per_s"`
 	// Ratio is throughput divided by that of the reference loop of the same round, the

@@ -75,6 +75,9 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 			late++
 		}
 		others = append(others, r.OthersShare)
+		if r.Latency().WaitedForCore(0.99) {
+			s.CoreWaitNS = max(s.CoreWaitNS, r.Waiting.longest())
+		}
 		throughput = append(throughput, r.ThroughputPerS)
 		if r.ReferencePerS > 0 {
 			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -146,6 +147,51 @@ type Probe struct {
 	Admitted *ProbeCost `json:"admitted,omitempty"`
 	// Rejected is the mean over rejected requests; absent if there were none.
 	Rejected *ProbeCost `json:"rejected,omitempty"`
+	// Disturbed is set if connections were lost or opened, or statements prepared, in each of
+	// several probes, which counted differently. These are the least counts: a decision costs
+	// no more.
+	Disturbed bool `json:"disturbed,omitempty"`
+}
+
+// parts of a probe are the costs of each kind of decision; nil for those that there were not.
+func (p *Probe) parts() []*ProbeCost { return []*ProbeCost{&p.First, p.Admitted, p.Rejected} }
+
+// SameCounts reports whether two probes counted the same commands, statements and round trips.
+func (p *Probe) SameCounts(o *Probe) bool {
+	theirs := o.parts()
+	for i, mine := range p.parts() {
+		if (mine == nil) != (theirs[i] == nil) {
+			return false
+		}
+		if mine != nil && mine.counts() != theirs[i].counts() {
+			return false
+		}
+	}
+	return true
+}
+
+// Least has the lower of each figure of two probes. The other may be nil.
+func (p *Probe) Least(o *Probe) *Probe {
+	if o == nil {
+		return p
+	}
+	return &Probe{First: *p.First.least(&o.First), Admitted: p.Admitted.least(o.Admitted), Rejected: p.Rejected.least(o.Rejected)}
+}
+
+// counts of the decision, without bytes and allocations, which differ by chance.
+func (c *ProbeCost) counts() [4]float64 {
+	return [4]float64{c.Commands, c.RoundTrips, c.SQL, c.ModelSQL}
+}
+
+// least has the lower of each figure. Either may be nil.
+func (c *ProbeCost) least(o *ProbeCost) *ProbeCost {
+	if c == nil || o == nil {
+		return cmp.Or(c, o)
+	}
+	return &ProbeCost{
+		Commands: min(c.Commands, o.Commands), RoundTrips: min(c.RoundTrips, o.RoundTrips), Bytes: min(c.Bytes, o.Bytes),
+		SQL: min(c.SQL, o.SQL), ModelSQL: min(c.ModelSQL, o.ModelSQL), Allocs: min(c.Allocs, o.Allocs),
+	}
 }
 
 // ProbeCost is the cost of one decision.

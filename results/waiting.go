@@ -125,3 +125,14 @@ func (s *Summary) poolWaits(runs []*Run) {
 		s.PoolWait = &PoolWaitSummary{MeanNS: OverRounds(means), WaitedPct: Percent(waited, taken)}
 	}
 }
+
+// longest is how long one thread waited at most, in nanoseconds.
+func (w *Waiting) longest() (ns int64) {
+	if w == nil {
+		return 0
+	}
+	for _, s := range w.Slices {
+		ns = max(ns, s.LongestNS)
+	}
+	return ns
+}

@@ -29,7 +29,7 @@ type Config struct {
 	// [leastAutoRate], at which slower strategies are saturated, and at most [mostAutoRate].
 	harness.Plan
 
-	// Rounds is how often every strategy is run. Default 8.
+	// Rounds is how often every strategy is run. Default 10.
 	Rounds int
 	// Budget is the time within which the measurement answers: no round begins that would pass
 	// it if it took as long as the longest one so far. The first round always begins. 0 is no bound.
@@ -74,16 +74,16 @@ type Timer interface {
 
 // Lengths if nothing else is said.
 const (
-	// DefaultDuration of a closed loop: eight rounds of the core strategies, with their
-	// open loops, take under a minute on a quiet machine.
-	DefaultDuration = 150 * time.Millisecond
+	// DefaultDuration of a loop. Rounds are short and many: noise of the machine then meets
+	// all strategies alike.
+	DefaultDuration = 100 * time.Millisecond
 	// DefaultOutageDuration is that of a run with outages, which are shares of it, or with a network: clients
 	// must have time to notice an outage and to connect again.
 	DefaultOutageDuration = time.Second
 	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
 	// speed of a virtual machine wanders from second to second, so what helps is a
 	// loop right before and right after each strategy.
-	DefaultReferenceLength = 40 * time.Millisecond
+	DefaultReferenceLength = 20 * time.Millisecond
 )
 
 // Limits of what one run accepts.
@@ -109,7 +109,7 @@ const (
 
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
-	c.Workers, c.Rounds = cmp.Or(c.Workers, 50), cmp.Or(c.Rounds, 8)
+	c.Workers, c.Rounds = cmp.Or(c.Workers, 50), cmp.Or(c.Rounds, 10)
 	c.ReferenceLength = cmp.Or(c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration

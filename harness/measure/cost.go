@@ -146,39 +146,84 @@ const probeRequests = 16
 // of them for another that has used up its quota, and reject it at once.
 const probeSubjects = 8
 
-// probeTimeouts is how many requests may get no answer in time before a probe is given
-// up: each may take seconds.
+// probeTimeouts is how many requests to a service may get no answer in time before a probe
+// is given up: each may take seconds.
 const probeTimeouts = 2
+
+// probeAttempts is how often a probe is made until nothing disturbs it.
+const probeAttempts = 5
 
 // probe measures what one decision costs, exactly: one caller, one request at a
 // time, no background jobs, scripts loaded and statements prepared, subjects of
-// its own. Its figures are counts, the same on every machine. A subject whose
-// first request is rejected tells what a rejection costs and nothing else, so
-// another one is tried; if all are rejected, that is what the strategy does.
+// its own. Its figures are counts, the same on every machine. On a busy one a client may
+// lose a connection and open another meanwhile, which costs more: such a probe is made
+// again. If all were disturbed, the least counts are taken, and marked.
 func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
+	var least, last *results.Probe
+	for attempt := range uint64(probeAttempts) {
+		probe, disturbed, err := p.probeOnce(ctx, attempt*probeSubjects)
+		switch {
+		case err != nil:
+			return nil, err
+		case probe == nil:
+			continue
+		case !disturbed || last != nil && probe.SameCounts(last):
+			return probe, nil
+		}
+		last = probe
+		least = probe.Least(least)
+	}
+	if least == nil {
+		p.discard("probe-disturbed", results.DiscardsNothing, "the cost probe met time-outs in each of %d attempts", probeAttempts)
+		return nil, nil
+	}
+	least.Disturbed = true
+	return least, nil
+}
+
+// probeOnce makes one attempt, with subjects from the given number on. A subject whose
+// first request is rejected tells what a rejection costs and nothing else, so
+// another one is tried; if all are rejected, that is what the strategy does. There is no
+// probe if requests were not answered in time.
+func (p *pass) probeOnce(ctx context.Context, first uint64) (out *results.Probe, disturbed bool, err error) {
 	policy := *p.policy
 	cost := harness.LeastCost(&policy)
 	policy.Limit = probeRequests * cost
-	var out *results.Probe
-	for n := range uint64(probeSubjects) {
+	late := false
+	for n := first; n < first+probeSubjects; n++ {
 		subject := quota.Subject(fmt.Sprintf("cost-probe-%d", n))
 		grants := []strategies.Grant{{Subject: subject, Limit: policy.Limit}}
 		if err := p.s.Provision(ctx, &policy, grants, 0); err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		before := p.s.setUps()
 		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, harness.ProbeID+n<<16)
-		if err != nil || admitted {
-			return probe, err
+		if errors.Is(err, errProbeLate) {
+			late = true
+			break
+		}
+		if err != nil {
+			return nil, false, err
 		}
 		if probe != nil {
 			out = probe
+			disturbed = p.s.setUps() != before
+		}
+		if admitted {
+			break
 		}
 	}
-	if out == nil {
-		return nil, errors.New("cost probe: the first request of every subject failed")
+	if late {
+		return nil, true, nil
 	}
-	return out, nil
+	if out == nil {
+		return nil, false, errors.New("cost probe: the first request of every subject failed")
+	}
+	return out, disturbed, nil
 }
+
+// errProbeLate is the end of an attempt in which requests got no answer in time.
+var errProbeLate = errors.New("cost probe: no answer in time")
 
 // probeSubject asks for one subject until it has been rejected often enough.
 // admitted is set if its first request was. There is no probe if that one failed.
@@ -192,9 +237,8 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 		d, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
 		if err != nil && !strategies.IsPrescribed(err) {
 			failures.Count(err)
-			// A service that fails now and then is no broken store.
-			if e := failures.Errors; e.TimeOuts > probeTimeouts || e.Store+e.Other > 0 && !p.run.Outside {
-				return nil, false, fmt.Errorf("cost probe: %w", err)
+			if err := p.probeFailed(&failures, err); err != nil {
+				return nil, false, err
 			}
 			if i == 0 { // of this subject there is no first decision
 				return nil, false, nil
@@ -216,6 +260,19 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 	}
 	out.Admitted, out.Rejected = taken.mean(), rejected.mean()
 	return out, admitted, nil
+}
+
+// probeFailed says whether a probe ends with a failed request. A service that fails now and
+// then is no broken store.
+func (p *pass) probeFailed(all *harness.Failures, err error) error {
+	e := &all.Errors
+	switch {
+	case e.Store+e.Other > 0 && !p.run.Outside:
+		return fmt.Errorf("cost probe: %w", err)
+	case e.TimeOuts > probeTimeouts, e.TimeOuts > 0 && !p.run.Outside:
+		return errProbeLate
+	}
+	return nil
 }
 
 // mallocs counts allocations so far, exactly: unlike reading the metric it stops

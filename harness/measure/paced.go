@@ -23,16 +23,17 @@ const (
 	mostAutoRate  = 10_000
 )
 
-// pacedSamples are the requests that an open loop has at least: the rounds that a timing
-// needs have enough of them together for the 99th percentile.
-const pacedSamples = 200
+// pacedSamples are the requests that the open loops of a strategy have together at least, which
+// are enough for the 99th percentile.
+const pacedSamples = 500
 
 // paced is a measurement that gives latency alone: each strategy in an open loop at
 // a rate that all share. Nothing is probed and no counter is read.
 func (m *measurement) paced(load harness.Load) *measurement {
 	cfg := *m.cfg
 	cfg.Load, cfg.Load.Loop = load, workloads.Open
-	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/load.PerSecond*float64(time.Second)))
+	perRound := pacedSamples / float64(cfg.Rounds)
+	cfg.Duration = max(cfg.Duration, time.Duration(perRound/load.PerSecond*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
 	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(),
 		places: m.places, leftOut: m.leftOut, latencyOnly: true}

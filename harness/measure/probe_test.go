@@ -6,9 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -109,5 +112,106 @@ func TestWarmUpOfErrors(t *testing.T) {
 	broken := &screening{warmUp: errors.New("planted error")}
 	if r := broken.measure(t); r.Audit.Valid || !hasReason(r, "run-failed") {
 		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+// unsteady sends a command for each decision. In some attempts at a cost probe it opens a
+// connection, and in those before them it answers too late.
+type unsteady struct {
+	planted
+	redis    *redis.Client
+	prefix   string
+	opens    int // attempts
+	late     int // attempts before those
+	extra    int // commands for each decision
+	attempts map[int]bool // in which a connection was opened
+}
+
+func (u *unsteady) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	commands := 1
+	if r.ID >= harness.ProbeID && r.ID < harness.WarmUpID {
+		attempt := int(r.ID-harness.ProbeID) >> 16 / probeSubjects
+		commands += u.extra
+		if attempt < u.late {
+			return quota.Decision{}, context.DeadlineExceeded
+		}
+		if attempt < u.late+u.opens && !u.attempts[attempt] {
+			u.attempts[attempt] = true
+			if err := u.open(ctx); err != nil {
+				return quota.Decision{}, err
+			}
+		}
+	}
+	for range commands {
+		if err := u.redis.Incr(ctx, u.prefix+string(r.Subject)).Err(); err != nil {
+			return quota.Decision{}, err
+		}
+	}
+	return u.planted.Take(ctx, r)
+}
+
+// open has one more connection opened, and sends more commands in each attempt.
+func (u *unsteady) open(ctx context.Context) error {
+	options := *u.redis.Options()
+	options.PoolSize, options.MinIdleConns = 1, 0
+	another := redis.NewClient(&options)
+	defer another.Close()
+	for range u.attempts {
+		if err := another.Ping(ctx).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unsteady) measure(t *testing.T) results.Run {
+	t.Helper()
+	u.attempts = map[int]bool{}
+	return measureOne(t, &u.planted, "hot-key", func(c *Config) {
+		sel := u.selection()
+		sel.Needs = []strategies.Need{strategies.NeedRedis}
+		sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			client, ok := strategies.Redis(env).(*redis.Client)
+			if !ok {
+				t.Fatal("not a client of one server")
+			}
+			u.redis = client
+			u.prefix = env.Prefix
+			return u, nil
+		}
+		c.Strategies = []strategies.Selection{sel}
+		c.Stores = setOf(t, storetest.EmbeddedRedis(t))
+		c.NoReference = true
+		c.Requests = 200
+	})
+}
+
+// TestDisturbedProbe: a cost probe during which connections were opened is made again, up to
+// five times, and so is one whose requests were not answered in time. A planted further
+// command for each decision is counted each time.
+func TestDisturbedProbe(t *testing.T) {
+	for extra := range 2 {
+		want := float64(1 + extra)
+		for _, u := range []*unsteady{{}, {opens: 1}, {opens: probeAttempts - 1}, {late: 2, opens: 2}, {opens: probeAttempts}} {
+			u.extra = extra
+			r := u.measure(t)
+			if !r.Audit.Valid {
+				t.Fatalf("audit %+v", r.Audit)
+			}
+			p := r.Cost.Probe
+			all := u.opens+u.late == probeAttempts
+			if p == nil || p.Disturbed != all || p.Admitted.Commands != want || p.Rejected.Commands != want {
+				t.Errorf("opened in %d, late in %d: %+v, want %g commands, disturbed %v", u.opens, u.late, p, want, all)
+				continue
+			}
+			if (p.First.Commands != want) != all {
+				t.Errorf("opened in %d, late in %d: the first decision took %g commands", u.opens, u.late, p.First.Commands)
+			}
+		}
+	}
+	late := &unsteady{late: probeAttempts}
+	r := late.measure(t)
+	if !r.Audit.Valid || r.Cost.Probe != nil || !hasReason(r, "probe-disturbed") {
+		t.Errorf("no answer in time: %+v, probe %+v", r.Audit, r.Cost.Probe)
 	}
 }

@@ -307,6 +307,20 @@ func (s *site) traffic(allocs uint64) traffic {
 	return t
 }
 
+// setUps counts what connections took in addition to decisions: each that was opened, and what
+// that needed, statements that were prepared, and each that was lost. A client that opens one for
+// each statement is to do so.
+func (s *site) setUps() (n int64) {
+	if s.cfg.Cold {
+		return 0
+	}
+	for _, st := range s.stores {
+		c := st.meter.Snapshot()
+		n += c.Connections + c.SetupCommands + c.Lost
+	}
+	return n
+}
+
 // CheckRoom reports the first strategy whose connections a store has no room for: it
 // would fail in every round. Stores is set.
 func (c *Config) CheckRoom(ctx context.Context) error {

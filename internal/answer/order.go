@@ -16,8 +16,8 @@ func rank(g Group) int { return slices.Index(Groups(), g) }
 // after [FirstLook] rounds, and after [LastLook] or those for which there was time.
 const (
 	Level     = 0.032
-	FirstLook = 8
-	LastLook  = 12
+	FirstLook = 10
+	LastLook  = 20
 )
 
 // Sort puts strategies in the order of [Groups], those that do not enforce by how much they

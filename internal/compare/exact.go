@@ -42,6 +42,8 @@ type value struct {
 	v                float64
 	slack            Tolerance // by how much it may differ either way if no tolerance is given
 	advisory         bool
+	// disturbed is set for a cost that is no more than a bound: see [results.Probe].
+	disturbed bool
 }
 
 // digits is by how much the bytes of a measured decision may differ: 2 % or 8 bytes.
@@ -114,6 +116,10 @@ func (c *Comparison) values(p *pair, o *Options, x both) {
 		r.Verdict, r.Detail = o.weigh(h.figure, b.v, h.v-b.v)
 		if _, given := o.Tolerances[h.figure]; !given && b.slack.allows(b.v, math.Abs(h.v-b.v)) {
 			r.Verdict, r.Detail = Same, ""
+		}
+		if b.disturbed || h.disturbed {
+			r.Verdict = Inconclusive
+			r.Detail = "connections were lost or opened in each of its cost probes: a quiet machine would tell"
 		}
 		c.add(p, r)
 	}
@@ -211,6 +217,7 @@ func probes(runs []*results.Run) (out []value) {
 				continue
 			}
 			for _, v := range costs(x.of, x.cost) {
+				v.disturbed = p.Disturbed
 				if v.figure == Bytes {
 					v.slack = digits(v.v)
 				}

@@ -195,24 +195,38 @@ func (g Gate) run(s *results.Summary, measured bool) Row {
 	return g.decide(r, v, err)
 }
 
-// doubt is an error if a disturbed timing leaves open whether the condition holds: a time is
-// an upper bound then, a throughput a lower one, and a ratio neither. What holds nevertheless
-// is decided.
+// doubt is an error if the interval of a timing leaves open whether the condition holds. What
+// is known of a disturbed one is a bound alone: a time is no longer, a throughput no lower, and
+// of a ratio nothing is known.
 func (g Gate) doubt(s *results.Summary, v float64) error {
 	f := figures.Of(g.field)
-	if f.Counts != figures.Timed || !f.Disturbed(s) {
+	if g.field == Throughput && g.by == Reference {
+		f = figures.Of("ratio")
+	}
+	if f.Counts != figures.Timed {
 		return nil
 	}
 	lo, hi := f.Ends(s)
-	if f.Unit == figures.Nanoseconds {
+	if g.by != "" && f.Key != "ratio" { // the quotient of two, of which no interval is known
+		lo, hi = v, v
+	}
+	disturbed := f.Disturbed(s)
+	switch {
+	case disturbed && g.by != "":
+		lo, hi = 0, math.Inf(1)
+	case disturbed && f.Unit == figures.Nanoseconds:
 		lo = 0
-	} else {
+	case disturbed:
 		hi = math.Inf(1)
 	}
-	if g.by == "" && g.holds(v) && g.holds(lo) && g.holds(hi) {
+	holds := g.holds(v)
+	switch {
+	case g.holds(lo) == holds && g.holds(hi) == holds:
 		return nil
+	case disturbed:
+		return fmt.Errorf("it is %s next to other programs: a quiet machine would tell", f.Timing(s))
 	}
-	return fmt.Errorf("it is %s next to other programs; a quiet machine would tell, and --undecided pass accepts it", f.Timing(s))
+	return fmt.Errorf("it is %s: more rounds would tell, e.g. --rounds %d", f.Timing(s), 2*s.Rounds)
 }
 
 // value is the figure or the ratio.
@@ -248,9 +262,10 @@ func (g Gate) ratio(s *results.Summary, v float64) (float64, error) {
 
 func (g Gate) decide(r Row, v float64, err error) Row {
 	if err != nil {
-		r.Verdict, r.Detail = Invalid, "it cannot be decided: "+err.Error()
-		if g.lenient {
-			r.Verdict = Inconclusive
+		r.Verdict, r.Detail = Inconclusive, "it cannot be decided: "+err.Error()
+		if !g.lenient {
+			r.Verdict = Invalid
+			r.Detail += "; --undecided pass accepts that"
 		}
 		return r
 	}

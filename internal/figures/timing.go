@@ -123,7 +123,7 @@ func show(f results.Figure, bound bool, scale Scale) Timing {
 const othersShown = 0.1
 
 // Disturbance says in one sentence what disturbed the timings of strategies, and by how
-// much; empty if none is marked.
+// much; empty if nothing did.
 func Disturbance(all []results.Summary) string {
 	share, cause := 0.0, ""
 	for i := range all {
@@ -138,10 +138,32 @@ func Disturbance(all []results.Summary) string {
 	if share > othersShown {
 		cause = fmt.Sprintf("other programs used %.0f %% of the processor", 100*share)
 	}
-	if cause == "" {
+	if cause != "" {
+		cause = Mark + " " + cause + ": latencies are upper bounds"
+	}
+	return format.Join("; ", cause, coreWait(all))
+}
+
+// coreWait says how much of a p99 may be waiting for a core, of the strategy that waited in
+// most rounds; empty if none did in more than half of them.
+func coreWait(all []results.Summary) string {
+	rounds, of := 0, 0
+	longest := int64(0)
+	for i := range all {
+		s := all[i].AtRate()
+		p := s.Latency().P99
+		if 2*p.Waited <= p.Rounds {
+			continue
+		}
+		longest = max(longest, s.CoreWaitNS)
+		if p.Waited > rounds {
+			rounds, of = p.Waited, p.Rounds
+		}
+	}
+	if rounds == 0 || longest == 0 {
 		return ""
 	}
-	return Mark + " " + cause + ": latencies are upper bounds"
+	return fmt.Sprintf("up to %s of a p99 may be waiting for a core, in %d of %d rounds", format.NS(float64(longest)), rounds, of)
 }
 
 // disturbing is the first finding that marks timings, without what follows from it.

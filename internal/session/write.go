@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/present/html"
 	tables "github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -154,40 +155,75 @@ type Keeper struct {
 	Dir    *Dir
 	File   *results.File
 	warned bool
-	// wrote is when a record was last written, and cost how long that took.
-	wrote, cost int64
+
+	written, shown seldom
 }
 
-// SoFar writes what has been measured up to now, the round under way included. It does so
-// seldom enough to take at most a fortieth of the time.
+// seldom is something that is done often enough to take at most a fortieth of the time.
+type seldom struct {
+	// last is when it was last done, and cost how long that took, both in nanoseconds.
+	last, cost int64
+}
+
+func (s *seldom) due() bool { return clock.Nano()-s.last >= 39*s.cost }
+
+func (s *seldom) do(f func()) {
+	begun := clock.Nano()
+	f()
+	s.last = clock.Nano()
+	s.cost = s.last - begun
+}
+
+// SoFar writes what has been measured up to now, the round under way included, and shows it
+// on a terminal.
 func (k *Keeper) SoFar(round []results.Run) {
-	if clock.Nano()-k.wrote >= 39*k.cost {
+	if k.written.due() {
 		k.write(round)
 	}
+	k.show(round)
 }
 
 // Done implements [measure.Observer].
 func (k *Keeper) Done(run results.Run) { k.File.Runs = append(k.File.Runs, run) }
 
-// EndRound writes what has been measured so far.
-func (k *Keeper) EndRound() { k.write(nil) }
+// EndRound writes what has been measured so far, and shows it.
+func (k *Keeper) EndRound() {
+	k.write(nil)
+	k.show(nil)
+}
+
+// show shows the table of what has been measured so far above the progress of a terminal.
+func (k *Keeper) show(more []results.Run) {
+	if !k.shown.due() {
+		return
+	}
+	k.shown.do(func() {
+		k.Above(func(page layout.Page) []string { return tables.Verdicts(page, k.soFar(more)) })
+	})
+}
+
+// soFar is the record of what has been measured.
+func (k *Keeper) soFar(more []results.Run) results.File {
+	f := *k.File
+	f.Runs = append(f.Runs[:len(f.Runs):len(f.Runs)], more...)
+	return f
+}
 
 // write writes the record. A disk that is full does not end the measurement: the last
 // write reports it.
 func (k *Keeper) write(more []results.Run) {
-	begun := clock.Nano()
-	defer func() { k.wrote, k.cost = clock.Nano(), clock.Nano()-begun }()
-	f := *k.File
-	f.Runs = append(f.Runs[:len(f.Runs):len(f.Runs)], more...)
-	f.Interrupted = true // until the last round says otherwise
-	b, err := codec.Encode(f)
-	if err == nil {
-		err = k.Dir.Write(render.ResultsName, b)
-	}
-	if err != nil && !k.warned {
-		k.warned = true
-		k.Line("warning: " + err.Error())
-	}
+	k.written.do(func() {
+		f := k.soFar(more)
+		f.Interrupted = true // until the last round says otherwise
+		b, err := codec.Encode(f)
+		if err == nil {
+			err = k.Dir.Write(render.ResultsName, b)
+		}
+		if err != nil && !k.warned {
+			k.warned = true
+			k.Line("warning: " + err.Error())
+		}
+	})
 }
 
 // About is what a strategy of this build says of itself.

@@ -13,13 +13,15 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 )
 
-// Progress shows how far a command has come: a line that is rewritten on a terminal,
-// and a line every 10 seconds elsewhere. Its methods may be called from several goroutines.
+// Progress shows how far a command has come: a line that is rewritten on a terminal, with what
+// is known so far above it, and a line every 10 seconds elsewhere. Its methods may be called from
+// several goroutines.
 type Progress struct {
 	w   io.Writer
-	tty *os.File // nil if w is no terminal
+	tty screen // nil if w is no terminal
 	now func() int64
 
 	quiet, verbose bool
@@ -29,11 +31,18 @@ type Progress struct {
 	most  time.Duration // for all of them; 0 if that is not known
 	begun int
 	state Status
-	began int64 // when the first step began, in nanoseconds
-	told  int64 // when the step began, or when its filling was last shown
-	wrote int64 // when the last line was written, or when the first step began
-	drawn bool  // the line is on the terminal
+	began int64    // when the first step began, in nanoseconds
+	told  int64    // when the step began, or when its filling was last shown
+	wrote int64    // when the last line was written, or when the first step began
+	above []string // stands above the line
+	drawn int      // lines that are on the terminal
 	ended bool
+}
+
+// screen is a terminal.
+type screen interface {
+	io.Writer
+	Fd() uintptr
 }
 
 // Status is one moment of a command that takes long.
@@ -165,6 +174,29 @@ func (p *Progress) show(s Status) {
 	}
 }
 
+// Above shows lines above the line that is rewritten, in place of those that were there. Elsewhere
+// than on a terminal, and on one with little room, render is not called.
+func (p *Progress) Above(render func(layout.Page) []string) {
+	if p.tty == nil || p.quiet {
+		return
+	}
+	width, height := p.size()
+	if width <= leastPage {
+		return
+	}
+	lines := render(layout.Page{Width: width - 1, Colour: Coloured(p.w)})
+	lines = lines[:min(len(lines), max(0, height-2))]
+	for i, l := range lines {
+		lines[i] = layout.Painted(l, format.Visible)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.above = lines
+	if !p.ended {
+		p.draw()
+	}
+}
+
 // Line prints a message without leaving half a line behind.
 func (p *Progress) Line(text string) { fmt.Fprintln(p, text) }
 
@@ -178,7 +210,7 @@ func (p *Progress) Write(b []byte) (n int, err error) {
 func (p *Progress) Aside(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	again := p.drawn
+	again := p.drawn > 0
 	p.clear()
 	f()
 	if again {
@@ -186,7 +218,7 @@ func (p *Progress) Aside(f func()) {
 	}
 }
 
-// End removes the line for good.
+// End removes the line for good, and what stands above it.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,25 +226,51 @@ func (p *Progress) End() {
 	p.ended = true
 }
 
-// clear empties the line. What cannot be drawn is not worth a run.
+// clear removes what is drawn. What cannot be drawn is not worth a run.
 func (p *Progress) clear() {
-	if p.drawn {
-		fmt.Fprint(p.tty, "\r\x1b[K")
-		p.drawn = false
+	if p.drawn > 0 {
+		fmt.Fprint(p.tty, p.top()+eraseBelow)
+		p.drawn = 0
 	}
 }
 
-// draw rewrites the line.
+// What a terminal obeys.
+const (
+	eraseLine  = "\x1b[K"
+	eraseBelow = "\x1b[J"
+)
+
+// top moves the cursor to where the drawing begins.
+func (p *Progress) top() string {
+	if p.drawn < 2 {
+		return "\r"
+	}
+	return fmt.Sprintf("\r\x1b[%dA", p.drawn-1)
+}
+
+// draw writes the line, and what stands above it, over what was drawn before.
 func (p *Progress) draw() {
 	if p.quiet {
 		return
 	}
-	width, _, err := term.GetSize(int(p.tty.Fd()))
-	if err != nil || width < 20 {
-		width = 80
+	width, _ := p.size()
+	var b strings.Builder
+	b.WriteString(p.top())
+	for _, l := range p.above {
+		b.WriteString(l + eraseLine + "\n")
 	}
-	fmt.Fprint(p.tty, "\r"+p.render(width-1)+"\x1b[K")
-	p.drawn = true
+	b.WriteString(p.render(width-1) + eraseLine + eraseBelow)
+	fmt.Fprint(p.tty, b.String())
+	p.drawn = len(p.above) + 1
+}
+
+// size of the terminal, in cells.
+func (p *Progress) size() (width, height int) {
+	width, height, err := term.GetSize(int(p.tty.Fd()))
+	if err != nil || width < 20 {
+		return 80, 24
+	}
+	return width, height
 }
 
 // barWidth is the width of the bar, in cells.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 )
 
 // The line fits whatever the width, and says what is left as far as that follows from
@@ -86,5 +88,46 @@ func TestProgressOfFilling(t *testing.T) {
 `
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// fakeScreen is a terminal of unknown size.
+type fakeScreen struct{ bytes.Buffer }
+
+func (*fakeScreen) Fd() uintptr { return ^uintptr(0) }
+
+// TestProgressAbove: lines stand above the one that is rewritten, are replaced by those that are
+// shown next, and go with it at the end.
+func TestProgressAbove(t *testing.T) {
+	var out fakeScreen
+	p := NewProgress(&out)
+	p.tty = &out
+	p.now = func() int64 { return 0 }
+	p.began = 0
+	p.Running("lib", 1, 2)
+	above := func(lines ...string) {
+		p.Above(func(layout.Page) []string { return lines })
+	}
+	above("one", "two\x1b[2J")
+	above("three")
+	out.Reset()
+	p.Line("warning: full")
+	const line = "round 1 of 2: lib  0s\x1b[K\x1b[J"
+	want := "\r\x1b[1A\x1b[Jwarning: full\n\rthree\x1b[K\n" + line
+	if out.String() != want {
+		t.Errorf("a message: got %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	above("one", "two\x1b[2J")
+	want = "\r\x1b[1Aone\x1b[K\ntwo\\u001b[2J\x1b[K\n" + line
+	if out.String() != want {
+		t.Errorf("other lines: got %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	p.End()
+	above("late")
+	want = "\r\x1b[2A\x1b[J"
+	if out.String() != want {
+		t.Errorf("the end: got %q, want %q", out.String(), want)
 	}
 }

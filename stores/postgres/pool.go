@@ -124,9 +124,11 @@ func metered(m *stores.Meter, inner netHook) netHook {
 
 // newParser makes what counts SQL statements in what a PostgreSQL client writes: one for
 // each Execute of the extended protocol and for each simple Query. Preparing a
-// statement costs a round trip and is no statement. The first message starts the connection, and has no type byte.
+// statement by itself costs a round trip and is no statement: it sets the connection up, as
+// the first message does, which has no type byte.
 func newParser() stores.Parser {
 	started := false
+	var since kinds
 	return &frames.Parser[stores.Parsed]{
 		Header: make([]byte, 5), Have: 1,
 		Rest: func(header []byte) (int, bool) {
@@ -135,7 +137,7 @@ func newParser() stores.Parser {
 		},
 		Count: func(header []byte, out *stores.Parsed) {
 			if started {
-				finish(header[0], out)
+				since.finish(header[0], out)
 			} else {
 				started = true
 				out.Setup++
@@ -144,15 +146,27 @@ func newParser() stores.Parser {
 	}
 }
 
+// kinds of messages since the last synchronisation.
+type kinds struct{ parsed, executed bool }
+
 // finish counts a message of a kind that is complete.
-func finish(kind byte, out *stores.Parsed) {
+func (k *kinds) finish(kind byte, out *stores.Parsed) {
 	switch kind {
 	case 'Q':
 		out.Commands++
 		out.Asks = true
+	case 'P':
+		k.parsed = true
 	case 'E':
 		out.Commands++
-	case 'S', 'H', 'F': // sync, flush and function call are answered
+		k.executed = true
+	case 'S': // answered
+		if k.parsed && !k.executed {
+			out.Setup++
+		}
+		*k = kinds{}
+		out.Asks = true
+	case 'H', 'F': // flush and function call are answered
 		out.Asks = true
 	case 'p': // a password
 		out.Setup++

@@ -90,15 +90,8 @@ func throughputColumn() decisionColumn {
 		}
 		return format.Digits(s.Ratio.Value) + " × INCR"
 	})
-	closed := c.of
 	c.Title = "decisions/s"
 	c.only = func(v *settingView) bool { return !v.simulated }
-	c.of = func(s *results.Summary, v *settingView) decisionCell {
-		if s.Params.Loop == results.OpenLoop {
-			return decisionCell{Main: "-"}
-		}
-		return closed(s, v)
-	}
 	return c
 }
 

@@ -50,6 +50,7 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 		latencyAxis(&p.Y, extent)
 	case figures.Percent:
 		percentAxis(&p.Y, extent)
+		p.title += ", logarithmic"
 	default:
 		linearAxis(&p.Y, extent)
 	}

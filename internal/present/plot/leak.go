@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
@@ -24,8 +25,7 @@ type leakRow struct {
 	p99 results.Percentile
 	// leak in percent of the limit, certain and possible
 	pct, possible float64
-	hollow        bool   // its p99 is at least this
-	missing       string // why it has no p99
+	missing       string // stands in place of a p99 that is not known
 	frontier      bool   // no other beats it in both leak and p99
 	name          string
 }
@@ -64,8 +64,8 @@ func Leak(f results.File) (*Plot, error) {
 	return g.plot(), nil
 }
 
-// add gives a strategy its row. One that stands on fewer rounds than others, or on a
-// p99 of too few samples, is marked and named. One without a p99 says why.
+// add gives a strategy its row. One that stands on fewer rounds than others is named. In place of
+// a p99 of too few samples stands the bound that they give: it is no point on the axis.
 func (g *leakFigure) add(s series, notes *captions) {
 	p := s.Latency().P99
 	if !s.Counts() {
@@ -80,8 +80,7 @@ func (g *leakFigure) add(s series, notes *captions) {
 	case p.Rounds == 0:
 		d.missing = string(results.NoSamples)
 	case !p.Shown():
-		d.hollow, d.p99.Lo, d.p99.Hi = true, p.Value, p.Value
-		notes.add("Hollow, at the longest request", s.label, "p99: "+string(p.Status))
+		d.missing = figures.Percentile(p).Value
 	}
 	if s.Invalid > 0 {
 		notes.add("Some rounds left out", s.label, "invalid")
@@ -143,7 +142,7 @@ func (g *leakFigure) scales() {
 	if g.simulated {
 		x = "modelled " + x
 	}
-	g.charts[0].X.Label.Text, g.charts[1].X.Label.Text = "leak, in % of the limit", x
+	g.charts[0].X.Label.Text, g.charts[1].X.Label.Text = "leak, in % of the limit, logarithmic", x
 	timeAxis(&g.charts[1].X, lo/1.15, hi*1.15)
 	percentAxis(&g.charts[0].X, leaks)
 }
@@ -189,9 +188,6 @@ func (g *leakFigure) draw(d *leakRow) {
 		return
 	}
 	within := func(ns float64) float64 { return min(max(ns, p99.X.Min*1.1), p99.X.Max) }
-	if d.hollow {
-		style = hollow(style)
-	}
 	p99.add(bar(within(d.p99.Lo), within(d.p99.Hi), at, line), dot(within(d.p99.Value), at, style))
 }
 
@@ -218,9 +214,6 @@ func (g *leakFigure) explain() {
 	}
 	if slices.ContainsFunc(g.rows, func(d leakRow) bool { return d.FalseRejects.Count > 0 }) {
 		g.key = append(g.key, keyEntry{"rejects wrongly", ringStyle})
-	}
-	if slices.ContainsFunc(g.rows, func(d leakRow) bool { return d.hollow }) {
-		g.key = append(g.key, keyEntry{"p99 at least", hollow(draw.GlyphStyle{Color: faint, Radius: dotRadius, Shape: draw.CircleGlyph{}})})
 	}
 }
 

@@ -19,13 +19,9 @@ type line struct {
 	lo, hi []float64
 	// marks are the points with a marker; nil for none
 	marks []int
-	// pale are the points that are pale with the way to them; nil for none
-	pale []bool
 }
 
 func (l *line) add(x, y float64) { l.at = append(l.at, plotter.XY{X: x, Y: y}) }
-
-func (l *line) isPale(i int) bool { return l.pale != nil && l.pale[i] }
 
 // last is the last point that is a number.
 func (l *line) last() plotter.XY {
@@ -64,24 +60,16 @@ func (l *line) strokes() (out []plot.Plotter) {
 	}
 	out = append(out, &whiskers)
 	var part plotter.XYs
-	style := l.style.line
 	end := func() {
 		if len(part) > 1 {
-			out = append(out, &plotter.Line{XYs: part, LineStyle: style})
+			out = append(out, &plotter.Line{XYs: part, LineStyle: l.style.line})
 		}
 		part = nil
 	}
-	for i, at := range l.at {
+	for _, at := range l.at {
 		if math.IsNaN(at.Y) {
 			end()
 			continue
-		}
-		if i > 0 && l.isPale(i) != l.isPale(i-1) {
-			end()
-			part = append(part, l.at[i-1])
-		}
-		if style.Color = l.style.line.Color; l.isPale(i) {
-			style.Color = pale(style.Color)
 		}
 		part = append(part, at)
 	}
@@ -91,19 +79,11 @@ func (l *line) strokes() (out []plot.Plotter) {
 
 // markers of a line come after all lines, and do not drown in them.
 func (l *line) markers() plot.Plotter {
-	var at []int
-	s := plotter.Scatter{}
+	s := plotter.Scatter{GlyphStyle: l.style.glyph}
 	for _, i := range l.marks {
 		if !math.IsNaN(l.at[i].Y) {
-			at, s.XYs = append(at, i), append(s.XYs, l.at[i])
+			s.XYs = append(s.XYs, l.at[i])
 		}
-	}
-	s.GlyphStyleFunc = func(k int) draw.GlyphStyle {
-		g := l.style.glyph
-		if l.isPale(at[k]) {
-			g.Color = pale(g.Color)
-		}
-		return g
 	}
 	return &s
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
@@ -28,8 +29,7 @@ type Quantity struct {
 // reading is a quantity of one summary.
 type reading struct {
 	results.Figure
-	ok    bool   // there is one
-	doubt string // why it may not be believed; empty if it may
+	ok bool // there is one
 }
 
 // The names of quantities with whiskers of their own kind.
@@ -43,8 +43,8 @@ func Quantities() []Quantity {
 	perSecond := func(v float64) string { return format.Digits(v) + "/s" }
 	return []Quantity{
 		{quantityP99, "p99 latency", readP99, latencyAxis, format.NS, false},
-		{quantityLeak, "leak, in % of the limit", readLeak, percentAxis, format.Pct, false},
-		{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxis, format.Pct, true},
+		{quantityLeak, "leak, in % of the limit, logarithmic", readLeak, percentAxis, format.Pct, false},
+		{"false-rejects", "false rejects, in % of valid requests, logarithmic", readFalseRejects, percentAxis, format.Pct, true},
 		{"lost", "acknowledged units lost, per round", readLost, linearAxis, format.Digits, true},
 		{"throughput", "decisions per second", readThroughput, linearAxis, perSecond, false},
 		{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true},
@@ -56,9 +56,6 @@ func readP99(s *results.Summary) reading {
 	r := reading{Figure: p.Figure, ok: p.Shown() && p.Value > 0}
 	if p.Coverage == 0 {
 		r.Lo, r.Hi = p.Value, p.Value
-	}
-	if p.Disturbed {
-		r.doubt = "something else than the strategy had a part in its p99"
 	}
 	return r
 }
@@ -154,6 +151,10 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	if simulated && q.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
+	var marked []series // if the quantity is a timing
+	if slices.ContainsFunc(p.lines, func(l line) bool { return strings.HasPrefix(l.name, figures.Mark) }) {
+		marked = points
+	}
 	for _, l := range ordered(p.lines) {
 		if at, ok := s.knees[l.name]; ok {
 			p.upright(at, draw.LineStyle{Color: l.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
@@ -163,7 +164,7 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	title = drawable(title + " against " + param)
 	g := figure{panels: []*panel{p}, sheet: sheet{
 		title: title, caption: captionOf(f, first, keptText(points, latencyLoop)+" each"), simulated: simulated,
-		note: format.Join(" ", s.note(&q), s.notes.text()), desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
+		note: format.Join(" ", s.note(&q), disturbance(marked), s.notes.text()), desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
 	}}
 	return g.plot(), nil
 }
@@ -171,24 +172,25 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 // line joins the readings of one series, and says where it begins, ends and bends.
 func (s *sweepPlot) line(l line, all *results.SweepSeries, q *Quantity) {
 	var told []string
+	disturbed := false
 	for _, p := range all.Points {
 		r, value := q.of(p.Summary), format.Plain(p.Value)
 		if !r.ok {
 			s.notes.add("No figure", l.name+" at "+value, "it cannot be shown")
 			continue
 		}
-		if r.doubt != "" {
-			s.notes.add("Pale", l.name+" at "+value, r.doubt)
-		}
+		disturbed = disturbed || r.Disturbed
 		l.marks = append(l.marks, len(l.at))
 		l.add(s.place[value], r.Value)
 		l.lo, l.hi = append(l.lo, r.Lo), append(l.hi, r.Hi)
-		l.pale = append(l.pale, r.doubt != "")
 		s.extent = append(s.extent, r.Value, r.Lo, r.Hi)
 		told = append(told, fmt.Sprintf("%s at %s", q.show(r.Value), value))
 	}
 	if told == nil {
 		return
+	}
+	if disturbed {
+		l.name = figures.Mark + l.name
 	}
 	s.panel.lines = append(s.panel.lines, l)
 	s.told = append(s.told, l.name+": "+told[0]+", "+told[len(told)-1])

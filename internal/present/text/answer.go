@@ -18,7 +18,7 @@ type Decision struct {
 	// Advice is the answer in sentences: what to use and why, and what it was chosen over. An empty one
 	// stands between settings.
 	Advice []string
-	// Title says what all rows have in common. Columns are at most six, and notes at most two.
+	// Title says what all rows have in common. Columns are at most seven, and notes at most three.
 	Title   string
 	Columns []layout.Column
 	Rows    []Row
@@ -153,93 +153,211 @@ func fixed(p *results.Params, name, text string) string {
 
 // verdicts makes the rows of one table, and the notes that they need.
 type verdicts struct {
-	div       float64 // nanoseconds of the unit of p99
-	p99Title  string
-	simulated bool
-	known     []string // what searches found of those that passed
+	p50, p99   timingColumn
+	throughput timingColumn
+	names      map[string]string // short, by label
+	simulated  bool
+	known      []string // what searches found of those that passed
 
 	rows   []results.Summary
-	bounds bool // a p99 is only a lower bound
+	bounds bool // a latency is only a lower bound
 }
 
-// newVerdicts takes the unit in which the smallest p99 is not below 1.
+// The columns of the table. Those of a sweep have its value in place of the strategy.
+const (
+	columnStrategy = iota
+	columnVerdict
+	columnAdmitted
+	columnP50
+	columnP99
+	columnThroughput
+	columnCommands
+)
+
+// newVerdicts takes for each latency the unit in which the smallest is not below 1.
 func newVerdicts(f *results.File, settings []answer.Setting) *verdicts {
-	var all []float64
-	interval := false
-	for i := range settings {
-		for _, x := range candidates(&settings[i]) {
-			p := x.Summary.Latency().P99
-			if p.Rounds > 0 {
-				all = append(all, p.Value)
-			}
-			interval = interval || p.Coverage > 0
-		}
-	}
 	t := &verdicts{simulated: f.Kind == results.Simulated}
-	t.p99Title, t.div = p99Title(t.simulated, all)
-	if interval {
-		t.p99Title += "\n[95 % interval]"
+	var all []*answer.Strategy
+	for i := range settings {
+		all = append(all, candidates(&settings[i])...)
+	}
+	t.p50 = newLatencyColumn("p50", t.simulated, all)
+	t.p99 = newLatencyColumn("p99", t.simulated, all)
+	t.throughput = newThroughputColumn(all)
+	t.names = shortNames(all)
+	known := func(x *answer.Strategy) bool {
+		return x.Summary.Latency().P50.Coverage > 0 || x.Summary.Throughput.Coverage > 0
+	}
+	if slices.ContainsFunc(all, known) {
+		t.p50.over = withIntervals
+		t.p99.over = withIntervals
+		t.throughput.over = withIntervals
 	}
 	return t
 }
 
-// p99Title heads a column of latencies in nanoseconds, in the unit in which the smallest that is not 0 is not below 1.
-func p99Title(modelled bool, all []float64) (title string, div float64) {
-	if title = "p99"; modelled {
-		title = "modelled p99"
+// timingColumn shows a timing of all strategies in one unit.
+type timingColumn struct {
+	figure *figures.Figure
+	title  string
+	over   string
+	unit   float64
+}
+
+// thousands is the unit of throughputs none of which is lower.
+const thousands = 1000
+
+func newThroughputColumn(all []*answer.Strategy) timingColumn {
+	c := timingColumn{figure: figures.Of("throughput"), title: "decisions/s", unit: 1}
+	slow := func(x *answer.Strategy) bool { return x.Summary.Throughput.Value < thousands }
+	if !slices.ContainsFunc(all, slow) {
+		c.title = "decisions/s,\nthousands"
+		c.unit = thousands
+	}
+	return c
+}
+
+func newLatencyColumn(key string, modelled bool, all []*answer.Strategy) timingColumn {
+	c := timingColumn{figure: figures.Of(key)}
+	var values []float64
+	for _, x := range all {
+		p := c.figure.Percentile(x.Summary)
+		if p.Rounds > 0 {
+			values = append(values, p.Value)
+		}
+	}
+	c.title, c.unit = latencyTitle(key, modelled, values)
+	return c
+}
+
+// latencyTitle heads a column of latencies in nanoseconds, in the unit in which the smallest that is not 0 is not below 1.
+func latencyTitle(name string, modelled bool, all []float64) (title string, unit float64) {
+	title = name
+	if modelled {
+		title = "modelled " + name
 	}
 	all = slices.DeleteFunc(all, func(ns float64) bool { return ns == 0 })
 	if len(all) == 0 {
 		return title, 1
 	}
-	div, unit := format.TimeUnit(slices.Min(all))
-	return title + ", " + unit, div
+	unit, symbol := format.TimeUnit(slices.Min(all))
+	return title + ", " + symbol, unit
 }
+
+// shortNames are strategies without their options, by label, where that tells them apart.
+func shortNames(all []*answer.Strategy) map[string]string {
+	labels := map[string][]string{} // by name
+	for _, x := range all {
+		labels[x.Summary.Strategy] = groups.Union(labels[x.Summary.Strategy], x.Label)
+	}
+	short := map[string]string{}
+	for strategy, of := range labels {
+		if len(of) == 1 {
+			short[of[0]] = strategy
+		}
+	}
+	return short
+}
+
+// withIntervals heads the timings if one of them has an interval.
+const withIntervals = "with 95 % intervals"
 
 func (t *verdicts) columns() []layout.Column {
 	return []layout.Column{
-		{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 18},
-		{Title: "most admitted in a window"}, {Title: "windows over the limit"},
-		{Title: t.p99Title, Left: true, Flexible: true, Minimum: 19}, {Title: "commands per decision"},
+		columnStrategy:   {Title: "strategy", Left: true, Flexible: true, Minimum: 18},
+		columnVerdict:    {Title: "verdict", Left: true, Tone: ToneOf},
+		columnAdmitted:   {Title: "most admitted\nin a window"},
+		columnP50:        t.p50.column(),
+		columnP99:        t.p99.column(),
+		columnThroughput: t.throughput.column(),
+		columnCommands:   {Title: "commands\nper decision"},
 	}
+}
+
+func (c *timingColumn) column() layout.Column {
+	return layout.Column{Title: c.title, Over: c.over, Left: true, Flexible: true, Minimum: 11, Optional: true}
 }
 
 func (t *verdicts) row(x *answer.Strategy) []string {
 	leak := &x.Judged.Leak
-	admitted, over := "-", "-"
+	admitted := "-"
 	if x.Judged.Counts() && leak.Trials > 0 {
 		admitted = format.Count(x.Judged.Params.Limit + leak.WorstUnits)
 		if leak.WorstUnits == 0 {
 			admitted = "≤ " + admitted // a strategy may have rejected too much
 		}
-		over = format.Count(leak.LeakedTrials) + " of " + format.Count(leak.Trials)
 	}
 	if known := x.WithoutFault(); known != "" {
 		t.known = groups.Union(t.known, x.Summary.Label+": "+known)
 	}
+	t.rows = append(t.rows, *x.Summary)
 	var notes figures.Notes
-	return []string{x.Group.Verdict(), format.Plain(name(x)), admitted, over, t.p99(x),
-		format.TrimZeros(figures.Of("all-commands").Text(x.Summary, &notes))}
+	return []string{
+		columnStrategy:   format.Plain(t.name(x)),
+		columnVerdict:    x.Group.Verdict(),
+		columnAdmitted:   admitted,
+		columnP50:        t.timing(t.p50, x.Summary),
+		columnP99:        t.timing(t.p99, x.Summary),
+		columnThroughput: t.perSecond(x.Summary),
+		columnCommands:   format.TrimZeros(figures.Of("all-commands").Text(x.Summary, &notes)),
+	}
 }
 
-func (t *verdicts) p99(x *answer.Strategy) string {
-	shown := figures.Of("p99").TimingIn(x.Summary, figures.Scale{Length: t.div})
+func (t *verdicts) timing(c timingColumn, s *results.Summary) string {
+	shown := c.figure.TimingIn(s, figures.Scale{Length: c.unit})
 	t.bounds = t.bounds || strings.Contains(shown.Value, "≥")
-	t.rows = append(t.rows, *x.Summary)
 	return shown.String()
 }
 
-// notes are at most two: on timings, and on correctness.
+// perSecond is the throughput; empty in a simulation, which has none.
+func (t *verdicts) perSecond(s *results.Summary) string {
+	if t.simulated {
+		return ""
+	}
+	return t.timing(t.throughput, s)
+}
+
+// name is short if the table has no other strategy of that name.
+func (t *verdicts) name(x *answer.Strategy) string {
+	return named(x, cmp.Or(t.names[x.Label], x.Label))
+}
+
+// named is a label with what a reader must know of a strategy that has it.
+func named(x *answer.Strategy, label string) string {
+	if x.PerProcess {
+		return label + " (per process)"
+	}
+	if x.Summary.Outside && x.Group == answer.Enforces { // no reason says so
+		return label + " (measured from outside)"
+	}
+	return label
+}
+
+// notes are at most three: on timings, on correctness, and on options of which the table has none.
 func (t *verdicts) notes() []string {
 	timings := figures.Disturbance(t.rows)
 	if t.bounds {
-		timings = format.Join("; ", timings, "≥ at least: too few samples for a p99, or requests waited longer and longer")
+		timings = format.Join("; ", timings, "≥ at least: too few samples for the percentile, or requests waited longer and longer")
 	}
 	out := []string{timings}
 	if t.known != nil {
 		out = append(out, "searches found, without any fault: "+strings.Join(t.known, "; "))
 	}
+	if options := t.shortened(); options != nil {
+		out = append(out, "with options: "+strings.Join(options, "; "))
+	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// shortened are the labels of which the table has only the name.
+func (t *verdicts) shortened() (out []string) {
+	for label, name := range t.names {
+		if label != name {
+			out = append(out, format.Plain(label))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // untestedLines says what is left open, with one command that tests some of it.
@@ -261,14 +379,4 @@ func (d *Decision) untestedLines(page layout.Page) []string {
 		return page.Paragraph("", format.Plain(text))
 	}
 	return append(page.Paragraph("", format.Plain(text+" To test more:")), "  "+format.Plain(command))
-}
-
-func name(s *answer.Strategy) string {
-	if s.PerProcess {
-		return s.Label + " (per process)"
-	}
-	if s.Summary.Outside && s.Group == answer.Enforces { // no reason says so
-		return s.Label + " (measured from outside)"
-	}
-	return s.Label
 }

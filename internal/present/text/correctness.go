@@ -37,7 +37,7 @@ func correctnessLines(page layout.Page, f results.File, group []results.Summary)
 		if cells[0] = "invalid"; x.Summary.Counts() {
 			cells = cellsOf(x.Summary, all, &figures.Notes{})
 		}
-		g.Add(append([]string{format.Plain(name(&x))}, cells...)...)
+		g.Add(append([]string{format.Plain(named(&x, x.Label))}, cells...)...)
 	}
 	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
 	out = append(out, noteLines(page, neverGiven(group))...)

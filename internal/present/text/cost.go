@@ -15,6 +15,7 @@ import (
 // single decision are only exact on average, which the sample tells better.
 func exactCostLines(page layout.Page, f results.File, group []results.Summary) []string {
 	var all []column
+	disturbed := false
 	for _, k := range []struct {
 		name string
 		of   func(*results.Probe) *results.ProbeCost
@@ -29,15 +30,24 @@ func exactCostLines(page layout.Page, f results.File, group []results.Summary) [
 				if s.Cost.Probe == nil || k.of(s.Cost.Probe) == nil {
 					return ""
 				}
-				return cell(&results.Summary{Cost: results.Cost{ProbeCost: *k.of(s.Cost.Probe)}}, n)
+				text := cell(&results.Summary{Cost: results.Cost{ProbeCost: *k.of(s.Cost.Probe)}}, n)
+				if s.Cost.Probe.Disturbed {
+					text = figures.Mark + text
+					disturbed = true
+				}
+				return text
 			}
 			all = append(all, c)
 		}
 	}
 	notes := figures.Notes{Exact: true}
 	g := grid(group, all, &notes)
-	note := noted("commands: to Redis"+others(f)+"; trips: round trips to Redis and PostgreSQL; "+
-		"admitted and rejected are means of later requests", &notes)
+	explained := "commands: to Redis" + others(f) + "; trips: round trips to Redis and PostgreSQL; " +
+		"admitted and rejected are means of later requests"
+	if disturbed {
+		explained += "; " + figures.Mark + " at most: connections were lost or opened in each probe"
+	}
+	note := noted(explained, &notes)
 	return table(page, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no background jobs", g, note)
 }
 

@@ -106,7 +106,7 @@ func TestUnitOfP99(t *testing.T) {
 		want string
 		div  float64
 	}{{nil, "p99", 1}, {[]float64{0}, "p99", 1}, {[]float64{0, 119_167, 5e6}, "p99, µs", 1e3}} {
-		if title, div := p99Title(false, c.all); title != c.want || div != c.div {
+		if title, div := latencyTitle("p99", false, c.all); title != c.want || div != c.div {
 			t.Errorf("%v: %q by %g, want %q by %g", c.all, title, div, c.want, c.div)
 		}
 	}
@@ -118,7 +118,7 @@ func TestUnitOfP99(t *testing.T) {
 			r.Service.P99 = 119_167
 		}
 	}
-	if d, err := DecideSweep(&f); err != nil || d.Columns[4].Title != "p99, µs\n[95 % interval]" {
-		t.Errorf("%v, the title of p99 is %q", err, d.Columns[4].Title)
+	if d, err := DecideSweep(&f); err != nil || d.Columns[columnP99].Title != "p99, µs" {
+		t.Errorf("%v, the title of p99 is %q", err, d.Columns[columnP99].Title)
 	}
 }

@@ -142,13 +142,12 @@ func (v *sweepView) rows(d *Decision, f *results.File, series []results.SweepSer
 	t := newVerdicts(f, settings)
 	first := &settings[0].Strategies[0]
 	d.Title, d.Columns = Policy(first.Summary)+" · "+loadText(f, &settings[0]), t.columns()
-	d.Columns[1] = layout.Column{Title: v.first().Name, Left: true}
+	d.Columns[columnStrategy] = layout.Column{Title: v.first().Name, Left: true}
 	if v.first().Name == "rate" {
-		d.Columns[1].Title += ", per s"
+		d.Columns[columnStrategy].Title += ", per s"
 	}
-	d.Columns[2].Title = "decisions per s\n[interval]"
 	if v.until != nil {
-		d.Columns[5].Title = v.until.String() + " holds"
+		d.Columns[columnCommands].Title = v.until.String() + " holds"
 	}
 	for i := range series {
 		d.Rows = append(d.Rows, Row{Heading: v.seriesName(&series[i])})
@@ -156,24 +155,17 @@ func (v *sweepView) rows(d *Decision, f *results.File, series []results.SweepSer
 		for j := range settings[i].Strategies {
 			x := &settings[i].Strategies[j]
 			cells := t.row(x)
-			cells[1] = series[i].Points[j].Value
-			cells[2] = throughput(x.Summary)
+			cells[columnStrategy] = series[i].Points[j].Value
 			if v.until != nil {
-				cells[5] = marks[j]
+				cells[columnCommands] = marks[j]
 			} else {
-				cells[1] = format.Join(" ", cells[1], marks[j])
+				cells[columnStrategy] = format.Join(" ", cells[columnStrategy], marks[j])
 			}
 			d.Rows = append(d.Rows, Row{Strategy: x, Cells: cells})
 		}
 	}
+	t.names = nil // headings have the strategies
 	d.Notes = t.notes()
-}
-
-func throughput(s *results.Summary) string {
-	if s.Throughput.Value == 0 { // a simulation has none
-		return "-"
-	}
-	return figures.Of("throughput").Timing(s).String()
 }
 
 // sweepView is what the parts of a sweep's report share.

@@ -39,6 +39,17 @@ func Brief(w io.Writer, page layout.Page, f results.File) error {
 	})
 }
 
+// Verdicts are the lines of the table of what is known so far of each strategy, of a record that
+// is not complete. A sweep has none.
+func Verdicts(page layout.Page, f results.File) []string {
+	if f.Sweep != nil {
+		return nil
+	}
+	f.Summaries = f.Summarised()
+	d := Decide(&f, answer.Of(f)...)
+	return d.tableLines(page)
+}
+
 // answered renders what a record says for somebody who must choose: what to use and why, one
 // table of all, and then the rest.
 func answered(w io.Writer, page layout.Page, f *results.File, rest func(d *Decision, section func([]string))) error {

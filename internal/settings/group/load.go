@@ -226,17 +226,17 @@ func (s *Settings) Issued(w *workloads.Meta, own workloads.Loop) (harness.Load, 
 
 // What --quick stands for.
 const (
-	QuickRounds   = 2
-	QuickDuration = 100 * time.Millisecond
+	QuickRounds   = 6
+	QuickDuration = 50 * time.Millisecond
 )
 
-// sweepRounds are enough for confidence intervals.
-const sweepRounds = 6
+// sweepRounds is how many rounds each value of a sweep has.
+const sweepRounds = 10
 
 // The default of --budget.
 const (
 	leastBudget = 60 * time.Second
-	budgetEach  = 6 * time.Second // for each strategy
+	budgetEach  = 8 * time.Second // for each strategy
 )
 
 // MostConsidered is how many strategies are measured at most if the command names none.
@@ -247,8 +247,8 @@ func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
 		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
-				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, %[3]d with --param or --until)",
-				answer.FirstLook, answer.LastLook, sweepRounds)},
+				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, --param or --until)",
+				answer.FirstLook, answer.LastLook)},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
 	}
