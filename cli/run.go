@@ -257,8 +257,8 @@ func ended(s *group.Settings, c *measure.Config, budget time.Duration, r *measur
 	case r.Interrupted || !s.Looking && !r.OutOfTime:
 		return ""
 	case r.OutOfTime && rounds < results.LeastRounds:
-		return fmt.Sprintf("%sthe budget of %g s is spent; intervals of timings need %d rounds, so give a longer --budget", text, budget.Seconds(),
-			results.LeastRounds)
+		return fmt.Sprintf("%sthe budget of %g s is spent; intervals of timings need %d rounds, so give a longer --budget",
+			text, budget.Seconds(), results.LeastRounds)
 	case r.OutOfTime:
 		return fmt.Sprintf("%sthe budget of %g s is spent", text, budget.Seconds())
 	case decided(*f, r.Runs):

@@ -256,7 +256,10 @@ func ends(all ...float64) (lo, hi float64) {
 
 // with is the result of an operation, in the unit that it has.
 func (n Number) with(by Number, op string, lo, hi, value float64) Number {
-	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit, varies: n.varies || by.varies, few: n.few || by.few, disturbed: n.disturbed || by.disturbed}
+	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit}
+	out.varies = n.varies || by.varies
+	out.few = n.few || by.few
+	out.disturbed = n.disturbed || by.disturbed
 	switch {
 	case op == "/" && plain(by.Unit), by.Unit == n.Unit && op != "*" && op != "/":
 	case op == "*" && plain(n.Unit):

@@ -54,8 +54,10 @@ func Leak(f results.File) (*Plot, error) {
 	if g.markFrontier() {
 		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per process, or are unusable."
 	}
-	g.sheet = sheet{title: "Leak and latency", caption: caption(f, all, latencyLoop), note: format.Join(" ", note, disturbance(all), notes.text()),
-		desc: g.describe(), simulated: f.Kind == results.Simulated}
+	g.sheet = sheet{
+		title: "Leak and latency", caption: caption(f, all, latencyLoop), desc: g.describe(), simulated: f.Kind == results.Simulated,
+		note: format.Join(" ", note, disturbance(all), notes.text()),
+	}
 	g.scales()
 	for i := range g.rows {
 		g.draw(&g.rows[i])

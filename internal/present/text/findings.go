@@ -128,8 +128,10 @@ func findingLines(page layout.Page, all []Finding) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	heads := map[string]string{results.DiscardsCorrectness: "INVALID  ", results.DiscardsRound: "LEFT OUT ", results.DisturbsTimings: "TIMINGS  ",
-		results.Disturbs: "MACHINE  ", results.DisturbsResponse: "RESPONSE ", results.DiscardsNothing: "note     "}
+	heads := map[string]string{
+		results.DiscardsCorrectness: "INVALID  ", results.DiscardsRound: "LEFT OUT ", results.DisturbsTimings: "TIMINGS  ",
+		results.Disturbs: "MACHINE  ", results.DisturbsResponse: "RESPONSE ", results.DiscardsNothing: "note     ",
+	}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
 		out = append(out, page.Paragraph("  "+heads[x.Discards], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
