@@ -36,6 +36,18 @@ func (a *Audit) Discard(code, discards, detail string) {
 	}
 }
 
+// Soften makes a note of the findings of that code, which take nothing back any more.
+func (a *Audit) Soften(code string) {
+	a.Valid = true
+	for i := range a.Reasons {
+		r := &a.Reasons[i]
+		if r.Code == code {
+			r.Discards = DiscardsNothing
+		}
+		a.Valid = a.Valid && r.Discards != DiscardsCorrectness
+	}
+}
+
 // Has reports whether there is a finding of that code.
 func (a *Audit) Has(code string) bool {
 	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })

@@ -181,7 +181,7 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	r := &report.Runs[0]
 	for _, x := range r.Audit.Reasons {
 		// A benchmark's first passes are too short to cross a limit or a boundary.
-		short := x.Code == "limit-never-crossed" || x.Code == "boundary-missed"
+		short := x.Code == harness.CodeNeverCrossed || x.Code == "boundary-missed"
 		if x.Discards == results.DiscardsCorrectness && !short {
 			b.Fatalf("%s: %s", x.Code, x.Detail)
 		}

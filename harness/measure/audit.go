@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/stat"
@@ -350,4 +351,26 @@ func usualChange(runs []results.Run) (usual float64, ok bool) {
 		return 0, false
 	}
 	return 1.4826 * stat.Median(changes), true
+}
+
+// crossedElsewhere makes a note of the finding that a round asked no subject for more than its
+// limit, if others of the strategy did: a short round on a busy machine says nothing, and takes
+// nothing back that the others say.
+func crossedElsewhere(runs []results.Run) {
+	crossed := map[string]bool{}
+	for i := range runs {
+		if runs[i].Leak.Trials > 0 {
+			crossed[runs[i].Key()] = true
+		}
+	}
+	for i := range runs {
+		r := &runs[i]
+		if !crossed[r.Key()] {
+			continue
+		}
+		r.Audit.Soften(harness.CodeNeverCrossed)
+		if r.Paced != nil {
+			r.Paced.Audit.Soften(harness.CodeNeverCrossed)
+		}
+	}
 }

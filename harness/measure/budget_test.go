@@ -44,8 +44,11 @@ func TestEnds(t *testing.T) {
 		return r, time.Duration(tb.nano() - begun)
 	}
 	_, one := measured(1, 0, nil)
-	if r, took := measured(50, 5*one, nil); !r.OutOfTime || len(r.Runs) < 2 || len(r.Runs) > 6 || took > 5*one {
-		t.Errorf("a budget of five rounds: %d rounds in %v of %v, out of time: %v", len(r.Runs), took, 5*one, r.OutOfTime)
+	if r, took := measured(50, 12*one, nil); !r.OutOfTime || len(r.Runs) < 7 || len(r.Runs) > 13 || took > 12*one {
+		t.Errorf("a budget of twelve rounds: %d rounds in %v of %v, out of time: %v", len(r.Runs), took, 12*one, r.OutOfTime)
+	}
+	if r, took := measured(50, 4*one, nil); !r.OutOfTime || len(r.Runs) != results.LeastRounds {
+		t.Errorf("a budget of four rounds: %d rounds in %v, want those that an interval needs", len(r.Runs), took)
 	}
 	if r, _ := measured(50, 1, nil); !r.OutOfTime || len(r.Runs) != 1 {
 		t.Errorf("no budget: %d rounds, out of time: %v", len(r.Runs), r.OutOfTime)

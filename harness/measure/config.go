@@ -32,7 +32,8 @@ type Config struct {
 	// Rounds is how often every strategy is run. Default 10.
 	Rounds int
 	// Budget is the time within which the measurement answers: no round begins that would pass
-	// it if it took as long as the longest one so far. The first round always begins. 0 is no bound.
+	// it if it took as long as the longest one so far. The first round always begins, and those
+	// that intervals need have twice the time: a busy machine is no reason to have none. 0 is no bound.
 	Budget time.Duration
 	// Enough is asked after each complete round, except the last, about all runs so far. The
 	// measurement ends if it returns true; nil never does.

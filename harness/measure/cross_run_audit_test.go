@@ -349,3 +349,32 @@ func TestAuditReferenceFailed(t *testing.T) {
 	between(r, before, after, err)
 	requireDiscard(t, r, "reference-failed", results.DiscardsRound)
 }
+
+// TestCrossedElsewhere: a round that asked no subject for more than its limit takes nothing back
+// if another round of the strategy did, and all of a strategy take everything back.
+func TestCrossedElsewhere(t *testing.T) {
+	short := func(label string, trials int64) results.Run {
+		r := results.Run{Params: results.Params{Label: label}, Audit: results.Audit{Valid: true}}
+		r.Leak.Trials = trials
+		if trials == 0 {
+			r.Audit.Discard(harness.CodeNeverCrossed, results.DiscardsCorrectness, "planted")
+		}
+		return r
+	}
+	runs := []results.Run{short("a", 0), short("a", 3), short("b", 0), short("b", 0), short("a", 0)}
+	runs[4].Audit.Discard("another", results.DiscardsCorrectness, "planted")
+	paced := short("a", 0)
+	runs[1].Paced = &paced
+	crossedElsewhere(runs)
+	for i, want := range []bool{true, true, false, false, false} {
+		if runs[i].Audit.Valid != want {
+			t.Errorf("run %d: %+v, want valid %v", i, runs[i].Audit, want)
+		}
+	}
+	if !runs[1].Paced.Audit.Valid {
+		t.Errorf("the open loop: %+v", runs[1].Paced.Audit)
+	}
+	if !runs[0].Audit.Has(harness.CodeNeverCrossed) {
+		t.Error("the finding is gone")
+	}
+}

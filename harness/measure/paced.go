@@ -23,8 +23,8 @@ const (
 	mostAutoRate  = 10_000
 )
 
-// pacedSamples are the requests that the open loops of a strategy have together at least, which
-// are enough for the 99th percentile.
+// pacedSamples are the requests that the open loops of a strategy have together at least, in the
+// rounds that an interval needs: enough for the 99th percentile.
 const pacedSamples = 500
 
 // paced is a measurement that gives latency alone: each strategy in an open loop at
@@ -32,7 +32,7 @@ const pacedSamples = 500
 func (m *measurement) paced(load harness.Load) *measurement {
 	cfg := *m.cfg
 	cfg.Load, cfg.Load.Loop = load, workloads.Open
-	perRound := pacedSamples / float64(cfg.Rounds)
+	perRound := pacedSamples / float64(min(cfg.Rounds, results.LeastRounds))
 	cfg.Duration = max(cfg.Duration, time.Duration(perRound/load.PerSecond*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
 	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(),

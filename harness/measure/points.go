@@ -56,7 +56,7 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	begun, longest := first.tb.nano(), int64(0)
 	for round := first.cfg.Earlier + 1; round <= first.cfg.last() && ctx.Err() == nil; round++ {
 		start := first.tb.nano()
-		if b := int64(first.cfg.Budget); b > 0 && longest > 0 && start-begun+longest > b {
+		if first.cfg.outOfTime(round, start-begun+longest) {
 			first.report.OutOfTime = true
 			break
 		}
@@ -92,6 +92,17 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 
 // measurements are those of this process.
 var measurements struct{ begun, ended atomic.Int64 }
+
+// outOfTime reports whether a round does not begin that would end so many nanoseconds after the
+// first began.
+func (c *Config) outOfTime(round int, end int64) bool {
+	made := round - c.Earlier - 1
+	budget := int64(c.Budget)
+	if made > 0 && made < results.LeastRounds {
+		budget *= 2
+	}
+	return budget > 0 && made > 0 && end > budget
+}
 
 // watchOthers returns a function that reports whether another measurement of this process was under way since.
 func watchOthers() func() bool {
@@ -161,10 +172,17 @@ func (p *point) measure(ctx context.Context, round int) error {
 func (p *point) audited() []results.Run {
 	runs := slices.Clone(p.report.Runs)
 	for i := range runs {
-		runs[i].Audit.Reasons = slices.Clone(runs[i].Audit.Reasons)
+		r := &runs[i]
+		r.Audit.Reasons = slices.Clone(r.Audit.Reasons)
+		if r.Paced != nil {
+			paced := *r.Paced
+			paced.Audit.Reasons = slices.Clone(paced.Audit.Reasons)
+			r.Paced = &paced
+		}
 	}
 	p.across.trends(runs)
 	drifted(runs)
+	crossedElsewhere(runs)
 	return runs
 }
 

@@ -258,9 +258,10 @@ func (s *Settings) Repeated() []settings.Setting {
 func (s *Settings) Budgeted() []settings.Setting {
 	return []settings.Setting{{Name: "budget", Title: settings.Load, Computed: true,
 		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
-		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began "+
+		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began, or than twice the time for the "+
+			"first %d "+
 			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or --until)",
-			leastBudget.Seconds(), budgetEach.Seconds())}}
+			results.LeastRounds, leastBudget.Seconds(), budgetEach.Seconds())}}
 }
 
 // look plans the rounds of a run for which nobody gave their number or length.
