@@ -61,3 +61,27 @@ func TestFewSamplesGiveABound(t *testing.T) {
 		t.Errorf("p99 of no sample is %q", got)
 	}
 }
+
+// TestWaitForACore: if waiting for a core may explain a p99 in more than half of the rounds, the line
+// below the table says by how much at most, and in how many.
+func TestWaitForACore(t *testing.T) {
+	for rounds, want := range map[int]string{
+		5: "",
+		6: "up to 4.20 ms of a p99 may be waiting for a core, in 6 of 10 rounds",
+	} {
+		f := fixture.New(10, fixture.Strategies[0])
+		for i := range f.Runs {
+			r := &f.Runs[i]
+			r.Audit = results.Audit{Valid: true, Reasons: []results.Reason{}}
+			r.Service.Waited = nil
+			r.Waiting = &results.Waiting{Slices: []results.WaitingSlice{{LongestNS: 9_000_000}}}
+			if i < rounds {
+				r.Service.Waited = &results.Waited{P99: 0.9}
+				r.Waiting.Slices[0].LongestNS = 4_000_000 + int64(i%2)*200_000
+			}
+		}
+		if got := figures.Disturbance(results.Summarise(f.Runs)); got != want {
+			t.Errorf("in %d rounds: %q, want %q", rounds, got, want)
+		}
+	}
+}
