@@ -129,9 +129,15 @@ func (m *measurement) openReference(ctx context.Context, round int, stream workl
 	if !begun || !r.Audit.Valid || r.Response == nil {
 		return nil
 	}
-	d := r.Response.Distribution
-	d.Histogram = ""
-	return &d
+	all, err := r.Response.Decode()
+	if err != nil || all == nil {
+		return &r.Response.Distribution
+	}
+	whole, err := all.Latency() // with its histogram: rounds are pooled
+	if err != nil {
+		return &r.Response.Distribution
+	}
+	return &whole.Distribution
 }
 
 // bareClient is the client library alone: one INCR of one key for each request. It
