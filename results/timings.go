@@ -95,7 +95,7 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 		if r.Lateness != nil {
 			lateness = append(lateness, r.Lateness)
 		}
-		s.each[r.Repetition] = Timing{P50: float64(r.Latency().P50), P99: float64(r.Latency().P99), PerS: r.ThroughputPerS}
+		s.each[r.Repetition] = timingOf(r)
 	}
 	s.lateness(lateness)
 	s.costs(runs, use)
@@ -178,6 +178,15 @@ type Timing struct {
 	P50, P99 float64
 	// PerS is decisions per second.
 	PerS float64
+}
+
+// timingOf is that of a round. Requests that waited longer and longer for as long as the round
+// lasted have no latency that could be compared: theirs is the longest that there is.
+func timingOf(r *Run) Timing {
+	if r.Lateness != nil && r.Lateness.Saturated {
+		return Timing{P50: float64(MaxDuration), P99: float64(MaxDuration), PerS: r.ThroughputPerS}
+	}
+	return Timing{P50: float64(r.Latency().P50), P99: float64(r.Latency().P99), PerS: r.ThroughputPerS}
 }
 
 func (s *Summary) lateness(rounds []*Lateness) {

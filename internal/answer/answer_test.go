@@ -406,3 +406,30 @@ func TestUntested(t *testing.T) {
 func in(s answer.Setting, g answer.Group) []answer.Strategy {
 	return slices.DeleteFunc(slices.Clone(s.Strategies), func(x answer.Strategy) bool { return x.Group != g })
 }
+
+// TestSaturatedRounds: a strategy that could not keep up in some of its rounds, as a busy machine has
+// it, is not shown to be slower. One that could not in any round is.
+func TestSaturatedRounds(t *testing.T) {
+	for saturated, slower := range map[int]bool{0: false, 2: false, 8: true} {
+		var runs []results.Run
+		for i := range 8 {
+			for _, label := range []string{"a", "b"} {
+				r := planted(label, nil)
+				response := r.Service
+				r.Repetition = i + 1
+				r.Params.Loop, r.Params.RatePerS = results.OpenLoop, 1000
+				r.Response = &response
+				r.Lateness = &results.Lateness{Saturated: label == "b" && i < saturated}
+				runs = append(runs, r)
+			}
+		}
+		s := answer.Of(results.File{Kind: results.Measured, Runs: runs})[0]
+		places := map[string]int{}
+		for _, x := range s.Strategies {
+			places[x.Label] = x.Place
+		}
+		if (places["b"] > places["a"]) != slower || places["b"] < places["a"] {
+			t.Errorf("saturated in %d of 8 rounds: places %v", saturated, places)
+		}
+	}
+}

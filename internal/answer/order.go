@@ -103,7 +103,7 @@ func speed(s *results.Summary) float64 {
 		return 1 / max(s.Throughput.Value, math.SmallestNonzeroFloat64)
 	case !open(s):
 		return math.MaxFloat64
-	case r.Saturated > 0:
+	case s.Overloaded():
 		return math.Inf(1)
 	case r.Latency().P99.Shown():
 		return r.Latency().P99.Value
@@ -118,7 +118,7 @@ func slower(s, leader *results.Summary) int {
 	if !open(s) || !open(leader) {
 		return max(0, leader.Compare(s, func(t results.Timing) float64 { return t.PerS }).Ordered(Level))
 	}
-	if saturated := min(a.Saturated, 1) - min(b.Saturated, 1); saturated != 0 {
+	if saturated := always(a) - always(b); saturated != 0 && min(a.Saturated, b.Saturated) == 0 {
 		return max(0, saturated)
 	}
 	if a.Params.RatePerS != b.Params.RatePerS { // each at the highest that holds
@@ -129,6 +129,14 @@ func slower(s, leader *results.Summary) int {
 		order = a.Compare(b, func(t results.Timing) float64 { return t.P50 }).Ordered(Level)
 	}
 	return max(0, order)
+}
+
+// always is 1 if the strategy could not keep up with the rate in any round.
+func always(s *results.Summary) int {
+	if s.Saturated > 0 && s.Saturated == s.Timed {
+		return 1
+	}
+	return 0
 }
 
 // Cheapest is the first strategy in order that enforces the policy, or nil if none does.

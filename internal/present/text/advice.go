@@ -167,7 +167,7 @@ func waitText(simulated bool, s *results.Summary) string {
 		load = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
 	}
 	switch {
-	case r.Saturated > 0:
+	case s.Overloaded():
 		return "but it cannot keep up " + load
 	case p99.Rounds == 0:
 		return "no p99"
