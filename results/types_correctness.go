@@ -147,9 +147,9 @@ type Probe struct {
 	Admitted *ProbeCost `json:"admitted,omitempty"`
 	// Rejected is the mean over rejected requests; absent if there were none.
 	Rejected *ProbeCost `json:"rejected,omitempty"`
-	// Disturbed is set if connections were lost or opened, or statements prepared, in each of
-	// several probes, which counted differently. These are the least counts: a decision costs
-	// no more.
+	// Disturbed is set if several probes counted differently, and in each of them a connection was
+	// lost or opened, or a statement prepared. These are the least counts: a decision costs no
+	// more.
 	Disturbed bool `json:"disturbed,omitempty"`
 }
 

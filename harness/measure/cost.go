@@ -150,16 +150,18 @@ const probeSubjects = 8
 // is given up: each may take seconds.
 const probeTimeouts = 2
 
-// probeAttempts is how often a probe is made until nothing disturbs it.
+// probeAttempts is how often a probe is made until two count the same.
 const probeAttempts = 5
 
 // probe measures what one decision costs, exactly: one caller, one request at a
 // time, no background jobs, scripts loaded and statements prepared, subjects of
 // its own. Its figures are counts, the same on every machine. On a busy one a client may
-// lose a connection and open another meanwhile, which costs more: such a probe is made
-// again. If all were disturbed, the least counts are taken, and marked.
+// lose a connection and open another meanwhile, or the server may answer what was given up
+// before, which is counted too. So a probe counts if another one counted the same. If no
+// two do, the least counts are taken: of those in which no connection was opened, or of all,
+// which are marked then.
 func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
-	var least, last *results.Probe
+	var calm, least, last *results.Probe
 	for attempt := range uint64(probeAttempts) {
 		probe, disturbed, err := p.probeOnce(ctx, attempt*probeSubjects)
 		switch {
@@ -167,13 +169,19 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 			return nil, err
 		case probe == nil:
 			continue
-		case !disturbed || last != nil && probe.SameCounts(last):
+		case last != nil && probe.SameCounts(last):
 			return probe, nil
 		}
 		last = probe
 		least = probe.Least(least)
+		if !disturbed {
+			calm = probe.Least(calm)
+		}
 	}
-	if least == nil {
+	switch {
+	case calm != nil:
+		return calm, nil
+	case least == nil:
 		p.discard("probe-disturbed", results.DiscardsNothing, "the cost probe met time-outs in each of %d attempts", probeAttempts)
 		return nil, nil
 	}

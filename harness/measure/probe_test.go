@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -58,8 +59,8 @@ func TestProbeTriesAnotherSubject(t *testing.T) {
 // the strategy does.
 func TestProbeOfAStrategyThatRejects(t *testing.T) {
 	s := &screening{}
-	for _, n := range "01234567" {
-		s.screened = append(s.screened, quota.Subject("cost-probe-"+string(n)))
+	for n := range probeAttempts * probeSubjects {
+		s.screened = append(s.screened, quota.Subject(fmt.Sprintf("cost-probe-%d", n)))
 	}
 	if p := s.measure(t).Cost.Probe; p == nil || p.Admitted != nil || p.Rejected == nil {
 		t.Errorf("probe %+v, want rejected requests alone", p)
@@ -187,8 +188,8 @@ func (u *unsteady) measure(t *testing.T) results.Run {
 	})
 }
 
-// TestDisturbedProbe: a cost probe during which connections were opened is made again, up to
-// five times, and so is one whose requests were not answered in time. A planted further
+// TestDisturbedProbe: a cost probe during which connections were opened does not count, if there is
+// another one, and neither does one whose requests were not answered in time. A planted further
 // command for each decision is counted each time.
 func TestDisturbedProbe(t *testing.T) {
 	for extra := range 2 {
