@@ -36,20 +36,23 @@ func joinRuns(sources []source) (results.Run, error) {
 		}
 		for _, r := range s.run.Audit.Reasons {
 			discards := r.Discards
-			if discards == results.DiscardsRound || discards == results.Disturbs || discards == results.DisturbsTimings {
+			if discards == results.DiscardsRound {
 				discards = results.DiscardsNothing // of all others they count
 			}
 			add(r.Code, discards, r.Detail)
 		}
-		if why := s.untimed(sources); why != "" {
-			add("source-untimed", results.DiscardsNothing, "its latencies are left out: "+why)
+		if !s.run.Audit.Planned() {
+			add("source-untimed", results.DiscardsNothing, "its latencies are left out: it did not go as planned")
 			continue
+		}
+		if share := s.others(sources); share > othersLimit {
+			add("machine-busy", results.Disturbs, fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share))
 		}
 		timed = append(timed, s.run)
 	}
 	out := added(sources)
 	if len(timed) == 0 {
-		audit.Discard("sources-untimed", results.Disturbs, "no generator was undisturbed")
+		audit.Discard("sources-untimed", results.DiscardsRound, "no generator went as planned")
 		for i := range sources {
 			timed = append(timed, sources[i].run)
 		}
@@ -59,14 +62,9 @@ func joinRuns(sources []source) (results.Run, error) {
 	return out, joinLatencies(&out, timed)
 }
 
-// untimed is why the timings of a generator do not count; "" if they do. What other generators used on the same machine is
-// the run's own load.
-func (s *source) untimed(all []source) string {
-	for _, r := range s.run.Audit.Reasons {
-		if r.Discards == results.DiscardsRound || r.Discards == results.Disturbs || r.Discards == results.DisturbsTimings {
-			return r.Detail
-		}
-	}
+// others is the share of the processor time of a generator's machine that programs used which are
+// no generator of the run: what other generators used is the run's own load.
+func (s *source) others(all []source) float64 {
 	share := s.run.OthersShare
 	for i := range all {
 		o := &all[i]
@@ -75,10 +73,7 @@ func (s *source) untimed(all []source) string {
 			share -= used / float64(max(s.run.ElapsedNS, 1)) / float64(max(s.host.CPUs, 1))
 		}
 	}
-	if share > othersLimit {
-		return fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share)
-	}
-	return ""
+	return share
 }
 
 // added is the sum of the runs of all generators. What only one process can tell of itself is left out: its placement, what it

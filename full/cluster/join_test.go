@@ -32,20 +32,21 @@ func sourceOf(t *testing.T, part int, r *rand.Rand, all *results.Histogram) sour
 	return source{name: fmt.Sprintf("%d/3", part), host: results.Host{Name: fmt.Sprint("host-", part), CPUs: 2}, run: x}
 }
 
-// TestJoin: the percentiles of the whole are those of one histogram with all samples, of each outcome too; a disturbed
-// generator's are left out and no other's; the audit tells whose a finding is; nothing is decided yet.
+// TestJoin: the percentiles of the whole are those of one histogram with all samples, of each outcome too; those of a
+// generator that stood still are left out, those of a disturbed one mark the whole; the audit tells whose a finding is; nothing
+// is decided yet.
 func TestJoin(t *testing.T) {
-	for _, disturbed := range []bool{false, true} {
+	for finding, unplanned := range map[string]bool{"": false, results.Disturbs: false, results.DiscardsRound: true} {
 		r := rand.New(rand.NewPCG(1, 2))
 		all := results.NewHistogram()
 		sources := []source{sourceOf(t, 1, r, all), sourceOf(t, 2, r, all)}
 		last := all
-		if disturbed {
+		if unplanned {
 			last = results.NewHistogram()
 		}
 		sources = append(sources, sourceOf(t, 3, r, last))
-		if disturbed {
-			sources[2].run.Audit.Discard("cpu-steal", results.DiscardsRound, "others had the processor")
+		if finding != "" {
+			sources[2].run.Audit.Discard("planted", finding, "others had the processor")
 		}
 		x, err := joinRuns(sources)
 		if err != nil {
@@ -61,15 +62,15 @@ func TestJoin(t *testing.T) {
 		}
 		for q, got := range map[float64]int64{0.5: x.Service.P50, 0.9: x.Service.P90, 0.99: x.Service.P99, 0.999: x.Service.P999, 0.9999: x.Service.P9999} {
 			if got != all.Quantile(q) {
-				t.Errorf("disturbed %t: the quantile %g is %d, of all samples %d", disturbed, q, got, all.Quantile(q))
+				t.Errorf("%s: the quantile %g is %d, of all samples %d", finding, q, got, all.Quantile(q))
 			}
 		}
-		if x.Service.Samples != all.Count() || len(x.Service.Parts) != 2 || x.Audit.Disturbed() {
-			t.Errorf("disturbed %t: %d samples of %d in %d parts, %+v", disturbed, x.Service.Samples, all.Count(), len(x.Service.Parts), x.Audit)
+		if x.Service.Samples != all.Count() || len(x.Service.Parts) != 2 || x.Audit.Disturbed() != (finding == results.Disturbs) {
+			t.Errorf("%s: %d samples of %d in %d parts, %+v", finding, x.Service.Samples, all.Count(), len(x.Service.Parts), x.Audit)
 		}
 		text := fmt.Sprint(x.Audit.Reasons)
-		if strings.Contains(text, "generator 3/3: its latencies are left out") != disturbed || strings.Contains(text, "generator 1/3") {
-			t.Errorf("disturbed %t: %s", disturbed, text)
+		if strings.Contains(text, "generator 3/3: its latencies are left out") != unplanned || strings.Contains(text, "generator 1/3") {
+			t.Errorf("%s: %s", finding, text)
 		}
 		if x.Audit.Valid || x.Leak != (results.Leak{}) {
 			t.Errorf("decided without a history: %+v, %+v", x.Leak, x.Audit)
@@ -99,7 +100,7 @@ func TestOthersThatAreGenerators(t *testing.T) {
 		}
 		sources[1].run.OthersShare += foreign
 		x, err := joinRuns(sources)
-		got := strings.Count(fmt.Sprint(x.Audit.Reasons), "its latencies are left out")
+		got := strings.Count(fmt.Sprint(x.Audit.Reasons), "other programs used")
 		if err != nil || (got > 0) != (foreign > 0) || got > 1 || x.OthersShare != 0 {
 			t.Errorf("foreign %g: %v, %+v", foreign, err, x.Audit)
 		}
