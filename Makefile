@@ -22,7 +22,7 @@ RACE           = $$({ git grep -lE '$(SHARES)' -- '*.go' ':!*_test.go' $(OTHERS)
 REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE-$$($(CURDIR)/.ci/deps names)}
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test test-all race flaky golden lint bench release publish pages man
+.PHONY: help run build build-full deps deps-all test test-all race long flaky golden lint bench release publish pages man
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,15 +60,19 @@ test: ## run the tests on embedded and real stores; 3 minutes, 6 with the first 
 # The packages of a module that the race detector leaves out.
 REST           = $$({ $(GO) list -f './{{slice .Dir (len .Module.Dir)}}' ./... | sed 's|//*|/|g; s|/$$|/.|'; echo $(RACE) $(RACE) | tr ' ' '\n'; } | sort | uniq -u)
 
-# A package of the race detector repeats without it only those tests that are longer then, or are left out.
+# Long tests are those that do more with QUOTABENCH_LONG, or that the race detector leaves out. What needs more programs than
+# make test installs is run as a whole.
 LONGER         = QUOTABENCH_LONG=1 $(GOTEST)
-REPEATED       = packages=$$($(CURDIR)/.ci/long packages $(RACE)); \
-                   if [ -n "$$packages" ]; then $(LONGER) -run "$$($(CURDIR)/.ci/long tests $(RACE))" $$packages; fi
-test-all: race ## run all tests, long ones too, and those of concurrent code with the race detector; 10 minutes
-	@$(LONGER) $(REST)
-	@$(REPEATED)
+TESTED         = $$({ git ls-files -- '*_test.go' $(OTHERS) | sed 's|^|./|'; .ci/deps further; .ci/deps further; } | sort | uniq -u)
+LONGEST        = packages=$$($(CURDIR)/.ci/long packages $(TESTED)); \
+                   $(LONGER) -run "$$($(CURDIR)/.ci/long tests $(TESTED))" $$packages
+
+test-all: test race long ## run all tests, long ones too, and those of concurrent code with the race detector; 15 minutes
+
+long: deps-all ## run the long tests, and those that need programs which make test does not install; 6 minutes
+	@$(LONGER) $$(.ci/deps further)
+	@$(LONGEST)
 	@cd full && $(LONGER) $(REST)
-	@cd full && $(REPEATED)
 
 race: deps-all ## run the tests of concurrent code with the race detector; 6 minutes
 	@CGO_ENABLED=1 $(GOTEST) -race $(RACE)
