@@ -34,6 +34,6 @@ func Example() {
 	for _, row := range compare.Check(&file, []compare.Gate{gate}) {
 		failed[row.Fails(false)]++
 	}
-	fmt.Println(bytes.Contains(table, []byte("check-then-set")), failed[true] > 0, failed[false] > 0)
+	fmt.Println(bytes.Contains(table, []byte("strategies compared")), failed[true] > 0, failed[false] > 0)
 	// Output: true true true
 }
