@@ -48,7 +48,8 @@ type Config struct {
 	ClientRetries int
 	// NoReference leaves the reference loops out.
 	NoReference bool
-	// ReferenceLength is how long each reference loop runs. Default [DefaultReferenceLength].
+	// ReferenceLength is how long each reference loop runs. Default [DefaultReferenceLength], or as
+	// long as a round if that is shorter.
 	ReferenceLength time.Duration
 	// Cores says where this process and the stores started for it run while requests
 	// are measured. The zero value decides that for each strategy and load. It is
@@ -83,8 +84,9 @@ const (
 	DefaultOutageDuration = time.Second
 	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
 	// speed of a virtual machine wanders from second to second, so what helps is a
-	// loop right before and right after each strategy.
-	DefaultReferenceLength = 20 * time.Millisecond
+	// loop right before and right after each strategy. Shorter ones than a round suffer more from
+	// other programs than the round does.
+	DefaultReferenceLength = DefaultDuration
 )
 
 // Limits of what one run accepts.
@@ -111,11 +113,16 @@ const (
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
 	c.Workers, c.Rounds = cmp.Or(c.Workers, 50), cmp.Or(c.Rounds, 10)
-	c.ReferenceLength = cmp.Or(c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
 		if len(c.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Skew)) > 0 {
 			c.Duration = DefaultOutageDuration
+		}
+	}
+	if c.ReferenceLength == 0 {
+		c.ReferenceLength = DefaultReferenceLength
+		if c.Duration > 0 {
+			c.ReferenceLength = min(c.ReferenceLength, c.Duration)
 		}
 	}
 	switch {

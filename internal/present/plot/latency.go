@@ -64,7 +64,7 @@ func Latency(f results.File) (*Plot, error) {
 	simulated := f.Kind == results.Simulated
 	g := figure{sheet: sheet{
 		title: "Latency by percentile", caption: caption(f, all, latencyLoop), simulated: simulated, desc: desc,
-		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all), notes.text()),
+		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all, latencyOf), notes.text()),
 	}}
 	for _, x := range facetsOf(curves, func(c *curve) int { return c.store() }) {
 		g.panels = append(g.panels, latencyPanel(x.title, x.lines, simulated, curves))

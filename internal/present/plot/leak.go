@@ -56,7 +56,7 @@ func Leak(f results.File) (*Plot, error) {
 	}
 	g.sheet = sheet{
 		title: "Leak and latency", caption: caption(f, all, latencyLoop), desc: g.describe(), simulated: f.Kind == results.Simulated,
-		note: format.Join(" ", note, disturbance(all), notes.text()),
+		note: format.Join(" ", note, disturbance(all, latencyOf), notes.text()),
 	}
 	g.scales()
 	for i := range g.rows {

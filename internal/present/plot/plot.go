@@ -212,11 +212,18 @@ func (c *captions) text() string {
 	return strings.Join(out, " ")
 }
 
-// disturbance is a sentence on what disturbed the timings; empty if none is marked.
-func disturbance(all []series) string {
+// latencyOf and throughputOf are what two kinds of plots show of a strategy.
+func latencyOf(s *results.Summary) results.Figure    { return s.Latency().P99.Figure }
+func throughputOf(s *results.Summary) results.Figure { return s.Throughput }
+
+// disturbance is a sentence on what disturbed the timings that a plot shows; empty if none of them is
+// marked.
+func disturbance(all []series, shown func(*results.Summary) results.Figure) string {
 	var summaries []results.Summary
 	for _, s := range all {
-		summaries = append(summaries, *s.Summary)
+		if shown(s.Summary).Disturbed {
+			summaries = append(summaries, *s.Summary)
+		}
 	}
 	if text := figures.Disturbance(summaries); text != "" {
 		return text + "."

@@ -151,10 +151,6 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	if simulated && q.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
-	var marked []series // if the quantity is a timing
-	if slices.ContainsFunc(p.lines, func(l line) bool { return strings.HasPrefix(l.name, figures.Mark) }) {
-		marked = points
-	}
 	for _, l := range ordered(p.lines) {
 		if at, ok := s.knees[l.name]; ok {
 			p.upright(at, draw.LineStyle{Color: l.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
@@ -162,9 +158,11 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	}
 	title, _, _ := strings.Cut(upperFirst(q.title), ", in %")
 	title = drawable(title + " against " + param)
+	shown := func(s *results.Summary) results.Figure { return q.of(s).Figure }
 	g := figure{panels: []*panel{p}, sheet: sheet{
 		title: title, caption: captionOf(f, first, keptText(points, latencyLoop)+" each"), simulated: simulated,
-		note: format.Join(" ", s.note(&q), disturbance(marked), s.notes.text()), desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
+		note: format.Join(" ", s.note(&q), disturbance(points, shown), s.notes.text()),
+		desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
 	}}
 	return g.plot(), nil
 }

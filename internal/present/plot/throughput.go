@@ -40,7 +40,7 @@ func Throughput(f results.File) (*Plot, error) {
 	g := figure{sheet: sheet{
 		title: "Throughput over time", caption: caption(f, all, throughputLoop),
 		simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
-		note: format.Join(" ", "Decisions per second, mean over rounds.", shaded, disturbance(all), notes.text()),
+		note: format.Join(" ", "Decisions per second, mean over rounds.", shaded, disturbance(all, throughputOf), notes.text()),
 	}}
 	end := 0.0
 	for _, p := range paces {
