@@ -25,12 +25,14 @@ import (
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// runAll is the page of a run of all strategies.
+// runAll is the page of a run of all strategies that serve one policy.
 var runAll = sync.OnceValues(func() ([]byte, error) {
 	f, err := codec.Read(filepath.Join("../../../results/baseline", "run", "results.json"))
 	if err != nil {
 		return nil, err
 	}
+	f.Runs = slices.DeleteFunc(f.Runs, func(r results.Run) bool { return r.Policy != "agent-api" })
+	f.Summaries = results.Summarise(f.Runs)
 	return render.HTML([]*render.Bundle{{File: &f}})
 })
 
