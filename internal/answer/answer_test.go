@@ -408,9 +408,9 @@ func in(s answer.Setting, g answer.Group) []answer.Strategy {
 }
 
 // TestSaturatedRounds: a strategy that could not keep up in some of its rounds, as a busy machine has
-// it, is not shown to be slower. One that could not in any round is.
+// it, is not shown to be slower. One that could not in most rounds is.
 func TestSaturatedRounds(t *testing.T) {
-	for saturated, slower := range map[int]bool{0: false, 2: false, 8: true} {
+	for saturated, slower := range map[int]bool{0: false, 2: false, 7: true, 8: true} {
 		var runs []results.Run
 		for i := range 8 {
 			for _, label := range []string{"a", "b"} {
