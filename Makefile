@@ -60,18 +60,16 @@ test: ## run the tests on embedded and real stores; 3 minutes, 6 with the first 
 # The packages of a module that the race detector leaves out.
 REST           = $$({ $(GO) list -f './{{slice .Dir (len .Module.Dir)}}' ./... | sed 's|//*|/|g; s|/$$|/.|'; echo $(RACE) $(RACE) | tr ' ' '\n'; } | sort | uniq -u)
 
-# Long tests are those that do more with QUOTABENCH_LONG, or that the race detector leaves out. What needs more programs than
-# make test installs is run as a whole.
+# Long tests are those that do more with QUOTABENCH_LONG, or that need more programs than make test installs.
 LONGER         = QUOTABENCH_LONG=1 $(GOTEST)
-TESTED         = $$({ git ls-files -- '*_test.go' $(OTHERS) | sed 's|^|./|'; .ci/deps further; .ci/deps further; } | sort | uniq -u)
-LONGEST        = packages=$$($(CURDIR)/.ci/long packages $(TESTED)); \
-                   $(LONGER) -run "$$($(CURDIR)/.ci/long tests $(TESTED))" $$packages
+TESTED         = $$(git ls-files -- '*_test.go' $(OTHERS) | sed 's|^|./|')
+LONG_TESTS     = $$(.ci/long tests $(TESTED))|$$(.ci/deps further tests)
+LONG_PACKAGES  = $$({ .ci/long packages $(TESTED); .ci/deps further packages; } | sort -u)
 
 test-all: test race long ## run all tests, long ones too, and those of concurrent code with the race detector; 15 minutes
 
 long: deps-all ## run the long tests, and those that need programs which make test does not install; 6 minutes
-	@$(LONGER) $$(.ci/deps further)
-	@$(LONGEST)
+	@$(LONGER) -run "$(LONG_TESTS)" $(LONG_PACKAGES)
 	@cd full && $(LONGER) $(REST)
 
 race: deps-all ## run the tests of concurrent code with the race detector; 6 minutes
