@@ -13,7 +13,7 @@ IN            ?= .
 # What runs under the race detector: packages of a module that share memory and start goroutines, in tests at least. Those that
 # others call from goroutines are tested by these.
 SHARES        := sync\.(Mutex|RWMutex|WaitGroup|Cond|Map)|atomic\.[A-Z]|^[[:space:]]+go[[:space:]]
-STARTS        := ^[[:space:]]+go[[:space:]]|\.Go\(|ordered\.[A-Z]|\.ForEach[MS]|measure\.(Run|Measure)\(
+STARTS        := ^[[:space:]]+go[[:space:]]|\.Go\(|parallel\.[A-Z]|\.ForEach[MS]|measure\.(Run|Measure)\(
 OTHERS        := ':!full' ':!tools' ':!adapters' ':!examples' | xargs -n1 dirname | sort -u
 RACE           = $$({ git grep -lE '$(SHARES)' -- '*.go' ':!*_test.go' $(OTHERS); git grep -lE '$(STARTS)' -- '*.go' $(OTHERS); } | \
                    sort | uniq -d | sed 's|^|./|')

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"

@@ -19,14 +19,14 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/atomicfile"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/compare"
-	seeds "github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/files"
+	seeds "github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -148,7 +148,7 @@ func (a *against) keep(c *compare.Comparison) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(a.dir, render.ComparisonName), b)
+	return files.Write(filepath.Join(a.dir, render.ComparisonName), b)
 }
 
 // stageDir is where the records of a side are, of the first stage or the second.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
 )
 
 // TestBothSidesComeFirst: in any two rounds each program is first once, and which one begins is random.

@@ -14,18 +14,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/atomicfile"
-	"github.com/quotabench/quotabench/internal/claims"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/html"
-	tables "github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/files"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/html"
+	tables "github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -200,7 +200,7 @@ func (s *pass) show(cmd *cobra.Command, p *claims.Pass, r *claims.Report) error 
 	var wrong error // which is told after the report: a full disk loses the files alone
 	if s.from == "" {
 		for ext, b := range map[string][]byte{".json": record.Bytes(), ".html": page.Bytes(), ".txt": text.Bytes()} {
-			wrong = errors.Join(wrong, atomicfile.Write(filepath.Join(p.Dir, s.name+ext), b))
+			wrong = errors.Join(wrong, files.Write(filepath.Join(p.Dir, s.name+ext), b))
 		}
 	}
 	if s.from == "" && wrong == nil {

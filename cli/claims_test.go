@@ -14,15 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/claims"
-	"github.com/quotabench/quotabench/internal/exit"
-	"github.com/quotabench/quotabench/internal/present/html"
-	tables "github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/html"
+	tables "github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 )
 
 const promises = `record: Ours

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/stores"
 )
 

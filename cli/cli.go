@@ -21,13 +21,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/exit"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/terminal"
-	"github.com/quotabench/quotabench/internal/version"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/version"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota"
 )
 

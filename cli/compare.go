@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/compare"
-	tables "github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/report/compare"
+	tables "github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"

@@ -13,13 +13,13 @@ import (
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/machine"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/programs"
-	"github.com/quotabench/quotabench/internal/redact"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/host/machine"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/programs"
+	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/stores"
 )
 

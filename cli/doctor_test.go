@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/machine"
+	"github.com/quotabench/quotabench/internal/host/machine"
 )
 
 func TestDoctor(t *testing.T) {

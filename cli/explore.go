@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/odds"
-	"github.com/quotabench/quotabench/internal/searches"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/app/frequency"
+	"github.com/quotabench/quotabench/internal/app/searches"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -39,7 +39,7 @@ const searchTime = time.Minute
 const mostMemory = 1 << 20
 
 func newExploreSettings() *exploreSettings {
-	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded, OddsRate: odds.DefaultRate}}
+	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded, OddsRate: frequency.DefaultRate}}
 	s.Asked = explore.Config{
 		Clients: 2, Times: 1, JobRounds: 1, Preemptions: explore.DefaultPreemptions, Asks: explore.DefaultAsks, Samples: explore.DefaultSamples,
 	}
@@ -70,7 +70,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "max-memory", Title: settings.Search, Value: settings.Whole(&s.memory, 0, mostMemory), Computed: true},
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
-		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, odds.MinRate, odds.MaxRate)},
+		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, frequency.MinRate, frequency.MaxRate)},
 		{Name: "first", Title: settings.Search, Value: settings.Bool(&c.First)},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.Strict)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},

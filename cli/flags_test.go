@@ -11,7 +11,7 @@ import (
 
 // TestFlagTexts: every flag has a text, and every text of flags.txt is of a flag.
 func TestFlagTexts(t *testing.T) {
-	b, err := os.ReadFile("../internal/settings/flags.txt")
+	b, err := os.ReadFile("../internal/app/settings/flags.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 func TestLists(t *testing.T) {

@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/app/settings"
 )
 
 // helpCommand explains a command. Unlike cobra's own it makes an unknown one an error.

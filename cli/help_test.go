@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/app/settings"
 )
 
 // everyCommand calls f with each command that is offered.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/start"
+	"github.com/quotabench/quotabench/internal/app/scaffold"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/format"
 )
 
 func initCommand() *cobra.Command {
@@ -19,18 +19,18 @@ func initCommand() *cobra.Command {
 		Args: needs(1, 1, "init needs one directory, and got %d: give a new one, e.g. quotabench init limits"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if claimsOnly {
-				if err := start.WriteClaims(args[0]); err != nil {
+				if err := scaffold.WriteClaims(args[0]); err != nil {
 					return usagef("%w: name another directory", err)
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "written to %s: %s\nnext: quotabench claims %s\n", args[0], start.Claims,
-					format.Quoted(filepath.Join(args[0], start.Claims)))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "written to %s: %s\nnext: quotabench claims %s\n", args[0], scaffold.Claims,
+					format.Quoted(filepath.Join(args[0], scaffold.Claims)))
 				return err
 			}
-			from, err := start.From(clone, args[0])
+			from, err := scaffold.From(clone, args[0])
 			if err != nil {
 				return usagef("%w", err)
 			}
-			names, err := start.Write(args[0], from)
+			names, err := scaffold.Write(args[0], from)
 			if err != nil {
 				return usagef("%w: name another directory", err)
 			}

@@ -20,9 +20,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/terminal"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // The passwords of the nonsense: of a URL, which no output may show, and of what only

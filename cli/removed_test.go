@@ -18,11 +18,11 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/exit"
-	"github.com/quotabench/quotabench/internal/filelock"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -205,7 +205,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 func TestAnotherRunsDirectory(t *testing.T) {
 	for name, prepare := range map[string]func() error{
 		"another run writes to out": func() error {
-			l, err := filelock.Take(filepath.Join("out", session.LockName))
+			l, err := files.TakeLock(filepath.Join("out", session.LockName))
 			t.Cleanup(func() { _ = l.Release() })
 			return err
 		},

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/atomicfile"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/files"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -230,8 +230,8 @@ func (r *reporting) print(chosen []reportFormat, bundles []*render.Bundle, print
 }
 
 // write writes the files and names them.
-func (r *reporting) write(files []render.Output) error {
-	if len(files) == 0 {
+func (r *reporting) write(outputs []render.Output) error {
+	if len(outputs) == 0 {
 		return nil
 	}
 	dir := r.dir()
@@ -239,8 +239,8 @@ func (r *reporting) write(files []render.Output) error {
 		return session.BadDir(r.set, "out", err)
 	}
 	var names []string
-	for _, o := range files {
-		if err := atomicfile.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
+	for _, o := range outputs {
+		if err := files.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
 			return fail(ExitFailed, err)
 		}
 		names = append(names, o.Name)

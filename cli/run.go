@@ -11,13 +11,13 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/metrics"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/shortlist"
+	"github.com/quotabench/quotabench/internal/app/prometheus"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/app/shortlist"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
@@ -185,7 +185,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	}
 	live := new(measure.Live)
 	if s.Metrics != "" {
-		if err := x.Serve(metrics.Measured(live)); err != nil {
+		if err := x.Serve(prometheus.Measured(live)); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	}
 	x.Progress.Within(first.Budget)
 	if s.Looking { // the measurement ends after the first look if all is decided then
-		first.Enough = func(round int, runs []results.Run) bool { return round == answer.FirstLook && decided(file, runs) }
+		first.Enough = func(round int, runs []results.Run) bool { return round == ranking.FirstLook && decided(file, runs) }
 	}
 	report, err := j.measure(x.Ctx, j.points)
 	x.Progress.End()
@@ -242,7 +242,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 
 func decided(f results.File, runs []results.Run) bool {
 	f.Runs, f.Summaries = runs, nil
-	return !slices.ContainsFunc(answer.Of(f), func(s answer.Setting) bool { return !s.Decided() })
+	return !slices.ContainsFunc(ranking.Of(f), func(s ranking.Setting) bool { return !s.Decided() })
 }
 
 // ended says when the measurement ended and why, if no number of rounds was given or there

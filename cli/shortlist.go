@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/shortlist"
-	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/app/shortlist"
+	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 )
@@ -157,7 +157,7 @@ func answered(file *results.File, err error) error {
 
 // recommended reports whether the record recommends a strategy.
 func recommended(file *results.File) bool {
-	return slices.ContainsFunc(answer.Of(*file), func(s answer.Setting) bool { return s.Cheapest() != nil })
+	return slices.ContainsFunc(ranking.Of(*file), func(s ranking.Setting) bool { return s.Cheapest() != nil })
 }
 
 // stagesProgress shows how far the stages have come. Its methods except status are called one at a time.

@@ -13,16 +13,16 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/metrics"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
-	"github.com/quotabench/quotabench/internal/settings/group"
-	"github.com/quotabench/quotabench/internal/sweep"
-	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/internal/app/prometheus"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/app/sweep"
+	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
@@ -283,7 +283,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	cfg.Stores = x.Stores
 	if s.Metrics != "" {
 		cfg.Live = new(sim.Live)
-		if err := x.Serve(metrics.Simulated(cfg.Live)); err != nil {
+		if err := x.Serve(prometheus.Simulated(cfg.Live)); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // tinySweep is a sweep on embedded stores that takes a moment.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
-	build "github.com/quotabench/quotabench/internal/version"
+	build "github.com/quotabench/quotabench/internal/kit/version"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/version"
+	"github.com/quotabench/quotabench/internal/kit/version"
 	"github.com/quotabench/quotabench/results"
 )
 

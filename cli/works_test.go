@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // TestRefusalsNameACommandThatWorks runs what is printed if a policy or a workload does not

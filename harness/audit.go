@@ -3,8 +3,8 @@ package harness
 import (
 	"fmt"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
 )

@@ -5,6 +5,6 @@
 // into the figures of a run.
 //
 // A runner only drives: harness/measure on the wall clock, harness/sim in virtual
-// time, harness/explore through every interleaving. Figures cannot differ
+// time, explore through every interleaving. Figures cannot differ
 // between them, because none of them computes any.
 package harness

@@ -3,7 +3,7 @@ package harness
 import (
 	"fmt"
 
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -52,7 +52,7 @@ func (d *driftFinder) subject(events []oracle.Event) error {
 
 func (d *driftFinder) add(pass int, r Reading, want oracle.Expectation) {
 	none := results.TierDrift{Tier: r.Tier, At: d.facts.Readings[pass].At, SettledNS: d.facts.Readings[pass].SettledNS}
-	t, _ := groups.In(&d.tiers[pass], none, func(t results.TierDrift) bool { return t.Tier == r.Tier })
+	t, _ := collect.In(&d.tiers[pass], none, func(t results.TierDrift) bool { return t.Tier == r.Tier })
 	t.Readings++
 	t.Surplus += want.Surplus.Lo
 	if r.Known {

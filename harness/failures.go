@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/isolate"
-	"github.com/quotabench/quotabench/internal/killed"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/contain/isolate"
+	"github.com/quotabench/quotabench/internal/trouble/kill"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -52,7 +52,7 @@ const errorKilled quota.ErrorKind = "killed"
 // and else by what the stores know.
 func errorKind(err error) quota.ErrorKind {
 	switch {
-	case errors.Is(err, killed.Err):
+	case errors.Is(err, kill.Err):
 		return errorKilled
 	case errors.Is(err, strategies.ErrContention):
 		return quota.ErrorContention

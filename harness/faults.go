@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/promise"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/verdict"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -73,7 +73,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	if len(j.Restarts) > 0 || j.Plan.Trouble.Has(trouble.Killed) {
 		happened = append(happened, quota.FaultCrash)
 	}
-	params := promise.Params(j.Policy, j.verdict)
+	params := verdict.Params(j.Policy, j.verdict)
 	for _, c := range j.LimitChanges {
 		params.Limit = max(params.Limit, c.Limit)
 	}
@@ -84,7 +84,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	}
 	judged := func(declared []quota.Clause) []results.Clause {
 		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
-			return promise.Clauses(declared, j.Policy.Window.Kind, happened, params, promise.Verdicts{Own: own, Stores: j.verdict, Rolling: rolling})
+			return verdict.Clauses(declared, j.Policy.Window.Kind, happened, params, verdict.Verdicts{Own: own, Stores: j.verdict, Rolling: rolling})
 		})
 	}
 	j.run.Guarantee, j.run.Record = judged(j.Selection.Guarantee), judged(j.Selection.Record)

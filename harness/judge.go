@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/cancel"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/promise"
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/cancel"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/internal/verdict"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -325,7 +325,7 @@ func (j *judgement) rolling() (*oracle.Verdict, error) {
 		return nil, nil
 	}
 	cfg := j.cfg
-	cfg.Window = promise.RollingWindow(j.cfg.Window, j.Epoch)
+	cfg.Window = verdict.RollingWindow(j.cfg.Window, j.Epoch)
 	v, err := j.History.Judge(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("judge the history with rolling windows: %w", err)
@@ -364,7 +364,7 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 		var out []oracle.Event
 		for events, err := range j.History.Subjects() {
 			out = append(out[:0], events...)
-			promise.ByOwnClocks(out, j.Skews, j.SkewFrom)
+			verdict.ByOwnClocks(out, j.Skews, j.SkewFrom)
 			slices.SortStableFunc(out, func(a, b oracle.Event) int { return cmp.Compare(a.Call, b.Call) })
 			if !yield(out, err) {
 				return
@@ -376,7 +376,7 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 // skew is the largest difference between two clocks.
 func (j *judgement) skew() time.Duration {
 	if j.SkewFrom != nil {
-		return promise.MaxSkew(append(slices.Clip(j.Skews), 0), j.Instances+1)
+		return verdict.MaxSkew(append(slices.Clip(j.Skews), 0), j.Instances+1)
 	}
-	return promise.MaxSkew(j.Skews, j.Instances)
+	return verdict.MaxSkew(j.Skews, j.Instances)
 }

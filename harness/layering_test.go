@@ -15,60 +15,70 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 const module = "github.com/quotabench/quotabench"
 
-// layers of the module, the lowest first. Each name is a room: a package and all
-// below it that are not listed themselves. A package may import its own room and
-// lower layers, so two rooms of one layer know nothing of each other.
-var layers = [][]string{
-	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/frames", "internal/groups", "internal/hooks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/programs", "internal/version", "results/schema"},
-	{"oracle", "internal/bubble", "internal/clock", "internal/format", "internal/hold", "internal/killed", "internal/memredis", "internal/network", "internal/options", "internal/overwrite", "internal/start", "internal/testenv", "internal/witness"},
-	{"results", "stores", "strategies", "workloads"},
-	{"internal/likely"},
-	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout"},
-	{"internal/compare", "internal/claims"},
-	{"internal/faults", "internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
-	{"internal/settings", "internal/present/html"},
-	{"internal/guard", "internal/promise", "results/compare", "results/render"},
-	{"harness"},
-	{"internal/monitor"},
-	{"harness/explore/internal/engine", "strategies/strategytest"},
-	{"harness/explore/internal/inproc"},
-	{"harness/explore/internal/bubble", "harness/explore/internal/postgres", "harness/explore/internal/service"},
-	{"harness/explore", "harness/measure", "harness/sim"},
-	{"internal/lint", "internal/metrics", "internal/odds", "internal/shortlist", "internal/sweep", "internal/settings/group"},
-	{"internal/session"},
-	{"internal/searches"},
-	{"cli", "harness/bench", "prove"},
-	{"cmd", ""},
+// groups of the module's packages, and which other groups each may import. A group is a folder with all below it that is no group
+// itself. Each group imports only groups above it in this list, and some of these only.
+var groups = []struct {
+	name    string
+	imports []string
+}{
+	{"quota", nil},
+	{"internal/kit", []string{"quota"}},
+	{"oracle", []string{"quota"}},
+	{"workloads", []string{"quota", "internal/kit"}},
+	{"strategies", []string{"quota", "internal/kit"}},
+	{"results", []string{"quota", "internal/kit"}},
+	{"internal/fakeredis", []string{"internal/kit"}},
+	{"internal/trouble", []string{"quota", "internal/kit", "internal/fakeredis"}},
+	{"internal/host", []string{"internal/kit"}},
+	{"stores", []string{"quota", "internal/kit", "internal/fakeredis", "internal/trouble", "internal/host"}},
+	{"stores/container", []string{"internal/kit", "internal/host"}},
+	{"stores/all", []string{"stores", "stores/container"}},
+	{"internal/virtual", []string{"quota", "internal/kit", "strategies"}},
+	{"internal/contain", []string{"quota", "internal/kit", "strategies", "internal/fakeredis", "internal/virtual"}},
+	{"internal/verdict", []string{"quota", "oracle", "results"}},
+	{"internal/report", []string{"quota", "internal/kit", "strategies", "results"}},
+	{"results/codec", []string{"internal/kit", "results", "internal/report"}},
+	{"results/render", []string{"quota", "internal/kit", "results", "internal/report", "results/codec"}},
+	{"results/compare", []string{"results", "internal/report"}},
+	{"harness", slices.Concat(foundations, []string{"internal/contain", "internal/verdict"})},
+	{"strategies/strategytest", []string{"quota", "internal/kit", "oracle", "strategies", "results", "internal/fakeredis", "stores", "internal/contain", "internal/verdict"}},
+	{"internal/monitor", slices.Concat(runners, []string{"harness"})},
+	{"harness/measure", slices.Concat(runners, []string{"harness", "internal/monitor"})},
+	{"harness/sim", slices.Concat(runners, []string{"harness"})},
+	{"explore", slices.Concat(runners, []string{"harness"})},
+	{"internal/advice", slices.Concat(runners, []string{"harness"})},
+	{"internal/app", applications},
+	{"harness/bench", applications},
+	{"prove", slices.Concat(applications, []string{"strategies/strategytest"})},
+	{"cli", slices.Concat(applications, []string{"internal/app"})},
+	{"cmd", []string{"strategies", "cli"}},
+	{"", []string{"strategies", "harness/bench", "cmd"}},
 }
 
-// importers are the only rooms that may import what a test of a strategy must not
-// bring in: renderers, plots and container engines.
-var importers = map[string][]string{
-	"results/codec":         {"results/render", "internal/settings/group", "internal/session", "internal/searches", "cli"},
-	"internal/claims":       {"internal/faults", "internal/present/text", "internal/present/plot", "internal/present/html", "cli"},
-	"internal/compare":      {"results/codec", "results/render", "internal/present/text", "internal/settings/group", "internal/session", "internal/searches", "cli", "results/compare"},
-	"internal/present/plot": {"results/render", "cli"},
-	"internal/present/html": {"results/render", "internal/session", "cli"},
-	"internal/present/text": {"internal/present/html", "results/render", "internal/session", "internal/searches", "cli", "prove"},
-	"results/render":        {"internal/settings/group", "internal/session", "internal/searches", "cli"},
-	"stores/all":            {"internal/settings/group"},
-	"stores/container":      {"stores/all"},
-}
+// What several groups may import.
+var (
+	foundations  = []string{"quota", "internal/kit", "oracle", "workloads", "strategies", "results", "internal/trouble", "stores"}
+	runners      = slices.Concat(foundations, []string{"internal/fakeredis", "internal/host", "internal/virtual", "internal/contain", "internal/verdict"})
+	applications = slices.Concat(runners, []string{
+		"stores/all", "internal/report", "results/codec", "results/render", "results/compare",
+		"harness", "harness/measure", "harness/sim", "explore", "internal/advice",
+	})
+)
 
 // judges are the files that ask the oracle for a verdict: the judgement of runs,
 // and what explorations and the conformance suite check against it.
 var judges = []string{
-	"harness/explore/guarantee.go", "harness/explore/internal/engine/truth.go", "harness/judge.go", "strategies/strategytest/book.go",
+	"explore/guarantee.go", "explore/internal/engine/truth.go", "harness/judge.go", "strategies/strategytest/book.go",
 }
 
 // light are packages that tests of strategies import, and lightModules is how many
 // modules they may need together.
-var light = []string{"harness/explore", "harness/sim", "strategies/strategytest"}
+var light = []string{"explore", "harness/sim", "strategies/strategytest"}
 
 const lightModules = 20
 
@@ -90,26 +100,25 @@ func within(path string) (name string, ok bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-// room is the longest listed name that the package is in, and its layer, or -1.
-func room(name string) (room string, layer int) {
-	layer = -1
+// groupOf is the longest name of a group that the package is in, and the place of that group in the list; -1 for none.
+func groupOf(name string) (place int) {
 	if inner, ok := strings.CutPrefix(name, "internal/stores/"); ok { // what the module full needs too
 		name = "stores/" + inner
 	}
-	for i, rooms := range layers {
-		for _, r := range rooms {
-			if (name == r || r != "" && strings.HasPrefix(name, r+"/")) && (layer < 0 || len(r) > len(room)) {
-				room, layer = r, i
-			}
+	place = -1
+	for i, group := range groups {
+		inside := name == group.name || group.name != "" && strings.HasPrefix(name, group.name+"/")
+		if inside && (place < 0 || len(group.name) > len(groups[place].name)) {
+			place = i
 		}
 	}
-	return room, layer
+	return place
 }
 
 func TestLayering(t *testing.T) {
 	testenv.Sequential(t)
 	packages := list(t)
-	for _, problem := range slices.Concat(upward(packages), impure(packages), heavy(packages)) {
+	for _, problem := range slices.Concat(unordered(), forbidden(packages), impure(packages), heavy(packages)) {
 		t.Error(problem)
 	}
 	var asking []string
@@ -126,8 +135,8 @@ func TestLayering(t *testing.T) {
 			if bytes.Contains(text, []byte("oracle.Judge")) {
 				asking = append(asking, name+"/"+f)
 			}
-			if bytes.Contains(text, []byte(".Broken(")) && name != "internal/promise" {
-				t.Errorf("%s/%s decides clauses by itself: call promise.Clauses", name, f)
+			if bytes.Contains(text, []byte(".Broken(")) && name != "internal/verdict" {
+				t.Errorf("%s/%s decides clauses by itself: call verdict.Clauses", name, f)
 			}
 		}
 	}
@@ -148,13 +157,13 @@ func TestLayeringFindsFaults(t *testing.T) {
 		return all
 	}
 	for what, problems := range map[string][]string{
-		"upward":            upward(plant("strategies", module+"/harness")),
-		"to a neighbour":    upward(plant("workloads", module+"/strategies")),
-		"of a renderer":     upward(plant("harness/sim", module+"/internal/present/plot")),
-		"of an unlisted":    upward(plant("quota", module+"/surprise")),
+		"upward":            forbidden(plant("strategies", module+"/harness")),
+		"to a neighbour":    forbidden(plant("workloads", module+"/strategies")),
+		"of a renderer":     forbidden(plant("harness/sim", module+"/internal/report/plot")),
+		"of an unlisted":    forbidden(plant("quota", module+"/surprise")),
 		"impure":            impure(plant("oracle", "github.com/redis/go-redis/v9")),
 		"of the module":     impure(plant("quota", module+"/oracle")),
-		"of a heavy engine": heavy(plant("harness/explore", slices.Collect(foreign(list(t)))...)),
+		"of a heavy engine": heavy(plant("explore", slices.Collect(foreign(list(t)))...)),
 	} {
 		if len(problems) == 0 {
 			t.Errorf("an import %s is not found", what)
@@ -173,33 +182,47 @@ func foreign(packages map[string]*listed) func(yield func(string) bool) {
 	}
 }
 
-// upward are imports that the layers do not allow.
-func upward(packages map[string]*listed) (problems []string) {
+// forbidden are imports that the list of groups does not allow.
+func forbidden(packages map[string]*listed) (problems []string) {
 	for _, p := range packages {
 		from, ok := p.name()
 		if !ok {
 			continue
 		}
-		fromRoom, fromLayer := room(from)
-		if fromLayer < 0 {
-			problems = append(problems, fmt.Sprintf("package %s belongs to no layer: add its room to the list", from))
+		importing := groupOf(from)
+		if importing < 0 {
+			problems = append(problems, fmt.Sprintf("package %s belongs to no group: add its folder to the list", from))
+			continue
 		}
 		for _, path := range p.Imports {
 			to, ok := within(path)
 			if !ok {
 				continue
 			}
-			toRoom, toLayer := room(to)
-			if toRoom != fromRoom && toLayer >= fromLayer || toLayer < 0 {
-				problems = append(problems, fmt.Sprintf("%s (layer %d) must not import %s (layer %d)", from, fromLayer, to, toLayer))
+			imported := groupOf(to)
+			if imported == importing {
+				continue
 			}
-			may, limited := importers[to]
-			if limited && toRoom != fromRoom && !slices.Contains(may, fromRoom) {
-				problems = append(problems, fmt.Sprintf("%s must not import %s: only %q may", from, to, may))
+			if imported < 0 || !slices.Contains(groups[importing].imports, groups[imported].name) {
+				problems = append(problems, fmt.Sprintf("%s must not import %s: group %q may import %q", from, to, groups[importing].name, groups[importing].imports))
 			}
 		}
 	}
 	slices.Sort(problems)
+	return problems
+}
+
+// unordered are groups that may import a group further down in the list.
+func unordered() (problems []string) {
+	var above []string
+	for _, group := range groups {
+		for _, name := range group.imports {
+			if !slices.Contains(above, name) {
+				problems = append(problems, fmt.Sprintf("group %q may import %q, which is not above it", group.name, name))
+			}
+		}
+		above = append(above, group.name)
+	}
 	return problems
 }
 

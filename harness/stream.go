@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/cancel"
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/cancel"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
 )

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // TestLongerHistories: with too many operations to try all orders, false rejects

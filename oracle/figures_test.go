@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 

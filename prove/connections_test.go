@@ -10,10 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/prove"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/lint"
-	"github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
-	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/advice"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -112,12 +112,12 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 // advise logs what fails in production of commands that break no property.
 func advise(t *testing.T, sel strategies.Selection, policy quota.Policy) {
 	t.Helper()
-	advice, err := lint.Run(t.Context(), sel, policy)
+	found, err := advice.Run(t.Context(), sel, policy)
 	if err != nil {
 		t.Logf("no advice on its commands: %v", err)
 	}
-	for i := range advice {
-		t.Logf("advice: %s: %s", text.AdviceText(&advice[i]), advice[i].Command)
+	for i := range found {
+		t.Logf("advice: %s: %s", text.AdviceText(&found[i]), found[i].Command)
 	}
 }
 

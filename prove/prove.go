@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"

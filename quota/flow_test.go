@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // TestFlow checks every amount against fractions of any size.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"reflect"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // costFields are found once: a comparison takes the median of thousands of costs.

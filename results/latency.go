@@ -1,6 +1,6 @@
 package results
 
-import "github.com/quotabench/quotabench/internal/stat"
+import "github.com/quotabench/quotabench/internal/kit/stat"
 
 // Latency is what callers of this loop wait for: the response time in open loop, the
 // service time in closed loop. [Run.Paced] has its own.

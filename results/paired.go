@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // difference compares two strategies round by round.

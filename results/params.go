@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // pool is one distribution over several rounds: the values that occur, in ascending

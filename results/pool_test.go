@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // TestPoolIsTheMergedHistogram: each quantile of a pool is that of all samples together,

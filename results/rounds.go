@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // Figure is a quantity over several rounds. A percentile is that of all rounds' samples

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // coverageOf counts, over all ways in which n values can fall below or above

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
 )
 
 // Stored is what a strategy kept in one store when a round was over.
@@ -58,7 +58,7 @@ func NewStored(store string, subjects, entries, bytes int64, overTime []StoredAt
 // most bytes.
 func (s *Summary) mergeStored(stored []Stored) {
 	for _, k := range stored {
-		most, _ := groups.In(&s.Stored, k, func(x Stored) bool { return x.Store == k.Store })
+		most, _ := collect.In(&s.Stored, k, func(x Stored) bool { return x.Store == k.Store })
 		if k.Entries > most.Entries || k.Entries == most.Entries && k.Bytes > most.Bytes {
 			*most = k
 		}
@@ -67,7 +67,7 @@ func (s *Summary) mergeStored(stored []Stored) {
 
 // StoresText names the stores, their kinds and versions, servers that are alike together.
 func (f *File) StoresText() string {
-	var names groups.By[string, string]
+	var names collect.By[string, string]
 	for _, name := range f.StoreNames() {
 		s := f.Stores[name]
 		family, _, _ := strings.Cut(name, ".")

@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/groups"
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // Summarise condenses runs into one summary per strategy and setting, in the
 // order in which they first appear. Runs with the same [Run.Key] are rounds of
 // one measurement.
 func Summarise(runs []Run) []Summary {
-	var rounds, settings groups.By[string, *Run]
+	var rounds, settings collect.By[string, *Run]
 	for i := range runs {
 		settings.Add(runs[i].setting(), &runs[i])
 		rounds.Add(runs[i].Key(), &runs[i])
@@ -91,7 +91,7 @@ func (s *Summary) audit(runs []*Run) {
 			}
 			// The detail of the first round that has it stands for all: it
 			// usually differs in a figure only.
-			groups.In(&s.Audit.Reasons, f, func(x Reason) bool { return x.Code == f.Code && x.Discards == f.Discards })
+			collect.In(&s.Audit.Reasons, f, func(x Reason) bool { return x.Code == f.Code && x.Discards == f.Discards })
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Rolling = together(s.Rolling, r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.Guarantee, s.Record = mergeClauses(s.Guarantee, r.Guarantee), mergeClauses(s.Record, r.Record)
-		s.NotPromised = groups.Union(s.NotPromised, r.NotPromised...)
+		s.NotPromised = collect.Union(s.NotPromised, r.NotPromised...)
 		s.mergeStored(r.Stored)
 	}
 	l.MedianUnits = stat.Median(medians)
@@ -195,7 +195,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 		s.Drift.Units, s.Drift.PctOfLimit, s.Drift.PctOfUsage = d.Units, d.PctOfLimit, d.PctOfUsage
 	}
 	for _, t := range d.Tiers {
-		m, known := groups.In(&s.Drift.Tiers, t, func(x TierDrift) bool { return x.Tier == t.Tier && x.At == t.At })
+		m, known := collect.In(&s.Drift.Tiers, t, func(x TierDrift) bool { return x.Tier == t.Tier && x.At == t.At })
 		if !known {
 			continue
 		}
@@ -216,7 +216,7 @@ var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided:
 // mergeClauses keeps each clause once, with the amounts of its worst round.
 func mergeClauses(all, clauses []Clause) []Clause {
 	for _, c := range clauses {
-		m, _ := groups.In(&all, c, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
+		m, _ := collect.In(&all, c, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
 		worse := severity[c.Verdict] - severity[m.Verdict]
 		// Bound and amounts belong together: the bound is evaluated with what that
 		// round measured.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 

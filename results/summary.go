@@ -1,6 +1,6 @@
 package results
 
-import "github.com/quotabench/quotabench/internal/format"
+import "github.com/quotabench/quotabench/internal/kit/format"
 
 // Summary is one strategy over all its rounds.
 type Summary struct {

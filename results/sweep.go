@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
 )
 
 // Sweep says which parameters the runs of a file differ in. The values of a run are in
@@ -84,7 +84,7 @@ func (f *File) SweepSeries() []SweepSeries {
 		if p.X, p.Numeric = SweepNumber(p.Value); !p.Numeric {
 			p.X = float64(slices.Index(first.Values, p.Value))
 		}
-		of, _ := groups.In(&out, series, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
+		of, _ := collect.In(&out, series, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
 		of.Points = append(of.Points, p)
 	}
 	for i := range out {

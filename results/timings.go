@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/stat"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // maxDisturbed is the share of rounds with a finding that marks timings above which the

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
 )
 
 // The versions of the JSON forms.
@@ -347,9 +347,9 @@ func span(text string) string {
 }
 
 // Groups puts together what may stand in one table: summaries of one setting, in
-// order of appearance, over the file's own rounds. Package answer sorts them.
+// order of appearance, over the file's own rounds. Package ranking sorts them.
 func (f *File) Groups() [][]Summary {
-	var settings groups.By[string, Summary]
+	var settings collect.By[string, Summary]
 	for _, s := range f.Summarised() {
 		settings.Add(s.setting, s)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 )
 

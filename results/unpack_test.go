@@ -12,7 +12,7 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // packed encodes counts of our geometry, whatever they are.

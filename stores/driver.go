@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/stacks"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
 	"github.com/quotabench/quotabench/quota"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 )
 
 // Store is one open store of a run, whatever its kind. A run knows its stores by

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/quotabench/quotabench/internal/options"
+	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/quota"
 )
 

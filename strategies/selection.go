@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/options"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/quota"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 )
 
 // Arrivals is the sequence of intended starts of an open loop. It is not safe

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 func arrive(t testing.TB, a Arrivals, err error, n int) []time.Duration {

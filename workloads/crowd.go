@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 )
 
 // crowd is a stream of independent requests for a known number of subjects, each

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 )
 
 // filled is what subjects have used at the start of a stream.

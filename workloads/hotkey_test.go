@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 

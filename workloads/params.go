@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 )
 

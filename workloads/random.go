@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 )
 
 // stream is the start of a random stream, which can be read at any position.

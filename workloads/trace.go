@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
 )
 

@@ -3,7 +3,7 @@ package workloads
 import (
 	"fmt"
 
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/adapters/confirm"
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 func TestConfirmed(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results/codec"
 )
 

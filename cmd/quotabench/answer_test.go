@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
@@ -17,7 +17,7 @@ import (
 func TestCommandsOfTheAnswer(t *testing.T) {
 	testenv.Sequential(t)
 	t.Chdir(t.TempDir())
-	run := func(change func(*results.Run)) []answer.Untested {
+	run := func(change func(*results.Run)) []ranking.Untested {
 		r := results.Run{
 			Strategy: "incr-expire-atomic", Form: "hardened", Policy: "agent-api", Workload: "hot-key",
 			Params: results.Params{Label: "incr-expire-atomic", Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50, Instances: 1},
@@ -26,7 +26,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		}
 		change(&r)
 		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}}, Runs: []results.Run{r}}
-		return answer.Of(f)[0].Untested
+		return ranking.Of(f)[0].Untested
 	}
 	for name, c := range map[string]struct {
 		change func(*results.Run)

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/claims"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/report/claims"
 )
 
 // swap is a claim with its verdict as it is written, and if other strategies are run for it: old, new, ...
@@ -87,7 +87,7 @@ var forms = regexp.MustCompile(`(?m)^    form: .*\n(?:^      .*\n)*`)
 // verdictOn is that on a claim of a built-in file in which texts are replaced: old, new, ...
 func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
 	t.Helper()
-	paths, err := filepath.Glob("../../internal/claims/records/*.yaml")
+	paths, err := filepath.Glob("../../internal/report/claims/records/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

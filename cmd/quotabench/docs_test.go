@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // repo is the top of the repository.

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"

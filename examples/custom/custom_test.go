@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/prove"
 	"github.com/quotabench/quotabench/quota"

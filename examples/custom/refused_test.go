@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/limits/slidinglog"
-	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"

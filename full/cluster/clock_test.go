@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // TestClockBounds: however long requests and replies take, the truth is within what they tell,

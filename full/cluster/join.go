@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -102,7 +102,7 @@ func added(sources []source) results.Run {
 		out.Settlement = together(out.Settlement, r.Settlement)
 		out.Guarantee = clauses(out.Guarantee, r.Guarantee)
 		out.Record = clauses(out.Record, r.Record)
-		out.NotPromised = groups.Union(out.NotPromised, r.NotPromised...)
+		out.NotPromised = collect.Union(out.NotPromised, r.NotPromised...)
 		addMeter(&out, r)
 		addStored(&out, r)
 		addWaits(&out, r)
@@ -181,7 +181,7 @@ func sameClause(x, y *results.Clause) bool {
 
 func addMeter(out, r *results.Run) {
 	for _, m := range r.Meter {
-		whole, known := groups.In(&out.Meter, m, func(x results.Measure) bool { return x.Name == m.Name })
+		whole, known := collect.In(&out.Meter, m, func(x results.Measure) bool { return x.Name == m.Name })
 		switch {
 		case m.Kind == "most":
 			whole.Value = max(whole.Value, m.Value)
@@ -194,7 +194,7 @@ func addMeter(out, r *results.Run) {
 func addStored(out, r *results.Run) {
 	for _, k := range r.Stored {
 		k.OverTime = nil // the moments of generators differ
-		x, known := groups.In(&out.Stored, k, func(x results.Stored) bool { return x.Store == k.Store })
+		x, known := collect.In(&out.Stored, k, func(x results.Stored) bool { return x.Store == k.Store })
 		if known {
 			*x = results.NewStored(k.Store, x.Subjects+k.Subjects, x.Entries+k.Entries, x.Bytes+k.Bytes, nil)
 		}
@@ -203,7 +203,7 @@ func addStored(out, r *results.Run) {
 
 func addWaits(out, r *results.Run) {
 	for _, w := range r.PoolWait {
-		whole, known := groups.In(&out.PoolWait, w, func(x results.PoolWait) bool { return x.Store == w.Store })
+		whole, known := collect.In(&out.PoolWait, w, func(x results.PoolWait) bool { return x.Store == w.Store })
 		if known {
 			results.Add(whole, &w)
 		}
@@ -287,7 +287,7 @@ func addLatencies(all []*results.Latency) (results.Latency, error) {
 				return results.Latency{}, err
 			}
 			same := func(x results.Part) bool { return x.Outcome == p.Outcome && x.Tier == p.Tier }
-			part, known := groups.In(&parts, results.Part{Outcome: p.Outcome, Tier: p.Tier}, same)
+			part, known := collect.In(&parts, results.Part{Outcome: p.Outcome, Tier: p.Tier}, same)
 			if !known {
 				part.Histogram = results.NewHistogram()
 			}

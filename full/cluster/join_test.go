@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -55,8 +55,8 @@ func merge(ctx context.Context, dirs []string) (results.File, error) {
 		Provenance: first.Provenance, Workload: first.Workload}
 	for i := range all {
 		f := &all[i].file
-		out.Workload.Notes = groups.Union(out.Workload.Notes, f.Workload.Notes...)
-		out.Skipped = groups.Union(out.Skipped, f.Skipped...)
+		out.Workload.Notes = collect.Union(out.Workload.Notes, f.Workload.Notes...)
+		out.Skipped = collect.Union(out.Skipped, f.Skipped...)
 		out.Interrupted = out.Interrupted || f.Interrupted
 		out.Sources = append(out.Sources, results.Source{Name: all[i].name, Provenance: f.Provenance, Runs: len(f.Runs)})
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/version"
+	"github.com/quotabench/quotabench/internal/kit/version"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 const faultsHead = `# Faults of stores

@@ -21,7 +21,7 @@ import (
 	"github.com/quotabench/quotabench/full/stores/etcd"
 	"github.com/quotabench/quotabench/full/stores/nats"
 	"github.com/quotabench/quotabench/full/stores/zookeeper"
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 

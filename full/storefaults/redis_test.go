@@ -16,7 +16,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"

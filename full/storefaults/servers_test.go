@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 )
 
 // process is a server that a test ends and starts again, on the same port and in the

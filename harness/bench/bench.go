@@ -29,9 +29,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/likely"
-	"github.com/quotabench/quotabench/internal/present/export"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/report/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -197,9 +196,9 @@ func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) 
 	if err != nil {
 		return err
 	}
-	for _, cfg.Policy = range likely.Policies(usual, []strategies.Selection{sel}) {
+	for _, cfg.Policy = range strategies.PoliciesToTry(usual, []strategies.Selection{sel}) {
 		if cfg.Workload.Crosses {
-			cfg.Policy = likely.Crossed(cfg.Policy)
+			cfg.Policy = strategies.ForCrossings(cfg.Policy)
 		}
 		err := cmp.Or(cfg.CheckPolicy(), cfg.CannotRun(sel))
 		if err == nil {

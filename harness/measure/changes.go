@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/overwrite"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/trouble/tamper"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -118,11 +118,11 @@ func (p *pass) overwriteOnce(ctx context.Context, e *trouble.Event) error {
 		return fmt.Errorf("the client of %s is no Redis client", st.Driver())
 	}
 	prefix := p.s.scope.Prefix()
-	keys, err := overwrite.Keys(ctx, client, prefix)
+	keys, err := tamper.Keys(ctx, client, prefix)
 	if err != nil {
 		return err
 	}
-	n, err := overwrite.Apply(ctx, e, client, prefix, keys)
+	n, err := tamper.Apply(ctx, e, client, prefix, keys)
 	p.overwritten += n
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with

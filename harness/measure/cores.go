@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/host/cores"
 )
 
 // What [Cores] can ask for.

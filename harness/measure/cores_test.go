@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/host/cores"
 )
 
 func TestParseCores(t *testing.T) {

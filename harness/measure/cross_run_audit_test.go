@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 
-	"github.com/quotabench/quotabench/internal/machine"
+	"github.com/quotabench/quotabench/internal/host/machine"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"

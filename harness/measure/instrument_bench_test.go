@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 
 	"github.com/quotabench/quotabench/oracle"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/contain/guard"
 )
 
 // jobRunner runs the background work of a run's instances on the wall clock. A

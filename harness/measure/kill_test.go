@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/killed"
+	"github.com/quotabench/quotabench/internal/trouble/kill"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -97,7 +97,7 @@ func (d *dying) Take(ctx context.Context, r quota.Request) (quota.Decision, erro
 	defer d.Unlock()
 	d.before++
 	defer func() {
-		if errors.Is(d.redis.Incr(ctx, "x").Err(), killed.Err) {
+		if errors.Is(d.redis.Incr(ctx, "x").Err(), kill.Err) {
 			d.refuse++
 		}
 	}()

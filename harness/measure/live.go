@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -184,7 +184,7 @@ func added(all, more []harness.LiveLatency) []harness.LiveLatency {
 	for i := range more {
 		m := &more[i]
 		same := func(x harness.LiveLatency) bool { return x.Outcome == m.Outcome && x.Tier == m.Tier }
-		sum, _ := groups.In(&all, harness.LiveLatency{Outcome: m.Outcome, Tier: m.Tier}, same)
+		sum, _ := collect.In(&all, harness.LiveLatency{Outcome: m.Outcome, Tier: m.Tier}, same)
 		sum.Merge(m)
 	}
 	slices.SortFunc(all, func(a, b harness.LiveLatency) int {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"

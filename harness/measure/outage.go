@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/trouble/network"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/host/cores"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/machine"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/host/machine"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"

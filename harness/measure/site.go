@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/killed"
+	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/monitor"
-	"github.com/quotabench/quotabench/internal/network"
+	"github.com/quotabench/quotabench/internal/trouble/kill"
+	"github.com/quotabench/quotabench/internal/trouble/network"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -155,7 +155,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 			return err
 		}
 		if client, ok := c.Client().(redis.UniversalClient); ok && s.cfg.Trouble.Has(trouble.Killed) {
-			client.AddHook(killed.Hook)
+			client.AddHook(kill.Hook)
 		}
 		s.conns = append(s.conns, siteConn{c, name})
 		env.Clients[name] = c.Client()

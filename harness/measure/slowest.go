@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/monitor"
-	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/strategies"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 

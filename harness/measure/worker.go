@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/killed"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
 	"github.com/quotabench/quotabench/internal/monitor"
-	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/internal/trouble/kill"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -175,7 +175,7 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 		return k.strategy.Take(k.Context(), req)
 	}
 	var own uint64
-	ctx, dead := killed.After(k.Context(), after, func(context.Context) {
+	ctx, dead := kill.After(k.Context(), after, func(context.Context) {
 		if stacks.Current() == own {
 			runtime.Goexit()
 		}
@@ -187,7 +187,7 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 	var p *guard.PanicError
 	switch {
 	case dead():
-		return quota.Decision{}, killed.Err
+		return quota.Decision{}, kill.Err
 	case errors.As(err, &p):
 		panic(p.Value)
 	}

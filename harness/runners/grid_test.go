@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/quota"

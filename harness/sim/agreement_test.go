@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/stores"
 
 	"github.com/quotabench/quotabench/harness/measure"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 )
 
 // BenchmarkSimulated is whole decisions: workload, strategy, stores, histograms

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/memredis"
-	"github.com/quotabench/quotabench/internal/overwrite"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/trouble/tamper"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -83,18 +83,18 @@ func (p *pass) overwrite(e *trouble.Event) error {
 func (st *site) overwrite(ctx context.Context, n int, e *trouble.Event) (int64, error) {
 	prefix := st.prefix(n)
 	if st.real != nil {
-		keys, err := overwrite.Keys(ctx, st.admin, prefix)
+		keys, err := tamper.Keys(ctx, st.admin, prefix)
 		if err != nil {
 			return 0, err
 		}
-		return overwrite.Apply(ctx, e, st.admin, prefix, keys)
+		return tamper.Apply(ctx, e, st.admin, prefix, keys)
 	}
 	storeHook{w: st.w, table: st.tables[n], to: st.redis[n]}.present()
 	var keys []string
 	for _, k := range st.tables[n].Keys(nil) {
 		keys = append(keys, k.Name)
 	}
-	client := memredis.Client(st.tables[n])
+	client := fakeredis.Client(st.tables[n])
 	defer func() { _ = client.Close() }()
-	return overwrite.Apply(ctx, e, client, prefix, keys)
+	return tamper.Apply(ctx, e, client, prefix, keys)
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/fakeredis"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -42,7 +42,7 @@ func BenchmarkCommands(b *testing.B) {
 			w := newNetwork(&cfg, hash, nil, nil)
 			s := w.s
 			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
-			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w, func() (memredis.Redis, error) { return memredis.New(), nil })
+			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w, func() (fakeredis.Redis, error) { return fakeredis.New(), nil })
 			if err != nil {
 				b.Fatal(err)
 			}

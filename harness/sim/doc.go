@@ -7,7 +7,7 @@
 // request leg, a queue and a service time at the server, and a reply leg, all
 // drawn from tables of integers; instances whose clocks differ; stores in which
 // keys expire and calendar windows turn as virtual time passes. Redis is a table
-// in memory (package memredis) or, to check the table, a real server; the
+// in memory (package fakeredis) or, to check the table, a real server; the
 // database of record is [strategies.Model].
 //
 // What is reported is leak, false rejects, drift, staleness, hit rates and

@@ -10,13 +10,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/bubble"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/isolate"
-	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/stacks"
-	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/contain/isolate"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
+	"github.com/quotabench/quotabench/internal/virtual/bubble"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/isolate"
+	"github.com/quotabench/quotabench/internal/contain/isolate"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/memredis"
-	"github.com/quotabench/quotabench/internal/promise"
-	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/verdict"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -219,7 +219,7 @@ func (p *pass) keep(ctx context.Context) error {
 	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), u.Keys, u.Bytes, p.overTime())}
 	if extended := int64(0); len(p.st.tables) > 0 {
 		for _, r := range p.st.tables {
-			t, ok := r.(*memredis.Table)
+			t, ok := r.(*fakeredis.Table)
 			if !ok {
 				return nil // miniredis does not count it
 			}
@@ -299,7 +299,7 @@ func (p *pass) probe(ctx context.Context) error {
 		ctx.Err() != nil {
 		return nil
 	}
-	wait := probeWindows * promise.Length(&p.policy, p.st.s.Now())
+	wait := probeWindows * verdict.Length(&p.policy, p.st.s.Now())
 	if wait <= 0 || wait > MaxDuration {
 		return nil
 	}

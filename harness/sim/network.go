@@ -9,11 +9,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/memredis"
-	conditions "github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/kit/seed"
+	conditions "github.com/quotabench/quotabench/internal/trouble/network"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -162,7 +162,7 @@ func (w *network) send(ctx context.Context, to *route, cmds []redis.Cmder, next 
 // table up to the present and has it answer.
 type storeHook struct {
 	w     *network
-	table memredis.Redis
+	table fakeredis.Redis
 	to    *server
 	// real is set if a server carries the commands out; the table then only
 	// knows what expires.

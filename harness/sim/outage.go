@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/memredis"
-	conditions "github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	conditions "github.com/quotabench/quotabench/internal/trouble/network"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -41,15 +41,15 @@ func (c *Config) outages() (all []results.Span, turns []turn) {
 // 1970.
 type turn struct {
 	at   int64
-	what func(*server, memredis.Redis)
+	what func(*server, fakeredis.Redis)
 }
 
 // empty drops all that a Redis holds.
-func (s *server) empty(r memredis.Redis) { r.Reset(s.asked) }
+func (s *server) empty(r fakeredis.Redis) { r.Reset(s.asked) }
 
 // follow notes what a replica has that gets no further write.
-func (s *server) follow(r memredis.Redis) {
-	t, ok := r.(*memredis.Table)
+func (s *server) follow(r fakeredis.Redis) {
+	t, ok := r.(*fakeredis.Table)
 	if !ok {
 		s.unfit = errNoReplica
 		return
@@ -59,7 +59,7 @@ func (s *server) follow(r memredis.Redis) {
 }
 
 // failOver leaves a Redis with what its replica has.
-func (s *server) failOver(memredis.Redis) {
+func (s *server) failOver(fakeredis.Redis) {
 	if s.replica != nil {
 		s.replica()
 	}
@@ -82,7 +82,7 @@ func (w *network) down(store strategies.Need) bool {
 
 // befall has what was to happen to a Redis since it was last looked at happen now, when
 // it is looked at again: nothing else has changed it meanwhile.
-func (w *network) befall(to *server, r memredis.Redis) {
+func (w *network) befall(to *server, r fakeredis.Redis) {
 	now, was := w.s.Nano(), to.asked
 	for _, t := range w.turns {
 		if was < t.at && t.at <= now {

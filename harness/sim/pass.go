@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/isolate"
-	"github.com/quotabench/quotabench/internal/memredis"
-	conditions "github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/internal/stacks"
-	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/contain/isolate"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
+	conditions "github.com/quotabench/quotabench/internal/trouble/network"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -34,7 +34,7 @@ type pass struct {
 	sel    strategies.Selection
 	stream workloads.Stream
 	info   workloads.Info
-	open   func() (memredis.Redis, error)
+	open   func() (fakeredis.Redis, error)
 	beat   *sched.Beat
 	number int       // of the strategy, for [Progress]
 	real   time.Time // by the wall clock, when it began

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/killed"
-	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/trouble/kill"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -43,7 +43,7 @@ func (d *drive) do(ctx context.Context, w due) {
 		}
 	}()
 	if after := d.cfg.Kills(w.index); after > 0 {
-		ctx, _ = killed.After(ctx, after, func(ctx context.Context) { sched.From(ctx).Die(killed.Err) })
+		ctx, _ = kill.After(ctx, after, func(ctx context.Context) { sched.From(ctx).Die(kill.Err) })
 	}
 	var dec quota.Decision
 	err := d.st.process[instance].Do(ctx, func() (err error) {

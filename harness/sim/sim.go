@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/guard"
-	"github.com/quotabench/quotabench/internal/memredis"
-	"github.com/quotabench/quotabench/internal/ordered"
-	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/parallel"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -55,7 +55,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	report := &Report{Info: info}
 	selected, _ := cfg.Split()
 	cfg.Progress.begin(len(selected))
-	for _, r := range ordered.Do(cfg.parallel(), len(selected), func(i int) *pass {
+	for _, r := range parallel.Do(cfg.parallel(), len(selected), func(i int) *pass {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -138,7 +138,7 @@ func leftBehind(ctx context.Context, cfg *Config) error {
 // driven runs one strategy on the caller's goroutine. What it returns is a pass of its own.
 func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 	var last *pass
-	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (struct{}, error) {
+	_, err := fakeredis.WithFallback(func(open func() (fakeredis.Redis, error)) (struct{}, error) {
 		lacked := last != nil
 		last = newPass(p.cfg, p.sel, p.stream, p.info)
 		last.open = open

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"

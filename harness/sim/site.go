@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/hooks"
-	"github.com/quotabench/quotabench/internal/killed"
-	"github.com/quotabench/quotabench/internal/memredis"
-	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/fakeredis/hooks"
+	"github.com/quotabench/quotabench/internal/trouble/kill"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -26,11 +26,11 @@ type site struct {
 	s   *sched.Scheduler
 	w   *network
 	// open makes a Redis in this process.
-	open func() (memredis.Redis, error)
+	open func() (fakeredis.Redis, error)
 
-	tables   []memredis.Redis // by region; one if Redis is shared
-	redis    []*server        // as tables
-	at       []int            // which of the tables a region uses
+	tables   []fakeredis.Redis // by region; one if Redis is shared
+	redis    []*server         // as tables
+	at       []int             // which of the tables a region uses
 	postgres *server
 	jobs     *sched.Jobs      // of the instance that is being opened
 	process  []*sched.Process // by instance
@@ -44,7 +44,7 @@ type site struct {
 // scope of all keys. It is the same in every run, so traces are.
 const scope = stores.Scope("sim")
 
-func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (memredis.Redis, error)) (*site, error) {
+func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (fakeredis.Redis, error)) (*site, error) {
 	st := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg: cfg, s: w.s, w: w, open: open,
 		postgres: newServer(*cfg.PostgresNet), process: make([]*sched.Process, cfg.Topology.total())}
 	err := st.prepare(ctx)
@@ -158,13 +158,13 @@ func (st *site) Adopt(instance int, jobs []*harness.Job) error {
 	return nil
 }
 
-func (st *site) newTable(ctx context.Context) (memredis.Redis, error) {
+func (st *site) newTable(ctx context.Context) (fakeredis.Redis, error) {
 	t, err := st.open()
 	if err != nil {
 		return nil, err
 	}
 	t.Reset(st.s.Nano())
-	if table, ok := t.(*memredis.Table); ok {
+	if table, ok := t.(*fakeredis.Table); ok {
 		table.Watch = st.real == nil // which else answers
 		if st.admin != nil {
 			table.Expired = func(key string) { st.admin.Del(ctx, key) }
@@ -181,7 +181,7 @@ func (st *site) newTable(ctx context.Context) (memredis.Redis, error) {
 const poolSize = 8
 
 // client of one region's Redis.
-func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.UniversalClient, error) {
+func (st *site) client(ctx context.Context, t fakeredis.Redis, to *route) (redis.UniversalClient, error) {
 	var c redis.UniversalClient
 	if st.real != nil {
 		var err error
@@ -189,12 +189,12 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 			return nil, err
 		}
 	} else {
-		own := memredis.Watched(t, memredis.Pool, st.w.leave)
+		own := fakeredis.Watched(t, fakeredis.Pool, st.w.leave)
 		st.clients = append(st.clients, own)
 		c = own
 	}
 	if st.cfg.Trouble.Has(trouble.Killed) {
-		c.AddHook(killed.Hook)
+		c.AddHook(kill.Hook)
 	}
 	c.AddHook(hooks.Redis(func(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
 		return st.w.send(ctx, to, cmds, next)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/guard"
+	"github.com/quotabench/quotabench/internal/contain/guard"
 )
 
 // TestOnlyCallsAreGivenUp: of two callers that go on for too long, the one that is in a call of the strategy is given up.

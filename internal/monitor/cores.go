@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/machine"
+	"github.com/quotabench/quotabench/internal/host/machine"
 	"github.com/quotabench/quotabench/results"
 )
 

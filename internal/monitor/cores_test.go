@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/machine"
-	"github.com/quotabench/quotabench/internal/stacks"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/host/machine"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // ms is so many milliseconds in nanoseconds.

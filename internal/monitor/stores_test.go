@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/stores"
 )
 

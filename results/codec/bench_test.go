@@ -3,7 +3,7 @@ package codec
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/report/fixture"
 )
 
 // BenchmarkEncode is a file of ten strategies in 24 rounds, which is written anew

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
 

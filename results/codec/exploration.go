@@ -3,7 +3,7 @@ package codec
 import (
 	"fmt"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/schema"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/explore"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 

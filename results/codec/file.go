@@ -12,8 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/quotabench/quotabench/internal/atomicfile"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/files"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -63,7 +63,7 @@ func Write(path string, f results.File) (err error) {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, b)
+	return files.Write(path, b)
 }
 
 // Read loads a file that [Write] stored. Everything that is not exactly of this

@@ -16,10 +16,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/quotabench/quotabench/internal/fixture"
-	"github.com/quotabench/quotabench/internal/present/plot"
-	"github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/report/fixture"
+	"github.com/quotabench/quotabench/internal/report/plot"
+	"github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/schema"
 )

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 )
 
 // What a file may make its reader allocate. All are far above what a measurement

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/report/fixture"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )

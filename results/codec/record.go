@@ -1,8 +1,8 @@
 package codec
 
 import (
-	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/groups"
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -19,7 +19,7 @@ import (
 func SeriesCSV(series []results.Series) ([]byte, error) {
 	var tiers, counters []string
 	for _, s := range series {
-		tiers, counters = groups.Union(tiers, s.Tiers...), groups.Union(counters, s.Counters...)
+		tiers, counters = collect.Union(tiers, s.Tiers...), collect.Union(counters, s.Counters...)
 	}
 	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects",
 		"keys"}

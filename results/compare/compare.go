@@ -3,7 +3,7 @@
 package compare
 
 import (
-	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results"
 )
 

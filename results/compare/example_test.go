@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"

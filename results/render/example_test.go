@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/report/plot"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 )

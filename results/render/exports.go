@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/groups"
-	"github.com/quotabench/quotabench/internal/present/export"
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/report/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -78,7 +78,7 @@ func (b *Bundle) Only(name string) (*Bundle, error) {
 	out := &Bundle{Name: b.Name, About: b.About, Provenance: b.Provenance, NoBitmaps: b.NoBitmaps}
 	var known []string
 	is := func(label string) bool {
-		known = groups.Union(known, label)
+		known = collect.Union(known, label)
 		public, _, _ := strings.Cut(label, ":")
 		return label == name || public == name
 	}

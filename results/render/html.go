@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"html/template"
 
-	"github.com/quotabench/quotabench/internal/present/html"
+	"github.com/quotabench/quotabench/internal/report/html"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/report/plot"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/html"
-	"github.com/quotabench/quotabench/internal/present/plot"
-	"github.com/quotabench/quotabench/internal/present/text"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/html"
+	"github.com/quotabench/quotabench/internal/report/plot"
+	"github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
 

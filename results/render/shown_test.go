@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/answer"
-	"github.com/quotabench/quotabench/internal/fixture"
-	"github.com/quotabench/quotabench/internal/present/export"
-	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/report/export"
+	"github.com/quotabench/quotabench/internal/report/fixture"
+	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -34,7 +34,7 @@ func TestEveryParameterIsShown(t *testing.T) {
 				break
 			}
 		}
-		out := map[string]string{"reports": fmt.Sprint(text.Setting(f, f.Summarised())), "commands": answer.Of(f)[0].Untested[0].Command}
+		out := map[string]string{"reports": fmt.Sprint(text.Setting(f, f.Summarised())), "commands": ranking.Of(f)[0].Untested[0].Command}
 		f.Runs = append(f.Runs, before)
 		for line := range strings.Lines(string(export.GoBench(&f))) {
 			if name, _, ok := strings.Cut(line, "\t"); ok {

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
 

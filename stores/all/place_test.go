@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/host/cores"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/redis"

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/redis"

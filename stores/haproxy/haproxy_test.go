@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/haproxy"
 	"github.com/quotabench/quotabench/stores/storetest"

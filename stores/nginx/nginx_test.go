@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/nginx"
 	"github.com/quotabench/quotabench/stores/storetest"

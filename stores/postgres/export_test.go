@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
 )
 
 // Password of a server started here.

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -29,13 +29,13 @@ type lease struct {
 }
 
 // entry reads a comment; ok is false for that of another program.
-func entry(schema, comment string) (e keep.Entry, ok bool) {
+func entry(schema, comment string) (e leases.Entry, ok bool) {
 	var l lease
 	if json.Unmarshal([]byte(comment), &l) == nil {
 		_, ok = server.ParseOwner(string(l.Owner))
 	}
 	scope := stores.Scope(strings.TrimPrefix(schema, family))
-	return keep.Entry{Scope: scope, Text: string(l.Owner), Version: int64(l.Renewed * 1e6)}, ok
+	return leases.Entry{Scope: scope, Text: string(l.Owner), Version: int64(l.Renewed * 1e6)}, ok
 }
 
 // runner runs statements: a pool or a transaction.
@@ -44,14 +44,14 @@ type runner interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// board is the server as a [keep.Board]. The entry of a scope is the comment on its schema.
+// board is the server as a [leases.Board]. The entry of a scope is the comment on its schema.
 type board struct{ *Store }
 
-// Name implements [keep.Board].
+// Name implements [leases.Board].
 func (board) Name(scope stores.Scope) string { return scope.Schema() }
 
-// Entries implements [keep.Board]. It lists the schemas that this role may drop.
-func (b board) Entries(ctx context.Context) (out []keep.Entry, err error) {
+// Entries implements [leases.Board]. It lists the schemas that this role may drop.
+func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 	err = b.schemas(ctx, func(name, comment string, now, started float64) {
 		e, ok := entry(name, comment)
 		if !ok {
@@ -81,9 +81,9 @@ func (b board) schemas(ctx context.Context, f func(name, comment string, now, st
 	return err
 }
 
-// Enter implements [keep.Board]. A schema is made together with its lease, so that there
+// Enter implements [leases.Board]. A schema is made together with its lease, so that there
 // is no moment in which it is nobody's.
-func (b board) Enter(ctx context.Context, old keep.Entry, text string) (done bool, err error) {
+func (b board) Enter(ctx context.Context, old leases.Entry, text string) (done bool, err error) {
 	schema := old.Scope.Schema()
 	if old.Text == "" {
 		err = pgx.BeginFunc(ctx, b.admin, func(tx pgx.Tx) error {
@@ -116,7 +116,7 @@ func taken(err error) bool {
 
 // locked reads the entry of a schema, which others take over after this transaction alone.
 // It has no text if there is no entry; there is false if there is no schema.
-func locked(ctx context.Context, tx pgx.Tx, schema string) (e keep.Entry, there bool, err error) {
+func locked(ctx context.Context, tx pgx.Tx, schema string) (e leases.Entry, there bool, err error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", schema); err != nil {
 		return e, false, err
 	}
@@ -147,7 +147,7 @@ func sign(ctx context.Context, on runner, schema, owner string) error {
 	return err
 }
 
-// Renew implements [keep.Board]. A schema that is gone does not come back by it.
+// Renew implements [leases.Board]. A schema that is gone does not come back by it.
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) (err error) {
 	for _, s := range scopes {
 		err = errors.Join(err, sign(ctx, b.admin, s.Schema(), server.Us().Encode()))
@@ -155,7 +155,7 @@ func (b board) Renew(ctx context.Context, scopes []stores.Scope) (err error) {
 	return err
 }
 
-// Leave implements [keep.Board].
+// Leave implements [leases.Board].
 func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
 	return b.DropSchema(ctx, scope.Schema())
 }
@@ -163,7 +163,7 @@ func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
 // dropTimeout bounds how long the removal of what others left waits for their locks.
 const dropTimeout = "SET LOCAL lock_timeout = '5s'"
 
-// Clear implements [keep.Board]. What it counts are schemas. One with a lease of this
+// Clear implements [leases.Board]. What it counts are schemas. One with a lease of this
 // process is there again, and empty.
 func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, err error) {
 	schema := scope.Schema()
@@ -197,7 +197,7 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 	return removed, nil
 }
 
-// Count implements [keep.Board]. It finds the schemas, and counts nothing in them.
+// Count implements [leases.Board]. It finds the schemas, and counts nothing in them.
 func (b board) Count(ctx context.Context, _ []stores.Scope) (map[stores.Scope]int64, error) {
 	counts := map[stores.Scope]int64{}
 	err := b.schemas(ctx, func(name, _ string, _, _ float64) { counts[stores.Scope(strings.TrimPrefix(name, family))] = 0 })

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/frames"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/stores/frames"
 	"github.com/quotabench/quotabench/stores"
 )
 

@@ -3,9 +3,9 @@ package postgres
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/programs"
+	"github.com/quotabench/quotabench/internal/kit/programs"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 )
 

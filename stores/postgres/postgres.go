@@ -14,10 +14,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/programs"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -54,7 +54,7 @@ func init() {
 // Store is one open PostgreSQL server.
 type Store struct {
 	common
-	self  *keep.Self
+	self  *leases.Self
 	base  *pgxpool.Config // to reach it; copied for each pool
 	admin *pgxpool.Pool
 	// lent is set if admin is the caller's, who closes it.
@@ -66,10 +66,10 @@ type Store struct {
 }
 
 // common has the methods that stores of every kind share.
-type common = keep.Common
+type common = leases.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
-	p := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
+	p := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	p.common, p.self.Remove = p.self.Common(), p.remove
 	p.self.Answers = func(ctx context.Context) error { return p.admin.Ping(ctx) }
 	return p

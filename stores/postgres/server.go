@@ -23,9 +23,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/programs"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/stores"
 )
 

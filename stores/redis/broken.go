@@ -11,9 +11,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -51,7 +51,7 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	case fault == "node-killed" && cluster && r.Owned():
 		_, _, err := r.pairOf(ctx, c.Options().Password, "")
 		return err
-	case fault == keep.Restarted && r.model == nil && r.self.Own != nil:
+	case fault == leases.Restarted && r.model == nil && r.self.Own != nil:
 		set, err := r.admin.ConfigGet(ctx, "appendonly").Result()
 		if err == nil && set["appendonly"] != "yes" {
 			err = errors.New("it keeps nothing on a disk: use process:durable, or :empty for one that comes back without its data")

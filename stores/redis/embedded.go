@@ -10,8 +10,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -29,7 +29,7 @@ const agingShare = 10
 // before.
 type embedded struct {
 	server  *miniredis.Miniredis
-	scripts *memredis.Scripts
+	scripts *fakeredis.Scripts
 	stop    context.CancelFunc
 	aged    chan struct{}
 	nano    func() int64 // the time, in nanoseconds
@@ -47,7 +47,7 @@ func startEmbeddedAt(nano func() int64) (*embedded, error) {
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start embedded Redis: %w", err)
 	}
-	e.scripts = memredis.NewScripts(m)
+	e.scripts = fakeredis.NewScripts(m)
 	m.Server().SetPreHook(func(p *server.Peer, cmd string, args ...string) bool {
 		e.ageIfFree()
 		return e.scripts.Take(p, cmd, args)

@@ -7,7 +7,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 )
 
 // TestEmbeddedTellsTheTime: the embedded server's time of day goes on between two

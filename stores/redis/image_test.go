@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/host/server"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 )

@@ -10,8 +10,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -31,21 +31,21 @@ const (
 
 func leaseKey() string { return leasePrefix + server.Us().Run }
 
-// board is the server as a [keep.Board]. It counts its commands, which are not a
+// board is the server as a [leases.Board]. It counts its commands, which are not a
 // strategy's: those that are sent next to a run.
 type board struct{ *Store }
 
-// Name implements [keep.Board].
+// Name implements [leases.Board].
 func (board) Name(scope stores.Scope) string { return scope.Prefix() }
 
-// Entries implements [keep.Board].
-func (b board) Entries(ctx context.Context) (out []keep.Entry, err error) {
+// Entries implements [leases.Board].
+func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 	held, err := b.admin.HGetAll(ctx, holdingsKey).Result()
 	if err != nil {
 		return nil, foreign(err)
 	}
 	for scope, text := range held {
-		e := keep.Entry{Scope: stores.Scope(scope), Text: text}
+		e := leases.Entry{Scope: stores.Scope(scope), Text: text}
 		if o, ok := server.ParseOwner(text); ok {
 			if e.Renewed, err = b.renewed(ctx, o); err != nil {
 				return nil, fmt.Errorf("look at the lease of %s: %w", e.Scope.Prefix(), err)
@@ -80,8 +80,8 @@ func foreign(err error) error {
 	return err
 }
 
-// Enter implements [keep.Board].
-func (b board) Enter(ctx context.Context, old keep.Entry, text string) (done bool, err error) {
+// Enter implements [leases.Board].
+func (b board) Enter(ctx context.Context, old leases.Entry, text string) (done bool, err error) {
 	if old.Text == "" {
 		b.leased.Add(1)
 		done, err = b.admin.HSetNX(ctx, holdingsKey, string(old.Scope), text).Result()
@@ -111,7 +111,7 @@ func (b board) Enter(ctx context.Context, old keep.Entry, text string) (done boo
 	return done, err
 }
 
-// Renew implements [keep.Board].
+// Renew implements [leases.Board].
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	us := server.Us().Encode()
 	b.leased.Add(int64(1 + len(scopes)))
@@ -125,7 +125,7 @@ func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	return foreign(err)
 }
 
-// Leave implements [keep.Board]. The lease goes first: a process that is killed in between leaves an entry, which the
+// Leave implements [leases.Board]. The lease goes first: a process that is killed in between leaves an entry, which the
 // next start finds, and no lease, which it would not.
 func (b board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
 	if last {
@@ -138,12 +138,12 @@ func (b board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
 	return b.admin.HDel(ctx, holdingsKey, string(scope)).Err()
 }
 
-// Clear implements [keep.Board].
+// Clear implements [leases.Board].
 func (b board) Clear(ctx context.Context, scope stores.Scope) (int64, error) {
 	return b.WipePrefix(ctx, scope.Prefix())
 }
 
-// Count implements [keep.Board].
+// Count implements [leases.Board].
 func (b board) Count(ctx context.Context, _ []stores.Scope) (map[stores.Scope]int64, error) {
 	counts := map[stores.Scope]int64{}
 	seen := map[string]bool{} // SCAN may show a key more than once

@@ -14,11 +14,11 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/network"
-	"github.com/quotabench/quotabench/internal/programs"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
+	"github.com/quotabench/quotabench/internal/stores/leases"
+	"github.com/quotabench/quotabench/internal/trouble/network"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -62,7 +62,7 @@ func init() {
 // some, or a cluster.
 type Store struct {
 	common
-	self  *keep.Self
+	self  *leases.Self
 	base  goredis.Options // to reach a single server; copied for each client
 	model *embedded
 	admin goredis.UniversalClient
@@ -90,10 +90,10 @@ type Store struct {
 }
 
 // common has the methods that stores of every kind share.
-type common = keep.Common
+type common = leases.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
-	r := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
+	r := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	r.common, r.self.Remove, r.self.Usage = r.self.Common(), r.remove, r.Usage
 	r.self.Answers = func(ctx context.Context) error { return r.admin.Ping(ctx).Err() }
 	return r

@@ -9,7 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/stores"
 )
 

@@ -15,10 +15,10 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/memredis"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -119,7 +119,7 @@ func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
 	if !strings.HasPrefix(line, "-") {
 		return nil
 	}
-	return unusable(memredis.ServerError(strings.TrimSpace(line[1:])), opt.Addr, opt.Password)
+	return unusable(fakeredis.ServerError(strings.TrimSpace(line[1:])), opt.Addr, opt.Password)
 }
 
 // Room is how many more clients the server takes. known is false if it does not

@@ -16,9 +16,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/stores/httpstore"
-	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
 

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/strategies"
 )
 

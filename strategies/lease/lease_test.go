@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -32,7 +32,7 @@ type bed struct {
 	*testing.T
 	clock.Wall // what no test here waits for
 
-	table  *memredis.Table
+	table  *fakeredis.Table
 	client *redis.Client
 	shared *strategies.Shared
 	now    time.Time
@@ -53,8 +53,8 @@ type bed struct {
 }
 
 func newBed(t *testing.T) *bed {
-	b := &bed{T: t, table: memredis.New(), shared: &strategies.Shared{}}
-	b.client = memredis.Client(b.table)
+	b := &bed{T: t, table: fakeredis.New(), shared: &strategies.Shared{}}
+	b.client = fakeredis.Client(b.table)
 	b.client.AddHook(b)
 	b.pass(0)
 	t.Cleanup(func() {

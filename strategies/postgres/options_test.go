@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/promise"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/verdict"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -204,12 +204,12 @@ func (b *book) hold(faults ...quota.Fault) {
 	}
 	var rolling *oracle.Verdict
 	if b.policy.Window.Kind == quota.Fixed {
-		v := b.judge(promise.RollingWindow(b.policy.Window, clock.Time(b.epoch)))
+		v := b.judge(verdict.RollingWindow(b.policy.Window, clock.Time(b.epoch)))
 		rolling = &v
 	}
 	params := b.params(own)
-	by := promise.Verdicts{Own: &own, Stores: &own, Rolling: rolling}
-	for _, c := range promise.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, by) {
+	by := verdict.Verdicts{Own: &own, Stores: &own, Rolling: rolling}
+	for _, c := range verdict.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, by) {
 		if c.Verdict == results.Broken {
 			b.Errorf("%s window, limit %d: the worst subject has a %s of %s; the guarantee %s allows %d",
 				b.policy.Window.Kind, b.policy.Limit, c.Property, format.Units(c.Certain, "units"), c.Formula, c.Bound)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
 	"github.com/quotabench/quotabench/strategies"
 )
 

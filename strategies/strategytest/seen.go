@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -201,7 +201,7 @@ func (f *fixture) postpone(ctx context.Context, cmds []redis.Cmder, send func(co
 }
 
 // skipForeign skips what moves time for code that reads the clock of package time:
-// explorations move that, see harness/explore.
+// explorations move that, see explore.
 func skipForeign(tb testing.TB, m *strategies.Meta) {
 	tb.Helper()
 	if m.Foreign {

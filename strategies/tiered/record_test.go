@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/quota"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/kit/files"
 )
 
 // standing is what a row came to: the median of its pairs, the least and the most.
@@ -95,7 +95,7 @@ func (l ledger) write(path string) error {
 	if err := w.Error(); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, b.Bytes())
+	return files.Write(path, b.Bytes())
 }
 
 // add commits the rows that have a figure.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/machine/cores"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/host/cores"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/tools/program"
 )

@@ -178,7 +178,7 @@ func exploring() []probe {
 		command("five clients", []string{"explore", "check-then-set", "--clients", "5", "--limit", "1", "--full", "--json"}, nil, rusage,
 			metric{what: "all 31,320 schedules of 5 clients, limit 1", key: "wall", unit: seconds, wanted: third},
 			metric{what: "all 31,320 schedules of 5 clients, limit 1", key: "user", unit: cpuSeconds}),
-		bench("schedules", "harness/explore", "^BenchmarkSchedules$", "500ms",
+		bench("schedules", "explore", "^BenchmarkSchedules$", "500ms",
 			metric{what: "schedules of check-then-set, 4 clients", key: "BenchmarkSchedules schedules/s", unit: "1/s", more: true, wanted: 3},
 			metric{what: "schedules of check-then-set, 4 clients, in all", key: "BenchmarkSchedules allocs/op", unit: allocations}),
 		search("search three-tier", "search of three-tier, 3 clients, 50,000 states", "three-tier", "--clients", "3", "--max-states", "50000").times(3),

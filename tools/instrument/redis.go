@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/machine/cores"
-	"github.com/quotabench/quotabench/internal/programs"
+	"github.com/quotabench/quotabench/internal/host/cores"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 )

@@ -17,8 +17,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/ordered"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/parallel"
 	"github.com/quotabench/quotabench/tools/program"
 )
 
@@ -130,7 +130,7 @@ func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 		err        error
 	}
 	hashes := 0
-	for i, r := range ordered.Do(runtime.NumCPU(), len(jobs), func(i int) (r result) {
+	for i, r := range parallel.Do(runtime.NumCPU(), len(jobs), func(i int) (r result) {
 		for _, s := range []*side{t.base, t.here} {
 			got, err := t.simulate(ctx, s, jobs[i].strategy, jobs[i].preset)
 			if err != nil || got == nil {

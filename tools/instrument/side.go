@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/machine"
+	"github.com/quotabench/quotabench/internal/host/machine"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 )
 
 // side is a source tree and what was built from it.

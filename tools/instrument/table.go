@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 )
 
 // sample is what one turn of a probe measured, by the names of [metric.key].

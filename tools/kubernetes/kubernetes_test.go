@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
 )
 
 // manifest reads the example as the API server does, and refuses fields that it does not know.

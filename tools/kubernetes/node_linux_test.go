@@ -29,9 +29,9 @@ import (
 	batch "k8s.io/api/batch/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/programs"
-	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/programs"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/report/claims"
 )
 
 var ids = regexp.MustCompile(`\b[A-Z][0-9]+[a-z]?(-[a-z]+)?\b`)
@@ -37,7 +37,7 @@ func TestSummariesAgree(t *testing.T) {
 			}
 			for _, id := range named {
 				if got := verdicts[id]; got != part.may && got != claims.HoldsOnlyIf {
-					t.Errorf("%s: the verdict on %s is %q, and the summary says %q: change the summary in internal/claims/records", f.Record, id, got, part.text)
+					t.Errorf("%s: the verdict on %s is %q, and the summary says %q: change the summary in internal/report/claims/records", f.Record, id, got, part.text)
 				}
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/results"
 )
 

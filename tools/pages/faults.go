@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/claims"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/claims"
 )
 
 // faultsPage is what strategies make of faults, from the pages of strategies.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/internal/report/claims"
 )
 
 // TestMatrix: the page has the verdict and the leak of each planted cell, and none where a strategy took no part.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/figures"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )

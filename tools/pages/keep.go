@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/atomicfile"
-	"github.com/quotabench/quotabench/internal/claims"
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/files"
+	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -31,7 +31,7 @@ func keep(from, to, name string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(to, name+".json"), report); err != nil {
+	if err := files.Write(filepath.Join(to, name+".json"), report); err != nil {
 		return err
 	}
 	var r claims.Report
@@ -82,7 +82,7 @@ func pack(path, dir string) error {
 	if err = errors.Join(err, z.Close(), os.MkdirAll(dir, 0o755)); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, filepath.Base(path)+".gz"), out.Bytes())
+	return files.Write(filepath.Join(dir, filepath.Base(path)+".gz"), out.Bytes())
 }
 
 // thin leaves out how the machine was busy within a round.

@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/atomicfile"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/files"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -90,7 +90,7 @@ func write(records, out string) error {
 		}
 	}
 	for _, p := range all {
-		if err := atomicfile.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
+		if err := files.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func writeReports(records string) error {
 	pages, err := reports(evidence)
 	for _, p := range pages {
 		if err == nil {
-			err = atomicfile.Write(filepath.Join(records, p.Name), p.Bytes)
+			err = files.Write(filepath.Join(records, p.Name), p.Bytes)
 		}
 	}
 	return err

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/harness/explore"
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/explore"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/prove"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/tools/planted"

@@ -16,9 +16,9 @@ import (
 	"strconv"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/compare"
-	"github.com/quotabench/quotabench/internal/stat"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/strategies"

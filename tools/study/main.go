@@ -84,8 +84,16 @@ func tables(n int, paths []string) (string, error) {
 		return out.String(), nil
 	}
 	s := generated()
-	err := rows(&out, s.name, scenarios(s), n)
-	return out.String(), err
+	if err := rows(&out, s.name, scenarios(s), n); err != nil {
+		return "", err
+	}
+	for _, busy := range []bool{false, true} {
+		s := disturbed(busy)
+		if err := rows(&out, s.name, against(s), n); err != nil {
+			return "", err
+		}
+	}
+	return out.String(), nil
 }
 
 func rows(out *strings.Builder, from string, all []scenario, n int) error {

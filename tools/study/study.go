@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -193,6 +193,52 @@ func generated() source {
 		return throughput, reference
 	}
 	return source{name: "generated", window: w}
+}
+
+// disturbed is a machine as the study of rounds has it: rounds differ by 10 %, and each strategy by 5 % on its own; one round in
+// twenty stands still for up to half of its time; the speed drifts by 30 %. If it is busy, other programs take a share of the
+// processor from half of all rounds, of each in another amount.
+func disturbed(busy bool) source {
+	const (
+		between = 0.10
+		own     = 0.05
+		drift   = 0.30
+		stalled = 0.05
+	)
+	speed := func(rng *rand.Rand) float64 {
+		factor := math.Exp(own * rng.NormFloat64())
+		if rng.Float64() < stalled {
+			factor *= 1 - rng.Float64()/2
+		}
+		return factor
+	}
+	window := func(rng *rand.Rand) (throughput, reference []float64) {
+		busyFrom := rng.IntN(rounds + 1)
+		for i := range 2 * rounds {
+			level := math.Exp(between*rng.NormFloat64() + drift*(float64(i)/(2*rounds-1)-0.5))
+			taken := 1.0
+			if busy && i >= busyFrom && i < busyFrom+rounds {
+				taken = 1 + 4*rng.Float64()
+			}
+			throughput = append(throughput, 60_000*level*speed(rng)/taken)
+			reference = append(reference, 80_000*level*speed(rng)/taken)
+		}
+		return throughput, reference
+	}
+	name := "generated: heavy tails, stalls and drift"
+	if busy {
+		name += ", half of all rounds busy"
+	}
+	return source{name: name, window: window}
+}
+
+// against is how run --against measures: in pairs, and again what seems to be worse.
+func against(s source) []scenario {
+	draw := func(rng *rand.Rand) (base, head []round) { return pairs(rng, s.plain(rng)) }
+	return []scenario{
+		{name: "random pairs, two stages", paired: true, stages: true, draw: draw},
+		{name: "random pairs, two stages, 20 strategies", paired: true, gates: 20, stages: true, draw: draw},
+	}
 }
 
 // plain are rounds as the source has them.

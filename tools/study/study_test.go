@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // requireNoiseRule is what the rule promises of comparisons of 10 against 10 rounds.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/programs"
+	"github.com/quotabench/quotabench/internal/kit/programs"
 )
 
 // TestDoctorInstalls: doctor says how to install each program that quotabench can use and that is missing, and

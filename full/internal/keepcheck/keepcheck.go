@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
 )
 
 // Kept is what [Keeps] does to a server that is not the program's own.
 type Kept struct {
-	Board keep.Board
+	Board leases.Board
 	// Put makes one thing under a scope, and There looks for it.
 	Put   func(ctx context.Context, scope stores.Scope) error
 	There func(ctx context.Context, scope stores.Scope) bool
@@ -76,7 +76,7 @@ func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 // enter has an owner enter a scope.
 func (k Kept) enter(t *testing.T, scope stores.Scope, o server.Owner) {
 	t.Helper()
-	if done, err := k.Board.Enter(t.Context(), keep.Entry{Scope: scope}, o.Encode()); err != nil || !done {
+	if done, err := k.Board.Enter(t.Context(), leases.Entry{Scope: scope}, o.Encode()); err != nil || !done {
 		t.Fatalf("enter %s: %t, %v", scope, done, err)
 	}
 }

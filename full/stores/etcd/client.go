@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
-	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -33,5 +33,5 @@ func (e *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOp
 		_ = c.Close()
 		return nil, fmt.Errorf("connect to etcd: %w", err)
 	}
-	return keep.Conn{Of: c, End: c.Close}, nil
+	return leases.Conn{Of: c, End: c.Close}, nil
 }

@@ -8,8 +8,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -38,7 +38,7 @@ func init() {
 // Store is one open etcd.
 type Store struct {
 	common
-	self *keep.Self
+	self *leases.Self
 
 	endpoints      []string // URLs without user and password
 	user, password string
@@ -49,7 +49,7 @@ type Store struct {
 var _ stores.Keeper = (*Store)(nil)
 
 // common has the methods that stores of every kind share.
-type common = keep.Common
+type common = leases.Common
 
 // Open opens the etcd that spec names: "auto", "process", "process:members=3" or URLs. auto is process
 // if etcd is found on this machine, and otherwise an [stores.AbsentError].
@@ -88,7 +88,7 @@ func (e *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	e := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
+	e := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	e.common = e.self.Common()
 	e.self.Remove, e.self.Usage, e.self.Reconnect = e.remove, e.Usage, e.reconnect
 	return e

@@ -1,8 +1,8 @@
 package etcd
 
 import (
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 )
 
 // Password of a server started here.
@@ -12,4 +12,4 @@ func (e *Store) Password() string { return e.password }
 func (e *Store) Arguments() []string { return e.self.Own.(server.Group)[0].(*server.Child).Args() }
 
 // Board is where the leases on a server are.
-func (e *Store) Board() keep.Board { return &board{Store: e} }
+func (e *Store) Board() leases.Board { return &board{Store: e} }

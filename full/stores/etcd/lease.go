@@ -9,8 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -24,7 +24,7 @@ const (
 	leasePrefix = family + "lease-"
 )
 
-// board is the cluster as a [keep.Board].
+// board is the cluster as a [leases.Board].
 type board struct {
 	*Store
 	// lease is the lease by which the key of this process expires; 0 if there is
@@ -34,42 +34,42 @@ type board struct {
 
 func leaseKey() string { return leasePrefix + server.Us().Run }
 
-// Name implements [keep.Board].
+// Name implements [leases.Board].
 func (*board) Name(scope stores.Scope) string { return scope.Prefix() }
 
-// Entries implements [keep.Board].
-func (b *board) Entries(ctx context.Context) (out []keep.Entry, err error) {
+// Entries implements [leases.Board].
+func (b *board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 	held, err := b.admin.Get(ctx, holdingPrefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, err
 	}
 	renewed := map[string]bool{}
 	if held.Count > 0 {
-		leases, err := b.admin.Get(ctx, leasePrefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		keys, err := b.admin.Get(ctx, leasePrefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err != nil {
 			return nil, err
 		}
-		for _, kv := range leases.Kvs {
+		for _, kv := range keys.Kvs {
 			renewed[string(kv.Key[len(leasePrefix):])] = true
 		}
 	}
 	for _, kv := range held.Kvs {
 		o, _ := server.ParseOwner(string(kv.Value))
-		out = append(out, keep.Entry{
+		out = append(out, leases.Entry{
 			Scope: stores.Scope(kv.Key[len(holdingPrefix):]), Text: string(kv.Value), Version: kv.ModRevision, Renewed: renewed[o.Run],
 		})
 	}
 	return out, nil
 }
 
-// Enter implements [keep.Board].
-func (b *board) Enter(ctx context.Context, old keep.Entry, text string) (bool, error) {
+// Enter implements [leases.Board].
+func (b *board) Enter(ctx context.Context, old leases.Entry, text string) (bool, error) {
 	key := holdingPrefix + string(old.Scope)
 	r, err := b.admin.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", old.Version)).Then(clientv3.OpPut(key, text)).Commit()
 	return err == nil && r.Succeeded, err
 }
 
-// Renew implements [keep.Board].
+// Renew implements [leases.Board].
 func (b *board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	us := server.Us().Encode()
 	err := b.put(ctx, us)
@@ -85,7 +85,7 @@ func (b *board) Renew(ctx context.Context, scopes []stores.Scope) error {
 		return err
 	}
 	for _, s := range scopes {
-		if _, err := b.Enter(ctx, keep.Entry{Scope: s}, us); err != nil {
+		if _, err := b.Enter(ctx, leases.Entry{Scope: s}, us); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (b *board) put(ctx context.Context, us string) error {
 	return err
 }
 
-// Leave implements [keep.Board].
+// Leave implements [leases.Board].
 func (b *board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
 	if last { // before the entry, by which the next start finds what a killed process left
 		_, err := b.admin.Delete(ctx, leaseKey())
@@ -122,7 +122,7 @@ func (b *board) Leave(ctx context.Context, scope stores.Scope, last bool) error 
 	return err
 }
 
-// Clear implements [keep.Board].
+// Clear implements [leases.Board].
 func (b *board) Clear(ctx context.Context, scope stores.Scope) (int64, error) {
 	r, err := b.admin.Delete(ctx, scope.Prefix(), clientv3.WithPrefix())
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *board) Clear(ctx context.Context, scope stores.Scope) (int64, error) {
 	return r.Deleted, nil
 }
 
-// Count implements [keep.Board].
+// Count implements [leases.Board].
 func (b *board) Count(ctx context.Context, _ []stores.Scope) (map[stores.Scope]int64, error) {
 	counts := map[stores.Scope]int64{}
 	err := b.list(ctx, family, func(key string, _ int64) {

@@ -3,8 +3,8 @@ package etcd
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/programs"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/stores"
 )
 

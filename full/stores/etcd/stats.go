@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/stores"
 )
 

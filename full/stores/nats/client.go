@@ -8,7 +8,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -64,5 +64,5 @@ func (n *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 		c.Close()
 		return nil
 	}
-	return keep.Conn{Of: c, End: end}, ctx.Err()
+	return leases.Conn{Of: c, End: end}, ctx.Err()
 }

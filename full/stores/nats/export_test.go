@@ -1,8 +1,8 @@
 package nats
 
 import (
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -16,4 +16,4 @@ func (n *Store) Arguments() []string { return n.self.Own.(*server.Child).Args() 
 func NewParser() stores.Parser { return &parser{} }
 
 // Board is where the leases on a server are.
-func (n *Store) Board() keep.Board { return board{n} }
+func (n *Store) Board() leases.Board { return board{n} }

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -23,7 +23,7 @@ const (
 	holdingPrefix = "quotabench-holding-"
 )
 
-// board is the server as a [keep.Board].
+// board is the server as a [leases.Board].
 type board struct{ *Store }
 
 // entry is the stream that the entry of a scope is.
@@ -34,14 +34,14 @@ func entry(scope stores.Scope, text string) jetstream.StreamConfig {
 	}
 }
 
-// Name implements [keep.Board].
+// Name implements [leases.Board].
 func (board) Name(scope stores.Scope) string { return scope.Schema() }
 
-// Entries implements [keep.Board].
-func (b board) Entries(ctx context.Context) (out []keep.Entry, err error) {
+// Entries implements [leases.Board].
+func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 	err = b.all(ctx, func(s *jetstream.StreamInfo) {
 		if scope, ok := strings.CutPrefix(s.Config.Name, holdingPrefix); ok {
-			out = append(out, keep.Entry{
+			out = append(out, leases.Entry{
 				Scope: stores.Scope(scope), Text: s.Config.Description, Version: int64(s.State.LastSeq), Renewed: s.State.Msgs > 0,
 			})
 		}
@@ -49,9 +49,9 @@ func (b board) Entries(ctx context.Context) (out []keep.Entry, err error) {
 	return out, err
 }
 
-// Enter implements [keep.Board]. Of several that make a stream of one name, one does; of
+// Enter implements [leases.Board]. Of several that make a stream of one name, one does; of
 // several that take it over, one writes the next message.
-func (b board) Enter(ctx context.Context, old keep.Entry, text string) (bool, error) {
+func (b board) Enter(ctx context.Context, old leases.Entry, text string) (bool, error) {
 	c := entry(old.Scope, text)
 	if old.Text == "" {
 		_, err := b.js.CreateStream(ctx, c)
@@ -79,12 +79,12 @@ func (b board) renew(ctx context.Context, scope stores.Scope) error {
 	return err
 }
 
-// Renew implements [keep.Board].
+// Renew implements [leases.Board].
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	for _, s := range scopes {
 		err := b.renew(ctx, s)
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
-			_, err = b.Enter(ctx, keep.Entry{Scope: s}, server.Us().Encode())
+			_, err = b.Enter(ctx, leases.Entry{Scope: s}, server.Us().Encode())
 		}
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	return nil
 }
 
-// Leave implements [keep.Board].
+// Leave implements [leases.Board].
 func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
 	err := b.js.DeleteStream(ctx, holdingPrefix+string(scope))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -102,7 +102,7 @@ func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
 	return err
 }
 
-// Clear implements [keep.Board]. What it counts are streams.
+// Clear implements [leases.Board]. What it counts are streams.
 func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, err error) {
 	var names []string
 	err = b.streams(ctx, scope, func(s *jetstream.StreamInfo) { names = append(names, s.Config.Name) })
@@ -117,7 +117,7 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 	return removed, err
 }
 
-// Count implements [keep.Board]. What it counts are messages.
+// Count implements [leases.Board]. What it counts are messages.
 func (b board) Count(ctx context.Context, entered []stores.Scope) (map[stores.Scope]int64, error) {
 	counts := map[stores.Scope]int64{}
 	err := b.all(ctx, func(s *jetstream.StreamInfo) {

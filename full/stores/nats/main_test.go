@@ -3,7 +3,7 @@ package nats_test
 import (
 	"testing"
 
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 

@@ -8,9 +8,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -38,7 +38,7 @@ func init() {
 // Store is one open NATS.
 type Store struct {
 	common
-	self *keep.Self
+	self *leases.Self
 
 	url            string // without user and password
 	user, password string
@@ -49,7 +49,7 @@ type Store struct {
 var _ stores.Keeper = (*Store)(nil)
 
 // common has the methods that stores of every kind share.
-type common = keep.Common
+type common = leases.Common
 
 // Open opens the NATS that spec names: "auto", "process" or URLs. auto is process
 // if nats-server is found on this machine, and otherwise an [stores.AbsentError].
@@ -87,7 +87,7 @@ func (n *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	n := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
+	n := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	n.common = n.self.Common()
 	n.self.Remove, n.self.Usage = n.remove, n.Usage
 	return n

@@ -7,9 +7,9 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 )
 

@@ -23,11 +23,11 @@ import (
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
 	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/programs"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/internal/stores/httpstore"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -186,7 +186,7 @@ func (s *Store) Close() error {
 // Connect makes a client, whose connections are opened by its first requests.
 func (s *Store) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
 	c := &Client{store: s, options: o, conns: map[string]*grpc.ClientConn{}}
-	return keep.Conn{Of: c, End: c.close}, nil
+	return leases.Conn{Of: c, End: c.close}, nil
 }
 
 func (c *Client) close() error {

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quotabench/quotabench/full/stores/ratelimit"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -70,5 +70,5 @@ func (z *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 		c.Close()
 		return nil
 	}
-	return keep.Conn{Of: c, End: end}, nil
+	return leases.Conn{Of: c, End: end}, nil
 }

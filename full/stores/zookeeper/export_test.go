@@ -1,8 +1,8 @@
 package zookeeper
 
 import (
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -16,4 +16,4 @@ func (z *Store) Arguments() []string { return z.self.Own.(server.Group)[0].(*ser
 func NewParser() stores.Parser { return newParser() }
 
 // Board is where the leases on a server are.
-func (z *Store) Board() keep.Board { return board{z} }
+func (z *Store) Board() leases.Board { return board{z} }

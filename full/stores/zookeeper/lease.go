@@ -8,9 +8,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/cancel"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/cancel"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -25,15 +25,15 @@ const (
 	leasePrefix = "quotabench-lease-"
 )
 
-// board is the server as a [keep.Board].
+// board is the server as a [leases.Board].
 type board struct{ *Store }
 
-// Name implements [keep.Board].
+// Name implements [leases.Board].
 func (board) Name(scope stores.Scope) string { return scope.Schema() }
 
-// Entries implements [keep.Board].
-func (b board) Entries(ctx context.Context) ([]keep.Entry, error) {
-	return cancel.Call(ctx, func() (out []keep.Entry, err error) {
+// Entries implements [leases.Board].
+func (b board) Entries(ctx context.Context) ([]leases.Entry, error) {
+	return cancel.Call(ctx, func() (out []leases.Entry, err error) {
 		names, _, err := b.admin.Children("/")
 		if err != nil {
 			return nil, err
@@ -57,14 +57,14 @@ func (b board) Entries(ctx context.Context) ([]keep.Entry, error) {
 				return nil, err
 			}
 			o, _ := server.ParseOwner(string(text))
-			out = append(out, keep.Entry{Scope: stores.Scope(scope), Text: string(text), Version: int64(stat.Version), Renewed: renewed[o.Run]})
+			out = append(out, leases.Entry{Scope: stores.Scope(scope), Text: string(text), Version: int64(stat.Version), Renewed: renewed[o.Run]})
 		}
 		return out, nil
 	})
 }
 
-// Enter implements [keep.Board].
-func (b board) Enter(ctx context.Context, old keep.Entry, text string) (bool, error) {
+// Enter implements [leases.Board].
+func (b board) Enter(ctx context.Context, old leases.Entry, text string) (bool, error) {
 	return cancel.Call(ctx, func() (bool, error) {
 		var err error
 		if path := "/" + holdingPrefix + string(old.Scope); old.Text == "" {
@@ -79,7 +79,7 @@ func (b board) Enter(ctx context.Context, old keep.Entry, text string) (bool, er
 	})
 }
 
-// Renew implements [keep.Board]. A session that goes on needs nothing: a new one needs a
+// Renew implements [leases.Board]. A session that goes on needs nothing: a new one needs a
 // node of its own.
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	us := server.Us()
@@ -91,13 +91,13 @@ func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	}
 	for _, s := range scopes {
 		if err == nil {
-			_, err = b.Enter(ctx, keep.Entry{Scope: s}, us.Encode())
+			_, err = b.Enter(ctx, leases.Entry{Scope: s}, us.Encode())
 		}
 	}
 	return err
 }
 
-// Leave implements [keep.Board].
+// Leave implements [leases.Board].
 func (b board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
 	var gone []string
 	if last { // before the entry, by which the next start finds what a killed process left
@@ -113,7 +113,7 @@ func (b board) Leave(ctx context.Context, scope stores.Scope, last bool) error {
 	return nil
 }
 
-// Clear implements [keep.Board].
+// Clear implements [leases.Board].
 func (b board) Clear(ctx context.Context, scope stores.Scope) (int64, error) {
 	return cancel.Call(ctx, func() (n int64, err error) {
 		roots, err := b.roots(ctx, scope)
@@ -125,7 +125,7 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (int64, error) {
 	})
 }
 
-// Count implements [keep.Board].
+// Count implements [leases.Board].
 func (b board) Count(ctx context.Context, entered []stores.Scope) (map[stores.Scope]int64, error) {
 	return cancel.Call(ctx, func() (map[stores.Scope]int64, error) {
 		names, _, err := b.admin.Children("/")

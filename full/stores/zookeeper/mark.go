@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/quotabench/quotabench/internal/cancel"
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/kit/cancel"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/stores"
 )
 

@@ -18,10 +18,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/programs"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/stores"
 )
 

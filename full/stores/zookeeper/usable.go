@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/internal/kit/cancel"
 )
 
 // usable tries what every run does on servers that were running already: make a node,

@@ -11,9 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/quotabench/quotabench/full/stores/internal/cluster"
-	"github.com/quotabench/quotabench/internal/cancel"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/cancel"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -41,7 +41,7 @@ func init() {
 // Store is one open ZooKeeper.
 type Store struct {
 	common
-	self *keep.Self
+	self *leases.Self
 
 	servers        []string // host:port
 	user, password string
@@ -51,7 +51,7 @@ type Store struct {
 var _ stores.Keeper = (*Store)(nil)
 
 // common has the methods that stores of every kind share.
-type common = keep.Common
+type common = leases.Common
 
 // Open opens the ZooKeeper that spec names: "auto", "process", "process:members=3" or URLs. auto is
 // process if ZooKeeper is found on this machine, and otherwise an
@@ -91,7 +91,7 @@ func (z *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	z := &Store{self: &keep.Self{Kind: driverName, About: about, Own: own}}
+	z := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	z.common = z.self.Common()
 	z.self.Remove, z.self.Usage, z.self.Reconnect = z.removeAll, z.Usage, z.reconnect
 	return z

@@ -12,8 +12,8 @@ import (
 
 	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/zookeeper"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
-	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/quotabench/quotabench/full/internal/served"
 	_ "github.com/quotabench/quotabench/full/stores/zookeeper"
 	_ "github.com/quotabench/quotabench/full/strategies/zookeeper"
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies/consensus"
 )

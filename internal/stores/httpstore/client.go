@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -54,7 +54,7 @@ func parserOf(encrypted bool) stores.Parser {
 
 // NewConn is a connection of a store for what a strategy is given, which asks by h.
 func NewConn(client any, h *http.Client) stores.Conn {
-	return keep.Conn{Of: client, End: func() error {
+	return leases.Conn{Of: client, End: func() error {
 		h.CloseIdleConnections()
 		return nil
 	}}

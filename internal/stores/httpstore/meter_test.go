@@ -3,8 +3,8 @@ package httpstore
 import (
 	"testing"
 
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/metertest"
-	_ "github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 )
 

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
 )
 
 // Members is a URL of several servers with one login, such as

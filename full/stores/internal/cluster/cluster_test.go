@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/server"
-	_ "github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/internal/host/server"
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // TestPortsDiffer: servers that do not listen yet are given ports of their own.

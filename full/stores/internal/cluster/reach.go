@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/stores/keep"
-	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/stores/leases"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -25,7 +25,7 @@ const LoginRefused = "refuses the login"
 
 // Reach is about servers of a user's own, with the password, which may also stand in Env.
 type Reach struct {
-	Self          *keep.Self
+	Self          *leases.Self
 	Password, Env string
 	// Why is what keeps runs from servers that are reached; "" if it is something else.
 	// text is the error without the password.

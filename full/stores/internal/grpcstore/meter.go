@@ -3,7 +3,7 @@ package grpcstore
 import (
 	"bytes"
 
-	"github.com/quotabench/quotabench/internal/frames"
+	"github.com/quotabench/quotabench/internal/stores/frames"
 	"github.com/quotabench/quotabench/stores"
 )
 

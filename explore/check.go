@@ -1,0 +1,231 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's formula. It
+// has no units if the clause allows any: then no further ones are looked for.
+const declared Property = ""
+
+// allow notes a false reject that a clause allows.
+func (s *search) allow(f *Finding, r *Result) {
+	if r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, f.Units), f.Detail; f.Units == 0 {
+		delete(s.wanted, FalseReject)
+	}
+}
+
+// normal is what the strategy leaves behind when the clients come one after the
+// other and nothing fails: what is so then is its design and no finding.
+type normal struct {
+	// immortal are keys that never expire. That is no design for a key of the subject's own.
+	immortal map[string]bool
+	negative bool
+	// left is the shortest time to live that a key has, once all scripts have ended and so
+	// many units are in use, in any order of the clients' actions. nil if these are too many.
+	left map[leftKey]time.Duration
+	// periodic is set if it has a periodic job.
+	periodic bool
+}
+
+// leftKey is a key where so many units are in use.
+type leftKey struct {
+	name  string
+	inUse int64
+}
+
+// check finds what is broken at this moment.
+func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
+	var out []Finding
+	t := &s.Run.Truth
+	look := s.Look()
+	leak := t.Leak()
+	unit, limit := t.Policy.Unit, t.Policy.Limit
+	if wanted[Leak] && leak > 0 {
+		detail := fmt.Sprintf("%s in use, the limit is %d", format.Units(t.Peak, unit), limit)
+		if t.Crossed {
+			detail = fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
+		} else if t.Changed() {
+			detail = fmt.Sprintf("%s in use, %d more than any limit of that time allowed", format.Units(t.InUse, unit), leak)
+		}
+		out = append(out, Finding{Property: Leak, Detail: detail, Units: leak})
+	}
+	if wanted[Stuck] && len(look.Stuck) > 0 {
+		out = append(out, Finding{Property: Stuck, Detail: strings.Join(look.Stuck, "; ")})
+	}
+	if wanted[Forgotten] && !t.Crossed && t.InUse >= limit && len(look.Forgot) > 0 {
+		out = append(out, Finding{Property: Forgotten, Detail: fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
+			look.Forgot[0], t.InUse, format.Units(limit, unit))})
+	}
+	if wanted[Guarantee] {
+		out = s.checkGuarantee(out, leak > 0, &look)
+	}
+	if wanted[Negative] && !s.normal.negative || wanted[TTL] && look.AtRest {
+		var err error
+		if out, err = s.checkStore(out, wanted, &look); err != nil {
+			return nil, err
+		}
+	}
+	if !look.AtRest {
+		return out, nil
+	}
+	if wanted[FalseReject] && t.Rejections > 0 {
+		if v := t.Judge(); v.FalseRejects > 0 {
+			f := Finding{Property: FalseReject, Units: v.FalseRejectUnits}
+			f.Detail = format.Number(v.FalseRejects, "request") + " rejected although quota was free throughout"
+			if c := s.allows(quota.PropertyFalseReject, leak > 0, &look); c != nil {
+				if f.Property, f.Detail = declared, c.Formula; c.Bound == quota.Unbounded {
+					f.Units = 0
+				}
+			}
+			out = append(out, f)
+		}
+	}
+	if wanted[Drift] || wanted[Stranded] {
+		return s.checkCounts(out, t, wanted)
+	}
+	return out, nil
+}
+
+func (s *search) checkStore(out []Finding, wanted map[Property]bool, look *engine.Look) ([]Finding, error) {
+	held, err := s.Holdings()
+	if err != nil {
+		return nil, err
+	}
+	atRest := look.AtRest
+	short := wanted[TTL] && s.comparable(look)
+	for _, h := range held {
+		if wanted[TTL] && atRest && h.Forever && (h.Own || !s.normal.immortal[h.Name]) {
+			out = append(out, Finding{Property: TTL, Detail: h.Name + " never expires"})
+		}
+		if short && h.Left > 0 {
+			if least, ok := s.normal.left[leftKey{h.Name, s.Run.Truth.InUse}]; ok && h.Left < least {
+				out = append(out, Finding{Property: TTL, Detail: fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or "+
+					"later", h.Name, h.Left, least)})
+			}
+		}
+		if wanted[Negative] && !s.normal.negative && h.Negative != "" {
+			out = append(out, Finding{Property: Negative, Detail: fmt.Sprintf("%s holds %s", h.Name, h.Negative)})
+		}
+	}
+	return out, nil
+}
+
+// checkCounts checks what the tiers say against what the oracle expects.
+func (s *search) checkCounts(out []Finding, t *engine.Truth, wanted map[Property]bool) ([]Finding, error) {
+	counts := s.sel.Counts
+	if s.cfg.Counter != "" {
+		counts = quota.CountsAdmitted
+	}
+	if counts == quota.CountsNothing {
+		return out, nil
+	}
+	readings, ok := s.Used()
+	if !ok { // a strategy that cannot say is no schedule that drifts
+		return out, nil
+	}
+	want, ok, err := t.Expect(counts)
+	if err != nil || !ok {
+		return out, err
+	}
+	for _, r := range readings {
+		if !r.Known {
+			// A record that was never made, or has expired, stands for 0 if there
+			// was nothing to record.
+			continue
+		}
+		if d := want.Units.Distance(r.Units); wanted[Drift] && d != 0 {
+			detail := fmt.Sprintf("%s says %d, it must be %s", r.Tier, r.Units, intervalText(want.Units))
+			out = append(out, Finding{Property: Drift, Detail: detail, Units: d})
+		}
+		if over := r.Units - r.Lapsing - want.Held.Hi; wanted[Stranded] && over > 0 {
+			detail := fmt.Sprintf("%s says %d, callers hold %s", r.Tier, r.Units, intervalText(want.Held))
+			out = append(out, Finding{Property: Stranded, Detail: detail, Units: over})
+		}
+	}
+	return out, nil
+}
+
+func intervalText(i oracle.Interval) string {
+	if i.Lo == i.Hi {
+		return fmt.Sprint(i.Lo)
+	}
+	return fmt.Sprintf("%d to %d", i.Lo, i.Hi)
+}
+
+// maxSerialSteps is far more than a few clients need.
+const maxSerialSteps = 10_000
+
+// ask is the step of the last client, if it comes next.
+func (s *search) ask() (engine.Choice, bool) {
+	ask := engine.Choice{Kind: engine.Ask}
+	return ask, slices.Contains(s.Enabled(nil, false), ask)
+}
+
+// serially runs the clients one after the other, with nothing going wrong, and the
+// jobs they wake, and notes what that leaves behind. All runs after it begin with the
+// scripts that it has loaded, and no others.
+//
+// They run once more after that: who is answered otherwise then keeps something from one run
+// for the next, and schedules of it say nothing.
+func (s *search) serially() error {
+	n := &normal{immortal: map[string]bool{}}
+	s.normal = n
+	first, err := s.inTurn(n)
+	if err != nil {
+		return err
+	}
+	if k, ok := s.Engine.(engine.Local); ok {
+		k.Keep()
+	}
+	if again, err := s.inTurn(n); err != nil || slices.Equal(first, again) || s.Witness.Noted(witness.WallClock) {
+		return err
+	}
+	why := "it keeps something outside of its instances, e.g. in a variable of its package"
+	if s.Traits.Wall {
+		why = otherThanOrder
+	}
+	return fmt.Errorf("%w: callers that came one after the other were answered otherwise when the same was run again: %s",
+		ErrNotDeterministic, why)
+}
+
+// inTurn is that run. It returns what the callers were answered.
+func (s *search) inTurn(n *normal) (answers []string, err error) {
+	t := &s.Run.Timeline
+	t.Recording, s.InTurn = true, true
+	defer func() { t.Recording, s.InTurn = false, false }()
+	steps := 0
+	err = s.drive(func() (c engine.Choice, ok bool) {
+		if steps++; steps > maxSerialSteps {
+			return c, false
+		}
+		if c, ok = s.Serial(); !ok {
+			c, ok = s.ask()
+		}
+		return c, ok
+	}, func(engine.Choice) error {
+		held, err := s.Holdings()
+		look := s.Look()
+		for _, h := range held {
+			n.immortal[h.Name] = n.immortal[h.Name] || look.AtRest && h.Forever
+			n.negative = n.negative || h.Negative != ""
+		}
+		n.periodic = look.PeriodicJobs
+		return err
+	})
+	for _, x := range t.Steps {
+		if x.Outcome != "" {
+			answers = append(answers, x.Actor+" "+x.Outcome)
+		}
+	}
+	return answers, err
+}

@@ -1,0 +1,217 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// newResult is what was asked for.
+func newResult(sel strategies.Selection, c *Config) *Result {
+	r := &Result{
+		Strategy: sel.String(), Policy: c.Policy.Name, Limit: c.Policy.Limit, Unit: c.Policy.Unit,
+		Clients: c.Clients, Instances: c.Instances, Faults: c.Faults, Times: c.Times, Passes: c.Passes, FromNS: int64(c.From),
+		Properties: slices.Clone(c.Properties), Findings: []Finding{},
+	}
+	if r.Faults == nil {
+		r.Faults = []quota.Fault{}
+	}
+	if sel.Form == strategies.Library {
+		r.Window = windowText(&c.Policy)
+	}
+	for _, x := range c.Scripts {
+		r.Scripts = append(r.Scripts, x.String())
+	}
+	return r
+}
+
+func (s *search) newResult() *Result {
+	t := s.Traits
+	c := &s.cfg
+	r := newResult(s.sel, c)
+	r.Service = redact.URLs(c.Service)
+	r.Store, r.Split = t.Store, t.Splits && s.Setup.Split()
+	if !t.Deadlines { // rows have none
+		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
+	}
+	if s.sel.Form == strategies.Library && len(r.Properties) > 1 { // what its keys hold is its own business, e.g. a time before its epoch
+		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == Negative })
+	}
+	if s.normal.periodic {
+		r.JobRounds = max(0, c.JobRounds)
+	}
+	if t.State {
+		r.Asks = max(0, c.Asks)
+	}
+	return r
+}
+
+// conclude says what may be claimed, or why nothing may.
+func (s *search) conclude(r *Result) {
+	r.Withheld = withheld(s.Witness)
+	if w := s.Witness; s.sel.Foreign && (w.Noted(witness.NeverAgain) || w.Noted(witness.WallClock)) {
+		// Its time has not passed: what it did after a tick says nothing.
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+			return slices.ContainsFunc(f.Steps, func(x results.Step) bool { return x.Event == results.EventTick })
+		})
+	}
+	for _, f := range s.cfg.Faults {
+		if !s.applied[f] {
+			r.Unmet = append(r.Unmet, f)
+		}
+	}
+	if len(r.Withheld) == 0 {
+		r.Claim = s.claim(r)
+	}
+}
+
+func withheld(w *witness.Witness) (out []results.Withheld) {
+	for _, x := range w.Reasons() {
+		out = append(out, results.Withheld{Code: string(x.Code), Detail: x.Detail})
+	}
+	return out
+}
+
+// unseen is the error that goes with reasons, nil if there are none.
+func unseen(reasons []results.Withheld) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	said := func(r results.Withheld) string { return fmt.Sprintf("%s (%s)", r.Detail, r.Code) }
+	return fmt.Errorf("%w: %s", ErrUnseen, format.List(reasons, "; ", said))
+}
+
+// claim is what may be said of the properties that were not broken.
+func (s *search) claim(r *Result) string {
+	if !r.Tried() {
+		return ""
+	}
+	var clean []string
+	for _, p := range r.Properties {
+		if r.Found(p) == nil && (p != FalseReject || r.AllowedBy == "") && (p != TTL || hasEnd(&s.cfg.Policy)) {
+			clean = append(clean, string(p))
+		}
+	}
+	if len(clean) == 0 {
+		return ""
+	}
+	what := strings.Join(clean, ", ")
+	if r.Capped != "" {
+		return fmt.Sprintf("%s: none found in %s of up to %d steps%s%s%s; the search was not complete (%s)", what,
+			format.Number(r.Runs+r.LeftOut, "schedule"), r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""), r.Capped)
+	}
+	var names []string
+	for _, f := range r.Faults {
+		n := r.Times
+		if f == quota.FaultClock {
+			n++
+		}
+		if s.applied[f] {
+			names = append(names, fmt.Sprintf("%d x %s", n, f))
+		}
+	}
+	faults := "no fault"
+	if len(names) > 0 {
+		faults = "at most " + strings.Join(names, ", ")
+	}
+	faults += unmet(r, "could not occur")
+	if r.Passes {
+		faults += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
+	}
+	if r.FromNS != 0 {
+		faults += ", from " + engine.Start.Add(time.Duration(r.FromNS)).Format("15:04:05.999999") + " on"
+	}
+	if r.JobRounds > 0 {
+		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
+	}
+	if r.Asks > 0 {
+		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no call was held up)", r.Asks)
+	}
+	if r.Service != "" {
+		process := r.Service
+		if s.cfg.ServiceClock != "" {
+			process += ", its clock at " + s.cfg.ServiceClock
+		} else if s.Setup.Ticks() {
+			process += ", whose own clock was not moved,"
+		}
+		whose := "each client has a process"
+		if r.Instances < r.Clients {
+			whose = "the clients share " + format.Number(r.Instances, "instance")
+		}
+		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where %s of %s with %s; threads "+
+			"of a process within a step, and other times, were not tried", what, format.Number(r.Runs, "schedule"),
+			format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), r.Limit, faults, whose, process, r.Store)
+	}
+	steps, store := "command", "this store"
+	if r.Store != "" {
+		steps, store = "statement", r.Store
+	}
+	given := "client code that is a function of its replies"
+	if s.sel.Foreign {
+		given += " and of the time in its bubble"
+	}
+	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s%s, given %s and %s",
+		what, format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), format.Number(r.Instances, "instance"), r.Limit, faults,
+		s.wholeCalls(", at "+steps+" granularity"), store, given)
+}
+
+// wholeCalls says what schedules of a strategy without a store lack, and otherwise the text.
+func (s *search) wholeCalls(otherwise string) string {
+	if len(s.sel.Needs) > 0 {
+		return otherwise
+	}
+	return ", where nothing comes between the steps of a call, which sends no store command"
+}
+
+// unmet names the faults that were asked for and that no schedule had, e.g. because the
+// strategy keeps nothing that a crash could take.
+func unmet(r *Result, verb string) string {
+	if len(r.Unmet) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", strings.Join(format.Strings(r.Unmet), ", "), verb)
+}
+
+// fewText is what may be said of schedules with few preemptions.
+func (s *search) fewText(r *Result) string {
+	b := r.Bounded
+	if b == nil {
+		return ""
+	}
+	text := fmt.Sprintf(", and none in %s (%s of up to %d steps)", b.Extent(), format.Count(b.Runs), b.Depth)
+	if b.Preemptions == nil {
+		return text
+	}
+	has := func(some ...quota.Fault) bool {
+		return slices.ContainsFunc(r.Faults, func(f quota.Fault) bool { return slices.Contains(some, f) })
+	}
+	if b.Capped != "" {
+		text += " and some with more"
+	}
+	if has(quota.FaultClock) {
+		text += ", where time that passes within a call, or while a job is due or at work, counts as two"
+	}
+	if has(quota.FaultEviction, quota.FaultCrash) {
+		text += ", and an eviction or the end of an instance within a call as one"
+	}
+	if has(engine.FaultScriptFlush, engine.FaultRestart) {
+		text += ", and a loss of Redis within a call as one"
+	}
+	if s.Run.Aside {
+		text += ", and each goroutine that the limiter starts is interrupted for itself"
+	}
+	return text
+}
+
+// hasEnd reports whether what is counted under the policy is forgotten one day:
+// then a key without a deadline is one that stays forever.
+func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }

@@ -1,0 +1,206 @@
+package explore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Config says what to explore. Its zero value is two clients that each ask for
+// one unit, with room for one of them, and no faults.
+type Config struct {
+	// Policy to enforce. The zero value is one of the strategy's own record if it
+	// serves any, otherwise the first that it serves, and requests for the racy control. Its Limit is replaced.
+	Policy quota.Policy
+	// Limit in units. 0 leaves room for all requests but one.
+	Limit int64
+	// Used units of the subject at the start.
+	Used int64
+	// Clients that share one subject. Default 2.
+	Clients int
+	// Scripts of the clients; the last one serves those that have none of their
+	// own. The default is a take of one unit. The first client also refunds it if the
+	// strategy gives units back under a standing policy, and the others take two if
+	// the policy's requests differ in cost.
+	Scripts []Script
+	// Instances of the application; client i asks instance i modulo this. 0 means
+	// one per client.
+	Instances int
+	// Skew of each instance's clock ahead of virtual time; missing ones are 0.
+	Skew []time.Duration
+	// Seed of the strategies' own random numbers; 0 means 1.
+	Seed uint64
+	// Faults that may happen, each at most Times times in one schedule, clock
+	// ticks one time more.
+	Faults []quota.Fault
+	// Times is how often each fault may happen. Default 1.
+	Times int
+	// Passes has time pass while no client is in a call and no job is at work. That is no
+	// fault: what is guaranteed without one holds. The clock ticks Times + 1 times.
+	Passes bool
+	// From is how long after 2015-11-20 10:30 UTC, at which searches begin, this one
+	// begins, e.g. some microseconds. On PostgreSQL it is 0.
+	From time.Duration
+	// JobRounds is how many rounds of a periodic job may start at moments of the
+	// search's choosing, since nothing is known about the phase of its period. Rounds
+	// that a caller wakes come on top. 0 means one, negative none.
+	JobRounds int
+	// Asks is how often one more client asks for one unit once the scripts of all others
+	// have ended and everything is at rest, until it is rejected, if fewer than that are
+	// left and no time has passed within a request: it shows what the scripts are too short for. 0 means [DefaultAsks], negative
+	// none. There is no such client on PostgreSQL.
+	Asks int
+	// Properties to look for; empty means all of [Properties].
+	Properties []Property
+	// MaxStates bounds the search, and again its second part. Default [DefaultStates], at
+	// most [MostStates]. The search of a service ends after as many schedules.
+	MaxStates int
+	// MaxMemory bounds in bytes what a search holds of states, likewise; 0 for no bound. A
+	// strategy and its stores come on top.
+	MaxMemory int64
+	// Preemptions is the most in the second part of a search that a bound has ended: it
+	// tries all schedules in which no caller and no job is interrupted between two commands
+	// of a call, then all with one interruption, and so on. 0 means [DefaultPreemptions],
+	// negative no second part. On PostgreSQL there is none. Each goroutine of foreign code
+	// is interrupted by itself.
+	Preemptions int
+	// Workers that try steps at the same time, each with stores of its own; 0 for one per
+	// processor. What is found does not depend on it. On PostgreSQL and for foreign code
+	// there is one. For a service 0 means one, and each further one has instances of its own, on a Redis in memory of its own, or on
+	// one of the databases of Redis that follow that of the first, as long as these are empty; with [Config.Faults] that take
+	// scripts from a server there is one.
+	Workers int
+	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
+	MaxSchedules int64
+	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
+	// what it has found; 0 for none. The first part of a search has half of it, if there
+	// is a second.
+	Timeout time.Duration
+	// Samples is how many schedules are run at random, at most, after a search that has
+	// found something, to say how often that is met; 0 for none. They end once each finding
+	// was met in a hundred. The command runs [DefaultSamples].
+	Samples int
+	// First ends a search at the first schedule that breaks a property. Of the other
+	// properties it then claims no more than that none was found so far. An enumeration
+	// goes on.
+	First bool
+	// Progress is told how far the search has come; nil for nothing.
+	Progress *Progress
+	// DecisionTimeout is how long a strategy may do nothing that the search sees, by the
+	// wall clock, before it is given up. 0 means [harness.DefaultDecisionTimeout].
+	DecisionTimeout time.Duration
+	// Postgres is the PostgreSQL server that strategies which are SQL are explored
+	// on, in a schema that is made for it and goes with it; nil for none.
+	Postgres stores.Store
+	// Service is a command, for a shell, of which each instance is a process of its own: the
+	// strategy http is explored on it, in any language, by the commands that the instances send
+	// to Redis. Each has a way to Redis of its own, by REDIS_URL, or REDIS_HOST and REDIS_PORT, in its
+	// environment, listens on PORT, and may read LIMIT. Environment is added to that, as
+	// NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request
+	// is the path of a request, with {subject} for the key; empty means /?key={subject}.
+	// Nothing but the commands is a step, and instances go by the wall clock. Of clients that share an instance, a command is
+	// listed under the one in whose step it comes. Faults of its own are
+	// timeout (the reply to a command comes when the process has given it up), script-flush and
+	// restart (Redis has lost its scripts, or all data and all connections).
+	// Counter, if not empty, is the key of the count of admitted units, with {subject}, for the property
+	// [Drift].
+	// ServiceClock, if not empty, is the moment at which the clocks of all instances stand, each by its Skew later, in local time,
+	// e.g. 2026-01-01 00:00:00. That takes libfaketime, and programs that are linked dynamically.
+	Service, Request, Counter, ServiceClock string
+	Environment                             []string
+	// Redis is the server for Service, with an empty database, which stays the caller's; nil is one in memory, whose clock moves:
+	// time can pass, the policy's windows may begin on that clock, and clocks of ServiceClock move with it.
+	Redis redis.UniversalClient `json:"-"`
+	// Isolate has a foreign strategy searched in a process of its own, which is this program
+	// again. A panic on a goroutine that the strategy has started then ends only that process,
+	// and is a finding of [Panicked] with its schedule; nothing is claimed. The strategy must
+	// be registered, and the program must call [harness.ServeIsolated].
+	Isolate bool
+
+	// gaveUp is closed once nobody waits for the search any more, for example because it hangs.
+	gaveUp <-chan struct{}
+	// shares is [engine.Setup.Shares] of the search that a schedule was found by.
+	shares bool
+	// began is the moment from which Timeout counts, in nanoseconds.
+	began int64
+	// enumerates is set if every schedule is run, whatever states it leads to.
+	enumerates bool
+	// rehearses is set if a search is made again under another wall clock.
+	rehearses bool
+	// everyOrder has all steps tried, also if it is known what they lead to. audit, if not nil, has
+	// those tried that are asleep, and is told what they lead to.
+	everyOrder bool
+	audit      func(w *stateSearch, e *edge) error
+	// sofar is told what is found as it is found; nil for nothing.
+	sofar *progress
+}
+
+// The bounds of a search.
+const (
+	// DefaultAsks is enough for limits of a few units, and MostAsks the most.
+	DefaultAsks = 4
+	MostAsks    = engine.MostAsks
+	// DefaultStates bounds a search that is not given a bound.
+	DefaultStates = 200_000
+	// DefaultPreemptions bounds the second part of a search that is not given a bound. Most
+	// races need one or two.
+	DefaultPreemptions = 2
+	// DefaultSamples is how many random schedules say how often what was found is met.
+	DefaultSamples = 1000
+)
+
+// Limits of what one exploration accepts: more would never end.
+const (
+	MaxClients = 16
+	MaxTimes   = 16
+	// MaxUnits bounds a subject's units: Lua and JavaScript count no further.
+	MaxUnits = 1 << 53
+	// MostStates and MostSchedules bound a search and an enumeration: each state is
+	// held in memory, and each schedule is a run.
+	MostStates    = 20_000_000
+	MostSchedules = 1_000_000_000_000
+)
+
+// Faults lists the faults that can be injected. A service has others: see [Config.Service].
+func Faults() []quota.Fault {
+	return slices.DeleteFunc(slices.Clone(engine.Faults), engine.OfServices)
+}
+
+// ParseFaults reads a comma-separated list of faults, or "all", which are those of [Faults].
+func ParseFaults(list string) ([]quota.Fault, error) {
+	switch list {
+	case "":
+		return nil, nil
+	case "all":
+		return Faults(), nil
+	}
+	return namesIn(list, "fault", engine.Faults)
+}
+
+// UnfitError says that a strategy cannot be explored in the way that is asked for.
+type UnfitError = engine.UnfitError
+
+// The scripts of clients.
+type (
+	// Script is what one client does, in order.
+	Script = engine.Script
+	// Action is one step of a script.
+	Action = engine.Action
+)
+
+// What a client can do.
+const (
+	Take   = engine.Take
+	Commit = engine.Commit
+	Refund = engine.Refund
+	Limit  = engine.Limit
+)
+
+// ParseScripts reads scripts such as "take=5,refund;take": one per client,
+// separated by semicolons, the last of them for all further clients.
+func ParseScripts(text string) ([]Script, error) { return engine.ParseScripts(text) }

@@ -1,0 +1,233 @@
+package explore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/programs"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Complete fills in defaults, as [Run] does, and reports the first thing that does not
+// fit, as an [UnfitError].
+func (c Config) Complete(sel strategies.Selection) (Config, error) {
+	c, err := c.fit(sel)
+	if err != nil {
+		err = &UnfitError{Err: err}
+	}
+	return c, err
+}
+
+func (c Config) fit(sel strategies.Selection) (Config, error) {
+	if err := c.fitKind(sel); err != nil {
+		return c, err
+	}
+	sel = c.windowed(sel)
+	if c.Service != "" {
+		setDefault(&c.Workers, 1)
+	}
+	c.setDefaults()
+	if c.Service != "" {
+		c.setServiceDefaults()
+	}
+	if c.Policy.Name == "" {
+		p, err := ownPolicy(sel.Meta)
+		if err != nil {
+			return c, err
+		}
+		c.Policy = p
+	}
+	if c.Policy.Window.Timeline != (quota.Timeline{}) {
+		return c, fmt.Errorf("policy %s has a timeline of its own, and time is virtual here: leave it out", c.Policy.Name)
+	}
+	if err := sel.ServesPolicy(&c.Policy); err != nil {
+		if p, none := ExamplePolicy(sel.Meta); none == nil {
+			err = fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, sel.Name, p.Text())
+		}
+		return c, err
+	}
+	if len(c.Scripts) == 0 {
+		c.Scripts = defaultScripts(sel.Meta, &c.Policy, c.Limit)
+	}
+	if err := c.fitBounds(); err != nil {
+		return c, err
+	}
+	for _, s := range c.Scripts {
+		if err := s.Validate(sel.Meta); err != nil {
+			return c, err
+		}
+	}
+	if err := c.fitLimits(); err != nil {
+		return c, err
+	}
+	for _, f := range c.Faults {
+		if !slices.Contains(engine.Faults, f) {
+			return c, fmt.Errorf("fault %q cannot be injected", f)
+		}
+		if c.Service == "" && engine.OfServices(f) {
+			return c, fmt.Errorf("fault %s can befall a service alone: give one by --service, or leave the fault out", f)
+		}
+	}
+	c.Limit = cmp.Or(c.Limit, c.roomForAllButOne())
+	c.Policy.Limit = c.Limit
+	if err := sel.ServesPolicy(&c.Policy); err != nil {
+		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take it (%w)", c.Limit, err)
+	}
+	return c, nil
+}
+
+// fitKind reports why the strategy cannot be explored so, whatever the bounds.
+func (c *Config) fitKind(sel strategies.Selection) error {
+	if c.Service != "" {
+		return c.fitService(sel)
+	}
+	if sel.Name == "http" {
+		return fmt.Errorf("strategy %s is explored as a service that is started here: give its command by --service", sel.Name)
+	}
+	if why, ok := sel.Excludes(strategies.ModeExplore); ok {
+		return fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
+	}
+	if n := len(sel.RedisNeeds()); n > 1 {
+		return fmt.Errorf("strategy %s cannot be explored: it needs %d Redis, and a search has one", sel.Name, n)
+	}
+	if err := sel.BuiltIn(); err != nil {
+		return fmt.Errorf("strategy %s: %w", sel.Name, err)
+	}
+	if sel.Foreign {
+		if err := c.fitForeign(sel); err != nil {
+			return err
+		}
+	}
+	if OnPostgres(sel) {
+		return c.fitPostgres(sel)
+	}
+	return nil
+}
+
+func (c *Config) setDefaults() {
+	setDefault(&c.Clients, 2)
+	setDefault(&c.Times, 1)
+	setDefault(&c.JobRounds, 1)
+	c.Seed = cmp.Or(c.Seed, 1)
+	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
+	setDefault(&c.MaxStates, DefaultStates)
+	setDefault(&c.Preemptions, DefaultPreemptions)
+	setDefault(&c.Asks, DefaultAsks)
+	setDefault(&c.Workers, runtime.GOMAXPROCS(0))
+	setDefault(&c.MaxSchedules, 5_000_000)
+	setDefault(&c.Instances, c.Clients)
+	if len(c.Properties) == 0 {
+		c.Properties = Properties()
+	}
+}
+
+// fitBounds reports a number that is out of its bounds.
+func (c *Config) fitBounds() error {
+	switch {
+	case c.Clients < 1 || c.Clients > MaxClients:
+		return fmt.Errorf("%d clients: give 1 to %d", c.Clients, MaxClients)
+	case c.Instances < 1 || c.Instances > c.Clients:
+		return fmt.Errorf("%d instances for %d clients: give 1 to %d", c.Instances, c.Clients, c.Clients)
+	case len(c.Scripts) > c.Clients:
+		return fmt.Errorf("%d scripts for %d clients: give at most one per client", len(c.Scripts), c.Clients)
+	case len(c.Skew) > c.Instances:
+		return fmt.Errorf("%d clocks for %d instances: give at most one per instance", len(c.Skew), c.Instances)
+	case c.Limit < 0 || c.Used < 0 || c.Limit > MaxUnits || c.Used > MaxUnits:
+		return fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(MaxUnits))
+	case c.Times < 1 || c.Times > MaxTimes || c.JobRounds > MaxTimes:
+		return fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
+	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0 || c.Samples < 0:
+		return fmt.Errorf("%d workers, %d preemptions, %d bytes, %d samples: give at least one worker, at most %d "+
+			"preemptions, and nothing below 0", c.Workers, c.Preemptions, c.MaxMemory, c.Samples, MaxTimes)
+	case c.Asks > MostAsks:
+		return fmt.Errorf("%d asks of the last client: give at most %d", c.Asks, MostAsks)
+	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
+		return fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates,
+			c.MaxSchedules, MostStates, int64(MostSchedules))
+	}
+	if c.Timeout < 0 {
+		return fmt.Errorf("a timeout of %v: give a positive one, or none", c.Timeout)
+	}
+	if err := harness.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
+		return err
+	}
+	return harness.CheckSkew(c.Skew)
+}
+
+// fitLimits reports why the limit cannot change as the scripts say.
+func (c *Config) fitLimits() error {
+	operators := 0
+	for i := range c.Clients {
+		if c.setup().Script(i).Operates() {
+			operators++
+		}
+	}
+	switch {
+	case operators > 1:
+		return fmt.Errorf("%d clients change the limit: give that to one, and the others a script of their own", operators)
+	case operators == 1 && c.Policy.Window.Kind == quota.Bucket:
+		return errors.New("the size of a bucket cannot change: give a policy of another kind")
+	}
+	return nil
+}
+
+func setDefault[T int | int64](v *T, d T) { *v = cmp.Or(*v, d) }
+
+// setup is what an engine runs.
+func (c *Config) setup() *engine.Setup {
+	operated := slices.ContainsFunc(c.Scripts, Script.Operates)
+	ordered := operated || c.Passes || slices.Contains(c.Faults, quota.FaultClock) ||
+		slices.Contains(c.Properties, FalseReject) || slices.Contains(c.Properties, Guarantee)
+	asks := max(0, c.Asks)
+	if c.enumerates {
+		asks = 0
+	}
+	return &engine.Setup{
+		Asks:   asks,
+		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
+		Seed: c.Seed, Faults: c.Faults, Times: c.Times, Passes: c.Passes, From: c.From, JobRounds: c.JobRounds,
+		Life: harness.DefaultLife, Ordered: ordered, Shares: c.shares,
+		Patience: c.DecisionTimeout, Stateless: c.enumerates,
+	}
+}
+
+// OnPostgres reports whether a strategy is explored on a PostgreSQL server. Those
+// that use it in addition to Redis have a model for it.
+func OnPostgres(sel strategies.Selection) bool { return sel.NeedsStore(strategies.NeedPostgres) }
+
+// fitPostgres reports why a strategy cannot be explored on PostgreSQL here.
+func (c *Config) fitPostgres(sel strategies.Selection) error {
+	switch {
+	case len(sel.RedisNeeds()) > 0:
+		return fmt.Errorf("strategy %s cannot be explored: it needs Redis and PostgreSQL at once, which cannot be parked together", sel.Name)
+	case len(c.Faults) > 0:
+		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)
+	case c.Passes || c.From != 0:
+		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, whose clock cannot be moved", sel.Name)
+	case c.Postgres == nil:
+		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (%s), or give a URL by --postgres", sel.Name,
+			programs.Named("postgres").Packages())
+	}
+	return nil
+}
+
+// fitForeign reports why code that keeps its own time cannot be explored here.
+func (c *Config) fitForeign(sel strategies.Selection) error {
+	switch {
+	case OnPostgres(sel), sel.NeedsStore(strategies.NeedSource):
+		return fmt.Errorf("strategy %s cannot be explored: it is foreign and needs a database, and a bubble has Redis alone", sel.Name)
+	case sel.ClockFixed && (c.Passes || slices.Contains(c.Faults, quota.FaultClock)):
+		return fmt.Errorf("strategy %s takes the time from where nothing can move it, and would be judged by another clock: "+
+			"leave the fault clock, and time that passes, out", sel.Name)
+	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
+		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the skew out", sel.Name)
+	}
+	return nil
+}

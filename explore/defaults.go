@@ -1,0 +1,329 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// example is a policy for any strategy, in the first of these kinds that it serves.
+var (
+	example = quota.Policy{
+		Name: "10-requests-per-fixed-1m", Limit: 10, Unit: "requests", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute},
+	}
+	exampleKinds = []quota.Kind{
+		quota.Fixed, quota.Rolling, quota.FirstRequest, quota.Bucket,
+		quota.CalendarHour, quota.CalendarDay, quota.CalendarMonth, quota.Standing,
+	}
+)
+
+// ExamplePolicy is a policy that the strategy serves, of ten requests, in a minute if its
+// kind has a length. The error says why it serves none of its kinds.
+func ExamplePolicy(m *strategies.Meta) (quota.Policy, error) {
+	var why error
+	for _, kind := range exampleKinds {
+		p := example.As(kind)
+		err := m.ServesPolicy(&p)
+		if err == nil {
+			return p, nil
+		}
+		if why == nil || slices.Contains(m.Kinds, kind) {
+			why = err
+		}
+	}
+	return quota.Policy{}, why
+}
+
+// ownPolicy is a policy that the strategy's own record names, or the first registered one that
+// it serves, or an example. The race of the racy control is one of requests, whatever its record counts.
+func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
+	var first *quota.Policy
+	for _, p := range quota.Policies() {
+		if m.ServesPolicy(&p) != nil {
+			continue
+		}
+		own := p.Source != "" && strings.HasPrefix(m.Source, p.Source)
+		if m.Control == strategies.ControlRacy {
+			own = p.Unit == example.Unit
+		}
+		if own {
+			return p, nil
+		}
+		if first == nil {
+			first = &p
+		}
+	}
+	if first == nil {
+		p, err := ExamplePolicy(m)
+		if err != nil {
+			like := example
+			if len(m.Kinds) > 0 {
+				like = example.As(m.Kinds[0])
+			}
+			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, with other figures than in "+
+				"quotabench explore %s --policy %q", m.Name, err, m.Name, like.Text())
+		}
+		return p, err
+	}
+	return *first, nil
+}
+
+// defaultScripts are what clients do under a policy, of which limit is searched, 0 for
+// whatever the scripts ask for. The first client takes one unit, and gives it back if
+// that is what the policy is about. The others take two if the policy's requests differ
+// in what they cost. The race of the racy control is between takes of one unit, and
+// nothing is put in its way.
+func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
+	first, others := Script{{Kind: Take, Units: 1}}, Script{{Kind: Take, Units: 1}}
+	if m.Control == strategies.ControlRacy {
+		return []Script{others}
+	}
+	if m.GivesBack && p.Window.Kind == quota.Standing {
+		first = append(first, Action{Kind: Refund})
+	}
+	if len(p.Costs) > 0 && slices.Min(p.Costs) < slices.Max(p.Costs) && limit != 1 && m.ServesUnits(p, 2) {
+		others[0].Units = 2
+	}
+	if slices.Equal(first, others) {
+		return []Script{others}
+	}
+	return []Script{first, others}
+}
+
+// roomForAllButOne is the limit at which the last of the takes does not fit
+// next to the units that are in use already.
+func (c *Config) roomForAllButOne() int64 {
+	var asked, least int64
+	for i := range c.Clients {
+		for _, a := range c.setup().Script(i) {
+			if a.Kind != Take {
+				continue
+			}
+			asked += a.Units
+			if least == 0 || a.Units < least {
+				least = a.Units
+			}
+		}
+	}
+	return c.Used + max(asked-least, least, 1)
+}
+
+// passing is a search in which time passes between calls.
+type passing struct {
+	policy  string // as [quota.ParsePolicy] reads it; not used if one is given
+	limit   int64
+	scripts string // one per client
+	times   int    // of the clock's ticks, which come once more; 0 for the default
+	from    time.Duration
+}
+
+// The moments at which such searches begin, in addition to a whole second: after a part of a second
+// and of a millisecond, and just before a day ends, and with it a second and most windows. After half of a second and a half
+// the microseconds have a leading zero: who drops it takes 1.098457 for 1.98457.
+const (
+	odd     = 598_457 * time.Microsecond
+	dayEnds = 13*time.Hour + 30*time.Minute - 1_500*time.Microsecond
+)
+
+// passings are those searches per kind of window. A unit flows into a bucket once per
+// second, or in a number of seconds that is not whole; windows are ten seconds long, or not
+// whole seconds. One caller asks again after the limit was reached, gives a unit back, asks for more
+// than one unit if that is served, or comes at the same time as another.
+var passings = map[quota.Kind][]passing{
+	quota.Bucket: {
+		{"1 request refilling 1 per 1s", 1, "take,take,take", 0, 0},
+		{"1 request refilling 1 per 1s", 1, "take,take,take", 0, odd},
+		{"1 request refilling 2 per 3s", 1, "take,take,take", 0, dayEnds},
+		{"2 requests refilling 1 per 1s", 2, "take,take,take,take", 2, 0},
+		{"2 requests refilling 1 per 1s", 2, "take,take=2,take", 0, odd},
+		{"1 request refilling 1 per 1s", 1, "take;take", 0, 0},
+	},
+	// A store may end such a window a millisecond late, so its first rejection is no finding: a second request shows a window
+	// that is too long.
+	quota.FirstRequest: append(windows("first-request "), passing{"2 requests per first-request 500ms", 2, "take,take,take", 0, 0}),
+	quota.Fixed:        windows("fixed "),
+	quota.Rolling:      windows("rolling "),
+	// The lengths of the others are none of the policy's.
+	quota.CalendarHour:  windows("calendar hour"),
+	quota.CalendarDay:   windows("calendar day"),
+	quota.CalendarMonth: windows("calendar month"),
+}
+
+func windows(kind string) []passing {
+	of := func(n, length string) string {
+		if strings.HasPrefix(kind, "calendar") {
+			length = ""
+		}
+		return n + " per " + kind + length
+	}
+	return []passing{
+		{of("1 request", "10s"), 1, "take,take,take", 0, 0},
+		{of("1 request", "10s"), 1, "take,take,take", 0, odd},
+		{of("2 requests", "10s"), 2, "take,take,take", 0, dayEnds},
+		{of("2 requests", "10s"), 2, "take,take,take,take", 0, odd},
+		{of("1 request", "500ms"), 1, "take,take,take", 0, 0},
+		{of("1 request", "1500ms"), 1, "take,take,take", 0, odd},
+		{of("2 requests", "10s"), 2, "take,take=2,take", 0, 0},
+		{of("2 requests", "10s"), 2, "take,refund,take,take", 0, odd},
+		{of("1 request", "10s"), 1, "take;take", 0, 0},
+		{of("1 request", "10s"), 1, "take,refund;take,take", 1, 0},
+		{of("2 requests", "10s"), 2, "take,take;take;take", 1, odd},
+	}
+}
+
+// oneInstant is where the clocks of a service are stopped if no moment is given.
+const oneInstant = "2026-01-01 00:00:00"
+
+// faulty are searches with faults, the fewest first, and what they look for: what is
+// guaranteed although these happen, keys that never expire, and callers that are stuck.
+var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.FaultRetry}, {quota.FaultClock}}
+
+// Searches are those that the command makes of a strategy if it is told nothing, or nothing
+// but a policy: cfg itself, and further ones for the adapter of a library
+// ([strategies.Library]), and for any strategy under a policy that was given.
+//
+// First comes what needs no fault: the callers of cfg, three of them, and time that passes
+// between calls, from several moments and with several limits, under the policy given or
+// under several of each kind that the library serves. What a library does within a window
+// says little about the next one, and rates that are no whole number of units per second
+// are where such code rounds. Then come searches with a set of faults each, of libraries
+// alone. Other strategies are described by whoever wrote them, and searched so if that is
+// asked for. A library without a store is searched on one instance: that several admit
+// several limits is no news.
+//
+// If callers of one instance meet in its memory ([strategies.Meta.SharesMemory]), the second
+// search is cfg with all callers on one instance ([Config.Placed]).
+//
+// A service is searched for keys that never expire, too, if its processes end in the middle, and for leaks while the clocks of all
+// processes stand at one instant. Under a policy that was given it is searched for leaks while a window ends, on a Redis in memory.
+//
+// Each search claims what it claims for its own policy and limit. Those that the strategy does not
+// serve are left out.
+func Searches(sel strategies.Selection, cfg Config) []Config {
+	library, given := sel.Form == strategies.Library, cfg.Policy.Name != ""
+	if cfg.Service != "" {
+		return cfg.ofService(sel)
+	}
+	if !library && !given || OnPostgres(sel) {
+		return cfg.Placed(sel)
+	}
+	if library && cfg.Instances == 0 && (sel.PerProcess || len(sel.Needs) == 0) {
+		cfg.Instances = 1
+	}
+	out := cfg.Placed(sel)
+	add := func(c Config) {
+		if _, err := c.Complete(sel); err == nil && !slices.ContainsFunc(c.Scripts, func(s Script) bool {
+			return slices.ContainsFunc(s, func(a Action) bool { return a.Units > 1 && !sel.ServesUnits(&c.Policy, a.Units) })
+		}) {
+			out = append(out, c)
+		}
+	}
+	three := cfg
+	three.Clients = 3
+	add(three)
+	kinds := sel.Kinds
+	if given {
+		kinds = []quota.Kind{cfg.Policy.Window.Kind}
+	}
+	for _, kind := range kinds {
+		seen := map[string]bool{} // a calendar, and a policy that is given, have one length
+		for _, p := range passings[kind] {
+			c := p.config(cfg)
+			if key := fmt.Sprintf("%s %d %s %v", c.Policy.Name, p.limit, p.scripts, p.from); !seen[key] {
+				seen[key] = true
+				add(c)
+			}
+		}
+	}
+	if !library {
+		return out
+	}
+	for _, faults := range faulty {
+		c := cfg
+		c.Faults, c.Properties = faults, slices.DeleteFunc(chosen(cfg.Properties), func(p Property) bool {
+			return p != Guarantee && p != TTL && p != Stuck
+		})
+		if len(c.Properties) > 0 {
+			add(c)
+		}
+	}
+	return out
+}
+
+// ofService are the searches of a service.
+func (c Config) ofService(sel strategies.Selection) []Config {
+	killed, stopped, late := c, c, c
+	killed.Faults = []quota.Fault{quota.FaultCrash}
+	stopped.ServiceClock = oneInstant
+	late.Faults, late.Redis, late.Limit = []quota.Fault{quota.FaultClock}, nil, 1
+	take := Action{Kind: Take, Units: 1}
+	late.Scripts = []Script{{take, take}} // what was given back too late is missing at the second request
+	out := c.Placed(sel)
+	add := func(p Property, s Config) {
+		s.Properties = []Property{p}
+		if _, err := s.Complete(sel); err == nil && slices.Contains(chosen(c.Properties), p) {
+			out = append(out, s)
+		}
+	}
+	add(TTL, killed)
+	if c.ServiceClock == "" {
+		add(Leak, stopped)
+	}
+	add(Leak, late)
+	return out
+}
+
+// Placed is the search itself, with as many instances as were chosen, or one for each client.
+// If none were chosen and callers of one instance meet in its memory, a search with all callers
+// on one instance follows. Three of them, if no number was chosen: one is under way, one waits
+// for it, and one finds what they have left.
+func (c Config) Placed(sel strategies.Selection) []Config {
+	if !sel.SharesMemory || c.Instances > 0 || c.Clients == 1 || len(c.Skew) > 1 {
+		return []Config{c}
+	}
+	one := c
+	one.Clients, one.Instances = cmp.Or(c.Clients, 3), 1
+	return []Config{c, one}
+}
+
+// chosen are the properties that a search looks for.
+func chosen(given []Property) []Property {
+	if len(given) == 0 {
+		return Properties()
+	}
+	return slices.Clone(given)
+}
+
+// config is the search, under the policy of cfg if it has one.
+func (p *passing) config(cfg Config) Config {
+	var err error
+	if cfg.Policy.Name == "" {
+		if cfg.Policy, err = quota.ParsePolicy(p.policy); err != nil {
+			panic(err) // a text of this file
+		}
+		cfg.Policy.Unit = "requests" // of a limit of one it is "request"
+	}
+	if cfg.Scripts, err = ParseScripts(p.scripts); err != nil {
+		panic(err)
+	}
+	cfg.Clients, cfg.Limit, cfg.Times = len(cfg.Scripts), p.limit, p.times
+	cfg.Instances = min(cfg.Instances, cfg.Clients)
+	cfg.Passes, cfg.From = true, p.from
+	if w := cfg.Policy.Window; p.from == dayEnds && w.Kind.Tumbling() { // its own end is nearer, or later
+		cfg.From = w.At(engine.Start).End.Sub(engine.Start) + dayEnds%time.Second - time.Second
+	}
+	return cfg
+}
+
+// windowText is when units of a policy are free again, in words.
+func windowText(p *quota.Policy) string {
+	some := *p
+	some.Limit = 2 // whose unit is a plural
+	return strings.TrimSpace(strings.TrimPrefix(some.String(), "2 "+p.Unit))
+}

@@ -1,0 +1,122 @@
+package explore_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// promising is the fixed window with one clause of leaks, that holds whatever the
+// clock does.
+func promising(t *testing.T, kind quota.Kind, bound int64) strategies.Selection {
+	t.Helper()
+	sel := choose(t, "fixed-window")
+	m := *sel.Meta
+	m.Guarantee = []quota.Clause{{
+		Property: quota.PropertyLeak, Kinds: []quota.Kind{kind}, Tolerates: []quota.Fault{quota.FaultClock},
+		Formula: "as planted", Bound: func(quota.Params) int64 { return bound },
+	}}
+	sel.Meta = &m
+	return sel
+}
+
+func hourly() quota.Policy {
+	return quota.Policy{Name: "hourly", Unit: "calls", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
+}
+
+// TestRollingClauses explores a clause about rolling windows under a policy with
+// fixed ones: around the boundary of two fixed windows, twice the limit fits into
+// one rolling window.
+func TestRollingClauses(t *testing.T) {
+	cfg := explore.Config{
+		Policy: hourly(), Limit: 1, Faults: []quota.Fault{quota.FaultClock},
+		Properties: []explore.Property{explore.Guarantee},
+	}
+	for bound, broken := range []bool{true, false} {
+		r, err := explore.Run(t.Context(), promising(t, quota.Rolling, int64(bound)), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Found(explore.Guarantee)
+		if (f != nil) != broken {
+			t.Errorf("bound %d: finding %+v; %s", bound, f, r.Claim)
+		}
+		if f != nil && f.Units != 1 {
+			t.Errorf("bound %d: broken by %d units, not 1", bound, f.Units)
+		}
+	}
+}
+
+// TestGuaranteeByOwnClocks has two instances whose clocks show different windows:
+// each admits the limit once, and by its own clock neither admits more.
+func TestGuaranteeByOwnClocks(t *testing.T) {
+	cfg := explore.Config{
+		Policy: hourly(), Limit: 1, Skew: []time.Duration{0, time.Hour},
+		Properties: []explore.Property{explore.Leak, explore.Guarantee},
+	}
+	r, err := explore.Run(t.Context(), promising(t, quota.Fixed, 0), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found(t, r, explore.Leak)
+	if f := r.Found(explore.Guarantee); f != nil {
+		t.Errorf("the clause is broken by clocks that differ: %+v", f)
+	}
+	cfg.Skew = nil
+	if r, err = explore.Run(t.Context(), promising(t, quota.Fixed, -1), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if r.Found(explore.Guarantee) == nil {
+		t.Errorf("a bound that every schedule breaks is not judged: %s", r.Claim)
+	}
+}
+
+// A false reject that a clause allows is no finding, and nothing is claimed of it; one beyond the clause is.
+func TestFalseRejectsAsDeclared(t *testing.T) {
+	atMost := func(bound int64) []quota.Clause {
+		return []quota.Clause{{Property: quota.PropertyFalseReject, Formula: "as planted",
+			Bound: func(quota.Params) int64 { return bound }}}
+	}
+	for name, c := range map[string]struct {
+		declared []quota.Clause
+		found    []explore.Property
+		units    int64
+	}{
+		"nothing": {nil, []explore.Property{explore.FalseReject}, 0},
+		"any":     {[]quota.Clause{quota.MayReject()}, nil, 0},
+		"two":     {atMost(2), nil, 2},
+		"one":     {atMost(1), []explore.Property{explore.Guarantee, explore.FalseReject}, 1},
+		"other kinds": {[]quota.Clause{{Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Formula: "any",
+			Bound: func(quota.Params) int64 { return quota.Unbounded }}}, []explore.Property{explore.FalseReject}, 0},
+	} {
+		m := strategies.FromFunc("rejects", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+				return false, strategies.Redis(env).Incr(ctx, key).Err()
+			}), nil
+		})
+		m.Guarantee = c.declared
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: hourly(), Limit: 2, Asks: -1, Properties: []explore.Property{explore.Guarantee, explore.FalseReject}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []explore.Property
+		for _, f := range r.Findings {
+			found = append(found, f.Property)
+		}
+		slices.Sort(found)
+		slices.Sort(c.found)
+		if !slices.Equal(found, c.found) || r.AllowedUnits != c.units || (r.AllowedBy == "") != slices.Contains([]string{"nothing", "other kinds"}, name) || strings.Contains(r.Claim, "false-reject") {
+			t.Errorf("%s: found %v, and %d units are allowed: %q", name, found, r.AllowedUnits, r.Claim)
+		}
+	}
+}

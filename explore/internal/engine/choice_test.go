@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// A command is a step of its own, apart from what comes before it and from its reply, if a fault may come between.
+func TestFaultsThatBefallCalls(t *testing.T) {
+	want := map[Place][]quota.Fault{
+		Asking:    {quota.FaultOutage},
+		Answering: {quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, FaultTimeout},
+	}
+	for _, f := range Faults {
+		s := Setup{Faults: []quota.Fault{f}}
+		for at, faults := range want {
+			if got := s.Befalls(at); got != slices.Contains(faults, f) {
+				t.Errorf("%s at %d: %t", f, at, got)
+			}
+		}
+	}
+	if (&Setup{}).Befalls(Asking) {
+		t.Error("no fault befalls a call")
+	}
+}

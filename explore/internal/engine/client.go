@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Client is a caller that goes through a script.
+type Client struct {
+	Index  int
+	Name   string
+	Script Script
+	// Pending is the number of its operation in flight in the truth, or -1.
+	Pending int
+
+	Setup   *Setup
+	Run     *Run
+	Witness *witness.Witness
+	// Strategy is the instance that it asks.
+	Strategy func() strategies.Strategy
+	// Over reports whether the run was given up: then nothing is recorded any
+	// more; nil if clients end by themselves.
+	Over func() bool
+	// Turn is called whenever a call of the strategy has returned, and waits until what
+	// it was told may be written down; nil if one client runs at a time.
+	Turn func()
+
+	// Ends has it end with the first take that it does not get.
+	Ends bool
+
+	taken int // number of the last admitted take in the truth
+	next  int // action that it is about to begin
+}
+
+// Perform goes through the script. pause, which is called between two actions,
+// reports whether to go on.
+func (c *Client) Perform(ctx context.Context, pause func() bool) {
+	var r quota.Reservation
+	held := false
+	for i, a := range c.Script {
+		if i > 0 {
+			if !held && a.Kind.settles() {
+				continue
+			}
+			// Others may act before the client goes on, also if it is about to give
+			// back what it was just told it has.
+			c.next = i
+			if !pause() {
+				return
+			}
+			if a.Kind.settles() && c.Run.Truth.ended(c.taken) {
+				c.Run.Timeline.Say("too late to settle")
+				held = false
+				continue
+			}
+		}
+		switch a.Kind {
+		case Take:
+			if held = c.take(ctx, i, a.Units, &r); !held && c.Ends {
+				return
+			}
+		case Commit:
+			c.commit(ctx, &r, a.Units)
+		case Refund:
+			c.refund(ctx, &r)
+			held = false
+		case Limit:
+			c.limit(ctx, a.Units)
+		}
+	}
+}
+
+// take asks for units, and reports whether r is now what was reserved.
+func (c *Client) take(ctx context.Context, action int, units int64, r *quota.Reservation) bool {
+	req := quota.Request{
+		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: c.Run.Truth.Policy, Units: units,
+		Settles: c.Script.Settles(action),
+	}
+	if req.Settles {
+		req.Life = c.Setup.Life
+	}
+	t := &c.Run.Truth
+	c.Pending = t.call(c.Index, oracle.Take, units, -1)
+	t.begins(c.Pending, req.Life)
+	d, err := c.Strategy().Take(ctx, req)
+	c.turn()
+	if c.over() {
+		return false
+	}
+	granted := int64(0)
+	if err == nil {
+		granted, err = d.Units(units)
+	}
+	c.Witness.Taken(err)
+	e := c.Pending
+	c.Pending = -1
+	switch {
+	case err != nil:
+		t.reply(c.Index, e, oracle.Failed)
+		c.Run.Timeline.Say("error: " + err.Error())
+		return false
+	case d.Admitted:
+		t.grant(e, granted)
+		t.reply(c.Index, e, oracle.Admitted)
+		c.taken = e
+		c.Run.Timeline.Say(grantText(verdictText("admitted", d), granted, units))
+		*r = d.Reservation
+		req.Units = granted
+		r.Request = req // strategies that settle nothing leave it out
+		return true
+	case d.Degraded:
+		t.reply(c.Index, e, oracle.RejectedDegraded)
+	default:
+		t.reply(c.Index, e, oracle.Rejected)
+	}
+	c.Run.Timeline.Say(verdictText("rejected", d))
+	return false
+}
+
+func verdictText(what string, d quota.Decision) string {
+	if d.Degraded {
+		return what + " without its store"
+	}
+	return what
+}
+
+func grantText(text string, granted, asked int64) string {
+	if granted < asked {
+		return fmt.Sprintf("%s, %d of %d", text, granted, asked)
+	}
+	return text
+}
+
+// limit changes the limit, as an operator would. If it fails, or its caller dies, either
+// limit may be in force from then on.
+func (c *Client) limit(ctx context.Context, units int64) {
+	t := &c.Run.Truth
+	t.changes(units)
+	if l, ok := c.Strategy().(strategies.LimitSetter); ok {
+		err := l.SetLimit(ctx, t.Policy, []quota.Subject{Subject})
+		c.turn()
+		if c.over() {
+			return
+		}
+		if err != nil {
+			c.Run.Timeline.Say("error: " + err.Error())
+			return
+		}
+	}
+	t.changed()
+	c.Run.Timeline.Say(fmt.Sprintf("the limit is %d", units))
+}
+
+func (c *Client) commit(ctx context.Context, r *quota.Reservation, actual int64) {
+	k, ok := c.Strategy().(strategies.Committer)
+	if !ok {
+		return
+	}
+	if actual == 0 {
+		actual = r.Request.Units
+	}
+	c.Pending = c.Run.Truth.call(c.Index, oracle.Commit, r.Request.Units-actual, c.taken)
+	err := k.Commit(ctx, *r, actual)
+	c.turn()
+	r.Committed = true
+	c.settled("committed", err)
+}
+
+func (c *Client) refund(ctx context.Context, r *quota.Reservation) {
+	k, ok := c.Strategy().(strategies.Refunder)
+	if !ok {
+		return
+	}
+	c.Pending = c.Run.Truth.call(c.Index, oracle.Refund, r.Request.Units, c.taken)
+	err := k.Refund(ctx, *r)
+	c.turn()
+	if err != nil && !c.over() {
+		c.Run.Timeline.Say("error, and tries again")
+		err = k.Refund(ctx, *r)
+		c.turn()
+	}
+	c.settled("refunded", err)
+}
+
+func (c *Client) turn() {
+	if c.Turn != nil {
+		c.Turn()
+	}
+}
+
+func (c *Client) over() bool { return c.Over != nil && c.Over() }
+
+func (c *Client) settled(what string, err error) {
+	if c.over() {
+		return
+	}
+	e := c.Pending
+	c.Pending = -1
+	if err != nil {
+		c.Run.Truth.reply(c.Index, e, oracle.Failed)
+		c.Run.Timeline.Say("error: " + err.Error())
+		return
+	}
+	c.Run.Truth.reply(c.Index, e, oracle.Admitted)
+	c.Run.Timeline.Say(what)
+}
+
+// Survives reports whether a client that is between two actions goes on if its instance
+// ends: its next request is a new one. A settlement belongs to whoever was admitted, and is lost.
+func (c *Client) Survives() bool { return !c.Script[c.next].Kind.settles() }
+
+// Lose marks the operation in flight, if any, as one whose caller has died.
+func (c *Client) Lose() {
+	if c.Pending >= 0 {
+		c.Run.Truth.reply(-1, c.Pending, oracle.Failed)
+		c.Pending = -1
+	}
+}

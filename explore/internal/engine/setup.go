@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/virtual/sched"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Setup is what runs, complete and valid.
+type Setup struct {
+	// Policy with the limit of the start.
+	Policy quota.Policy
+	// Used units of the subject at the start.
+	Used int64
+	// Clients, each of which asks the instance of its number modulo Instances.
+	Clients, Instances int
+	// Scripts of the clients; the last one serves those that have none of their own.
+	Scripts []Script
+	// Skew of each instance's clock ahead of virtual time; missing ones are 0.
+	Skew []time.Duration
+	// Seed of the strategies' own random numbers.
+	Seed uint64
+	// Faults that may happen, each at most Times times, clock ticks once more.
+	Faults []quota.Fault
+	Times  int
+	// Passes has time pass while no client is in a call and no job is at work, which is no
+	// fault. The clock ticks as often as with the fault.
+	Passes bool
+	// From is how long after [Start] a run begins.
+	From time.Duration
+	// Asks is how often one more client may ask once all scripts have ended; 0 for no such
+	// client.
+	Asks int
+	// JobRounds is how many rounds of a periodic job there must have been for no
+	// further one to start at a moment of its own choosing.
+	JobRounds int
+	// Life of a request that settles; from its end on nobody holds what is unsettled.
+	Life time.Duration
+	// Patience is how long a client may do nothing that the engine sees, by the wall
+	// clock.
+	Patience time.Duration
+	// Beat, if not nil, counts the steps of a world in virtual time.
+	Beat *sched.Beat
+	// Stateless is set if neither [Engine.State] nor [Engine.Trail] will be asked for:
+	// then engines need not keep what these tell.
+	Stateless bool
+	// Shares is set by an engine that has found memory which others than callers share: a job with a caller, or instances.
+	Shares bool
+	// Ordered is set if verdicts depend on the order of events and not only on
+	// their sums.
+	Ordered bool
+}
+
+// Script of client i.
+func (s *Setup) Script(i int) Script { return s.Scripts[min(i, len(s.Scripts)-1)] }
+
+// Begins is the first moment of a run.
+func (s *Setup) Begins() time.Time { return Start.Add(s.From) }
+
+// Ticks reports whether the clock may tick.
+func (s *Setup) Ticks() bool { return s.Passes || s.Has(quota.FaultClock) }
+
+// Has reports whether the fault may happen.
+func (s *Setup) Has(f quota.Fault) bool { return slices.Contains(s.Faults, f) }
+
+// SkewOf is how far the clock of an instance is ahead.
+func (s *Setup) SkewOf(instance int) time.Duration {
+	if instance < len(s.Skew) {
+		return s.Skew[instance]
+	}
+	return 0
+}
+
+// Members is how many clients ask an instance.
+func (s *Setup) Members(instance int) int {
+	return (s.Clients - instance + s.Instances - 1) / s.Instances
+}
+
+// Split reports whether effect and reply are two steps: faults may come between, or others that share memory.
+func (s *Setup) Split() bool {
+	return s.Shares || len(s.Faults) > 0 || s.Instances < s.Clients || slices.ContainsFunc(s.Scripts,
+		func(s Script) bool { return len(s) > 1 || s.Operates() })
+}
+
+// Provision sets the subject up. in is the first instance of the strategy of that name.
+func (s *Setup) Provision(ctx context.Context, in strategies.Strategy, name string) error {
+	p, ok := in.(strategies.Provisioner)
+	if !ok && s.Used > 0 {
+		return &UnfitError{Err: fmt.Errorf("strategy %s cannot begin with units used: leave them out", name)}
+	}
+	if !ok {
+		return nil
+	}
+	if err := p.Provision(ctx, &s.Policy, []strategies.Grant{{Subject: Subject, Limit: s.Policy.Limit, Used: s.Used}}); err != nil {
+		return fmt.Errorf("set the subject up: %w", err)
+	}
+	return nil
+}
+
+// ClientName names client i: A to Z, then client26.
+func ClientName(i int) string {
+	if i < 26 {
+		return string(rune('A' + i))
+	}
+	return fmt.Sprintf("client%d", i)
+}
+
+// WindowEnd is when the window at t ends, or t itself if none ever does.
+func (s *Setup) WindowEnd(t time.Time) time.Time {
+	win := s.Policy.Window
+	switch {
+	case win.Kind.Tumbling():
+		return win.At(t).End
+	case win.Kind == quota.Rolling, win.Kind == quota.FirstRequest:
+		return t.Add(win.RealLength())
+	case win.Kind == quota.Bucket:
+		// Time for one unit more, by a server's clock, which tells whole microseconds.
+		unit := time.Duration(win.Flow().Until(quota.Level{Units: 1}))
+		return t.Add(unit + time.Microsecond - 1).Truncate(time.Microsecond)
+	default:
+		return t
+	}
+}
+
+// Rounded is t if runs begin at a whole millisecond, and else the first moment from t on that is
+// whole milliseconds after the beginning. Redis tells the deadlines of keys in milliseconds and cuts parts
+// of one off: what is admitted in that part is the store's error, and no limiter's.
+func (s *Setup) Rounded(t time.Time) time.Time {
+	if s.From%time.Millisecond == 0 {
+		return t
+	}
+	part := t.Sub(s.Begins()) % time.Millisecond
+	if part > 0 {
+		t = t.Add(time.Millisecond - part)
+	}
+	return t
+}
+
+// Renewed is when at the latest all that was used at t is free again, or t itself
+// if that never happens by itself.
+func (s *Setup) Renewed(t time.Time) time.Time {
+	if p := &s.Policy; p.Window.Kind == quota.Bucket {
+		return t.Add(time.Duration(p.Window.Flow().Until(quota.Level{Units: p.Limit})))
+	}
+	return s.WindowEnd(t)
+}

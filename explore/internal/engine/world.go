@@ -1,0 +1,389 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// World holds what engines share: the rules by which transitions follow from where the
+// actors are. An engine embeds it, and sets its fields before the first run.
+type World struct {
+	Setup   *Setup
+	Witness *witness.Witness
+	Traits  Traits
+	// Last is the client that asks when the others have ended; nil for none.
+	Last *Client
+	Run  Run
+	// InTurn is set while the clients come one after the other.
+	InTurn bool
+	// Budget is what the run has used up.
+	Budget Budget
+	// Err is what went wrong in the run.
+	Err error
+
+	port Engine
+}
+
+// Connect says which engine the world belongs to, and what it runs.
+func (w *World) Connect(port Engine, s *Setup) {
+	w.port, w.Setup = port, s
+	w.Run.Truth = Truth{Policy: &s.Policy, Initial: s.Used, Instances: s.Instances}
+}
+
+// Client is the client of that number, which has not begun.
+func (w *World) Client(i int) Client {
+	return Client{Index: i, Name: ClientName(i), Script: w.Setup.Script(i), Pending: -1, Setup: w.Setup, Run: &w.Run, Witness: w.Witness}
+}
+
+// Common implements [Engine].
+func (w *World) Common() *World { return w }
+
+// Crashable implements [Engine] for engines that inject no faults, or in which an instance ends with its client.
+func (*World) Crashable(int) bool { return false }
+
+// State implements [Engine] for engines in which what is stored or remembered cannot be hashed.
+func (*World) State() (Digest, error) { return Digest{}, nil }
+
+// Fresh begins a run at that moment, without what is left of the one before.
+func (w *World) Fresh(start time.Time) {
+	w.Budget, w.Err = Budget{}, nil
+	w.Run.Paused, w.Run.Waited = 0, false
+	clear(w.Run.Aborts)
+	w.Run.Timeline.Begin()
+	w.Run.Truth.Begin(start)
+}
+
+// faults lists those that have happened.
+func (w *World) faults() (out []quota.Fault) {
+	for i, f := range Faults {
+		if w.Budget[i] > 0 && (f != quota.FaultClock || !w.Setup.Passes) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Enabled appends the transitions of this state. symmetric leaves out clients that could as
+// well be another one that has not started either.
+func (w *World) Enabled(out []Choice, symmetric bool) []Choice {
+	s := w.port.Snapshot()
+	began := w.began(s)
+	runnable, waits := false, false
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		switch {
+		case a.At == Done || w.isLast(a) && a.At == Between:
+			continue
+		case a.At == Between && a.Client == nil:
+			if a.Prompts && !began {
+				out = append(out, Choice{Kind: PromptJob, ID: a.ID})
+			}
+			continue
+		case !a.Ready:
+			waits = waits || a.Sleeps
+			continue
+		}
+		runnable = runnable || !a.Idle
+		if a.At != Unborn || !symmetric || !w.hasTwin(s.Actors[:i], a) {
+			out = append(out, Choice{Kind: StepActor, ID: a.ID})
+		}
+	}
+	n := len(out)
+	if !began {
+		out = w.enabledFaults(out, s)
+	}
+	if w.mayAsk(s) && w.Setup.LastAsks(&w.Run.Truth) {
+		for i := range w.Setup.Instances {
+			if !began || w.lastOf(s).Instance == i {
+				out = append(out, Choice{Kind: Ask, ID: i})
+			}
+		}
+	}
+	wait := Choice{Kind: TickClock, ID: TickWaiter}
+	// If nothing is left but to wait, waiting is no fault.
+	if !runnable && waits && len(s.Stuck) == 0 && !slices.Contains(out[n:], wait) {
+		out = append(out, wait)
+	}
+	return out
+}
+
+func (w *World) isLast(a *Actor) bool { return a.Client != nil && a.Client == w.Last }
+
+// lastOf is the last client if it has begun.
+func (w *World) lastOf(s *Snapshot) *Actor {
+	for i := range s.Actors {
+		if w.isLast(&s.Actors[i]) {
+			return &s.Actors[i]
+		}
+	}
+	return nil
+}
+
+func (w *World) began(s *Snapshot) bool { return w.lastOf(s) != nil }
+
+// hasTwin reports whether an earlier client has not started either and could take the place
+// of a: it runs the same script on an instance of which the same is true. Whose name is
+// whose makes no difference to strategies that compare names for equality only. Those of
+// this module do, and others are not asked.
+//
+// Instances are interchangeable that have done nothing so far and will do the same. If one
+// has several clients, or a job of its own, a swap would have to take them along; that is
+// not attempted.
+func (w *World) hasTwin(earlier []Actor, a *Actor) bool {
+	return slices.ContainsFunc(earlier, func(o Actor) bool {
+		return o.At == Unborn && o.Client != nil && slices.Equal(o.Client.Script, a.Client.Script) && (o.Instance == a.Instance ||
+			o.Members == 1 && a.Members == 1 && o.Lives == a.Lives && w.Setup.SkewOf(o.Instance) == w.Setup.SkewOf(a.Instance))
+	})
+}
+
+func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
+	if len(w.Setup.Faults) == 0 && !w.Setup.Passes {
+		return out
+	}
+	may := func(f quota.Fault) bool { return w.Setup.Has(f) && *w.Budget.of(f) < w.Setup.Times }
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		if a.Client == nil && w.Traits.Foreign { // a goroutine, which works for nobody knows whom
+			continue
+		}
+		for j := range injections {
+			x := &injections[j]
+			if x.befalls(a) && may(x.fault) {
+				out = append(out, Choice{Kind: x.kind, ID: a.ID})
+			}
+		}
+	}
+	if may(quota.FaultCrash) {
+		for i := range w.Setup.Instances {
+			if w.port.Crashable(i) {
+				out = append(out, Choice{Kind: CrashHost, ID: i})
+			}
+		}
+	}
+	if may(quota.FaultEviction) {
+		for _, k := range w.keys() {
+			out = append(out, Choice{Kind: EvictKey, Key: k.Name})
+		}
+	}
+	if slices.ContainsFunc(s.Actors, func(a Actor) bool { return a.At != Done }) {
+		for _, c := range []Choice{{Kind: DropScript}, {Kind: EmptyStore}} {
+			if may(c.Fault()) {
+				out = append(out, c)
+			}
+		}
+	} else if w.Traits.Wall { // no further client asks
+		return out
+	}
+	return w.enabledTicks(out, s)
+}
+
+func (w *World) enabledTicks(out []Choice, s *Snapshot) []Choice {
+	atRest := s.atRest()
+	if !w.Setup.Ticks() || w.ticks() > w.Setup.Times || w.Setup.Passes && !atRest {
+		return out
+	}
+	fractions := w.Setup.Fractions() && atRest
+	halves := fractions || w.Traits.Foreign || w.Setup.Passes && w.Setup.Policy.Window.Kind == quota.Rolling
+	seen := map[time.Time]bool{}
+	for kind := range TickKinds {
+		if kind == TickBefore && !fractions || kind == TickHalf && !halves {
+			continue
+		}
+		if t, ok := w.Deadline(kind); ok && !seen[t] {
+			seen[t] = true
+			out = append(out, Choice{Kind: TickClock, ID: kind})
+		}
+	}
+	if s.Waits {
+		out = append(out, Choice{Kind: TickClock, ID: TickWaiter})
+	}
+	return out
+}
+
+// Deadline is the next one of a kind.
+func (w *World) Deadline(kind int) (next time.Time, found bool) {
+	s := w.port.Snapshot()
+	earlier := func(t time.Time) {
+		if kind != TickBefore {
+			t = w.Setup.Rounded(t)
+		}
+		if t.After(s.Now) && (!found || t.Before(next)) {
+			next, found = t, true
+		}
+	}
+	switch kind {
+	case TickExpiry:
+		for _, k := range w.keys() {
+			if k.Left > 0 {
+				earlier(s.Now.Add(k.Left))
+			}
+		}
+		return next, found
+	case TickWaiter:
+		earlier(s.Wakes)
+		return next, found
+	}
+	for i := range w.Setup.Instances {
+		skew := w.Setup.SkewOf(i)
+		at := s.Now.Add(skew)
+		switch kind {
+		case TickWindow:
+			earlier(w.past(w.Setup.WindowEnd(at)).Add(-skew))
+		case TickHalf:
+			if half, ok := w.Setup.WindowHalf(at); ok {
+				earlier(w.past(half).Add(-skew))
+			}
+		case TickBefore:
+			earlier(w.Setup.WindowBefore(at).Add(-skew))
+		}
+	}
+	return next, found
+}
+
+// past is t, and for foreign code and services the first whole millisecond after it: a clock tells
+// nanoseconds, so no request meets the very moment at which a window ends; and Redis
+// tells the deadlines of keys in milliseconds, so parts of one would be the error of the
+// store.
+func (w *World) past(t time.Time) time.Time {
+	if w.Traits.Foreign || w.Traits.Wall {
+		return t.Truncate(time.Millisecond).Add(time.Millisecond)
+	}
+	return t
+}
+
+func (w *World) keys() []Holding {
+	keys, err := w.port.Holdings()
+	if err != nil && w.Err == nil {
+		w.Err = err
+	}
+	return keys
+}
+
+// Inject counts the fault of a step, and says on its line what happens.
+func (w *World) Inject(c Choice) {
+	x, t := c.injection(), &w.Run.Timeline
+	*w.Budget.of(x.fault)++
+	switch {
+	case c.Kind == CrashHost:
+		t.Mark(fmt.Sprintf("instance %d", c.ID), results.RoleInstance, x.event, x.text)
+	case x.at == Done:
+		t.Mark("store", results.RoleStore, x.event, x.text+c.Key)
+	default:
+		t.Write("", x.text, x.event)
+	}
+}
+
+// TickTexts say what a deadline of each kind is.
+var TickTexts = [...]string{
+	"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes", "the window is about to end",
+}
+
+func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }
+
+// Ticking is called before time moves on to a deadline. What it returns is called after, and counts and notes that.
+func (w *World) Ticking() (ticked func(what string)) {
+	s := w.port.Snapshot()
+	from, busy := s.Now, !s.atRest()
+	return func(what string) {
+		now := w.port.Snapshot().Now
+		d := now.Sub(from)
+		if busy {
+			w.Run.Paused += d
+		}
+		*w.Budget.of(quota.FaultClock)++
+		w.Run.Truth.At(now)
+		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
+	}
+}
+
+// mayAsk reports whether all scripts have ended, everything is at rest, and the last client
+// has not been rejected.
+func (w *World) mayAsk(s *Snapshot) bool {
+	if w.Last == nil || len(s.Stuck) > 0 {
+		return false
+	}
+	for i := range s.Actors {
+		switch a := &s.Actors[i]; {
+		case a.Client == nil || w.isLast(a):
+			if a.At != Between && (a.At != Done || w.isLast(a)) {
+				return false
+			}
+		case a.At != Done:
+			return false
+		}
+	}
+	return true
+}
+
+// MayAsk reports whether the last client may ask an instance.
+func (w *World) MayAsk(instance int) bool {
+	s := w.port.Snapshot()
+	last := w.lastOf(s)
+	return w.mayAsk(s) && instance >= 0 && instance < w.Setup.Instances && (last == nil || last.Instance == instance)
+}
+
+// Serial is what happens next if clients come one after the other and nothing fails: a step
+// of a client that is under way, else of a job, else of the next client. ok is false at the
+// end.
+func (w *World) Serial() (c Choice, ok bool) {
+	s := w.port.Snapshot()
+	const begins, waits, works, goesOn = 1, 2, 3, 4
+	rank := 0
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		if a.At == Done || a.At == Between && (a.Client == nil || w.isLast(a)) {
+			continue
+		}
+		r := works
+		switch {
+		case !a.Ready:
+			if !w.Traits.Foreign || !a.Sleeps || len(s.Stuck) > 0 {
+				continue
+			}
+			r = waits
+		case a.Client != nil && a.At == Unborn:
+			r = begins
+		case a.Client != nil:
+			r = goesOn
+		}
+		if r > rank {
+			c, rank = Choice{Kind: StepActor, ID: a.ID}, r
+			if r == waits {
+				c = Choice{Kind: TickClock, ID: TickWaiter}
+			}
+		}
+	}
+	return c, rank > 0
+}
+
+// Look describes where the run has got to.
+func (w *World) Look() Look {
+	s := w.port.Snapshot()
+	l := Look{AtRest: s.atRest(), Ended: true, Faults: w.faults(), Ticked: w.ticks() > 0, Signs: s.Signs}
+	able := w.Traits.Foreign // it says itself who is stuck
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		l.Ended = l.Ended && !w.isLast(a) && (a.Client == nil || a.At == Done)
+		able = able || a.Ready || a.Sleeps
+	}
+	for i := range s.Actors {
+		if a := &s.Actors[i]; !able && a.At != Done && a.At != Between {
+			l.Stuck = append(l.Stuck, a.Text.String())
+		}
+	}
+	return l
+}
+
+// Flight is where the actor of that number is, for one who counts preemptions.
+func (w *World) Flight(actor int) Place {
+	s := w.port.Snapshot()
+	if i := slices.IndexFunc(s.Actors, func(a Actor) bool { return a.ID == actor }); i >= 0 {
+		return s.Actors[i].At
+	}
+	return Done
+}

@@ -1,0 +1,135 @@
+package foreign
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/explore/internal/inproc"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Keep implements [engine.Local].
+func (e *Engine) Keep() {
+	e.redis.Keep()
+	var opened []strategies.Strategy
+	for _, in := range e.instances {
+		opened = append(opened, in.strategy)
+	}
+	e.common = e.shared.Len() > 0 || e.Run.Left == 0 && inproc.Common(opened, e.sel.Options)
+	e.Setup.Shares = e.Setup.Shares || e.Run.Aside || e.common
+}
+
+// State implements [engine.Engine].
+func (e *Engine) State() (engine.Digest, error) {
+	var d engine.Digest
+	d.Moment(e.now)
+	d.Stored(e.keys(), e.redis.Fresh(nil))
+	for _, in := range e.instances {
+		d.Num(uint64(in.lives))
+		d.Fold(in.history)
+	}
+	for _, c := range e.clients {
+		d.Bool(c.dead.Load())
+		d.Bool(c.done.Load())
+	}
+	e.Budget.Digest(&d)
+	d.Num(uint64(len(e.stuck)))
+	if e.common { // instances see memory of each other
+		d.Fold(e.history)
+	}
+	e.Run.Truth.Digest(&d, e.Setup.Ordered)
+	return d, nil
+}
+
+// note has an instance remember what comes to it.
+func (e *Engine) note(p *parked, kind uint64) {
+	e.comes(p.in, e.number(p), kind)
+	p.in.history.Text(p.op.String())
+}
+
+// comes has an instance remember that something comes to an actor, and all of them in which order that was.
+func (e *Engine) comes(in *instance, number int, kind uint64) {
+	in.history.Num(uint64(number)<<8 | kind)
+	in.history.Moment(e.now)
+	e.history.Num(uint64(number)<<8 | kind)
+}
+
+// Holdings implements [engine.Engine].
+func (e *Engine) Holdings() ([]engine.Holding, error) { return engine.Held(nil, e.keys()), nil }
+
+// Used implements [engine.Engine].
+func (e *Engine) Used() (readings []quota.Reading, ok bool) {
+	v, ok := e.instances[0].strategy.(strategies.Viewer)
+	if !ok {
+		return nil, false
+	}
+	var err error
+	hung := e.in(func() {
+		e.direct.Store(true)
+		defer e.direct.Store(false)
+		e.sync()
+		readings, err = v.Used(context.Background(), engine.Subject, e.Run.Truth.Policy)
+	})
+	return readings, err == nil && hung == nil
+}
+
+// Pass implements [engine.Local].
+func (e *Engine) Pass(d time.Duration) error {
+	return e.in(func() {
+		time.Sleep(d)
+		e.now = e.clock.Now()
+		e.Run.Truth.At(e.now)
+		e.settle()
+	})
+}
+
+// name of the actor that an operation belongs to.
+func (e *Engine) name(p *parked) string {
+	if p.client != nil {
+		return p.client.Name
+	}
+	return fmt.Sprintf("%d:goroutine%d", p.in.index, p.slot)
+}
+
+// columnOf is the column of an actor in the timeline.
+func (e *Engine) columnOf(p *parked) int {
+	if p.client != nil && p.client != e.last {
+		return p.client.Index
+	}
+	return e.named(e.name(p))
+}
+
+// named is the column of one that gets one when it is first seen.
+func (e *Engine) named(name string) int {
+	i := slices.Index(e.names, name)
+	if i < 0 {
+		i = len(e.names)
+		e.names = append(e.names, name)
+		role := results.RoleJob
+		if name == e.last.Name {
+			role = results.RoleClient
+		}
+		e.Run.Timeline.Column(name, role)
+	}
+	return e.last.Index + i
+}
+
+// say puts what is done, and what was answered, on the line.
+func (e *Engine) say(text, reply string, event results.StepEvent) {
+	l := e.Run.Timeline.Line
+	if l == nil {
+		return
+	}
+	if e.Run.Timeline.Whole && event != results.EventCommand {
+		return
+	}
+	if event != results.EventStart && event != results.EventResume {
+		l.Store, l.Kind = "redis", "redis"
+	}
+	e.Run.Timeline.Add(text, reply, event)
+}

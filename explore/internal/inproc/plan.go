@@ -1,0 +1,272 @@
+package inproc
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+)
+
+// plan is how values of one type are hashed.
+type plan struct {
+	// id tells the type from all others of this process.
+	id uint64
+	// hash folds the value at p into the digest of m.
+	hash func(m *memory, p unsafe.Pointer)
+	// nothing is set if no value of the type adds anything.
+	nothing bool
+	given   bool // the type is one of the surroundings
+}
+
+// plan returns the plan of a type. That of a type that refers to itself is not complete
+// until its own plan is, and is looked up when it is used.
+func (m *memory) plan(t reflect.Type) *plan {
+	if p := m.plans[t]; p != nil {
+		return p
+	}
+	p := &plan{given: given(t), id: uint64(reflect.ValueOf(t).Pointer())}
+	m.plans[t] = p
+	p.hash = m.planOf(t, p)
+	if p.hash == nil {
+		p.nothing, p.hash = true, func(*memory, unsafe.Pointer) {}
+	}
+	return p
+}
+
+// planOf is nil if there is nothing to hash.
+func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
+	switch t.Kind() {
+	case reflect.Bool:
+		return func(m *memory, p unsafe.Pointer) { m.d.Bool(*(*bool)(p)) }
+	case reflect.Float32:
+		return func(m *memory, p unsafe.Pointer) { m.d.Num(math.Float64bits(float64(*(*float32)(p)))) }
+	case reflect.Float64:
+		return func(m *memory, p unsafe.Pointer) { m.d.Num(math.Float64bits(*(*float64)(p))) }
+	case reflect.String:
+		return func(m *memory, p unsafe.Pointer) { m.d.Text(*(*string)(p)) }
+	case reflect.Pointer:
+		return m.pointer(t, p)
+	case reflect.Interface:
+		return m.dynamic(t)
+	case reflect.Struct:
+		return m.fields(t, p)
+	case reflect.Slice:
+		return m.slice(t)
+	case reflect.Array:
+		each, size, n := m.plan(t.Elem()), t.Elem().Size(), t.Len()
+		return func(m *memory, p unsafe.Pointer) { m.list(each, size, n, p) }
+	case reflect.Map:
+		return m.entries(t, p)
+	case reflect.Func:
+		return function
+	case reflect.Chan:
+		return func(m *memory, p unsafe.Pointer) { m.channel(reflect.NewAt(t, p).Elem()) }
+	default:
+		if f := numbers[t.Kind()]; f != nil {
+			return f
+		}
+		// Pointers without a type.
+		return func(m *memory, p unsafe.Pointer) { m.hides(*(*unsafe.Pointer)(p)) }
+	}
+}
+
+// numbers hash the kinds of whole numbers.
+var numbers = map[reflect.Kind]func(*memory, unsafe.Pointer){
+	reflect.Int: number[int], reflect.Int8: number[int8], reflect.Int16: number[int16], reflect.Int32: number[int32],
+	reflect.Int64: number[int64], reflect.Uint: number[uint], reflect.Uint8: number[uint8], reflect.Uint16: number[uint16],
+	reflect.Uint32: number[uint32], reflect.Uint64: number[uint64], reflect.Uintptr: number[uintptr],
+}
+
+func number[T int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr](m *memory, p unsafe.Pointer) {
+	m.d.Num(uint64(*(*T)(p)))
+}
+
+func (m *memory) pointer(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
+	if own.given {
+		return func(m *memory, p unsafe.Pointer) {
+			if *(*unsafe.Pointer)(p) == nil {
+				m.d.Num(0)
+			}
+		}
+	}
+	to := m.plan(t.Elem())
+	return func(m *memory, p unsafe.Pointer) {
+		p = *(*unsafe.Pointer)(p)
+		if p == nil {
+			m.d.Num(0)
+			return
+		}
+		if n, old := m.seen.visit(p, to); old {
+			m.d.Num(n)
+			return
+		}
+		m.d.Num(follows) // else a pointer to zero would look like none
+		to.hash(m, p)
+	}
+}
+
+// dynamic hashes what interfaces of a type hold. Most hold values of one type only, which
+// is why the last one is kept, by the first of the interface's two words.
+func (m *memory) dynamic(t reflect.Type) func(*memory, unsafe.Pointer) {
+	var last unsafe.Pointer
+	var kept *plan
+	var pointer bool
+	return func(m *memory, at unsafe.Pointer) {
+		word := *(*unsafe.Pointer)(at)
+		if word == nil {
+			m.d.Num(0)
+			return
+		}
+		if word != last {
+			held := reflect.NewAt(t, at).Elem().Elem().Type()
+			last, kept, pointer = word, m.plan(held), held.Kind() == reflect.Pointer
+		}
+		p := kept // which a value of this type that it holds may change
+		m.d.Num(p.id)
+		switch {
+		case p.given || p.nothing:
+		case pointer: // which is the second word
+			p.hash(m, unsafe.Add(at, unsafe.Sizeof(at)))
+		default:
+			m.copied(reflect.NewAt(t, at).Elem().Elem())
+		}
+	}
+}
+
+// copied hashes a value that has no address.
+func (m *memory) copied(v reflect.Value) {
+	at := reflect.New(v.Type())
+	at.Elem().Set(v)
+	m.plan(v.Type()).hash(m, at.UnsafePointer())
+}
+
+func (m *memory) fields(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
+	switch {
+	case own.given:
+		return nil
+	case t == syncMap:
+		return m.concurrent()
+	case opaque(t):
+		return func(m *memory, p unsafe.Pointer) { m.hides(p) }
+	case t.PkgPath() == "sync/atomic" && strings.HasPrefix(t.Name(), "Pointer["):
+		// Its first field says what it points to, declared as [0]*T.
+		f, _ := t.FieldByName("v")
+		to := m.plan(t.Field(0).Type.Elem())
+		return func(m *memory, p unsafe.Pointer) { to.hash(m, unsafe.Add(p, f.Offset)) }
+	}
+	type field struct {
+		at   uintptr
+		plan *plan
+	}
+	var list []field
+	for i := range t.NumField() {
+		if p := m.plan(t.Field(i).Type); !p.nothing {
+			list = append(list, field{t.Field(i).Offset, p})
+		}
+	}
+	switch {
+	case len(list) == 0:
+		return nil
+	case t == flagType:
+		return func(m *memory, p unsafe.Pointer) {
+			if !m.caller {
+				for i := range list {
+					list[i].plan.hash(m, unsafe.Add(p, list[i].at))
+				}
+			}
+		}
+	default:
+		return func(m *memory, p unsafe.Pointer) {
+			for i := range list {
+				list[i].plan.hash(m, unsafe.Add(p, list[i].at))
+			}
+		}
+	}
+}
+
+func (m *memory) slice(t reflect.Type) func(*memory, unsafe.Pointer) {
+	if t.Elem().Kind() == reflect.Uint64 {
+		return func(m *memory, p unsafe.Pointer) {
+			// The bits of a Bloom filter: too many to be looked at one by one.
+			words := *(*[]uint64)(p)
+			m.d.Bool(words == nil)
+			m.d.Num(uint64(len(words)))
+			for i, word := range words {
+				if word != 0 {
+					m.d.Num(uint64(i))
+					m.d.Num(word)
+				}
+			}
+		}
+	}
+	each, size := m.plan(t.Elem()), t.Elem().Size()
+	return func(m *memory, p unsafe.Pointer) {
+		// Length and array of a slice of any type lie where they do in one of bytes.
+		s := *(*[]byte)(p)
+		m.d.Bool(s == nil)
+		m.list(each, size, len(s), unsafe.Pointer(unsafe.SliceData(s)))
+	}
+}
+
+func (m *memory) list(each *plan, size uintptr, n int, first unsafe.Pointer) {
+	m.d.Num(uint64(n))
+	if each.nothing {
+		return
+	}
+	for i := range n {
+		each.hash(m, unsafe.Add(first, uintptr(i)*size))
+	}
+}
+
+// entries hashes a map in no order. What one entry refers to counts as not met before in
+// the others, which may come first the next time.
+func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
+	key, value := m.plan(t.Key()), m.plan(t.Elem())
+	type pair struct {
+		key, value reflect.Value
+		d          engine.Digest
+	}
+	var free []*pair // entries have no addresses, and a map may lie within itself
+	return func(m *memory, p unsafe.Pointer) {
+		v := reflect.NewAt(t, p).Elem()
+		if v.IsNil() {
+			m.d.Num(0)
+			return
+		}
+		if n, old := m.seen.visit(v.UnsafePointer(), own); old {
+			m.d.Num(n)
+			return
+		}
+		m.d.Num(follows)
+		m.d.Num(uint64(v.Len()))
+		within := m.seen.len()
+		outer := m.d
+		var sum engine.Digest
+		if v.Len() > 0 {
+			var x *pair
+			if n := len(free); n > 0 {
+				x, free = free[n-1], free[:n-1]
+			} else {
+				x = &pair{key: reflect.New(t.Key()), value: reflect.New(t.Elem())}
+			}
+			for it := v.MapRange(); it.Next(); {
+				x.d = engine.Digest{}
+				m.d = &x.d
+				x.key.Elem().SetIterKey(it)
+				key.hash(m, x.key.UnsafePointer())
+				x.value.Elem().SetIterValue(it)
+				value.hash(m, x.value.UnsafePointer())
+				sum.A += x.d.A
+				sum.B += x.d.B
+				m.seen.forget(within)
+			}
+			x.key.Elem().SetZero()
+			x.value.Elem().SetZero()
+			free = append(free, x)
+		}
+		m.d = outer
+		m.d.Fold(sum)
+	}
+}

@@ -1,0 +1,68 @@
+package inproc
+
+import (
+	"strings"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
+	"github.com/quotabench/quotabench/results"
+)
+
+// column begins the line of an actor's step.
+func (w *Engine) column(m *member) {
+	w.Run.Timeline.By(m.Name, m.role(), m.ID, results.EventCommand)
+}
+
+// describe puts an actor's step on its line.
+func (w *Engine) describe(m *member, e *sched.Event) {
+	l := w.Run.Timeline.Line
+	if l == nil || l.Column != m.ID || e.Outcome == sched.Killed {
+		return
+	}
+	if w.Run.Timeline.Whole && e.Op.Kind != sched.Command && e.Op.Kind != sched.Transaction && e.Op.Kind != sched.SQL {
+		return
+	}
+	if store, kind := storeName(e.Op); store != "" {
+		l.Store, l.Kind = store, kind
+	}
+	event := results.EventCommand
+	text, reply := e.Op.String(), ""
+	switch {
+	case e.Op.Kind == sched.Start:
+		text, event = "starts", results.EventStart
+	case e.Op.Kind == sched.Idle:
+		text, event = "round begins", results.EventRound
+	case e.Op.Kind == sched.Wait && m.client != nil:
+		text, event = "goes on", results.EventResume
+	case e.Outcome == sched.Failed: // the fault has said so
+		if e.Op.Kind == sched.Reply {
+			text = ""
+		}
+	case e.Op.Kind == sched.Command:
+		reply = engine.ReplyText(e.Op.Cmd, e.Err)
+	case e.Op.Kind == sched.Reply:
+		text, reply, event = "", "reply", results.EventReply
+	case e.Err != nil:
+		reply = "error: " + e.Err.Error()
+	}
+	if p := w.store.prefix(); p != "" {
+		text = strings.ReplaceAll(text, p, "")
+	}
+	w.Run.Timeline.Add(text, reply, event)
+}
+
+// storeName is where an operation happens, and the kind of what is sent there.
+func storeName(op *sched.Op) (store, kind string) {
+	k := op.Kind
+	if k == sched.Reply {
+		k = op.ReplyTo()
+	}
+	switch k {
+	case sched.Command, sched.Transaction:
+		return "redis", "redis"
+	case sched.SQL:
+		return "model", "sql"
+	default:
+		return "", ""
+	}
+}

@@ -1,0 +1,73 @@
+package inproc
+
+import (
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/virtual/sched"
+)
+
+// State implements [engine.Engine].
+func (w *Engine) State() (engine.Digest, error) {
+	var d engine.Digest
+	now := w.s.Now()
+	w.s.Sync()
+	keys, err := w.store.keys()
+	if err != nil {
+		return d, err
+	}
+	d.Moment(now)
+	d.Stored(keys, w.store.fresh())
+	w.foot.after = w.foot.after[:0]
+	for i, in := range w.instances {
+		remembers := w.remembers(in)
+		d.Num(uint64(in.lives))
+		d.Fold(remembers)
+		if i == 0 && w.foot.asked {
+			remembers = w.foot.unasked
+		}
+		w.foot.after = append(w.foot.after, remembers)
+	}
+	w.foldHidden(&d)
+	for _, m := range w.actors {
+		// A caller that has returned has no variables any more, and a job has
+		// none between two rounds.
+		if !m.Done() && (m.client != nil || m.Kind() != sched.Idle) {
+			d.Fold(m.history)
+		}
+		d.Bool(m.Done())
+		if j := m.Job(); j != nil && j.Every() > 0 {
+			d.Num(uint64(max(0, w.Setup.JobRounds-j.Rounds))) // that may still begin
+		}
+	}
+	w.Budget.Digest(&d)
+	d.Num(uint64(w.synced))
+	w.Run.Truth.Digest(&d, w.Setup.Ordered)
+	return d, nil
+}
+
+// Trail implements [engine.Brancher].
+func (w *Engine) Trail() []engine.Digest {
+	out := make([]engine.Digest, len(w.actors))
+	for i, m := range w.actors {
+		out[i] = m.history
+	}
+	return w.histories(out)
+}
+
+// before takes all steps of a path but the last.
+func (w *Engine) before(path []engine.Choice, trail []engine.Digest) error {
+	if err := w.Begin(); err != nil {
+		return err
+	}
+	w.blind = true
+	defer func() { w.blind, w.hurries = false, false }()
+	for i, c := range path[:len(path)-1] {
+		w.hurries = i < len(path)-2 // whether a tier has let go is asked of the step before the last
+		if err := w.Step(c); err != nil {
+			return err
+		}
+	}
+	if !w.recall(trail) {
+		return engine.ErrNotDeterministic
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
+)
+
+// opKind is a kind of point at which a client on PostgreSQL stops.
+type opKind uint8
+
+const (
+	opStart     opKind = iota // has not begun
+	opStatement               // before a statement
+	opEnded                   // after one: nothing of its own code has run since
+	opPause                   // between two actions of its script
+	opWait                    // for a mutex or an event of the clock
+	opSleep                   // until a moment of virtual time
+	opDone
+)
+
+// halt is where a client has stopped.
+type halt struct {
+	kind  opKind
+	text  string      // for people
+	ready func() bool // nil is ready
+	until time.Time   // of a sleep
+}
+
+// client runs in a goroutine of its own, since a statement that waits for a lock
+// keeps its caller. Between two stops it alone runs: the engine hears of a stop by
+// events and lets it go on by resume, and reads what is written here only in
+// between.
+type client struct {
+	engine.Client
+	in     *instance
+	w      *Engine
+	op     halt  // where it stopped, and
+	seen   notes // what it knew there
+	own    notes // belongs to its goroutine
+	resume chan struct{}
+	number atomic.Uint64 // of its goroutine
+
+	// flying is set while a statement is with the server.
+	flying bool
+	// waits names the clients whose locks a flying statement waits for, and since is a
+	// number that is larger the later it began to.
+	waits string
+	since int
+	// hurry has the next statement look for a deadlock at once, and hurried is set
+	// if one has: see setPatience.
+	hurry, hurried bool
+}
+
+// notes is what a client's goroutine notes about its connection and statement.
+type notes struct {
+	pid      uint32 // of the server's process for the connection that was used last
+	inTx     bool   // whether that is within a transaction
+	reply    string // of the statement that ended last
+	err      error  // of that, too
+	panicked *engine.PanicError
+}
+
+// stopped is the event that a client has stopped.
+type stopped struct {
+	c   *client
+	op  halt
+	own notes
+}
+
+type clientKey struct{}
+
+// park stops until the world says so. It reports whether the run goes on.
+func (c *client) park(h halt) bool {
+	if c.w.ctx.Err() != nil {
+		return false
+	}
+	select {
+	case c.w.events <- stopped{c, h, c.own}:
+	case <-c.w.ctx.Done():
+		return false
+	}
+	select {
+	case <-c.resume:
+		return c.w.ctx.Err() == nil
+	case <-c.w.ctx.Done():
+		return false
+	}
+}
+
+// follow is what the client's goroutine does.
+func (c *client) follow() {
+	defer c.w.running.Done()
+	c.number.Store(stacks.Current())
+	ctx := context.WithValue(c.w.ctx, clientKey{}, c)
+	c.perform(ctx)
+	select {
+	case c.w.events <- stopped{c, halt{kind: opDone}, c.own}:
+	case <-c.w.ctx.Done():
+	}
+}
+
+// perform goes through the script. A panic of the strategy's ends it.
+func (c *client) perform(ctx context.Context) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.own.panicked = &engine.PanicError{Where: c.Name, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	c.Perform(ctx, func() bool { return c.park(halt{kind: opPause, text: "goes on"}) })
+}
+
+// tracer stops clients around their statements. What else the strategy sends,
+// to open, to set up or to be looked at, passes.
+type tracer struct{ w *Engine }
+
+var _ pgx.BatchTracer = tracer{} // which a connection finds by assertion
+
+type tracedKey struct{}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (t tracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	t.w.witnessed(ctx, d.SQL, d.Args)
+	return t.start(ctx, conn, statementText(d.SQL, d.Args))
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (t tracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, d pgx.TraceQueryEndData) {
+	t.end(ctx, conn, tagText(d.CommandTag), d.Err)
+}
+
+// TraceBatchStart implements pgx.BatchTracer. A batch is one step.
+func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	parts := make([]string, len(d.Batch.QueuedQueries))
+	for i, q := range d.Batch.QueuedQueries {
+		t.w.witnessed(ctx, q.SQL, q.Arguments)
+		parts[i] = statementText(q.SQL, q.Arguments)
+	}
+	return t.start(ctx, conn, strings.Join(parts, " "))
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (t tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (t tracer) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, d pgx.TraceBatchEndData) {
+	t.end(ctx, conn, "done", d.Err)
+}
+
+// sender is the client that a statement belongs to, or nil. Some are sent under a
+// context of their own, such as rollbacks: they belong to the client that used the
+// connection before.
+func (t tracer) sender(ctx context.Context, conn *pgx.Conn) *client {
+	if c, ok := ctx.Value(clientKey{}).(*client); ok {
+		t.w.owners.Store(conn, c)
+		return c
+	}
+	if t.w.outside.Load() {
+		return nil
+	}
+	c, _ := t.w.owners.Load(conn)
+	owner, _ := c.(*client)
+	return owner
+}
+
+func (t tracer) start(ctx context.Context, conn *pgx.Conn, text string) context.Context {
+	c := t.sender(ctx, conn)
+	if c == nil {
+		return ctx
+	}
+	c.own.pid = conn.PgConn().PID()
+	if wire, ok := conn.PgConn().Conn().(*wire); ok {
+		wire.forget()
+	}
+	if !c.park(halt{kind: opStatement, text: text}) {
+		return t.w.ctx // it is done, so nothing is sent
+	}
+	c.setPatience(ctx, conn.PgConn())
+	return context.WithValue(ctx, tracedKey{}, c)
+}
+
+func (t tracer) end(ctx context.Context, conn *pgx.Conn, reply string, err error) {
+	c, ok := ctx.Value(tracedKey{}).(*client)
+	if !ok {
+		return
+	}
+	c.own.inTx = !conn.IsClosed() && conn.PgConn().TxStatus() != 'I'
+	if wire, ok := conn.PgConn().Conn().(*wire); ok && wire.text() != "" {
+		reply = wire.text()
+	}
+	if err != nil {
+		reply = "error: " + errorText(err)
+	}
+	c.own.reply, c.own.err = reply, err
+	c.park(halt{kind: opEnded})
+}
+
+// setPatience sets how long the connection's statements wait for a lock before
+// they look for a deadlock, outside of what is traced: at once if others wait
+// already, so that the last to join a circle is the one that fails, in every run of
+// a schedule alike. If that is not allowed the server's own setting stands.
+func (c *client) setPatience(ctx context.Context, conn *pgconn.PgConn) {
+	// Once it has been set it is set each time: a rollback takes it back.
+	c.hurried = c.hurried || c.hurry
+	if !c.hurried || !c.w.mayHurry || conn.TxStatus() == 'E' {
+		return
+	}
+	value := "DEFAULT"
+	if c.hurry {
+		value = "'1ms'"
+	}
+	_ = conn.Exec(ctx, "SET deadlock_timeout TO "+value).Close() // it is allowed; if the connection is gone, the statement will tell
+}
+
+// statementText is a statement on one line, with its arguments in their places.
+func statementText(sql string, args []any) string {
+	text := strings.TrimSuffix(strings.Join(strings.Fields(sql), " "), ";")
+	for i := len(args); i > 0; i-- { // $10 before $1
+		shown := fmt.Sprint(args[i-1])
+		if s, ok := args[i-1].(string); ok {
+			shown = "'" + s + "'"
+		}
+		text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i), shown)
+	}
+	return text + ";"
+}
+
+// tagText is what a statement did, in a few words.
+func tagText(tag pgconn.CommandTag) string {
+	switch text := tag.String(); {
+	case tag.Select() || tag.Insert() || tag.Update() || tag.Delete():
+		if n := tag.RowsAffected(); n != 1 {
+			return fmt.Sprintf("%d rows", n)
+		}
+		return "1 row"
+	case text == "ROLLBACK":
+		return "rolled back"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stacks"
+)
+
+// How long to wait for a client before the server is asked about locks: if
+// no client is known to hold any, asking would only cost; and at most between two
+// questions, and altogether.
+const (
+	settleQuiet = 20 * time.Millisecond
+	settleFirst = 100 * time.Microsecond
+	settleMost  = 5 * time.Millisecond
+	settleLimit = 30 * time.Second
+)
+
+// errUnseen says that a client waits for something that cannot be seen here.
+var errUnseen = errors.New("neither goes on nor waits for a lock of another client: it may wait for a connection (there is " +
+	"one per client), or for a lock that is none of theirs")
+
+// await waits for a client to stop, and no longer than d.
+func (w *Engine) await(d time.Duration) *client {
+	w.timer.Reset(d)
+	defer w.timer.Stop()
+	select {
+	case e := <-w.events:
+		e.c.op, e.c.seen, e.c.flying = e.op, e.own, false
+		if e.own.panicked != nil && w.panicked == nil {
+			w.panicked = e.own.panicked
+		}
+		return e.c
+	case <-w.timer.C:
+	case <-w.ctx.Done():
+	}
+	return nil
+}
+
+// hear waits for this client to stop. Others may, too.
+func (w *Engine) hear(c *client) error {
+	for left := w.Setup.Patience; left > 0; {
+		got := w.await(left)
+		switch {
+		case w.panicked != nil:
+			return w.panicked
+		case got == c:
+			return nil
+		case w.ctx.Err() != nil:
+			return w.ctx.Err()
+		case got == nil:
+			left = 0
+		}
+	}
+	w.hung = true
+	return c.hung()
+}
+
+// hung says where a client is that does not stop.
+func (c *client) hung() error {
+	g := stacks.All()[c.number.Load()]
+	calls, _ := g.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
+	hung := &guard.HungError{Where: c.Name, At: g.Where(calls), After: c.w.Setup.Patience, Stack: []byte(g.Text)}
+	return fmt.Errorf("%w: it %w", hung, errUnseen)
+}
+
+// settle waits until every statement that is with the server has ended or waits
+// for a lock of a client that has stopped.
+func (w *Engine) settle() error {
+	left, wait := settleLimit, settleFirst
+	if !w.contended() {
+		wait = settleQuiet
+	}
+	for asked := w.contended(); w.anyFlying(); asked = true {
+		if asked {
+			blocked, err := w.look()
+			if err != nil || blocked {
+				return err
+			}
+		}
+		switch got := w.await(wait); {
+		case w.panicked != nil:
+			return w.panicked
+		case got != nil:
+			continue
+		case w.ctx.Err() != nil:
+			return w.ctx.Err()
+		}
+		if left -= wait; left <= 0 {
+			flying := slices.DeleteFunc(slices.Clone(w.callers), func(c *client) bool { return !c.flying })
+			return fmt.Errorf("client %s %w", format.List(flying, ", ", func(c *client) string { return c.Name }), errUnseen)
+		}
+		wait = min(2*wait, settleMost)
+	}
+	return nil
+}
+
+// contended reports whether a statement may have to wait: others hold locks to
+// the end of their transactions, or wait themselves.
+func (w *Engine) contended() bool {
+	n := 0
+	for _, c := range w.callers {
+		if c.flying || c.seen.inTx {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func (w *Engine) anyFlying() bool {
+	return slices.ContainsFunc(w.callers, func(c *client) bool { return c.flying })
+}
+
+// waiters asks who waits for a lock and for whom. pg_locks is read at one
+// moment: if all statements are in it, then none of them runs, and nothing
+// changes until a client is let go on.
+const waiters = `SELECT pid, pg_blocking_pids(pid) FROM pg_locks WHERE NOT granted AND pid = ANY($1)`
+
+// look reports whether every flying statement waits for a client that has
+// stopped. Waiting in a circle does not count: the server is about to end that.
+func (w *Engine) look() (bool, error) {
+	var pids []int32
+	by := map[int32]*client{}
+	for _, c := range w.callers {
+		if c.seen.pid == 0 {
+			continue
+		}
+		by[int32(c.seen.pid)] = c
+		if c.flying {
+			pids = append(pids, int32(c.seen.pid))
+		}
+	}
+	blockers := map[*client][]*client{}
+	known := true
+	var pid int32
+	var on []int32
+	rows, _ := w.admin.Query(w.ctx, waiters, pids) // ForEachRow returns its error
+	_, err := pgx.ForEachRow(rows, []any{&pid, &on}, func() error {
+		for _, p := range on {
+			known = known && by[p] != nil
+			blockers[by[pid]] = append(blockers[by[pid]], by[p])
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("ask who is blocked: %w", err)
+	}
+	if !known || len(blockers) < len(pids) || circular(blockers) {
+		return false, nil
+	}
+	for c, on := range blockers {
+		var names []string
+		for _, b := range on {
+			names = append(names, b.Name)
+		}
+		slices.Sort(names)
+		if c.waits == "" {
+			w.waited++
+			c.since = w.waited
+		}
+		c.waits = strings.Join(slices.Compact(names), " and ")
+	}
+	return true, nil
+}
+
+// circular reports whether a client waits for itself in the end: whoever waits for none that waits is taken out until there is none.
+func circular(blockers map[*client][]*client) bool {
+	left := maps.Clone(blockers)
+	waits := func(c *client) bool { return left[c] != nil }
+	for n := len(left) + 1; len(left) < n; {
+		n = len(left)
+		maps.DeleteFunc(left, func(_ *client, on []*client) bool { return !slices.ContainsFunc(on, waits) })
+	}
+	return len(left) > 0
+}
+
+// errorText is an error of the server without what differs between two runs,
+// such as process numbers.
+func errorText(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Message + " (" + pg.Code + ")"
+	}
+	return err.Error()
+}

@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Snapshot implements [engine.Engine]. A client whose statement waits for a lock cannot go
+// on. Time passes if nothing else can happen: then the first to wake is ready.
+func (w *Engine) Snapshot() *engine.Snapshot {
+	s := &w.snapshot
+	*s = engine.Snapshot{Now: w.now, Actors: s.Actors[:0]}
+	idle := true
+	var wakes time.Time
+	for _, c := range w.callers {
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.Setup.Members(c.in.index), At: engine.Between, Text: c}
+		switch {
+		case c.op.kind == opDone:
+			a.At = engine.Done
+		case c.op.kind == opStart:
+			a.At = engine.Unborn
+		case c.flying || c.Pending >= 0:
+			a.At = engine.Waiting
+		}
+		a.Ready = a.At != engine.Done && !c.flying && (c.op.ready == nil || c.op.ready())
+		if a.Ready && c.sleeps() {
+			a.Ready = false
+			if wakes.IsZero() || c.op.until.Before(wakes) {
+				wakes = c.op.until
+			}
+		}
+		idle = idle && !a.Ready
+		s.Actors = append(s.Actors, a)
+	}
+	for i, c := range w.callers {
+		if idle && !c.flying && c.sleeps() {
+			s.Actors[i].Ready = c.op.until.Equal(wakes)
+		}
+	}
+	return s
+}
+
+func (c *client) sleeps() bool { return c.op.kind == opSleep && c.op.until.After(c.w.now) }
+
+// String says what the client waits for.
+func (c *client) String() string {
+	if c.flying {
+		return c.Name + " waits for a lock that " + c.waits + " never gives up"
+	}
+	return c.Name + ": " + c.op.text
+}
+
+// Step implements [engine.Engine]. It lets a client go on to its next statement, or has it send the one before
+// which it stands, and then lets all go on to their next stop whose statements
+// have ended by that: its own, and those that had waited for its locks. They go
+// one by one, so that every run of a schedule is the same.
+func (w *Engine) Step(pick engine.Choice) error {
+	if !slices.Contains(w.Enabled(nil, false), pick) {
+		return engine.ErrMisfit
+	}
+	c := w.callers[pick.ID]
+	w.taken++
+	w.begins(c)
+	if c.op.kind == opStart {
+		w.running.Add(1)
+		go c.follow()
+		if err := w.hear(c); err != nil {
+			return err
+		}
+		if !w.fused || c.op.kind != opStatement {
+			w.write("starts", "", results.EventStart)
+			return w.followUp(c)
+		}
+	}
+	w.writeOp(c)
+	if c.op.kind == opStatement {
+		c.hurry = w.anyFlying()
+		c.flying, c.waits = true, ""
+		c.resume <- struct{}{}
+		return w.followUp(c)
+	}
+	if c.op.kind == opSleep && c.op.until.After(w.now) {
+		w.now = c.op.until
+	}
+	c.resume <- struct{}{}
+	if err := w.hear(c); err != nil {
+		return err
+	}
+	return w.followUp(c)
+}
+
+// followUp lets every client go on whose statement ends.
+func (w *Engine) followUp(c *client) error {
+	first := true
+	for {
+		if err := w.settle(); err != nil {
+			return err
+		}
+		next := w.nextEnded(c)
+		if first && next != c && c.flying {
+			w.write("", "waits for "+c.waits, results.EventCommand)
+			w.Run.Waited = true
+		}
+		if next == nil {
+			w.writeLine()
+			return nil
+		}
+		if !first || next != c {
+			w.writeLine()
+			w.begins(next)
+			w.write("goes on", "", results.EventResume)
+		}
+		first = false
+		w.write("", next.seen.reply, "")
+		w.note(next.seen.err)
+		next.resume <- struct{}{}
+		if err := w.hear(next); err != nil {
+			return err
+		}
+	}
+}
+
+// nextEnded is the client to go on of those whose statements have ended: the one
+// whose step it is, then the one that has waited the longest.
+func (w *Engine) nextEnded(c *client) *client {
+	if c.op.kind == opEnded && !c.flying {
+		return c
+	}
+	var next *client
+	for _, o := range w.callers {
+		if o.op.kind == opEnded && !o.flying && (next == nil || o.since < next.since) {
+			next = o
+		}
+	}
+	return next
+}
+
+// begins begins a line of a client's.
+func (w *Engine) begins(c *client) {
+	w.Run.Truth.At(w.now)
+	w.Run.Timeline.Start()
+	w.Run.Timeline.By(c.Name, results.RoleClient, c.Index, results.EventResume)
+}
+
+// write adds to the line; an empty event leaves it unchanged.
+func (w *Engine) write(command, reply string, event results.StepEvent) {
+	w.Run.Timeline.Write(command, reply, event)
+	if l := w.Run.Timeline.Line; l != nil && (reply != "" || event == results.EventCommand) {
+		l.Store, l.Kind = "postgres", "sql"
+	}
+}
+
+// writeOp says what the client is about to do.
+func (w *Engine) writeOp(c *client) {
+	event := results.EventResume
+	if c.op.kind == opStatement {
+		event = results.EventCommand
+	}
+	w.write(c.op.text, "", event)
+}
+
+func (w *Engine) writeLine() { w.Run.Timeline.End(w.now.Sub(engine.Start), &w.Run.Truth) }
+
+// aborts are the reasons for which PostgreSQL ends a transaction, by its codes.
+var aborts = map[string]results.Property{"40P01": engine.Deadlock, "40001": engine.SerializationFailure}
+
+func (w *Engine) note(err error) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if kind, ok := aborts[pg.Code]; ok && w.Run.Aborts[kind] == 0 {
+			w.Run.Aborts[kind] = w.taken
+		}
+	}
+}
+
+// Used implements [engine.Engine]. While a client holds a connection, the strategy
+// might wait for it.
+func (w *Engine) Used() (readings []quota.Reading, ok bool) {
+	v, ok := w.instances[0].strategy.(strategies.Viewer)
+	if !ok || w.pools[0].Stat().AcquiredConns() > 0 {
+		return nil, false
+	}
+	w.outside.Store(true)
+	defer w.outside.Store(false)
+	readings, err := v.Used(context.Background(), engine.Subject, w.Run.Truth.Policy)
+	return readings, err == nil
+}
+
+// Holdings implements [engine.Engine]: the columns that hold a number below zero
+// that has been committed.
+func (w *Engine) Holdings() ([]engine.Holding, error) {
+	if w.lowest == "" {
+		return nil, nil
+	}
+	// CollectRows returns the error of this.
+	rows, _ := w.admin.Query(w.ctx, "SELECT name, low::text FROM ("+w.lowest+") AS x (name, low) WHERE low < 0 ORDER BY 1")
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h engine.Holding, err error) {
+		err = row.Scan(&h.Name, &h.Negative)
+		return h, err
+	})
+	return out, format.Wrapf(err, "look for negative numbers")
+}

@@ -1,0 +1,101 @@
+package service_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
+)
+
+// repeatLine is the line that repeats a finding, and shellWord a word of it.
+var repeatLine, shellWord = regexp.MustCompile(`replay: quotabench explore (.*)\n`), regexp.MustCompile(`'[^']*'|\S+`)
+
+var replayLine = regexp.MustCompile(`replay: quotabench explore --replay (\S+) --service '(.*?)' --env '(.*?)'\n`)
+
+// The command explores a service, writes files, and prints a line that repeats what it found.
+func TestExploreServiceCommand(t *testing.T) {
+	testenv.Sequential(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(code int, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := cli.Main(append([]string{"explore"}, args...), &out, &errs); got != code {
+			t.Errorf("%q: exit %d, want %d: %s", args, got, code, errs.String())
+		}
+		return out.String() + errs.String()
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	found := call(cli.ExitGate, "http", "--service", program, "--env", plantedVariable+"=get-set", "--property", "leak",
+		"--out", dir, "--quiet")
+	said := replayLine.FindStringSubmatch(found)
+	if !strings.Contains(found, "LEAK in 4 steps") || said == nil {
+		t.Fatalf("found %s", found)
+	}
+	for _, name := range []string{"exploration.json", "report.html", "report.txt"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !bytes.Contains(b, []byte(program)) {
+			t.Errorf("%s does not name the service: %v", name, err)
+		}
+	}
+	again := call(cli.ExitGate, "--replay", said[1], "--service", said[2], "--env", said[3])
+	if !strings.Contains(again, "LEAK again: 2") {
+		t.Errorf("repeated: %s", again)
+	}
+	if none := call(cli.ExitUsage, "--replay", said[1]); !strings.Contains(none, "give its command by --service") {
+		t.Errorf("repeated without a service: %s", none)
+	}
+	// The line that it prints is all that a repetition needs.
+	for _, c := range []struct {
+		kind, finds string
+		args        []string
+	}{
+		{"incr-expire", "DRIFT", []string{"--counter", "{subject}", "--property", "drift"}},
+		{"no-ttl", "FALSE-REJECT", []string{"--redis", "embedded", "--policy", "1 request per first-request 1m", "--faults", "clock",
+			"--property", "false-reject"}},
+	} {
+		found := call(cli.ExitGate, append([]string{"http", "--service", program, "--env", plantedVariable + "=" + c.kind, "--quiet"}, c.args...)...)
+		line := repeatLine.FindStringSubmatch(found)
+		if line == nil {
+			t.Fatalf("%s: found %s", c.kind, found)
+		}
+		var words []string
+		for _, word := range shellWord.FindAllString(line[1], -1) {
+			words = append(words, strings.Trim(word, "'"))
+		}
+		if again := call(cli.ExitGate, words...); !strings.Contains(again, c.finds+" again") {
+			t.Errorf("%s: %q repeats %s", c.kind, words, again)
+		}
+	}
+	stopped := call(cli.ExitUsage, "--replay", said[1], "--service", program, "--env", plantedVariable+"=lua", "--service-clock", "2026-01-01 00:00:00")
+	if !strings.Contains(stopped, "libfaketime") {
+		t.Errorf("repeated at a stopped clock: %s", stopped)
+	}
+	clean := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=lua", "--quiet")
+	if !strings.Contains(clean, "leak, false-reject, ttl, stuck: no violation in 2 schedules of 2 clients (take)") {
+		t.Errorf("claims %s", clean)
+	}
+	for _, further := range []string{"\nttl: no violation in 18 schedules of 2 clients", "\nskipped http: the clock of the service cannot be stopped: "} {
+		if !strings.Contains(clean, further) {
+			t.Errorf("no further search says %q: %s", further, clean)
+		}
+	}
+	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=exit"); strings.Count(broken, "\n") != 1 {
+		t.Errorf("a service that ends: %q", broken)
+	}
+	one := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=lua", "--parallel", "2", "--faults", "restart")
+	if !strings.HasPrefix(one, "quotabench: --parallel: all databases of a Redis server have one set of scripts") || strings.Count(one, "\n") != 1 {
+		t.Errorf("sets of processes whose scripts are lost: %q", one)
+	}
+	counted := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=get-set", "--full", "--quiet")
+	if !strings.Contains(counted, "every schedule of 2 clients: 6, of which 4 leak") {
+		t.Errorf("counted: %s", counted)
+	}
+}

@@ -1,0 +1,370 @@
+// Package service runs schedules of a service in any language: several instances of one
+// command, each with a proxy of its own that holds what it sends to Redis. A client is one
+// HTTP request at a time to its instance, and its steps are the commands that the instance
+// sends while it has the request. What the process knows cannot be hashed, so the engine
+// returns no state, and no two steps are known to be independent: every schedule is run to
+// its end, with a subject of its own.
+package service
+
+import (
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/programs"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// wall is the clock of the instances and of their Redis.
+var wall clock.Wall
+
+// Engine is a service with its clients.
+type Engine struct {
+	engine.World
+	sel       strategies.Selection
+	cmd       Command
+	base      context.Context // of the exploration
+	instances []*instance
+	callers   []*client
+	snapshot  engine.Snapshot
+	timer     *time.Timer
+	// split has effect and reply of a command be two steps.
+	split bool
+
+	// subjects begins the names of all subjects, and subject is that of this run.
+	subjects, subject string
+	named             atomic.Int64
+	// kept are keys that the instances made when they started.
+	kept map[string]bool
+	// memory is a Redis started here, or nil, and now its time and that of the history.
+	memory *miniredis.Miniredis
+	now    time.Time
+
+	held []engine.Holding // of all other keys, with their real names, and
+	seen bool             // set if no step has come since they were listed
+	// control is what the clients were answered one after the other, and runs counts those since.
+	control []string
+	runs    int
+	*sets
+	own      *redis.Client // of a further set; nil of the first
+	occupied bool          // the next database holds keys, so that there are no further sets
+	// lost is set if Redis has lost what the instances had loaded, and scripts is how many that were.
+	lost    bool
+	scripts string
+	// commands counts those of all clients.
+	commands int
+	// outwaited is set once a late reply has come before its instance had given it up.
+	outwaited bool
+	// told is set once an error says how the service misbehaves: what follows from that is not told.
+	told bool
+}
+
+// Open starts the instances. The engine ends what it does when ctx is done, and can then
+// still run again what was found.
+func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (*Engine, error) {
+	if !cmd.Clock.IsZero() {
+		faketime, err := programs.Named("faketime").Path()
+		if err != nil {
+			return nil, unfit("the clock of the service cannot be stopped: %w", err)
+		}
+		cmd.faketime = faketime
+	}
+	w := &Engine{sel: sel, cmd: cmd, sets: &sets{ctx: ctx}}
+	w.Witness = witness.New(witness.Config{Real: wall.Now(), Virtual: engine.Start})
+	w.Connect(w, &setup)
+	return w.openAll()
+}
+
+// openAll starts the instances of an engine that knows what to run.
+func (w *Engine) openAll() (_ *Engine, err error) {
+	w.base, w.timer, w.kept = w.ctx, time.NewTimer(time.Hour), map[string]bool{}
+	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
+	w.split = w.Setup.Befalls(engine.Answering)
+	w.Run.Aborts = map[results.Property]int{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	version, err := w.emptyRedis()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.moves(w.Setup.Begins()); err != nil {
+		return nil, err
+	}
+	w.Traits = engine.Traits{Store: version, Deadlines: true, Splits: w.split, Wall: true}
+	for i := range w.Setup.Instances {
+		if err := w.add(i); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(w.startAll(), w.stored()); err != nil {
+		return nil, err
+	}
+	for _, h := range w.held {
+		if !strings.Contains(h.Name, w.subjects) {
+			w.kept[h.Name] = true
+		}
+	}
+	return w, w.check()
+}
+
+// check runs the control for the first time.
+func (w *Engine) check() (err error) {
+	if w.control, err = w.inTurn(); err != nil {
+		return err
+	}
+	if w.commands == 0 {
+		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
+	}
+	failed := func(e oracle.Event) bool { return e.Outcome == oracle.Failed }
+	if slices.ContainsFunc(w.Run.Truth.Events(), failed) {
+		return unfit("the service's answers to requests that come one after the other are no decisions: %s", strings.Join(w.control, ", "))
+	}
+	if w.Setup.Has(engine.FaultTimeout) {
+		return w.checkTimeout()
+	}
+	return nil
+}
+
+// Begin implements [engine.Engine].
+func (w *Engine) Begin() error {
+	if w.base.Err() != nil { // what was found is still run again
+		w.base = context.WithoutCancel(w.base)
+	}
+	if w.runs++; w.runs%ControlEvery == 0 {
+		if err := w.Control(); err != nil {
+			return err
+		}
+	}
+	return w.begin()
+}
+
+// begin starts a run.
+func (w *Engine) begin() error {
+	if begins := w.Setup.Begins(); !w.now.Equal(begins) {
+		if err := w.moves(begins); err != nil {
+			return err
+		}
+	}
+	if w.lost {
+		if err := w.restore(); err != nil {
+			return err
+		}
+	}
+	for _, in := range w.instances {
+		if in.child != nil && (w.renew.Load() || in.child.Ended()) {
+			if err := in.end(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.startAll(); err != nil {
+		return err
+	}
+	w.subject = string(w.newSubject())
+	w.Fresh(w.now)
+	if err := w.use(); err != nil {
+		return err
+	}
+	w.seen = false
+	w.callers = w.callers[:0]
+	for i := range w.Setup.Clients {
+		in := w.instances[i%len(w.instances)]
+		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
+		c := &client{w: w, in: in, strategy: in.strategy, child: in.child, stops: make(chan stop, 1), Client: w.Client(i)}
+		c.Strategy = func() strategies.Strategy { return c }
+		c.resume, c.quit, c.gone = make(chan struct{}), make(chan struct{}), make(chan struct{})
+		c.Over = c.over
+		c.Turn = func() { c.halt(answered) }
+		w.callers = append(w.callers, c)
+		c.ctx, c.cancel = context.WithCancel(w.base)
+		// The fault timeout would befall it while it waits, its clock would stand, of clients that share an instance the order counts,
+		// and those that come one after the other do so by the clocks that they send, too.
+		if !w.InTurn && !w.Setup.Has(engine.FaultTimeout) && !w.follows() && !c.shares() {
+			c.send()
+		}
+	}
+	return nil
+}
+
+// newSubject is one that was not used before.
+func (w *Engine) newSubject() quota.Subject {
+	return quota.Subject(fmt.Sprintf("%sx%07d", w.subjects, w.named.Add(1)))
+}
+
+// use takes the units that are in use at the start.
+func (w *Engine) use() error {
+	for i := range w.Setup.Used {
+		ctx, cancel := context.WithTimeout(w.base, w.Setup.Patience)
+		in := w.instances[i%int64(len(w.instances))]
+		d, err := in.strategy.Take(ctx, quota.Request{Subject: quota.Subject(w.subject), Policy: &w.Setup.Policy, Units: 1})
+		cancel()
+		switch {
+		case err != nil:
+			return unfit("the service's answer to request %d of %d, which come one after the other, is no decision: %v", i+1, w.Setup.Used, err)
+		case !d.Admitted:
+			return unfit("the service rejects request %d of %d that come one after the other: its limit is lower than --limit", i+1, w.Setup.Used)
+		}
+	}
+	return nil
+}
+
+// End implements [engine.Engine]. A run that is not over goes on by itself first, and an
+// instance that does not get through is killed.
+func (w *Engine) End() error {
+	var errs []error
+	for _, c := range w.callers {
+		if c.stuck != "" && c.in.child != nil {
+			errs = append(errs, c.in.end())
+		}
+	}
+	for _, c := range w.callers {
+		if !c.over() { // one that has crashed is gone
+			c.leave()
+		}
+	}
+	w.callers = w.callers[:0]
+	for _, in := range w.instances {
+		if in.proxy.Passed() > 0 {
+			w.Witness.Note(witness.OtherClient, "it sent blocking commands to Redis, or subscribed, which are no steps here")
+		}
+		if w.told {
+			continue
+		}
+		if in.child != nil && in.child.Ended() {
+			errs = append(errs, w.misbehaves("the service ends in the middle: %s", in.saying(fmt.Sprintf("instance %d has ended", in.index))))
+		}
+		if foul := in.proxy.Foul(); foul != nil {
+			errs = append(errs, w.misbehaves("what goes between the service and Redis is not Redis' protocol: %v", foul))
+		}
+	}
+	return errors.Join(append(errs, w.Err, w.clean())...)
+}
+
+// Close implements [engine.Engine].
+func (w *Engine) Close() error {
+	var errs []error
+	for _, in := range w.instances {
+		errs = append(errs, in.end(), in.proxy.Close())
+	}
+	if w.memory != nil {
+		errs = append(errs, w.cmd.Redis.Close())
+		w.memory.Close()
+	}
+	if w.own != nil {
+		if len(w.instances) > 0 { // the database was empty
+			errs = append(errs, w.own.FlushDB(context.WithoutCancel(w.ctx)).Err())
+		}
+		errs = append(errs, w.own.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// listing returns every key with its time to live in milliseconds.
+const listing = `local out = {}
+for i, k in ipairs(redis.call('KEYS', '*')) do out[i] = {k, redis.call('PTTL', k)} end
+return out`
+
+// stored lists the keys that are no instance's own, as they are stored.
+func (w *Engine) stored() error {
+	if w.seen {
+		return nil
+	}
+	rows, err := w.cmd.Redis.Eval(w.base, listing, nil).Slice()
+	if err != nil {
+		return fmt.Errorf("list the keys of Redis: %w", err)
+	}
+	w.held = w.held[:0]
+	for _, row := range rows {
+		pair := row.([]any)
+		if k := pair[0].(string); !w.kept[k] {
+			left := pair[1].(int64)
+			w.held = append(w.held, engine.Holding{Name: k, Forever: left == -1, Left: time.Duration(max(0, left)) * time.Millisecond})
+		}
+	}
+	slices.SortFunc(w.held, func(a, b engine.Holding) int { return strings.Compare(a.Name, b.Name) })
+	w.seen = true
+	return nil
+}
+
+// clean removes the keys of the run: to empty the database would take Redis far longer than a schedule does.
+func (w *Engine) clean() error {
+	if err := w.stored(); err != nil || len(w.held) == 0 {
+		return err
+	}
+	keys := make([]string, len(w.held))
+	for i, h := range w.held {
+		keys[i] = h.Name
+	}
+	return w.cmd.Redis.Unlink(w.base, keys...).Err()
+}
+
+// Holdings implements [engine.Engine]. Names hold the subject as records have it.
+func (w *Engine) Holdings() (out []engine.Holding, err error) {
+	err = w.stored()
+	for _, h := range w.held {
+		if !w.earlier(h.Name) {
+			h.Own = strings.Contains(h.Name, w.subject)
+			h.Name = w.plain(h.Name)
+			out = append(out, h)
+		}
+	}
+	return out, err
+}
+
+// earlier reports whether a key, or the words of a command, are about a subject of an earlier run, whose request was answered before
+// all was done.
+func (w *Engine) earlier(words ...string) bool {
+	names := func(subject string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, subject) })
+	}
+	return names(w.subjects) && !names(w.subject)
+}
+
+// plain has the subject's name in records in place of its real one.
+func (w *Engine) plain(text string) string {
+	return strings.ReplaceAll(text, w.subject, string(engine.Subject))
+}
+
+// Used implements [engine.Engine] by the counter that was named.
+func (w *Engine) Used() ([]quota.Reading, bool) {
+	if w.cmd.Counter == "" {
+		return nil, false
+	}
+	units, err := w.cmd.Redis.Get(w.base, w.counter()).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) && w.Err == nil {
+		w.Err = unfit("the key %s of --counter has no whole number: %v", w.plain(w.counter()), err)
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: units, Known: err == nil}}, true
+}
+
+func (w *Engine) counter() string { return strings.ReplaceAll(w.cmd.Counter, "{subject}", w.subject) }
+
+// checkCounter sees whether there is such a key once the clients have come one after the other.
+func (w *Engine) checkCounter() {
+	if used, ok := w.Used(); !ok || w.Err != nil || used[0].Known {
+		return
+	}
+	held, err := w.Holdings()
+	names := format.List(held, ", ", func(h engine.Holding) string { return h.Name })
+	w.Err = cmp.Or(err, unfit("no key is %s after requests that come one after the other: the keys are %s", w.plain(w.counter()),
+		names))
+}

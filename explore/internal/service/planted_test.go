@@ -1,0 +1,428 @@
+package service_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/stores/storetest"
+	_ "github.com/quotabench/quotabench/strategies/all"
+)
+
+// plantedVariable names the planted service that the test program is to be, and pidVariable a
+// file to which it adds the number of its process.
+const plantedVariable, pidVariable = "QUOTABENCH_PLANTED", "QUOTABENCH_PIDS"
+
+// portVariable names a port on which it listens whatever PORT says.
+const portVariable = "QUOTABENCH_PORT"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(plantedVariable); kind != "" {
+		if err := servePlanted(kind); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	storetest.Main(m)
+}
+
+// planted is a service with a limiter.
+type planted struct {
+	*redis.Client
+	limit int64
+	mu    sync.Mutex
+	one   sync.Mutex // in the hands of the request that is decided
+	asked int64
+	cache map[string]int64
+	left  atomic.Value // key of the request that was answered last
+}
+
+const window = time.Minute
+
+// firstSchedule is the number of an instance's request in the first schedule of a search: a greeting, and three controls, come before.
+const firstSchedule = 5
+
+const presetKey = "preset"
+
+var minute = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.call('TIME')[1] / 60) " +
+	"local n = redis.call('INCR', key) redis.call('EXPIRE', key, 60) return n")
+
+var giveBack = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.call('TIME')[1] / 60) " +
+	"redis.call('DECR', key) return redis.call('EXPIRE', key, 60)")
+
+var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n")
+
+// limiters decide about a key. Each is right or wrong in its own way.
+var limiters map[string]func(ctx context.Context, p *planted, key string) (bool, error)
+
+func init() { limiters = planteds }
+
+var planteds = map[string]func(ctx context.Context, p *planted, key string) (bool, error){
+	"get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Get(ctx, key).Int64()
+		if ignoreNil(err) != nil || n >= p.limit {
+			return false, ignoreNil(err)
+		}
+		return true, p.Set(ctx, key, n+1, window).Err()
+	},
+	"incr-expire": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if n == 1 {
+			err = p.Expire(ctx, key, window).Err()
+		}
+		return n <= p.limit, err
+	},
+	"pipeline": func(ctx context.Context, p *planted, key string) (bool, error) {
+		var n *redis.IntCmd
+		_, err := p.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+			n = tx.Incr(ctx, key)
+			tx.Expire(ctx, key, window)
+			return nil
+		})
+		return n.Val() <= p.limit, err
+	},
+	// Both commands have left when the first takes effect.
+	"pipelined": func(ctx context.Context, p *planted, key string) (bool, error) {
+		var n *redis.IntCmd
+		_, err := p.Pipelined(ctx, func(tx redis.Pipeliner) error {
+			n = tx.Incr(ctx, key)
+			tx.Expire(ctx, key, window)
+			return nil
+		})
+		return n.Val() <= p.limit, err
+	},
+	// The time is part of what is stored, and of the reply to the second SET.
+	"get-set-time": func(ctx context.Context, p *planted, key string) (bool, error) {
+		stored, err := p.Get(ctx, key).Result()
+		count, _, _ := strings.Cut(stored, "@")
+		n, _ := strconv.ParseInt(count, 10, 64)
+		if ignoreNil(err) != nil || n >= p.limit {
+			return false, ignoreNil(err)
+		}
+		old := p.SetArgs(ctx, key, fmt.Sprintf("%d@%d", n+1, clock.Nano()), redis.SetArgs{Get: true, TTL: window}).Err()
+		return true, ignoreNil(old)
+	},
+	"lua": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// The connection of its first request ends without an answer, as if another program had had the port.
+	"cut": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if p.asked == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// Redis tells which minute it is.
+	"redis-time": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := minute.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// What is counted is never forgotten.
+	"no-ttl": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		return n <= p.limit, err
+	},
+	// The window is that of the process' own clock.
+	"own-time": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{fmt.Sprintf("%s:%d", key, clock.Wall{}.Now().Unix()/60)}).Int64()
+		return n <= p.limit, err
+	},
+	// It admits what it cannot count, and loads its script once.
+	"loaded": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.EvalSha(ctx, script.Hash(), []string{key}).Int64()
+		return n <= p.limit || err != nil, nil
+	},
+	// It rejects all without a setting that it makes once.
+	"preset": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if err := p.Get(ctx, presetKey).Err(); err != nil {
+			return false, ignoreNil(err)
+		}
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// A timeline shortens its keys: the first characters of the subject are all that it shows of it.
+	"long-keys": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return limiters["get-set"](ctx, p, strings.Repeat("p", 19)+key+strings.Repeat("z", 9))
+	},
+	// Only the first of its two commands has a short key.
+	"blocked-long-keys": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if err := p.Get(ctx, "blocked:"+key).Err(); ignoreNil(err) != nil {
+			return false, err
+		}
+		return limiters["long-keys"](ctx, p, key)
+	},
+	// A long way to the last read makes its race deep.
+	"long-get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		for range 5 {
+			p.Get(ctx, key+":a")
+		}
+		return limiters["get-set"](ctx, p, key)
+	},
+	// Of one process one request at a time is decided.
+	"locked-get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		p.one.Lock()
+		defer p.one.Unlock()
+		return limiters["get-set"](ctx, p, key)
+	},
+	// It has its keys in the first database, whatever it is given.
+	"select": func(ctx context.Context, p *planted, key string) (bool, error) {
+		conn := p.Conn()
+		defer conn.Close() //nolint:errcheck // of a test
+		if err := conn.Select(ctx, 0).Err(); err != nil {
+			return false, err
+		}
+		n, err := conn.Incr(ctx, key).Result()
+		conn.Expire(ctx, key, window)
+		return n <= p.limit, err
+	},
+	// What it rejects it gives back.
+	"undo": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if n <= p.limit || err != nil {
+			return err == nil, err
+		}
+		return false, p.Decr(ctx, key).Err()
+	},
+	"set-incr": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if err := p.SetNX(ctx, key, 0, window).Err(); err != nil {
+			return false, err
+		}
+		n, err := p.Incr(ctx, key).Result()
+		return n <= p.limit, err
+	},
+	// Two callers at one moment are one member.
+	"sorted-set": func(ctx context.Context, p *planted, key string) (bool, error) {
+		const now = 1_700_000_000
+		if err := p.ZAdd(ctx, key, redis.Z{Score: now, Member: now}).Err(); err != nil {
+			return false, err
+		}
+		n, err := p.ZCard(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		return n <= p.limit, err
+	},
+	"cache": func(ctx context.Context, p *planted, key string) (bool, error) {
+		p.mu.Lock()
+		p.cache[key]++
+		n := p.cache[key]
+		p.mu.Unlock()
+		return n <= p.limit, p.Set(ctx, key, n, window).Err()
+	},
+	// Whoever holds the lock and dies keeps the others out forever.
+	"lock": func(ctx context.Context, p *planted, key string) (bool, error) {
+		for {
+			ok, err := p.SetNX(ctx, key+":lock", 1, 0).Result()
+			if err != nil {
+				return false, err
+			}
+			if ok {
+				break
+			}
+		}
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		p.Del(ctx, key+":lock")
+		return n <= p.limit, err
+	},
+	"memory": func(_ context.Context, p *planted, key string) (bool, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.cache[key]++
+		return p.cache[key] <= p.limit, nil
+	},
+	// Once, in the first schedule of a search, a request is admitted as if a window had ended.
+	"window-ends": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		return n <= p.limit || p.asked == firstSchedule, err
+	},
+	// A request is answered before its last command is sent, which the next request of the instance finds left.
+	"afterwards": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if left, _ := p.left.Swap("").(string); left != "" {
+			if err := p.Expire(ctx, left, window).Err(); err != nil {
+				return false, err
+			}
+		}
+		n, err := p.Incr(ctx, key).Result()
+		if n == 1 {
+			p.left.Store(key)
+		}
+		return n <= p.limit, err
+	},
+	// Functions are for servers, and what it cannot count it admits.
+	"function": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return p.Do(ctx, "FCALL", "limit", 1, key).Err() != nil, nil
+	},
+	// A blocking command is no step.
+	"blocking": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.RPush(ctx, key, 1).Result()
+		p.Expire(ctx, key, window)
+		p.BLPop(ctx, window, key)
+		return n <= p.limit, err
+	},
+	// Clocks that are read at once may be in any order: once, in the second run of the control, a request is rejected that was on its
+	// way when another ended.
+	"caller-clock": func(ctx context.Context, p *planted, key string) (bool, error) {
+		began := clock.Wall{}.Now().UnixNano()
+		ended, err := p.Get(ctx, key).Int64()
+		if ignoreNil(err) != nil || began < ended && p.asked == firstSchedule-1 {
+			return false, ignoreNil(err)
+		}
+		return true, p.Set(ctx, key, clock.Wall{}.Now().UnixNano(), window).Err()
+	},
+	// What it rejects it gives back to the minute that it is then.
+	"refund": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := minute.Run(ctx, p, []string{key}).Int64()
+		if n <= p.limit || err != nil {
+			return err == nil, err
+		}
+		return false, giveBack.Run(ctx, p, []string{key}).Err()
+	},
+	// It rejects all from its seventh request on.
+	"tired": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		return n <= p.limit && p.asked < 7, err
+	},
+	// The whole service rejects all after some requests, also when it has started anew.
+	"weary": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		p.Expire(ctx, key, window)
+		f, ferr := os.OpenFile(os.Getenv(pidVariable)+".asked", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if ferr != nil {
+			return false, ferr
+		}
+		defer f.Close() //nolint:errcheck // of a test
+		if _, err := f.WriteString("x"); err != nil {
+			return false, err
+		}
+		info, ferr := f.Stat()
+		if ferr != nil {
+			return false, ferr
+		}
+		return n <= p.limit && info.Size() < 20, err
+	},
+	"garbled": func(_ context.Context, _ *planted, _ string) (bool, error) { return false, fmt.Errorf("no idea") },
+	// It answers its first request alone.
+	"failing": func(ctx context.Context, p *planted, key string) (bool, error) {
+		err := p.Incr(ctx, key).Err()
+		if p.asked > 1 {
+			err = errors.New("it cannot go on")
+		}
+		return true, err
+	},
+	"foul": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if p.asked > 1 {
+			c, err := net.Dial("tcp", os.Getenv("REDIS_HOST")+":"+os.Getenv("REDIS_PORT"))
+			if err != nil {
+				return false, err
+			}
+			defer c.Close() //nolint:errcheck // of a test
+			if _, err := c.Write([]byte("*1\r\n:x\r\n")); err != nil {
+				return false, err
+			}
+			_, _ = c.Read(make([]byte, 1)) // until it is closed
+		}
+		n, err := p.Incr(ctx, key).Result()
+		return n <= p.limit, err
+	},
+	"crash": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if p.asked > 1 {
+			fmt.Println("panic: it is broken")
+			os.Exit(2)
+		}
+		return n <= p.limit, err
+	},
+	"hang": func(ctx context.Context, _ *planted, _ string) (bool, error) {
+		<-ctx.Done()
+		return false, ctx.Err()
+	},
+}
+
+func ignoreNil(err error) error {
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return err
+}
+
+// servePlanted is the service.
+func servePlanted(kind string) error {
+	if f, err := os.OpenFile(os.Getenv(pidVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		fmt.Fprintln(f, os.Getpid())
+		_ = f.Close()
+	}
+	switch kind {
+	case "exit":
+		return fmt.Errorf("the configuration is missing")
+	case "deaf":
+		for {
+			time.Sleep(time.Hour) // without cgo, a program in which nothing can happen any more is ended
+		}
+	}
+	limit, err := strconv.ParseInt(os.Getenv("LIMIT"), 10, 64)
+	if err != nil {
+		return err
+	}
+	o, err := redis.ParseURL(os.Getenv("REDIS_URL"))
+	if err != nil {
+		return err
+	}
+	p := &planted{Client: redis.NewClient(o), limit: limit, cache: map[string]int64{}}
+	address := "127.0.0.1:" + cmp.Or(os.Getenv(portVariable), os.Getenv("PORT"))
+	switch kind {
+	case "visited":
+		err = visited(address)
+		kind = "lua"
+	case "loaded":
+		err = script.Load(context.Background(), p).Err()
+	case "preset":
+		err = p.Set(context.Background(), presetKey, limit, 0).Err()
+	}
+	if err != nil {
+		return err
+	}
+	return http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.asked++
+		p.mu.Unlock()
+		switch ok, err := limiters[kind](r.Context(), p, r.URL.Query().Get("key")); {
+		case err != nil:
+			w.WriteHeader(http.StatusInternalServerError)
+		case !ok:
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+}
+
+// visited plays another program that listens on a port for a moment before the service does.
+func visited(address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	c, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	_ = c.Close()
+	if err = l.Close(); err == nil {
+		time.Sleep(200 * time.Millisecond) // so that the first request finds nobody
+	}
+	return err
+}

@@ -1,0 +1,268 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/stores/httpstore"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Command says what an instance runs, and how it is asked.
+type Command struct {
+	// Line is run by a shell.
+	Line string
+	// Request is the path and query of a request, with {subject} where that belongs.
+	Request string
+	// Counter is the key of the count of admitted units, likewise; empty if there is none.
+	Counter string
+	// Clock is the moment at which the clocks of instances stand, each by its skew later; zero for the wall clock.
+	Clock    time.Time
+	faketime string
+	// Env are further variables of its environment, NAME=VALUE, in which names such as {port}
+	// stand for what the instance is given.
+	Env []string
+	// Redis is behind the proxies, and stays the caller's; nil has one in memory started.
+	Redis *redis.Client
+}
+
+// given are the variables of an instance's environment.
+func (c *Command) given(redis, port string, limit int64, clock []string) []string {
+	host, at, _ := net.SplitHostPort(redis)
+	out := append(os.Environ(), clock...)
+	var pairs []string
+	for _, v := range [][2]string{
+		{"REDIS_URL", "redis://" + redis}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port}, {"LIMIT", strconv.FormatInt(limit, 10)},
+	} {
+		out = append(out, v[0]+"="+v[1])
+		pairs = append(pairs, "{"+strings.ToLower(strings.ReplaceAll(v[0], "_", "-"))+"}", v[1])
+	}
+	filled := strings.NewReplacer(pairs...)
+	for _, e := range c.Env {
+		out = append(out, filled.Replace(e))
+	}
+	return out
+}
+
+// shell is what a shell runs. The shell becomes a simple command, so that there is no process between.
+func (c *Command) shell() string {
+	if strings.ContainsAny(c.Line, "=;&|(){}!\n") {
+		return c.Line
+	}
+	return "exec " + c.Line
+}
+
+// Dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs in, and
+// leaves the connection.
+func (c *Command) Dial(ctx context.Context) (conn net.Conn, err error) {
+	o := *c.Redis.Options()
+	open := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err = open(ctx, network, addr)
+		return conn, err
+	}
+	o.Protocol, o.ClientName, o.DisableIdentity = 2, "", true // as it is with a new connection
+	o.MaxRetries, o.DialerRetries, o.MinIdleConns = -1, 1, 0
+	login := redis.NewClient(&o)
+	if err := login.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), login.Close())
+	}
+	return conn, conn.SetDeadline(time.Time{})
+}
+
+// instance is one process of the service, with its own way to Redis.
+type instance struct {
+	index    int
+	proxy    *proxy.Proxy
+	addr     string // where it listens
+	child    *server.Child
+	http     *http.Client
+	strategy strategies.Strategy
+	clock    string // the file by which libfaketime knows the moment, if its clock is moved
+}
+
+// The strategy http asks an instance by what it takes for a store.
+
+// HTTP is the client.
+func (in *instance) HTTP() *http.Client { return in.http }
+
+// Login adds nothing.
+func (in *instance) Login(*http.Request) {}
+
+// remote is an instance with the URL of its requests.
+type remote struct {
+	*instance
+	url string
+}
+
+// URL has {subject} where that belongs.
+func (r remote) URL() string { return r.url }
+
+// add makes the instance's proxy and client, once.
+func (w *Engine) add(i int) error {
+	between, err := proxy.Listen(w.cmd.Dial)
+	if err != nil {
+		return err
+	}
+	pool := stores.ConnOptions{Pool: 1 + w.Setup.Members(i), Timeout: w.Setup.Patience}
+	w.instances = append(w.instances, &instance{index: i, proxy: between, http: httpstore.NewClient(pool, false)})
+	return nil
+}
+
+// startAll starts the instances that do not run, at the same time. It returns the first error: then nobody waits for the others.
+func (w *Engine) startAll() error {
+	ctx, cancel := context.WithCancelCause(w.base)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for _, in := range w.instances {
+		if in.child == nil {
+			all.Go(func() {
+				if err := w.start(ctx, in); err != nil {
+					cancel(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// start starts an instance and waits until it answers.
+func (w *Engine) start(ctx context.Context, in *instance) error {
+	err := server.OnFreePort(0, func(port int) error {
+		dir, err := server.NewDir("")
+		if err != nil {
+			return err
+		}
+		number := strconv.Itoa(port)
+		in.clock = filepath.Join(dir.Path, "clock")
+		if err := w.setClock(in); err != nil {
+			return errors.Join(err, dir.Remove())
+		}
+		cmd := exec.Command("sh", "-c", w.cmd.shell())
+		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.Setup.Policy.Limit, w.stopped(in))
+		if in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil); err != nil {
+			return err
+		}
+		in.addr = net.JoinHostPort("127.0.0.1", number)
+		env := strategies.Env{
+			Clock: wall, TrueClock: wall, Options: w.sel.Options, Instance: in.index, Instances: w.Setup.Instances,
+			Clients: map[string]any{"service": remote{in, "http://" + in.addr + w.cmd.Request}},
+		}
+		if in.strategy, err = w.sel.Open(w.base, env); err != nil {
+			return fmt.Errorf("open %s: %w", w.sel, err)
+		}
+		if err := w.answers(ctx, in); err != nil {
+			return errors.Join(err, in.end())
+		}
+		return w.checkClock(in)
+	})
+	if errors.Is(err, server.ErrPortTaken) {
+		err = unfit("the service does not start: %w: does it listen on the port of PORT?", err)
+	}
+	return err
+}
+
+// portTaken is in what programs say then, before or after a trace of calls.
+var portTaken = regexp.MustCompile(`(?i)EADDRINUSE|address already in use`)
+
+// answers waits until an instance has answered its first request. What listened on its port before, and is gone after the request,
+// was another program; it may also be what ended the connection of one request without an answer.
+func (w *Engine) answers(ctx context.Context, in *instance) error {
+	taken := func(string) bool { return portTaken.MatchString(in.child.Output()) }
+	var answer error
+	cut := false
+	err := server.Await(ctx, in.child, taken, func(timed context.Context) error {
+		if err := httpstore.Reach(timed, in.addr); err != nil {
+			return err
+		}
+		before := cut
+		if answer, cut = w.greet(ctx, in); cut && !before {
+			return answer
+		}
+		return httpstore.Reach(ctx, in.addr)
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return cmp.Or(ctx.Err(), answer)
+	case errors.Is(err, server.ErrPortTaken):
+		return fmt.Errorf("%w (%s)", err, in.saying("it ends at once"))
+	case in.child.Ended():
+		return unfit("the service does not start: %s", in.saying("it ends at once"))
+	}
+	return unfit("the service does not listen on the port of PORT (%s) within %v: %s", in.addr, server.OpenTimeout, in.saying("it runs"))
+}
+
+// greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts. It reports as well whether the
+// connection ended without an answer.
+func (w *Engine) greet(ctx context.Context, in *instance) (wrong error, cut bool) {
+	timed, cancel := context.WithTimeout(ctx, w.Setup.Patience)
+	defer cancel()
+	_, err := in.strategy.Take(timed, quota.Request{Subject: w.newSubject(), Policy: &w.Setup.Policy, Units: 1})
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err(), false
+	case timed.Err() != nil:
+		return unfit("the service does not answer its first request within %v: %s", w.Setup.Patience, in.saying("it runs")), false
+	}
+	wrong = unfit("the service's first answer is no decision: %s; %s", format.OneLine(err.Error()), in.saying("it runs"))
+	return wrong, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// complaint is a line by which programs say what is wrong, before or after a trace of calls.
+var complaint = regexp.MustCompile(`(?m)^\s*[\w.]*([eE]rror|Exception|panic|fatal error)\b.*`)
+
+// saying is how it is with an instance, and what it printed last.
+func (in *instance) saying(how string) string {
+	output := in.child.Output()
+	if all := complaint.FindAllString(output, -1); len(all) > 0 {
+		return how + ", and says: " + format.OneLine(all[len(all)-1])
+	}
+	if words := server.LastLines(output, 3); words != "" {
+		return how + ", and its last output is: " + words
+	}
+	return how + ", and has printed nothing"
+}
+
+// end kills an instance with its process group.
+func (in *instance) end() (err error) {
+	if in.child != nil {
+		err = in.child.Close()
+		in.child = nil
+	}
+	in.http.CloseIdleConnections()
+	in.proxy.Cut()
+	return err
+}
+
+func unfit(text string, args ...any) error {
+	return &engine.UnfitError{Err: fmt.Errorf(text, args...)}
+}
+
+// misbehaves is such an error, after which no other is told.
+func (w *Engine) misbehaves(text string, args ...any) error {
+	w.told = true
+	return unfit(text, args...)
+}

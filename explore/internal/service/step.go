@@ -1,0 +1,311 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// mostCommands of one client in one run are more than a limiter needs: it goes round in a circle.
+const mostCommands = 300
+
+// fewCommands in a row give the others a turn, who may hold what a client asks for again and again.
+const fewCommands = 30
+
+// stop is why a client's goroutine has stopped.
+type stop uint8
+
+const (
+	running  stop = iota
+	asking        // it has noted a request in the truth; it goes on by itself
+	answered      // the service has answered
+	paused        // between two actions of its script
+	ended
+)
+
+// client sends one request after the other to its instance. One of all goroutines of clients
+// runs at a time, and the engine only while all have stopped or wait for the service.
+type client struct {
+	engine.Client
+	w  *Engine
+	in *instance
+	// strategy and child are the instance's when the run begins: requests are sent by other goroutines
+	// than the one that starts it again.
+	strategy strategies.Strategy
+	child    *server.Child   // nil if it was not started here
+	ctx      context.Context // of its requests
+	cancel   context.CancelFunc
+	stops    chan stop
+	resume   chan struct{}
+	quit     chan struct{} // closed when the run is over
+	gone     chan struct{} // closed when the client's goroutine has ended
+	at       stop          // where it has stopped
+	begun    bool
+	asks     bool        // a request of it is under way
+	first    chan answer // of a request that was sent before the client has begun
+	held     *proxy.Command
+	text     string         // what is held, for people
+	sent     bool           // held has taken effect
+	late     *proxy.Command // its reply comes when the instance has given it up
+	// commands counts those of the run, and inRow those since another client's step.
+	commands, inRow int
+	stuck           string // why it does not get on
+}
+
+type answer struct {
+	d   quota.Decision
+	err error
+}
+
+// send sends the client's first request, which is held at its first command: that saves
+// the time for which each client would wait when its turn comes.
+func (c *client) send() {
+	c.first = make(chan answer, 1)
+	c.in.proxy.Hold(true)
+	req := quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.Setup.Policy, Units: 1}
+	go func(first chan<- answer) {
+		d, err := c.ask(req)
+		first <- answer{d, err}
+	}(c.first)
+}
+
+// endingTime is how long the end of a process is waited for that broke a connection.
+const endingTime = time.Second
+
+// ask sends a request to the instance. If the process ends, a broken connection may tell it
+// before the process does.
+func (c *client) ask(req quota.Request) (quota.Decision, error) {
+	d, err := c.strategy.Take(c.ctx, req)
+	if c.child != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED)) {
+		select {
+		case <-c.child.Done():
+		case <-c.ctx.Done():
+		case <-time.After(endingTime):
+		}
+	}
+	return d, err
+}
+
+// Take implements [strategies.Strategy].
+func (c *client) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	c.tell(asking)
+	if first := c.first; first != nil {
+		c.first = nil
+		a := <-first
+		return a.d, a.err
+	}
+	req.Subject = quota.Subject(c.w.subject)
+	c.in.proxy.Hold(true)
+	return c.ask(req)
+}
+
+// Close implements [strategies.Strategy].
+func (c *client) Close(context.Context) error { return nil }
+
+// follow is what the client's goroutine does.
+func (c *client) follow() {
+	defer close(c.gone)
+	c.Perform(c.ctx, func() bool { return c.halt(paused) })
+	c.tell(ended)
+}
+
+// halt stops until the engine says so. It reports whether the client goes on.
+func (c *client) halt(why stop) bool {
+	if !c.tell(why) {
+		return false
+	}
+	select {
+	case <-c.resume:
+		return true
+	case <-c.quit:
+		return false
+	}
+}
+
+// tell tells the engine where the client is, and reports whether the run goes on.
+func (c *client) tell(where stop) bool {
+	select {
+	case c.stops <- where:
+		return true
+	case <-c.quit:
+		return false
+	}
+}
+
+// String says what the client waits for.
+func (c *client) String() string {
+	if c.stuck != "" {
+		return c.stuck
+	}
+	return c.Name + ": " + c.text
+}
+
+func (c *client) over() bool {
+	select {
+	case <-c.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave ends a client whose run is over. What its instance still does is not held.
+func (c *client) leave() {
+	c.in.proxy.Hold(false)
+	close(c.quit)
+	defer c.cancel()
+	late := time.AfterFunc(c.w.Setup.Patience, c.cancel)
+	defer late.Stop()
+	if c.begun {
+		<-c.gone
+	} else if c.first != nil {
+		<-c.first
+	}
+}
+
+// Snapshot implements [engine.Engine].
+func (w *Engine) Snapshot() *engine.Snapshot {
+	s := &w.snapshot
+	*s = engine.Snapshot{Now: w.now, Actors: s.Actors[:0]}
+	asking := 0
+	for _, c := range w.callers {
+		if c.begun && c.at == running {
+			asking++
+		}
+	}
+	for _, c := range w.callers {
+		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.Setup.Members(c.in.index), Ready: c.ready(), Text: c}
+		switch {
+		case c.at == ended:
+			a.At = engine.Done
+		case !c.begun:
+			a.At = engine.Unborn
+		case c.at == paused:
+			a.At = engine.Between
+		case c.stuck == "" && (c.held == nil || !a.Ready):
+			a.At = engine.Waiting
+		case c.sent:
+			a.At, a.Delays = engine.Answering, asking == 1
+		default:
+			a.At, a.Fails = engine.Asking, true
+		}
+		s.Actors = append(s.Actors, a)
+	}
+	slices.SortStableFunc(s.Actors, func(a, b engine.Actor) int {
+		return w.callers[a.ID].inRow/fewCommands - w.callers[b.ID].inRow/fewCommands
+	})
+	return s
+}
+
+// Step implements [engine.Engine]. A client sends the command before which it stands, or
+// gets the reply, and goes on to its next command. If no faults may happen, both are one
+// step, and the first command of a request is one with the request, if the instance has one
+// client: otherwise other requests may come before it, by the same connection.
+func (w *Engine) Step(pick engine.Choice) (err error) {
+	if !slices.Contains(w.Enabled(nil, false), pick) {
+		return engine.ErrMisfit
+	}
+	w.seen = false
+	t := &w.Run.Timeline
+	w.Run.Truth.At(w.now)
+	t.Start()
+	defer func() {
+		if err == nil { // otherwise the client may still be writing the line
+			t.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
+		}
+	}()
+	if _, actor := pick.Actor(); !actor {
+		return w.befallsStore(pick)
+	}
+	c := w.callers[pick.ID]
+	t.By(c.Name, results.RoleClient, c.Index, results.EventCommand)
+	w.counts(c)
+	if pick.Kind == engine.StepActor {
+		return w.goOn(c)
+	}
+	w.Inject(pick)
+	switch pick.Kind {
+	case engine.CrashCall:
+		return w.crash(c)
+	case engine.LoseReply:
+		c.told("", "")
+		c.held.Lose()
+	case engine.DelayReply:
+		c.told("", "")
+		c.late = c.held
+		c.held.Stall()
+	case engine.FailBefore:
+		c.told(c.text, "")
+		c.held.Fail()
+	}
+	return w.wait(c)
+}
+
+// counts counts the steps of a client, and those of it in a row.
+func (w *Engine) counts(c *client) {
+	for _, o := range w.callers {
+		if o != c {
+			o.inRow = 0
+		}
+	}
+	c.inRow++
+}
+
+// goOn takes a client's step.
+func (w *Engine) goOn(c *client) error {
+	if !c.begun || c.at == paused {
+		if !c.begun {
+			c.begun = true
+			go c.follow()
+		} else {
+			c.at = running
+			c.resume <- struct{}{}
+		}
+		if err := w.wait(c); err != nil {
+			return err
+		}
+		if w.Setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
+			c.w.Run.Timeline.Write("starts", "", results.EventStart)
+			return nil
+		}
+	}
+	if c.held == nil { // it was answered in a step of another client
+		c.told("", "reply")
+		c.w.Run.Timeline.Write("", "", results.EventReply)
+		return w.wait(c)
+	}
+	if !c.sent {
+		reply, err := c.held.Send()
+		if err != nil {
+			reply = "error: " + err.Error()
+		}
+		c.told(c.text, w.plain(reply))
+		w.lacks(c.held)
+		if c.sent = w.split && err == nil; c.sent {
+			return nil
+		}
+	} else {
+		c.told("", "reply")
+		c.w.Run.Timeline.Write("", "", results.EventReply)
+	}
+	c.held.Answer()
+	return w.wait(c)
+}
+
+// told puts a command and its reply on the line of the step.
+func (c *client) told(command, reply string) {
+	if l := c.w.Run.Timeline.Line; l != nil {
+		l.Store, l.Kind = "redis", "redis"
+		c.w.Run.Timeline.Write(command, reply, "")
+	}
+}

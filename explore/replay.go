@@ -1,0 +1,197 @@
+package explore
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/explore/internal/inproc"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Replayed is a schedule that was run again.
+type Replayed = results.Replay
+
+// Target is where a schedule is run again. The zero value is this process.
+type Target struct {
+	// Redis is a client of the server to run on, which stays the caller's and must be
+	// a [*redis.Client]. Commands go through a client of its own with the same
+	// options; keys have a prefix of their own and are removed at the end. Time is
+	// moved for keys by taking it off the time they have left, and by deleting those
+	// that have none; scripts that ask for TIME see the server's own.
+	Redis redis.UniversalClient
+	// RedisStore is the store that Redis is a client of, which keeps the lease on the
+	// keys; nil if none is kept.
+	RedisStore stores.Store
+	// Service, Request, Counter, ServiceClock and Environment are as in [Config], for schedules of a service, which are
+	// repeated on Redis, with an empty database, or without it on one in memory.
+	Service, Request, Counter, ServiceClock string
+	Environment                             []string
+	// Postgres is the server for schedules of statements.
+	Postgres stores.Store
+	// Name of the Redis in the record; empty asks it for its version.
+	Name string
+	// Isolate has a schedule of a foreign strategy run in a process of its own, without
+	// Redis: see [Config.Isolate]. If it ends that process and was not issued for that, the
+	// error is a [*DiedError].
+	Isolate bool
+}
+
+// embedded is what the store in this process is called.
+const embedded = "the embedded Redis"
+
+// Replay repeats the schedule of a token that was issued for a registered
+// strategy.
+func Replay(ctx context.Context, token string, on Target) (*Replayed, error) {
+	sel, err := TokenStrategy(token)
+	if err != nil {
+		return nil, err
+	}
+	return ReplayOf(ctx, sel, token, on)
+}
+
+// ReplayOf repeats the schedule of a token that was issued for this strategy,
+// registered or not.
+func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Target) (*Replayed, error) {
+	t, path, err := parseToken(token)
+	if err != nil {
+		return nil, err
+	}
+	if t.Strategy != sel.String() {
+		return nil, fmt.Errorf("replay: the token was issued for %s, not for %s", t.Strategy, sel)
+	}
+	cfg, err := t.config(sel, &on)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	if cfg.Isolate = on.Isolate && on.Redis == nil; cfg.isolates(sel) {
+		return replayInChild(ctx, sel, &cfg, &t, token)
+	}
+	var here *Replayed
+	var found *normal
+	_, err = explored(ctx, sel, cfg, func(s *search) (any, error) {
+		if err := s.serially(); err != nil {
+			return nil, err
+		}
+		if t.Property == TTL {
+			if err := s.orders(); err != nil {
+				return nil, err
+			}
+		}
+		found, cfg.shares = s.normal, s.Setup.Shares
+		here, err = s.replay(path, t.Property)
+		if errors.Is(err, engine.ErrMisfit) {
+			err = fmt.Errorf("%w: %w", ErrToken, engine.ErrMisfit)
+		}
+		return nil, err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case OnPostgres(sel) || cfg.Service != "":
+		here.Same = true
+		return here, nil
+	case on.Redis != nil && sel.Foreign:
+		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: "+
+			"leave the server out", sel.Name)}
+	case on.Redis == nil:
+		here.Store, here.Same = embedded, true
+		return here, nil
+	}
+	there, err := replayLive(ctx, sel, cfg, on, func(s *search) (*Replayed, error) {
+		s.normal = found
+		return s.replay(path, t.Property)
+	})
+	if err != nil {
+		return nil, err
+	}
+	there.Same = slices.EqualFunc(there.Finding.Steps, here.Finding.Steps, func(a, b results.Step) bool {
+		return a.Reply == b.Reply && a.Outcome == b.Outcome && a.InUse == b.InUse
+	})
+	if !there.Same {
+		there.Notes = append(there.Notes, "not every reply is the one that the embedded store gives")
+	}
+	return there, nil
+}
+
+func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target,
+	again func(*search) (*Replayed, error)) (_ *Replayed, err error) {
+	client, ok := on.Redis.(*redis.Client)
+	if !ok {
+		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", on.Redis)}
+	}
+	name := on.Name
+	if name == "" {
+		if name, err = inproc.ServerName(ctx, client); err != nil {
+			return nil, err
+		}
+	}
+	scope := exploreScope()
+	if on.RedisStore != nil {
+		if err := stores.Lease(ctx, on.RedisStore, scope); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, on.RedisStore.Wipe(context.WithoutCancel(ctx), scope)) }()
+	}
+	r, err := watched(ctx, &cfg, func(setup *engine.Setup) (*Replayed, error) {
+		e := inproc.Live(ctx, sel, *setup, client, scope.Prefix())
+		r, err := again(newSearch(e, sel, cfg))
+		return r, errors.Join(err, e.Close())
+	})
+	if errors.Is(err, engine.ErrMisfit) {
+		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose scripts "+
+			"ask for TIME", name)
+	}
+	if r != nil {
+		r.Store = name
+		if slices.ContainsFunc(r.Finding.Steps, func(s results.Step) bool { return s.Event == results.EventTick }) {
+			r.Notes = append(r.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
+		}
+	}
+	return r, err
+}
+
+// exploreScope is what one replay keeps its keys under.
+func exploreScope() stores.Scope {
+	return stores.Scope("explore_" + strings.ToLower(crand.Text()[:12]))
+}
+
+// replay runs a schedule twice and judges it.
+func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
+	b := breakage{Finding{Property: p}, path}
+	if err := s.repeat(&b); err != nil {
+		return nil, err
+	}
+	r := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: p, Finding: &b.Finding, Store: s.Traits.Store}
+	return r, s.at(path, func() error {
+		r.Leak = s.Run.Truth.Leak()
+		found, err := s.check(map[Property]bool{p: true})
+		for kind := range s.Run.Aborts {
+			found = append(found, Finding{Property: kind, Detail: abortDetail})
+		}
+		for _, x := range found {
+			if x.Property == p && !r.Broken {
+				r.Broken = true
+				r.Finding.Detail, r.Finding.Units = x.Detail, x.Units
+			}
+		}
+		return errors.Join(err, s.finish())
+	})
+}
+
+// TokenStrategy is the registered strategy that a token was issued for.
+func TokenStrategy(token string) (sel strategies.Selection, err error) {
+	t, _, err := parseToken(token)
+	if err != nil {
+		return sel, err
+	}
+	return t.selection()
+}

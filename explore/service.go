@@ -1,0 +1,159 @@
+package explore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/explore/internal/service"
+	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// defaultRequest is the path of a request to a service if none is given.
+const defaultRequest = "/?key={subject}"
+
+// otherThanOrder is why schedules of a service do not repeat.
+const otherThanOrder = "it depends on more than the order of its commands, e.g. on its clock, which --service-clock stops"
+
+// ofServices are the properties that can be seen of a service and its Redis.
+var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
+
+// ofServiceFaults are the faults that can befall a service.
+var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults), func(f quota.Fault) bool { return f == quota.FaultRetry })
+
+// ofSharedFaults are those of them that can befall an instance with several clients.
+var ofSharedFaults = []quota.Fault{quota.FaultCrash, quota.FaultEviction, engine.FaultScriptFlush}
+
+// fitService reports why a service cannot be explored so.
+func (c *Config) fitService(sel strategies.Selection) error {
+	switch {
+	case !sel.NeedsStore("service"):
+		return fmt.Errorf("strategy %s asks no service of yours: name http, or leave the service out", sel.Name)
+	case c.Redis != nil && (c.setup().Ticks() || c.From != 0):
+		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault clock and time that passes")
+	case c.setup().Ticks() && c.Policy.Name == "":
+		return errors.New("what is right once time has passed depends on the window of the service: name it by --policy")
+	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
+		return errors.New("the instances of a service have one clock: leave the skew out, or stop their clocks by --service-clock")
+	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d%time.Second != 0 }):
+		return errors.New("the clocks of a service are set to seconds: give a skew of whole seconds")
+	case slices.ContainsFunc(c.Scripts, Script.Operates):
+		return errors.New("a service keeps its limit by itself: leave limit out of the script")
+	case c.Request != "" && !strings.HasPrefix(c.Request, "/"):
+		return fmt.Errorf("request %q: write a path that begins with /, e.g. %s", c.Request, defaultRequest)
+	case c.Counter != "" && !strings.Contains(c.Counter, "{subject}"):
+		return fmt.Errorf("counter %q: every subject would have the same key: write {subject} where it belongs, e.g. limit:{subject}", c.Counter)
+	case c.Counter == "" && slices.Contains(c.Properties, Drift) && len(c.Properties) < len(properties):
+		return errors.New("property drift needs a counter: name its key by --counter, e.g. --counter 'limit:{subject}'")
+	case c.Request != "" && !strings.Contains(c.Request, "{subject}") && sel.Options["subject-header"] == "":
+		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, e.g. %s, or "+
+			"name a header by subject-header", c.Request, defaultRequest)
+	}
+	switch at, err := c.clock(); {
+	case err != nil:
+		return fmt.Errorf("clock %q: write a moment such as 2026-01-01 00:00:00", c.ServiceClock)
+	case c.From != 0 && c.ServiceClock != "" && c.From != at.Sub(engine.Start):
+		return errors.New("the search begins at the moment of --service-clock: leave out that it begins at another")
+	}
+	if _, ok := c.Redis.(*redis.Client); !ok && c.Redis != nil {
+		return errors.New("a service is explored on one Redis server: give a URL of one by --redis")
+	}
+	for _, f := range c.Faults {
+		if !slices.Contains(ofServiceFaults, f) {
+			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost reply)", f)
+		}
+		if c.Instances > 0 && c.Instances < cmp.Or(c.Clients, 2) && !slices.Contains(ofSharedFaults, f) {
+			return fmt.Errorf("fault %s is not tried on clients that may share a connection: leave the fault or the instances out", f)
+		}
+	}
+	for _, p := range c.Properties {
+		if !slices.Contains(ofServices, p) && p != Drift && len(c.Properties) < len(properties) {
+			return fmt.Errorf("property %s cannot be seen of a service: give some of %v", p, ofServices)
+		}
+	}
+	return nil
+}
+
+// setServiceDefaults counts requests. If the limit is that of the service, so many units are used at the start that the last
+// request does not fit.
+func (c *Config) setServiceDefaults() {
+	if c.Policy.Name == "" {
+		c.Policy = example.As(quota.Rolling)
+	}
+	if len(c.Properties) == len(properties) {
+		c.Properties = slices.Clone(ofServices)
+		if c.Counter != "" {
+			c.Properties = append(c.Properties, Drift)
+		}
+	}
+	c.Request = cmp.Or(c.Request, defaultRequest)
+	if at, _ := c.clock(); c.Redis == nil && c.ServiceClock != "" { // which the Redis in memory has too
+		c.From = at.Sub(engine.Start)
+	}
+	// All databases of a server have one set of scripts.
+	if c.Redis != nil && (slices.Contains(c.Faults, engine.FaultScriptFlush) || slices.Contains(c.Faults, engine.FaultRestart)) {
+		c.Workers = 1
+	}
+	if c.Limit > 0 && c.Used == 0 && len(c.Scripts) == 0 {
+		c.Used = max(0, c.Limit-int64(c.Clients)+1)
+	}
+}
+
+// windowed is http with the windows that begin on a clock, which is known of a Redis in memory.
+func (c *Config) windowed(sel strategies.Selection) strategies.Selection {
+	if c.Service != "" && c.Redis == nil {
+		meta := *sel.Meta
+		meta.Kinds = append(slices.Clone(meta.Kinds), quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.CalendarMonth)
+		sel.Meta = &meta
+	}
+	return sel
+}
+
+// clock is the moment of ServiceClock.
+func (c *Config) clock() (time.Time, error) {
+	if c.ServiceClock == "" {
+		return time.Time{}, nil
+	}
+	return time.ParseInLocation(service.ClockLayout, c.ServiceClock, time.Local)
+}
+
+func (c *Config) command() service.Command {
+	r, _ := c.Redis.(*redis.Client)
+	at, _ := c.clock()
+	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: r}
+}
+
+// serviceFlags are those that say what the service is, without the passwords of URLs; empty for none.
+func (c *Config) serviceFlags() string {
+	if c.Service == "" {
+		return ""
+	}
+	quoted := func(flag, value string) string {
+		return " --" + flag + " '" + strings.ReplaceAll(redact.URLs(value), "'", `'\''`) + "'"
+	}
+	text := quoted("service", c.Service)
+	if c.Redis == nil {
+		text += " --redis embedded"
+	}
+	if c.Request != defaultRequest {
+		text += quoted("request", c.Request)
+	}
+	if c.ServiceClock != "" {
+		text += quoted("service-clock", c.ServiceClock)
+	}
+	if c.Counter != "" {
+		text += quoted("counter", c.Counter)
+	}
+	for _, e := range c.Environment {
+		text += quoted("env", e)
+	}
+	return text[1:]
+}

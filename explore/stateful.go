@@ -1,0 +1,337 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/kit/clock"
+)
+
+// overStates searches an engine that has states: first by the number of steps, whatever
+// the preemptions, so that what is found is shortest; and if a bound ends that, by the
+// number of preemptions, which reaches deep bugs that need few.
+func (s *search) overStates(ctx context.Context, res *Result) error {
+	w := &stateSearch{search: s, res: res}
+	s.halves = s.bounds() > 0
+	if err := w.walk(ctx, 0); err != nil {
+		return err
+	}
+	s.halves = false
+	if res.Capped != "" && s.goesOn(ctx, res.Capped) {
+		if err := w.withFewPreemptions(ctx, s.bounds()); err != nil {
+			return err
+		}
+	}
+	return s.show(res, w.broken)
+}
+
+// stateSearch is a search over states.
+type stateSearch struct {
+	*search
+	res    *Result
+	broken []breakage
+	graph  *graph
+	// counts is set if preemptions are counted.
+	counts bool
+	// fused is set if no other actor comes between a command and its reply.
+	fused   bool
+	workers *workers
+	sleep   *sleepSets // nil if all steps are tried
+	// milder are properties that a schedule of the depth at hand has broken in which time
+	// passes within a call, and what stands in broken for each: another schedule of that
+	// depth may do with less.
+	milder      map[Property]int
+	preemptions int
+	tally
+}
+
+// begin takes in the start.
+func (w *stateSearch) begin() error {
+	if err := w.Begin(); err != nil {
+		return err
+	}
+	root, err := w.Engine.State()
+	if err != nil {
+		return err
+	}
+	if w.counts {
+		root.Num(0)
+	}
+	w.graph = newGraph(root)
+	w.tally = tally{}
+	w.milder = map[Property]int{}
+	w.sleep = w.newSleepSets()
+	w.graph.add(0, 0, open{actor: -1, trail: w.trail()}, w.Enabled(nil, w.symmetric))
+	return w.End()
+}
+
+// walk visits all states that can be reached with that many preemptions, and those with
+// fewer before.
+func (w *stateSearch) walk(ctx context.Context, most int) (err error) {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	w.workers = w.newWorkers(ctx)
+	defer func() { err = errors.Join(err, w.workers.end()) }()
+	defer w.told(false)
+	for w.preemptions = 0; w.preemptions <= most; w.preemptions++ {
+		for depth := 0; w.preemptions < len(w.graph.levels) && depth < len(w.graph.levels[w.preemptions]); depth++ {
+			err := w.level(ctx, depth)
+			if len(w.wanted) == 0 && err == nil { // no bound keeps anything from being found
+				w.capped = ""
+			}
+			if err != nil || w.over() {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// over reports whether nothing is left to look for, or a bound was met.
+func (w *stateSearch) over() bool { return len(w.wanted)+len(w.milder) == 0 || w.capped != "" }
+
+// checked are the properties that steps are checked against.
+func (w *stateSearch) checked() map[Property]bool {
+	if len(w.milder) == 0 {
+		return w.wanted
+	}
+	all := maps.Clone(w.wanted)
+	for p := range w.milder {
+		all[p] = true
+	}
+	return all
+}
+
+// level tries all steps of the open states of one depth.
+func (w *stateSearch) level(ctx context.Context, depth int) error {
+	states := w.graph.at(w.preemptions, depth)
+	if w.sleep != nil {
+		w.sleep.nextDepth(w.graph, len(states))
+	}
+	var batch []edge
+	for from, n := 0, 0; n < len(states); from = n {
+		batch = batch[:0]
+		for n < len(states) && (n == from || len(batch) < w.workers.batch(len(w.graph.nodes))) {
+			for i := range states[n].next {
+				if states[n].awake(i) || w.cfg.audit != nil {
+					batch = append(batch, edge{of: &states[n], at: n, number: i})
+				}
+			}
+			n++
+		}
+		if err := w.try(ctx, batch, states[:n], from, depth); err != nil || w.over() {
+			return err
+		}
+	}
+	w.graph.levels[w.preemptions][depth] = nil
+	clear(w.milder)
+	return nil
+}
+
+// edge is a step that is tried.
+type edge struct {
+	of     *open
+	at     int // place of the state among those of its depth
+	number int // of the step among those of the state
+	outcome
+}
+
+// outcome is what a step leads to.
+type outcome struct {
+	found []Finding
+	hash  engine.Digest
+	actor int32
+	next  priced
+	trail []engine.Digest
+	// paused is for how long calls were held up.
+	paused time.Duration
+	foot   engine.Footprint
+	err    error
+}
+
+// try takes the steps of a batch, in whatever order, and takes in what they lead to in
+// their own. They are those of the states from a place on.
+func (w *stateSearch) try(ctx context.Context, batch []edge, states []open, state, depth int) error {
+	begin, from := 0, 0
+	var broke error
+	for at := range batch {
+		if at == from {
+			if broke != nil {
+				return broke
+			}
+			if w.capped = w.search.over(ctx); w.capped != "" {
+				return nil
+			}
+			begin, from = at, min(len(batch), at+w.workers.batch(len(w.graph.nodes)))
+			broke = w.workers.visit(w, batch[at:from])
+		}
+		if broke != nil && !w.workers.visited(at-begin) {
+			return broke
+		}
+		e := &batch[at]
+		if e.err != nil {
+			return e.err
+		}
+		for ; state < e.at; state++ { // of which all steps are asleep
+			w.expanded(states, state, depth)
+		}
+		if err := w.take(e, depth); err != nil || w.capped != "" {
+			w.left += e.of.asleepBefore(e.number)
+			return err
+		}
+		if at == len(batch)-1 || batch[at+1].at != e.at {
+			w.expanded(states, state, depth)
+			state++
+			if w.over() {
+				return nil
+			}
+		}
+	}
+	for ; broke == nil && state < len(states); state++ {
+		w.expanded(states, state, depth)
+	}
+	return broke
+}
+
+// expanded lets go of the state at a place.
+func (w *stateSearch) expanded(states []open, at, depth int) {
+	if w.sleep != nil {
+		w.left += w.sleep.propagate(w.graph, at, &states[at], w.graph.at(w.preemptions, depth+1))
+	}
+	w.graph.close(&states[at])
+}
+
+// take takes in what a step has led to.
+func (w *stateSearch) take(e *edge, depth int) error {
+	g := w.graph
+	choice := e.of.next[e.number]
+	if !e.of.awake(e.number) {
+		return w.cfg.audit(w, e)
+	}
+	w.runs++
+	w.applied[g.choices[choice].Fault()] = true
+	w.depth = max(w.depth, depth+1)
+	for _, b := range e.found {
+		at, again := w.milder[b.Property]
+		switch {
+		case b.Property == declared:
+			w.allow(&b, w.res)
+			continue
+		case w.wanted[b.Property]:
+			delete(w.wanted, b.Property)
+			at = len(w.broken)
+			w.broken = append(w.broken, breakage{})
+		case !again || e.paused >= w.broken[at].Paused:
+			continue
+		}
+		b.Paused = e.paused
+		if n := w.preemptions; w.counts {
+			b.Preemptions = &n
+		}
+		w.broken[at] = breakage{b, append(g.pathTo(e.of.node, nil), g.choices[choice])}
+		if delete(w.milder, b.Property); e.paused > 0 {
+			w.milder[b.Property] = at
+		}
+	}
+	_, old := g.seen[e.hash]
+	if old {
+		w.pruned++
+	} else {
+		g.seen[e.hash] = struct{}{}
+		o := open{node: int32(len(g.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
+		g.nodes = append(g.nodes, node{parent: e.of.node, choice: choice})
+		for more, next := range e.next {
+			g.add(w.preemptions+more, depth+1, o, next)
+		}
+	}
+	if w.sleep != nil {
+		w.sleep.learn(g, e, int32(len(g.at(w.preemptions, depth+1))-1), !old && len(e.next[0]) > 0)
+	}
+	switch {
+	case w.cfg.First && len(w.broken) > 0 && len(w.wanted) > 0:
+		w.capped = firstFound
+	default:
+		w.capped = g.full(&w.cfg)
+	}
+	w.told(true)
+	return nil
+}
+
+// told says how far the walk has come.
+func (w *stateSearch) told(waiting bool) {
+	w.states = len(w.graph.nodes)
+	sofar := Sofar{Runs: w.runs, States: int64(w.states), Depth: int64(w.depth), Counting: w.counts}
+	if w.counts {
+		sofar.Runs += w.res.Runs
+		sofar.States += int64(w.res.States)
+		sofar.Preemptions = int64(w.preemptions)
+	} else {
+		w.into(w.res)
+	}
+	if waiting {
+		sofar.Waiting = w.graph.waiting
+	}
+	w.cfg.sofar.note(w.res, nil, w.broken)
+	w.cfg.Progress.set(sofar)
+}
+
+// look looks at what the last step of a path, which was taken with an error, has led to.
+func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) (o outcome) {
+	if o.err = err; err != nil {
+		return o
+	}
+	if o.found, o.err = s.check(w.checked()); o.err != nil {
+		return o
+	}
+	o.paused = s.Run.Paused
+	if o.hash, o.err = s.Engine.State(); o.err != nil {
+		return o
+	}
+	if w.sleep != nil {
+		o.foot = s.Engine.(engine.Brancher).Footprint()
+	}
+	o.actor = -1
+	if w.counts {
+		o.actor = inFlight(s.World, path[len(path)-1], e.of.actor)
+		o.hash.Num(uint64(o.actor + 1))
+	}
+	if _, known := w.graph.seen[o.hash]; !known {
+		o.trail = s.trail()
+		o.next = priced{s.Enabled(nil, s.symmetric)}
+		if w.counts {
+			o.next = prices(s.World, o.actor, o.next[0], w.fused)
+		}
+	}
+	return o
+}
+
+// withFewPreemptions searches by the number of preemptions, for what has not been found.
+func (w *stateSearch) withFewPreemptions(ctx context.Context, most int) error {
+	w.counts = true
+	w.fused = !w.repliesMatter()
+	if err := w.walk(ctx, most); err != nil {
+		return err
+	}
+	w.res.Bounded = w.bounded(w.preemptions - 1)
+	w.res.Bounded.Whole = w.fused && w.res.Split
+	return nil
+}
+
+// timeUp says that a part of the search has used up its time.
+func (s *search) timeUp() string {
+	passed := time.Duration(clock.Nano() - s.cfg.began)
+	switch {
+	case s.cfg.Timeout == 0:
+		return ""
+	case s.halves && passed >= s.cfg.Timeout/2:
+		return fmt.Sprintf("half of its time of %v was up", s.cfg.Timeout)
+	case passed >= s.cfg.Timeout:
+		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
+	}
+	return ""
+}

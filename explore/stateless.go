@@ -1,0 +1,264 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/explore/internal/service"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// statelessSearch goes over all schedules of an engine that has no state. A run always goes
+// on to its end, so that one run shows what every beginning of its schedule leads
+// to, and what else could have been chosen on the way begins further runs: those
+// of the shortest beginnings first.
+type statelessSearch struct {
+	*search
+	crew *workers
+	// res is nil in an enumeration, which goes on when everything wanted has been found, and census in a search.
+	res    *Result
+	census *Census
+	// queue holds beginnings. Preemptions are counted in the second part of a search.
+	queue       levels[[]engine.Choice]
+	preemptions int
+	// ahead are attempts at the beginnings that come next.
+	ahead []attempt
+	// found is the shortest schedule for each property, and before has those of the first part; nil in the first part.
+	found, before map[Property]breakage
+	aborts        map[Property]*abort
+	unrepeated    int // beginnings that did not fit
+	queued        int // beginnings that have not been tried
+	tally
+}
+
+// abort is an entry of [results.ServerFacts.Aborts] in the making.
+type abort struct {
+	schedules int64
+	shortest  *breakage
+}
+
+func (s *search) newStatelessSearch() *statelessSearch {
+	return &statelessSearch{search: s, found: map[Property]breakage{}, aborts: map[Property]*abort{}, tally: tally{states: 1}}
+}
+
+// allToTheirEnds searches an engine that has no state.
+func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
+	w := s.newStatelessSearch()
+	w.res = res
+	s.halves = s.bounds() > 0
+	maxPoints, maxRuns := s.cfg.MaxStates, int64(math.MaxInt64)
+	if s.Traits.Wall {
+		maxPoints, maxRuns = math.MaxInt, int64(s.cfg.MaxStates)
+	}
+	if err := w.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
+		return err
+	}
+	s.halves = false
+	found := w.found
+	for p := range found {
+		delete(w.wanted, p)
+	}
+	if w.queued > 0 && s.goesOn(ctx, w.capped) {
+		var err error
+		if found, err = w.withFewPreemptions(ctx, maxRuns); err != nil {
+			return err
+		}
+	}
+	w.into(res)
+	if err := s.show(res, slices.Collect(maps.Values(found))); err != nil {
+		return err
+	}
+	var err error
+	res.Aborts, err = w.repeatAborts()
+	return err
+}
+
+// withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
+func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]breakage, error) {
+	x := w.newStatelessSearch()
+	x.res, x.before, x.found = w.res, w.found, maps.Clone(w.found)
+	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
+		return nil, err
+	}
+	whole := w.bounds()
+	if x.capped != "" {
+		whole = x.preemptions - 1
+	}
+	w.res.Bounded = x.bounded(whole)
+	return x.found, nil
+}
+
+// repeatAborts lists the aborts, with their shortest schedules run again.
+func (w *statelessSearch) repeatAborts() (out []results.Abort, err error) {
+	for _, kind := range []Property{Deadlock, SerializationFailure} {
+		if a := w.aborts[kind]; a != nil {
+			if err := w.repeat(a.shortest); err != nil {
+				return nil, err
+			}
+			out = append(out, results.Abort{Kind: kind, Schedules: a.schedules, Shortest: &a.shortest.Finding})
+		}
+	}
+	return out, nil
+}
+
+// walkAndControl walks again from the start if a service turns out to keep something from one schedule for the next: it has started
+// anew, and does so before each schedule from then on.
+func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, maxRuns int64) error {
+	for {
+		err := w.walk(ctx, maxPoints, maxRuns)
+		if err == nil {
+			err = w.control(ctx)
+		}
+		if !errors.Is(err, service.ErrStale) {
+			return err
+		}
+		fresh := w.newStatelessSearch()
+		fresh.res, fresh.census, fresh.before = w.res, w.census, w.before
+		maps.Copy(fresh.found, w.before)
+		*w = *fresh
+	}
+}
+
+// walk runs every schedule until all that is wanted has been found, or bounds end it.
+func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) (err error) {
+	w.crew = w.newWorkers(ctx)
+	defer func() { err = cmp.Or(err, w.crew.end()) }()
+	w.queue, w.queued, w.ahead = levels[[]engine.Choice]{{{nil}}}, 1, nil
+	for w.preemptions = 0; w.preemptions < len(w.queue); w.preemptions++ {
+		for length := 0; length < len(w.queue[w.preemptions]); length++ { //nolint:intrange // it grows
+			level := w.queue[w.preemptions][length]
+			for i := range level {
+				if w.complete(length) {
+					return nil
+				}
+				if w.capped = w.bound(ctx, maxPoints, maxRuns); w.capped != "" {
+					return nil
+				}
+				if err := w.try(ctx, level[i:], maxRuns-w.runs); err != nil {
+					return err
+				}
+			}
+			w.queue[w.preemptions][length] = nil
+		}
+	}
+	if w.unrepeated > 0 {
+		w.capped = fmt.Sprintf("PostgreSQL let waiting clients go on in an order of its own %d times", w.unrepeated)
+		if w.Traits.Wall {
+			w.capped = format.Number(w.unrepeated, "schedule") + " went otherwise when run again"
+		}
+	}
+	if ctx.Err() != nil {
+		w.capped = "interrupted"
+	}
+	return nil
+}
+
+// bound is what ends the walk before the next schedule; empty if nothing does.
+func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int64) string {
+	switch over := w.over(ctx); {
+	case over != "":
+		return over
+	case w.cfg.First && len(w.found) > 0:
+		return firstFound
+	case w.states > maxPoints:
+		return "ended after " + format.Number(w.states-1, "state")
+	case w.runs >= maxRuns:
+		return "ended after " + format.Number(w.runs, "schedule")
+	}
+	return ""
+}
+
+// complete reports whether no schedule that is longer can be a shorter find.
+func (w *statelessSearch) complete(length int) bool {
+	for p := range w.wanted {
+		if b, ok := w.found[p]; !ok || len(b.path) > length && w.before == nil {
+			return false
+		}
+	}
+	return w.census == nil
+}
+
+// branch is another choice than that of a schedule at a position, with the preemptions up to it.
+type branch struct {
+	at, preemptions int
+	to              engine.Choice
+}
+
+// choose adds the first choice to a path, and the others to its branches.
+func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([]engine.Choice, []branch) {
+	at := len(path)
+	for price, choices := range p {
+		for _, c := range choices {
+			if at == len(path) {
+				path = append(path, c)
+			} else {
+				more = append(more, branch{at, preemptions + price, c})
+			}
+		}
+	}
+	return path, more
+}
+
+// add queues the branches of a path.
+func (w *statelessSearch) add(path []engine.Choice, more []branch) {
+	for _, m := range more {
+		if m.preemptions <= w.bounds() {
+			w.queue.add(m.preemptions, m.at+1, append(slices.Clone(path[:m.at]), m.to))
+			w.queued++
+		}
+	}
+}
+
+// count counts a schedule that was run to its end.
+func (w *statelessSearch) count(a *attempt) {
+	w.runs++
+	w.unrepeated += a.unrepeated
+	w.states += len(a.path) - max(len(a.beginning)-1, 0)
+	w.depth = max(w.depth, len(a.path))
+	if a.waited {
+		w.waiting++
+	}
+	if a.leak > 0 {
+		w.leaking++
+		w.worst = max(w.worst, a.leak)
+	}
+	for kind, taken := range a.aborts {
+		old := w.aborts[kind]
+		if old == nil {
+			old = &abort{}
+			w.aborts[kind] = old
+		}
+		old.schedules++
+		if old.shortest == nil || before(a.path[:taken], old.shortest.path) {
+			old.shortest = &breakage{Finding{Property: kind, Detail: abortDetail}, slices.Clone(a.path[:taken])}
+		}
+	}
+}
+
+// keep keeps those that are shorter than what was found before.
+func (w *statelessSearch) keep(found []breakage) {
+	for _, b := range found {
+		b.path = slices.Clone(b.path)
+		if old, ok := w.found[b.Property]; w.wanted[b.Property] && (!ok || before(b.path, old.path)) {
+			w.found[b.Property] = b
+		}
+	}
+}
+
+const abortDetail = "PostgreSQL ended a transaction"
+
+// before reports whether a reads better than b: it is shorter, or clients come in
+// their order.
+func before(a, b []engine.Choice) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return slices.CompareFunc(a, b, func(x, y engine.Choice) int { return x.ID - y.ID }) < 0
+}

@@ -1,0 +1,169 @@
+// Package faults plans a matrix of strategies and faults: a fault is the text of settings of a measured run, and a
+// cell is what a strategy makes of it.
+package faults
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// List is a file of faults.
+type List struct {
+	// Settings of every run, those of a quick matrix, and those of a full one.
+	Settings string `yaml:"settings"`
+	Quick    string `yaml:"quick"`
+	Full     string `yaml:"full"`
+	// Longer is the duration with which strategies are measured once more that a run leaves undecided. Both runs are then judged
+	// together: what is declared holds if a round could have broken it, and none has.
+	Longer string `yaml:"longer"`
+	// Policies are tried in their order: a strategy has the first that it serves.
+	Policies []string `yaml:"policies"`
+	// Faults in the order of reports.
+	Faults []Fault `yaml:"faults"`
+}
+
+// Fault is something that goes wrong in a run.
+type Fault struct {
+	// Name of the fault, e.g. "redis-away", and what happens in a sentence.
+	Name string `yaml:"name"`
+	Says string `yaml:"says"`
+	// Needs is a store, such as "redis": strategies without it take no part. It is empty if the fault is of callers or limits.
+	// In the settings, {store} stands for the first store of its kind that a strategy needs, e.g. "redis.durable". Without
+	// {store}, a strategy takes part that needs the store of this very name.
+	Needs string `yaml:"needs"`
+	// Settings of a run that make it happen, e.g. "--trouble {store}:away@0.2-0.4". They win over those of every run.
+	Settings string `yaml:"settings"`
+	// Policies are those that it is tried with if those of the list would hide what it does.
+	Policies []string `yaml:"policies"`
+	// Crosses says that a window ends during the run, which a strategy without a reset takes no part in.
+	Crosses bool `yaml:"crosses"`
+}
+
+//go:embed faults.yaml
+var builtin []byte
+
+// Builtin are the faults of this program.
+func Builtin() (*List, error) { return Parse("faults.yaml", builtin) }
+
+// Parse reads a list of faults. An error names the path, and the line if the text is no YAML of this form.
+func Parse(path string, b []byte) (*List, error) {
+	l := new(List)
+	if err := claims.Decode(path, b, l); err != nil {
+		return nil, err
+	}
+	if len(l.Faults) == 0 || len(l.Policies) == 0 {
+		return nil, fmt.Errorf("%s: give at least one of faults and one of policies", path)
+	}
+	names := l.Names()
+	for i, f := range l.Faults {
+		if f.Name == "" || f.Says == "" || slices.Index(names, f.Name) < i {
+			return nil, fmt.Errorf("%s: fault %d (%q) needs a name of its own and a sentence: write name: and says: with it", path, i+1, f.Name)
+		}
+	}
+	return l, nil
+}
+
+// Names of the faults.
+func (l *List) Names() (out []string) {
+	for _, f := range l.Faults {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// Keep removes all faults but those that are named. Nothing named is everything.
+func (l *List) Keep(names []string) error {
+	for _, n := range names {
+		if known := l.Names(); !slices.Contains(known, n) {
+			return quota.Unknown("fault", n, known, "")
+		}
+	}
+	l.Faults = slices.DeleteFunc(l.Faults, func(f Fault) bool { return len(names) > 0 && !slices.Contains(names, f.Name) })
+	return nil
+}
+
+// Files are the cells of the strategies, a file for each fault. Strategies with the same settings share a run.
+func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
+	var out []*claims.File
+	for _, f := range l.Faults {
+		texts := l.Policies
+		if len(f.Policies) > 0 {
+			texts = f.Policies
+		}
+		policies := make([]quota.Policy, len(texts))
+		for i, text := range texts {
+			var err error
+			if policies[i], err = quota.LookupPolicy(text); err != nil {
+				return nil, err
+			}
+		}
+		file := &claims.File{Record: f.Name, Title: f.Says, Longer: l.Longer, Runs: map[string]claims.Run{}}
+		names := map[string]string{} // of runs, by their settings
+		for _, sel := range chosen {
+			store, meets := f.meets(sel)
+			if !meets {
+				continue
+			}
+			label := sel.String()
+			c := claims.Claim{ID: label, Says: f.Says}
+			served := slices.IndexFunc(policies, func(p quota.Policy) bool { return sel.ServesPolicy(&p) == nil })
+			switch {
+			case served < 0:
+				c.Unmeasurable = "it serves no policy of the list"
+			case f.Crosses && sel.Reset == strategies.ResetsNever:
+				c.Unmeasurable = "it has no reset, and a window ends"
+			}
+			if c.Unmeasurable != "" {
+				file.Claims = append(file.Claims, c)
+				continue
+			}
+			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings, strings.ReplaceAll(f.Settings, "{store}", store))
+			name, ok := names[settings]
+			if !ok {
+				if name = f.Name; len(names) > 0 {
+					name = fmt.Sprintf("%s-%d", f.Name, len(names)+1)
+				}
+				names[settings], file.Runs[name] = name, claims.Run{Command: "run", Quick: settings + " " + l.Quick, Full: settings + " " + l.Full}
+			}
+			r := file.Runs[name]
+			r.Command += " " + label
+			file.Runs[name] = r
+			c.Cell = &claims.Cell{Run: name, Label: label}
+			if sel.Down != nil {
+				c.Cell.Down = sel.Down(sel.Options)
+			}
+			file.Claims = append(file.Claims, c)
+		}
+		if len(file.Claims) > 0 {
+			out = append(out, file)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("none of the faults is of a store that these strategies need: name others")
+	}
+	return out, nil
+}
+
+// meets reports whether a strategy needs the store that has the fault, and which of its stores that is.
+func (f *Fault) meets(s strategies.Selection) (store string, ok bool) {
+	if f.Needs == "" {
+		return "", true
+	}
+	for _, n := range s.Needs {
+		kind, _, _ := strings.Cut(string(n), ".")
+		if n == strategies.NeedSource {
+			n, kind = strategies.NeedPostgres, string(strategies.NeedPostgres)
+		}
+		if string(n) == f.Needs || kind == f.Needs && strings.Contains(f.Settings, "{store}") {
+			return string(n), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,37 @@
+package session
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/results"
+)
+
+// TestHistoriesNotKept: a run whose histories are missing says so, and fails.
+func TestHistoriesNotKept(t *testing.T) {
+	full := results.Run{Audit: results.Audit{Valid: true, Reasons: []results.Reason{{Code: harness.HistoryNotKept, Discards: results.DiscardsNothing, Detail: "no space left on device"}}}}
+	err := Verdict(&results.File{Runs: []results.Run{{Audit: results.Audit{Valid: true}}, full, full}})
+	var e *exit.Error
+	if !errors.As(err, &e) || e.Code != exit.Failed || err.Error() != "2 histories of 3 could not be kept: no space left on device" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestInvalidFiguresFail: a finding on correctness is a failure, in the open loop next to the closed one too.
+func TestInvalidFiguresFail(t *testing.T) {
+	run := func(findings ...string) results.Run {
+		r := results.Run{Audit: results.Audit{Valid: true}}
+		for _, code := range findings {
+			r.Audit.Discard(code, results.DiscardsCorrectness, "planted")
+		}
+		return r
+	}
+	paced := run("planted")
+	for i, r := range []results.Run{run(), run("planted"), {Audit: results.Audit{Valid: true}, Paced: &paced}} {
+		if err := Verdict(&results.File{Runs: []results.Run{r}}); (err != nil) != (i > 0) {
+			t.Errorf("run %d: %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// FileFlag is the flag of commands that take settings from a file.
+const FileFlag = "config"
+
+// reader reads one configuration file.
+type reader struct {
+	*Set
+	path string
+	seen map[string]int // the line of each key
+}
+
+// ReadFile takes over what a configuration file says, except for settings that were given as
+// flags. What it does not know is an error.
+func (s *Set) ReadFile(path string) error {
+	b, err := ReadBounded(path)
+	if err != nil {
+		return exit.Usagef("--config: %w", err)
+	}
+	return s.ReadBytes(path, b)
+}
+
+// ReadBytes is [Set.ReadFile] for a file that was read.
+func (s *Set) ReadBytes(path string, b []byte) error {
+	r := reader{s, path, map[string]int{}}
+	if line := Nested(b); line > 0 {
+		return exit.Usagef("%s:%d: it is nested deeper than %d levels: write one key: value per line", path, line, MaxDepth)
+	}
+	file, err := parser.ParseBytes(b, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		if e, ok := errors.AsType[yaml.Error](err); ok {
+			return r.wrong(e.GetToken(), "not valid YAML: %s", format.OneLine(e.GetMessage()))
+		}
+		return exit.Usagef("%s: not valid YAML: %s", path, format.OneLine(err.Error()))
+	}
+	for i, doc := range file.Docs {
+		if i > 0 && doc.Body != nil {
+			return r.wrong(doc.Body.GetToken(), "a second document begins: give one configuration")
+		}
+		if err := r.document(doc.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrong is an error at a place of the file.
+func (r *reader) wrong(t *token.Token, format string, args ...any) error {
+	line := 1
+	if t != nil && t.Position != nil {
+		line = max(t.Position.Line, 1)
+	}
+	return exit.Usagef("%s:%d: %w", r.path, line, fmt.Errorf(format, args...))
+}
+
+// document reads the keys at the top, which are for every command that has a section, and the section of this command.
+func (r *reader) document(body ast.Node) error {
+	pairs, err := r.pairs(body)
+	if err != nil {
+		return err
+	}
+	var sections []*cobra.Command
+	for _, p := range pairs {
+		if c := r.section(p); c != nil {
+			sections = append(sections, c)
+		}
+	}
+	for _, p := range pairs {
+		switch r.section(p) {
+		case nil:
+			err = r.pair(p, sections)
+		case r.cmd:
+			var own []*ast.MappingValueNode
+			own, err = r.pairs(p.Value)
+			for i := 0; i < len(own) && err == nil; i++ {
+				err = r.pair(own[i], nil)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// section is the command that a key names, if it takes settings from a file.
+func (r *reader) section(p *ast.MappingValueNode) *cobra.Command {
+	for _, c := range r.cmd.Root().Commands() {
+		if c.Name() == p.Key.GetToken().Value && c.Flags().Lookup(FileFlag) != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *reader) pairs(body ast.Node) ([]*ast.MappingValueNode, error) {
+	switch n := body.(type) {
+	case nil, *ast.CommentGroupNode, *ast.NullNode: // nothing is set
+		return nil, nil
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, nil
+	case *ast.MappingNode:
+		return n.Values, nil
+	}
+	return nil, r.wrong(body.GetToken(), "not a configuration: write one key: value per line, the keys named like the command's flags")
+}
+
+// pair reads one key. What this command does not know may be for another one that has a section.
+func (r *reader) pair(p *ast.MappingValueNode, sections []*cobra.Command) error {
+	at := p.Key.GetToken()
+	key, ok := p.Key.(*ast.StringNode)
+	if !ok {
+		return r.wrong(at, "%q is not a key: %s", format.OneLine(at.Value), quota.OneOf("", r.keys()))
+	}
+	name := key.Value
+	x := r.Lookup(name)
+	if x == nil && slices.ContainsFunc(sections, func(c *cobra.Command) bool { return has(c, name) }) {
+		return nil
+	}
+	if x == nil || x.FlagOnly {
+		return r.wrong(at, "unknown key %q%s", name, cmp.Or(nearest(name, r.keys(), ""), ": "+quota.OneOf(name, r.keys())))
+	}
+	if line, dup := r.seen[name]; dup {
+		return r.wrong(at, "%s is given twice, first on line %d: keep one", name, line)
+	}
+	r.seen[name] = at.Position.Line
+	if _, null := p.Value.(*ast.NullNode); null && x.Computed {
+		return nil
+	}
+	byFlag := r.Rank(name) == ByFlag
+	if !byFlag {
+		r.places[name] = fmt.Sprintf("%s:%d", r.path, at.Position.Line)
+	}
+	take, where, err := x.read(p.Value)
+	if err != nil {
+		return r.wrong(cmp.Or(where, at), "%s%w", name, err)
+	}
+	// The flag wins. What the file says must be right all the same, or the error would come
+	// and go with the flag.
+	if !byFlag {
+		take()
+	}
+	return nil
+}
+
+// read is what a node of YAML says. Errors follow the setting's name; where is nil if that
+// is where they are.
+func (x *Setting) read(n ast.Node) (take func(), where *token.Token, err error) {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		text, err := x.scalar(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		if take, err = x.Value.parse(text); err != nil {
+			err = fmt.Errorf(" %q: %w", text, err)
+		}
+		return take, nil, err
+	}
+	switch {
+	case x.Value.items == nil:
+		return nil, nil, fmt.Errorf(" is a list: %s", x.Value.wants)
+	case len(seq.Values) > maxItems:
+		return nil, nil, fmt.Errorf(" is a list of %d: give at most %d", len(seq.Values), maxItems)
+	}
+	items := make([]string, len(seq.Values))
+	for i, v := range seq.Values {
+		if items[i], err = x.scalar(v); err == nil && items[i] == "" {
+			err = fmt.Errorf(" \"\": %w", errEmpty)
+		}
+		if err != nil {
+			return nil, v.GetToken(), err
+		}
+	}
+	return func() { *x.Value.items = items }, nil, nil
+}
+
+// scalar is one of YAML as it would stand on the command line.
+func (x *Setting) scalar(n ast.Node) (text string, err error) {
+	var kind scalar
+	switch n := n.(type) {
+	case *ast.StringNode:
+		kind, text = scalarText, n.Value
+	case *ast.LiteralNode:
+		kind, text = scalarText, n.Value.Value
+	case *ast.IntegerNode:
+		kind, text = scalarNumber, fmt.Sprint(n.Value)
+	case *ast.FloatNode:
+		kind, text = scalarNumber, n.Token.Value
+	case *ast.InfinityNode, *ast.NanNode:
+		kind, text = scalarNumber, strings.Replace(n.GetToken().Value, ".", "", 1)
+	case *ast.BoolNode:
+		kind, text = scalarBool, fmt.Sprint(n.Value)
+	case *ast.NullNode:
+		return "", fmt.Errorf(" has no value: %s", x.Value.wants)
+	default:
+		return "", fmt.Errorf(" is not a plain value: %s", x.Value.wants)
+	}
+	if !x.Value.holds(kind) {
+		return "", fmt.Errorf(" %q is %s: %s", text, kind, x.Value.wants)
+	}
+	if x.Secret {
+		text = redact.Restore(text)
+	}
+	return text, nil
+}
+
+// Bounds of the files that are taken for a configuration or for a policy.
+const (
+	maxConfig = 1 << 18 // bytes
+	MaxDepth  = 64      // levels of lists and mappings in each other
+	maxIndent = 512     // columns before what a line says
+)
+
+// ReadBounded reads a file of maxConfig bytes at most: see [ReadUpTo].
+func ReadBounded(path string) ([]byte, error) { return ReadUpTo(path, maxConfig) }
+
+// ReadUpTo reads a file of so many bytes at most, since a device never ends. A pipe may never begin: callers give it up when
+// their context ends.
+func ReadUpTo(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, format.Unreadable(path, err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written that closing could lose
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, format.Unreadable(path, err)
+	case int64(len(b)) > most:
+		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, most)
+	}
+	return b, nil
+}
+
+// ReadYAML is [ReadBounded] for a file that is given to a parser of YAML: one that is nested deeper than MaxDepth is an error.
+func ReadYAML(path string) ([]byte, error) {
+	b, err := ReadBounded(path)
+	if line := Nested(b); line > 0 {
+		return nil, fmt.Errorf("%s:%d: it is nested deeper than %d levels", path, line, MaxDepth)
+	}
+	return b, err
+}
+
+// Nested returns the first line on which a YAML text is deeper than MaxDepth, or 0.
+// Parsers take memory by the square of the depth, so it is looked at before.
+// Quotation marks are not heeded: the bound is far above what a file needs.
+func Nested(b []byte) (line int) {
+	depth := 0
+	for text := range bytes.Lines(b) {
+		line++
+		begins := bytes.TrimLeft(text, " \t")
+		if len(text)-len(begins) > maxIndent {
+			return line
+		}
+		marks := 0
+		for {
+			rest := bytes.TrimLeft(begins, " \t")
+			if len(rest) < 2 || !bytes.ContainsRune([]byte("-?:!&*|>"), rune(rest[0])) {
+				break
+			}
+			if marks++; marks > MaxDepth {
+				return line
+			}
+			begins = rest[1:]
+			if rest[0] == '!' || rest[0] == '&' || rest[0] == '*' { // a tag, an anchor or an alias, with its name
+				begins = bytes.TrimLeftFunc(begins, func(r rune) bool { return r != ' ' && r != '\t' && r != '\n' })
+			}
+		}
+		for _, c := range text {
+			switch c {
+			case '[', '{':
+				if depth++; depth > MaxDepth {
+					return line
+				}
+			case ']', '}':
+				depth = max(0, depth-1)
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,240 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/options"
+	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// policyFile is a policy as a YAML file describes it.
+type policyFile struct {
+	Name     string  `yaml:"name"`
+	Doc      string  `yaml:"doc"`
+	Limit    int64   `yaml:"limit"`
+	Unit     string  `yaml:"unit"`
+	Window   string  `yaml:"window"`
+	Length   string  `yaml:"length"`
+	Refill   int64   `yaml:"refill"`
+	Location string  `yaml:"location"`
+	Costs    []int64 `yaml:"costs"`
+	Hold     string  `yaml:"hold"`
+}
+
+// LookupPolicy returns the policy of a registered name, of a text such as
+// "5 attempts per rolling 15m", or of a YAML file, as @file.
+func LookupPolicy(text string) (quota.Policy, error) {
+	path, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return quota.LookupPolicy(text)
+	}
+	b, err := settings.ReadBounded(path)
+	if err != nil {
+		return quota.Policy{}, err
+	}
+	p, err := readPolicy(b)
+	if err != nil {
+		return quota.Policy{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+// PolicyText is the policy for people, e.g. "1 e-mail per rolling 1h".
+func PolicyText(p *quota.Policy) string {
+	_, rest, _ := strings.Cut(p.String(), " ")
+	return format.Count(p.Limit) + " " + rest
+}
+
+// readPolicy is strict: an unknown key is an error. Without a name the policy is
+// called by its text, as one that is written on the command line.
+func readPolicy(b []byte) (quota.Policy, error) {
+	if line := settings.Nested(b); line > 0 {
+		return quota.Policy{}, fmt.Errorf("line %d: it is nested deeper than %d levels", line, settings.MaxDepth)
+	}
+	var f policyFile
+	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
+		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil && e.GetToken().Position != nil {
+			return quota.Policy{}, fmt.Errorf("line %d: %s", e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
+		}
+		return quota.Policy{}, fmt.Errorf("not a policy: %s", format.OneLine(err.Error()))
+	}
+	p := quota.Policy{Name: f.Name, Doc: f.Doc, Limit: f.Limit, Unit: f.Unit, Costs: f.Costs}
+	if f.Window == "" {
+		return p, fmt.Errorf("window is missing: one of %s", format.List(quota.Kinds(), ", ", quota.Kind.String))
+	}
+	p.Window.Refill = f.Refill
+	var err error
+	if err = p.Window.Kind.UnmarshalText([]byte(f.Window)); err != nil {
+		return p, err
+	}
+	for _, x := range []struct {
+		text string
+		to   *time.Duration
+	}{{f.Length, &p.Window.Length}, {f.Hold, &p.Hold}} {
+		if x.text == "" {
+			continue
+		}
+		if *x.to, err = quota.ParseLength(x.text); err != nil {
+			return p, err
+		}
+	}
+	if p.Window.Location, err = quota.ParseZone(f.Location); err != nil {
+		return p, err
+	}
+	if p.Name == "" {
+		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
+	}
+	return p, p.Validate()
+}
+
+// fit chooses the policy of a plan for which nobody did. Of strategies that are named, it is the
+// one of the likely policies under which most can run. The members of a set keep that of the
+// plan, and those that serve none of its kind have it as one of a kind that they serve.
+func (s *Settings) fit(p *harness.Plan) {
+	usual := p.Policy
+	s.usual = usual
+	most := s.running(p, usual, p.Strategies)
+	named := func(word string) bool {
+		name, _, _ := strings.Cut(word, ":")
+		return !strategies.IsSet(word) && !strings.Contains(name, "=") // which a further option has
+	}
+	if most > 0 && !slices.ContainsFunc(Items(s.Strategies), named) {
+		s.fitEach(p)
+		return
+	}
+	for _, policy := range strategies.PoliciesToTry(usual, p.Strategies) {
+		if n := s.running(p, policy, p.Strategies); n > most {
+			most, p.Policy = n, policy
+		}
+	}
+	if s.Policy = p.Policy.Name; s.Policy != usual.Name {
+		s.Chose = "no --policy was given: using --policy " + format.Quoted(p.Policy.Text())
+	}
+}
+
+// fitEach gives strategies that cannot run under the plan's policy others of the same limit. A
+// sweep and a comparison try all under one.
+func (s *Settings) fitEach(p *harness.Plan) {
+	if s.measured() && s.Sweeps() || s.Against != "" {
+		return
+	}
+	policies := map[string]quota.Policy{}
+	for _, sel := range p.Strategies {
+		one := []strategies.Selection{sel}
+		all := strategies.PoliciesToTry(p.Policy, one)
+		i := slices.IndexFunc(all, func(x quota.Policy) bool {
+			return x.Limit == p.Policy.Limit && slices.Equal(x.Costs, p.Policy.Costs) && s.running(p, x, one) > 0
+		})
+		if i > 0 {
+			policies[sel.String()] = all[i]
+		}
+	}
+	if len(policies) > 0 {
+		p.Policies, s.Policy = policies, ""
+	}
+}
+
+// running is how many of the strategies can run in the plan under that policy.
+func (s *Settings) running(p *harness.Plan, policy quota.Policy, all []strategies.Selection) (n int) {
+	q := *p
+	q.Policy = policy
+	for _, sel := range all {
+		if q.CheckPolicy() == nil && q.CannotRun(sel, s.mode(), q.CrossesWindows()) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Settings) mode() strategies.Mode {
+	if s.command == Sim {
+		return strategies.ModeSimulate
+	}
+	return strategies.ModeMeasure
+}
+
+// Instead is a command that tries a strategy which the plan's policy or workload keeps from
+// running: this one with others, or "" if those are not the cause. Cannot says why a plan cannot
+// run the strategy.
+func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot func(*harness.Plan) error) string {
+	base := p.Policy
+	if !s.Given("policy") {
+		base = s.usual
+	}
+	others := slices.DeleteFunc(workloads.All(), func(w *workloads.Meta) bool { return w.NeedsTrace || w == p.Workload })
+	for _, w := range append([]*workloads.Meta{p.Workload}, others...) {
+		for _, policy := range strategies.PoliciesToTry(base, []strategies.Selection{sel}) {
+			q := *p
+			q.Policy, q.Workload = policy, w
+			if q.CheckPolicy() == nil && cannot(&q) == nil {
+				return s.line(sel, p, &q)
+			}
+		}
+	}
+	return ""
+}
+
+// Elsewhere is a command that tries a strategy which cannot be simulated, or "" if there is none.
+func (s *Settings) Elsewhere(sel strategies.Selection) string {
+	if _, not := sel.Excludes(strategies.ModeMeasure); s.command != Sim || not {
+		return ""
+	}
+	line := "quotabench " + string(Run) + " " + format.Quoted(sel.String())
+	if sel.BuiltIn() != nil {
+		line += " in a program that has it: " + sel.Elsewhere
+	}
+	return line
+}
+
+// unfit is the error of a plan whose policy does not go with its workload.
+func (s *Settings) unfit(p *harness.Plan, err error) error {
+	for _, sel := range p.Strategies {
+		cannot := func(q *harness.Plan) error { return q.CannotRun(sel, s.mode(), q.CrossesWindows()) }
+		if line := s.Instead(p, sel, cannot); line != "" {
+			return exit.Usagef("%w; this works: %s", err, line)
+		}
+	}
+	return exit.With(exit.Usage, err)
+}
+
+// line is this command for one strategy, with the policy and the workload of to in place of
+// those of from.
+func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string {
+	words := []string{"quotabench", string(s.command), sel.String()}
+	var except []string
+	if to.Workload != from.Workload { // which has options of its own, and of the same names
+		given := quota.Options{}
+		for name, value := range from.Stream.Options {
+			if to.Workload.Takes(name) {
+				given[name] = value
+			}
+		}
+		words = append(words, "--workload", options.Text(to.Workload.Name, to.Workload.Options, given))
+		except = append(except, "workload", "trace")
+	}
+	// Without --policy, one is chosen for the other workload as it was for this one.
+	if to.Policy.Name != from.Policy.Name && (to.Workload == from.Workload || s.Given("policy")) {
+		text := to.Policy.Text()
+		if listed(to.Policy.Name) {
+			text = to.Policy.Name
+		}
+		words, except = append(words, "--policy", text), append(except, "policy")
+	}
+	for _, flag := range s.Flags(except...) {
+		words = append(words, redact.All(flag))
+	}
+	return format.List(words, " ", format.Quoted)
+}

@@ -1,0 +1,99 @@
+package group
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/quota"
+)
+
+func TestPolicyText(t *testing.T) {
+	for text, want := range map[string]string{
+		"1 e-mails per rolling 1h": "1 e-mail per rolling 1h", "1 boxes at a time": "1 box at a time", "1 MB at a time": "1 MB at a time",
+		"1 entries refilling 1 per 1s": "1 entry refilling 1 per 1s", "2000 hits per calendar day": "2,000 hits per calendar day",
+	} {
+		if p, err := quota.ParsePolicy(text); err != nil || PolicyText(&p) != want {
+			t.Errorf("%q: %q, %v; want %q", text, PolicyText(&p), err, want)
+		}
+	}
+}
+
+func TestReadPolicy(t *testing.T) {
+	got, err := readPolicy([]byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a tenant\n"))
+	want := quota.Policy{Name: "500-tokens-per-rolling-168h-costing-1-or-5", Doc: "of a tenant", Limit: 500, Unit: "tokens", Costs: []int64{1, 5},
+		Window: quota.Window{Kind: quota.Rolling, Length: 168 * time.Hour}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	got, err = readPolicy([]byte("name: boxes\nlimit: 5\nunit: boxes\nwindow: standing\nhold: 30m\n"))
+	if err != nil || got.Name != "boxes" || got.Hold != 30*time.Minute || got.Window.Kind != quota.Standing {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = readPolicy([]byte("limit: 5\nunit: calls\nwindow: calendar-day\nlocation: Europe/Berlin\n"))
+	if err != nil || got.Window.Location == nil || got.Window.Location.String() != "Europe/Berlin" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"":                                   "window is missing",
+		"limit: 5\nunit: calls\n":            "window is missing",
+		"limit: 5\nunit: c\nwindow: weekly":  `unknown window kind "weekly"`,
+		"limit: 5\nunit: c\nwindow: fixed":   "the length of its fixed window is 0s",
+		"limit: 5\nburst: 3\n":               "line 2: unknown field",
+		"limit: many\n":                      "line 1: ",
+		"- 5":                                "line 1: ",
+		"unit: c\nwindow: fixed\nlength: 1y": `length "1y"`,
+		"limit: 0\nwindow: standing":         "the limit is 0, not from 1 to 1152921504606846976; the unit",
+		"limit: 5\nlocation: Nowhere\nunit: c\nwindow: calendar-day": "unknown time zone",
+	} {
+		if _, err := readPolicy([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want one line with %q", text, err, want)
+		}
+	}
+}
+
+func newRun(policy string) *Settings {
+	s := New(Run)
+	s.Register(&cobra.Command{}, s.Subject(), s.Stream(), s.Load(), s.Trouble(), s.Stores())
+	s.Policy = policy
+	return s
+}
+
+// TestOwnPolicies runs the command line with policies that are registered nowhere.
+func TestOwnPolicies(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte("limit: 7\nunit: calls\nwindow: fixed\nlength: 2h\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"@" + file:                   "7 calls per fixed 2h",
+		"9 calls per rolling 45m":    "9 calls per rolling 45m",
+		"login":                      "5 attempts per rolling 15m",
+		"9-calls-per-calendar-month": "9 calls per calendar month",
+	} {
+		c, err := newRun(text).Plan()
+		if err != nil || c.Policy.String() != want {
+			t.Errorf("%s: %v, %v; want %s", text, c.Policy, err, want)
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("limit: 0\nunit: calls\nwindow: standing\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"@" + bad:       "bad.yaml: the limit is 0",
+		"@none.yaml":    "--policy: cannot read none.yaml: no such file",
+		"logon":         "did you mean login?",
+		"9 calls often": "is not of the form",
+	} {
+		if _, err := newRun(text).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package group
+
+import (
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// troubles are what goes wrong or changes in mid-run, and the clients that meet it.
+type troubles struct {
+	Troubles []string
+	Clients  []string // their kinds, of real stores
+}
+
+// Trouble says what goes wrong or changes in mid-run.
+func (s *Settings) Trouble() []settings.Setting {
+	return []settings.Setting{
+		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
+			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
+		s.Deadline()[0],
+		{Name: "trouble", Common: s.command == Sim, Title: settings.Trouble, Value: settings.List(&s.Troubles),
+			Complete: settings.Words(trouble.Examples()...)},
+	}
+}
+
+// Deadline is how long a strategy may block.
+func (s *Settings) Deadline() []settings.Setting {
+	return []settings.Setting{{
+		Name: "decision-timeout", Title: settings.Trouble, Value: settings.Span(&s.DecisionTimeout, harness.MaxDecisionTimeout), Computed: true,
+		Doc: by(s, "time after which a decision is cancelled; one that does not return within half of that again is given up, and "+
+			"its strategy's run ends", texts{
+			Sim:     "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up",
+			Explore: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up",
+		}) + " (default " + harness.DefaultDecisionTimeout.String() + ")",
+	}}
+}
+
+// planned is what is to go wrong.
+func (s *Settings) planned() (trouble.List, error) {
+	all, err := trouble.ParseAll(s.Troubles)
+	for _, e := range all.Of(trouble.Outage, trouble.Network) {
+		if _, unknown := stores.DriverOf(e.Where.Name); err == nil {
+			err = unknown
+		}
+	}
+	if err != nil {
+		return nil, s.Wrong("trouble", err)
+	}
+	return all, nil
+}
+
+// Simulated says what clients a simulation has.
+func (s *Settings) Simulated() []settings.Setting { return []settings.Setting{s.client()} }
+
+// Connected says which clients there are, and on which cores.
+func (s *Settings) Connected() []settings.Setting {
+	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string { return s.Cores.String() },
+		func(text string) (func(), error) {
+			c, err := measure.ParseCores(text)
+			return func() { s.Cores = c }, err
+		})
+	return []settings.Setting{
+		s.client(),
+		{Name: "cores", Title: settings.Trouble, Value: cores,
+			Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores=")},
+	}
+}

@@ -1,0 +1,281 @@
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+)
+
+// HelpWidth is the greatest width of a help text, in cells.
+const HelpWidth = 100
+
+// screenWidth is that of the program's overview.
+const screenWidth = 80
+
+// titleAnnotation of a flag is the section that it stands in.
+const titleAnnotation = "quotabench_title"
+
+// commonAnnotation is on flags of the short help text.
+const commonAnnotation = "quotabench_common"
+
+// mostShort is how many settings a command has at most that shows all of them in its help text.
+const mostShort = 18
+
+// helpAll is the flag that asks for the long help text.
+const helpAll = "help-all"
+
+// HelpAsked is [pflag.ErrHelp] if a command is asked for its long help text.
+func HelpAsked(cmd *cobra.Command) error {
+	if cmd.Flags().Changed(helpAll) {
+		return pflag.ErrHelp
+	}
+	return nil
+}
+
+// The sections of flags, in the order of the help text.
+const (
+	What     = "What to try"
+	Stores   = "Stores"
+	Load     = "Load"
+	Workload = "The workload's own"
+	Time     = "Virtual time"
+	Search   = "The search"
+	Trouble  = "Clients and trouble"
+	Gates    = "Gates and comparisons"
+	Output   = "Output"
+	Other    = "Flags"
+)
+
+// fewFlags need no sections.
+const fewFlags = 10
+
+// TitleOf is the section of a flag.
+func TitleOf(f *pflag.Flag) string {
+	if title := f.Annotations[titleAnnotation]; len(title) > 0 && title[0] != "" {
+		return title[0]
+	}
+	return Other
+}
+
+// CommandGroup are commands for one purpose, in the order of the help text.
+type CommandGroup struct {
+	Title    string
+	Commands []*cobra.Command
+}
+
+// Help writes all that there is to say of a command. Of the root it is an overview.
+func Help(groups []CommandGroup) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, _ []string) {
+		page, out := terminal.Page(cmd)
+		page.Width = min(page.Cells(), HelpWidth)
+		h := helper{page: page}
+		if cmd == cmd.Root() {
+			h.overview(cmd, groups)
+			_, _ = out.Write(h.Bytes()) // there is no one else to tell
+			return
+		}
+		if text := strings.TrimSpace(cmd.Long); text != "" {
+			h.lines(reflowed(page, text)...)
+			h.lines("")
+		} else if cmd.Short != "" {
+			h.lines(cmd.Short, "")
+		}
+		h.usage(cmd)
+		h.commands("Commands", cmd.Commands())
+		h.flags(cmd)
+		if cmd.HasAvailableSubCommands() {
+			h.lines("", fmt.Sprintf("\"%s COMMAND --help\" says more about a command.", cmd.CommandPath()))
+		}
+		_, _ = out.Write(h.Bytes()) // there is no one else to tell
+	}
+}
+
+// helper writes a help text.
+type helper struct {
+	bytes.Buffer
+	page layout.Page
+}
+
+func (h *helper) lines(all ...string) {
+	for _, l := range all {
+		h.WriteString(l + "\n")
+	}
+}
+
+func (h *helper) head(title string) { h.lines(h.page.Paint(layout.Strong, title+":")) }
+
+// overview is the help text of the root: its commands in groups, and its flags by name. It fits one screen.
+func (h *helper) overview(root *cobra.Command, groups []CommandGroup) {
+	h.page.Width = min(h.page.Width, screenWidth)
+	h.lines(reflowed(h.page, strings.TrimSpace(root.Long))...)
+	for _, g := range groups {
+		h.commands(g.Title, g.Commands)
+	}
+	var flags []string
+	root.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + " " + name
+		}
+		flags = append(flags, name)
+	})
+	h.lines("", fmt.Sprintf("\"%s COMMAND --help\" says more about a command.", root.CommandPath()))
+	h.lines("Flags: " + strings.Join(flags, ", "))
+}
+
+// usage writes how a command is called, with examples.
+func (h *helper) usage(cmd *cobra.Command) {
+	h.head("Usage")
+	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
+		h.lines("  " + cmd.UseLine())
+	} else {
+		h.lines("  " + cmd.CommandPath() + " [command]")
+	}
+	if cmd.HasExample() {
+		h.lines("")
+		h.head("Examples")
+		h.lines(cmd.Example)
+	}
+}
+
+// commands lists commands, each in one line.
+func (h *helper) commands(title string, commands []*cobra.Command) {
+	commands = slices.DeleteFunc(slices.Clone(commands), func(c *cobra.Command) bool {
+		return !c.IsAvailableCommand() && c.Name() != "help"
+	})
+	if len(commands) == 0 {
+		return
+	}
+	wide := 0
+	for _, c := range commands[0].Parent().Commands() {
+		wide = max(wide, len(c.Name()))
+	}
+	h.lines("")
+	h.head(title)
+	for _, c := range commands {
+		h.lines(h.page.Paragraph("  "+layout.Pad(c.Name(), wide)+"  ", c.Short)...)
+	}
+}
+
+// flags writes the flags of a command, in sections if there are many.
+func (h *helper) flags(cmd *cobra.Command) {
+	sections := map[string]*pflag.FlagSet{}
+	short := cmd.Flags().Lookup(helpAll) != nil && !cmd.Flags().Changed(helpAll)
+	few := 0
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { // LocalFlags also makes those that all commands have
+		if !f.Hidden {
+			few++
+		}
+	})
+	add := func(f *pflag.Flag) {
+		if _, common := f.Annotations[commonAnnotation]; short && !common && f.Name != "help" && f.Name != helpAll {
+			return
+		}
+		title := TitleOf(f)
+		if few < fewFlags {
+			title = Other
+		}
+		set := sections[title]
+		if set == nil {
+			set = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			set.SortFlags = false
+			sections[title] = set
+		}
+		if set.Lookup(f.Name) == nil {
+			set.AddFlag(f)
+		}
+	}
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	for _, title := range []string{What, Stores, Load, Workload, Time, Search, Trouble, Gates, Output, Other} {
+		if set := sections[title]; set != nil && set.HasAvailableFlags() {
+			h.lines("")
+			h.head(title)
+			h.WriteString(set.FlagUsagesWrapped(h.page.Cells()))
+		}
+	}
+}
+
+// item is a line of a list: a word, and what is said of it in the next column.
+var item = regexp.MustCompile(`^(  \S+ {2,})(\S.*)$`)
+
+// reflowed is a text with its paragraphs and the lists in it as wide as the page. Other
+// indented lines stay.
+func reflowed(page layout.Page, text string) (out []string) {
+	var prose []string
+	var head string // of an item
+	flush := func() {
+		switch {
+		case head != "":
+			out = append(out, page.Paragraph(head, strings.Join(prose, " "))...)
+		case len(prose) > 0:
+			out = append(out, page.Wrap(strings.Join(prose, " "))...)
+		}
+		head, prose = "", nil
+	}
+	for l := range strings.SplitSeq(text, "\n") {
+		if m := item.FindStringSubmatch(l); m != nil {
+			flush()
+			head, prose = m[1], []string{m[2]}
+			continue
+		}
+		rest, inItem := strings.CutPrefix(l, strings.Repeat(" ", len(head)))
+		switch {
+		case inItem && head != "" && !strings.HasPrefix(rest, " "):
+			prose = append(prose, rest)
+			continue
+		case head != "":
+			flush()
+		}
+		if l != "" && !strings.HasPrefix(l, " ") && !strings.HasPrefix(l, "\t") {
+			prose = append(prose, l)
+			continue
+		}
+		flush()
+		out = append(out, l)
+	}
+	flush()
+	return out
+}
+
+//go:embed flags.txt
+var flagTexts string
+
+// texts are what flags.txt says, by "command name"; those of several commands have no command.
+var texts = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	commands, name := []string{""}, ""
+	for line := range strings.Lines(flagTexts) {
+		first, rest, named := strings.Cut(strings.TrimSpace(line), ": ")
+		header, isHeader := strings.CutPrefix(first, "[")
+		switch {
+		case first == "" || first[0] == '#':
+			continue
+		case isHeader:
+			commands = strings.Fields(strings.TrimSuffix(header, "]"))
+			continue
+		case line[0] == ' ':
+			rest = " " + strings.TrimSpace(line)
+		case named:
+			name = first
+		}
+		for _, c := range commands {
+			out[c+" "+name] += rest
+		}
+	}
+	return out
+})
+
+// textOf is what help says of the flag of a command.
+func textOf(command, name string) string { return cmp.Or(texts()[command+" "+name], texts()[" "+name]) }

@@ -1,0 +1,90 @@
+package shortlist
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// What a run with an outage is made of.
+const (
+	outageFor     = 600 * time.Millisecond
+	outageWorkers = 50
+	outageFrom    = 0.3 // of the run
+	outageTo      = 0.6
+)
+
+// mostUnanswered is the share of requests in percent that may end in errors, or be rejected wrongly, if decisions are to go
+// on: what is on its way when the connection breaks is lost.
+const mostUnanswered = 1
+
+// outage runs the contenders that need a Redis while it is away for a third of the time.
+func (s *Shortlist) outage(ctx context.Context, in []*contender, open *stores.Set) error {
+	workload, err := workloads.Lookup("hot-key")
+	if err != nil {
+		return err
+	}
+	for _, c := range in {
+		if len(c.RedisNeeds()) == 0 {
+			continue
+		}
+		cfg := measure.Config{
+			Plan: harness.Plan{
+				Strategies: []strategies.Selection{c.Selection}, Policy: s.crossed(), Workload: workload, Load: harness.Closed(),
+				Instances: s.question.Instances, Workers: outageWorkers, Duration: outageFor, Seed: s.question.Seed, Stores: open,
+			},
+			Rounds:      1,
+			NoReference: true,
+		}
+		for _, need := range c.RedisNeeds() {
+			cfg.Trouble = append(cfg.Trouble, trouble.Event{
+				Where: trouble.Where{Name: need.Store(), Instance: trouble.All},
+				What:  trouble.What{Word: trouble.Away},
+				When:  trouble.When{From: outageFrom, To: outageTo},
+			})
+		}
+		s.observer.Doing(c.String())
+		var runs []results.Run
+		report, err := measure.Measure(ctx, cfg)
+		if report != nil {
+			runs = report.Runs
+		} else if ctx.Err() == nil {
+			return err
+		}
+		s.afterOutage(c, whole(runs)[c.String()], outageCommand(c.Selection, &cfg))
+	}
+	return nil
+}
+
+// afterOutage has a contender go on, or leave, by what it did while Redis was away.
+func (s *Shortlist) afterOutage(c *contender, summary *results.Summary, command string) {
+	s.judge(c, summary, results.StageOutage, command)
+	if c.left != nil {
+		return
+	}
+	failed := results.Percent(summary.Errors, summary.Issued)
+	if failed > mostUnanswered {
+		c.excluded(results.Considered{Stage: results.StageOutage, Cause: results.EndsInErrors, Pct: failed, Command: command})
+	}
+}
+
+// outageCommand makes the run of one strategy again.
+func outageCommand(sel strategies.Selection, cfg *measure.Config) string {
+	words := []string{
+		"quotabench", "run", sel.String(), "--policy", cfg.Policy.Text(), "--instances", fmt.Sprint(cfg.Instances),
+		"--loop", "closed", "--duration", cfg.Duration.String(), "--rounds", "1",
+	}
+	for _, event := range cfg.Trouble {
+		words = append(words, "--trouble", event.String())
+	}
+	return format.List(words, " ", format.Quoted)
+}

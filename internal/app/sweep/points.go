@@ -1,0 +1,192 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// MaxPoints is the most combinations of values.
+const MaxPoints = 400
+
+// Rate is the name of the parameter that a [Search] looks for.
+const Rate = "rate"
+
+// Measure measures points, as [Points] makes them, in turns. What [measure.Measure] says of ctx and of errors
+// holds here too.
+func Measure(ctx context.Context, points []measure.Config) (*measure.Report, error) {
+	reports, err := measure.Points(ctx, points)
+	if err != nil {
+		return nil, err
+	}
+	out := new(measure.Report)
+	for _, r := range reports {
+		add(out, r)
+	}
+	return out, nil
+}
+
+// Simulate simulates points, as [Simulations] makes them, one after the other. The report has no series and no traces.
+// What [sim.Run] says of ctx and of errors holds here too.
+func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
+	var out measure.Report
+	for _, c := range points {
+		if tell := c.SoFar; tell != nil {
+			c.SoFar = func(runs []results.Run) { tell(slices.Concat(out.Runs, runs)) }
+		}
+		r, err := sim.Run(ctx, c)
+		if r == nil {
+			return nil, err
+		}
+		add(&out, &measure.Report{Runs: r.Runs, Info: r.Info, Interrupted: r.Interrupted})
+		if r.Interrupted {
+			break
+		}
+	}
+	return &sim.Report{Runs: out.Runs, Info: out.Info, Interrupted: out.Interrupted}, results.Invalid(out.Runs)
+}
+
+// add adds the report of one point to that of all.
+func add(r, more *measure.Report) {
+	begun := func(r *measure.Report) bool { return len(r.Runs) > 0 || r.Info.Loop != "" }
+	if begun(more) {
+		notes := more.Info.Notes
+		if begun(r) { // what is true of all points
+			notes = slices.DeleteFunc(slices.Clone(notes), func(n string) bool { return !slices.Contains(r.Info.Notes, n) })
+		}
+		r.Info = more.Info
+		r.Info.Notes = notes
+	}
+	r.Runs = append(r.Runs, more.Runs...)
+	r.Interrupted = r.Interrupted || more.Interrupted
+	r.OutOfTime = r.OutOfTime || more.OutOfTime
+	r.Skipped = collect.Union(r.Skipped, more.Skipped...)
+}
+
+// Points are the configurations of all combinations of the parameters' values: base with
+// these in place. One that makes no sense is an error that names it.
+//
+// A parameter is one of [Parameters], an option of the workload, or one of strategies:
+// NAME for all that have it, STRATEGY.NAME for one of them.
+func Points(base measure.Config, params []results.Swept) ([]measure.Config, error) {
+	return points(base, params, nil, measured)
+}
+
+// Simulations are the simulations of all combinations of the parameters' values, as [Points] makes them. The pool,
+// retries and client, which no simulation has, are no parameters.
+func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err error) {
+	base.Every = -1 // series of one strategy could not be told apart
+	for _, p := range params {
+		if slices.Contains([]string{"pool", "retries", "client"}, p.Name) {
+			return nil, fmt.Errorf("%s: a simulation opens no connections", p.Name)
+		}
+	}
+	_, err = points(measure.Config{Plan: base.Plan}, params, simulated, func(c *measure.Config) error {
+		s := base
+		s.Plan = c.Plan
+		for _, p := range params {
+			if f := simulated[p.Name]; f != nil {
+				if err := f(&s, c.Point[p.Name]); err != nil {
+					return err
+				}
+			}
+		}
+		out = append(out, s)
+		return out[len(out)-1].Complete()
+	})
+	return out, err
+}
+
+type simulations map[string]func(c *sim.Config, v string) error
+
+// simulated are the parameters that only a simulation has: by how much the clock of the first instance is ahead,
+// the seed, and when virtual time begins.
+var simulated = simulations{
+	"clock": func(c *sim.Config, v string) error {
+		e, err := trouble.Parse("instance/0:clock=" + v)
+		if err != nil {
+			return errors.New("give a time with its unit, e.g. -2s, or -2s@0.5 for a clock that steps")
+		}
+		c.Trouble = append(c.Trouble.Without(trouble.Skew), e)
+		return nil
+	},
+	"seed": func(c *sim.Config, v string) (err error) {
+		c.Seed, err = strconv.ParseUint(v, 10, 64)
+		return err
+	},
+	"start": func(c *sim.Config, v string) (err error) {
+		c.Start, err = time.Parse(time.RFC3339, v)
+		return err
+	},
+}
+
+// points are the combinations, each of which must fit. Parameters that are set apart are left to that.
+func points(base measure.Config, params []results.Swept, apart simulations, fits func(*measure.Config) error) (
+	[]measure.Config, error,
+) {
+	combinations := []map[string]string{{}}
+	for _, p := range params {
+		var next []map[string]string
+		for _, c := range combinations {
+			for _, v := range p.Values {
+				c := maps.Clone(c)
+				c[p.Name] = v
+				next = append(next, c)
+			}
+		}
+		if combinations = next; len(next) > MaxPoints {
+			return nil, fmt.Errorf("the values make more than %d combinations: give fewer", MaxPoints)
+		}
+	}
+	var out []measure.Config
+	runs := 0
+	for _, values := range combinations {
+		c := base
+		c.Point = values
+		where := " (at " + format.List(params, ", ", func(p results.Swept) string { return p.Name + " " + values[p.Name] }) + ")"
+		for _, p := range params {
+			if apart[p.Name] != nil {
+				continue
+			}
+			if err := set(&c, p.Name, values[p.Name]); err != nil {
+				return nil, fmt.Errorf("%s %s: %w", p.Name, values[p.Name], err)
+			}
+		}
+		if c.Workers < c.Instances {
+			return nil, fmt.Errorf("%d instances have only %d workers%s: each needs one", c.Instances, c.Workers, where)
+		}
+		if err := fits(&c); err != nil {
+			return nil, fmt.Errorf("%w%s", err, where)
+		}
+		if runs += len(c.Strategies) * c.Rounds; runs > measure.MaxRuns {
+			return nil, fmt.Errorf("the sweep has more than %d runs, and a record holds no more: give fewer values, "+
+				"rounds or strategies", measure.MaxRuns)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// measured completes a point, and reports what a measurement cannot have.
+func measured(c *measure.Config) error {
+	err := c.Complete()
+	if err == nil {
+		var info workloads.Info
+		if _, info, err = c.NewStream(1); err == nil {
+			_, err = c.CheckReplay(info, measure.MaxDuration)
+		}
+	}
+	return err
+}

@@ -1,0 +1,361 @@
+package fakeredis
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+var (
+	notFloat      = fault("ERR value is not a valid float")
+	badBound      = fault("ERR min or max is not a float")
+	scoreIsNaN    = fault("ERR resulting score is not a number (NaN)")
+	nxWithXX      = fault("ERR XX and NX options at the same time are not compatible")
+	nxWithGTLT    = fault("ERR GT, LT, and/or NX options at the same time are not compatible")
+	incrOfSeveral = fault("ERR INCR option supports a single increment-element pair")
+	limitOfRanks  = fault("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
+)
+
+func zadd(t *Table, args []string) Reply {
+	set, pairs := options(args[2:], "NX", "XX", "GT", "LT", "CH", "INCR")
+	return t.zadd(args[1], pairs, set)
+}
+
+func zincrby(t *Table, args []string) Reply { return t.zadd(args[1], args[2:], increment) }
+
+// increment are the options of ZINCRBY.
+var increment = map[string]bool{"INCR": true}
+
+func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
+	nx, xx, incr := set["NX"], set["XX"], set["INCR"]
+	lower, higher := set["LT"], set["GT"]
+	switch {
+	case len(pairs) == 0 || len(pairs)%2 != 0:
+		return syntaxError
+	case nx && xx:
+		return nxWithXX
+	case nx && (higher || lower) || higher && lower:
+		return nxWithGTLT
+	case incr && len(pairs) > 2:
+		return incrOfSeveral
+	}
+	scores := make([]float64, len(pairs)/2)
+	for i := range scores {
+		var ok bool
+		if scores[i], ok = parseScore(pairs[2*i]); !ok {
+			return notFloat
+		}
+	}
+	e, ok := t.find(key, kindZset)
+	switch {
+	case !ok:
+		return wrongType
+	case e == nil && xx && incr:
+		return nilReply
+	case e == nil && xx:
+		return intReply(0)
+	case e == nil:
+		e = t.create(key, kindZset)
+	}
+	var added, updated int64
+	for i, score := range scores {
+		member := pairs[2*i+1]
+		old, has := e.sorted.scores[member]
+		if has && incr && !nx {
+			score += old
+		}
+		if math.IsNaN(score) {
+			return scoreIsNaN
+		}
+		if has && (nx || higher && score <= old || lower && score >= old) || !has && xx {
+			if incr {
+				return nilReply
+			}
+			continue
+		}
+		switch {
+		case !has:
+			added++
+		case score != old:
+			updated++
+		}
+		if !has || score != old {
+			e.sorted.set(member, score)
+			t.touch(key)
+		}
+		if incr {
+			return bulk(cFormat(score))
+		}
+	}
+	if set["CH"] {
+		added += updated
+	}
+	return intReply(added)
+}
+
+func zscore(_ *Table, e *entry, args []string) Reply {
+	if score, ok := e.sorted.scores[args[2]]; ok {
+		return bulk(cFormat(score))
+	}
+	return nilReply
+}
+
+// parseTwo reads both ends of a range, or both numbers of a limit.
+func parseTwo[T any](parse func(string) (T, bool), from, to string) (a, b T, ok bool) {
+	a, first := parse(from)
+	b, second := parse(to)
+	return a, b, first && second
+}
+
+// zrank makes ZRANK, or ZREVRANK if reverse is set.
+func zrank(reverse bool) func(*Table, []string) Reply {
+	return of(kindZset, nilReply, func(_ *Table, e *entry, args []string) Reply {
+		score, ok := e.sorted.scores[args[2]]
+		if !ok {
+			return nilReply
+		}
+		i := e.sorted.place(scored{score, args[2]})
+		if reverse {
+			i = len(e.sorted.order) - 1 - i
+		}
+		return intReply(int64(i))
+	})
+}
+
+// spanned makes a command about the members in a span that is given by both of its ends: it counts them, and removes them if
+// cut is set.
+func spanned[T any](
+	parse func(string) (T, bool), bad Reply, span func(z *zset, from, to T) (lo, hi int), cut bool,
+) func(*Table, []string) Reply {
+	return func(t *Table, args []string) Reply {
+		from, to, ok := parseTwo(parse, args[2], args[3])
+		if !ok {
+			return bad
+		}
+		e, answer := t.present(args[1], kindZset, intReply(0))
+		if e == nil {
+			return answer
+		}
+		lo, hi := span(e.sorted, from, to)
+		if cut {
+			e.sorted.cut(lo, hi)
+			t.dropEmpty(e)
+		}
+		return intReply(int64(hi - lo))
+	}
+}
+
+// rangeOptions say what a command of the ZRANGE family returns.
+type rangeOptions struct {
+	byScore, reverse, withScores bool
+	// offset and count of LIMIT; a negative count is no limit.
+	offset, count int64
+}
+
+// zrange makes a command of the ZRANGE family with options that its name implies;
+// ZRANGE itself, if fixed is false, takes them as words.
+func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
+	o.count = -1
+	return func(t *Table, args []string) Reply {
+		o := o // every call begins with what the name implies
+		if bad := o.parse(t, args[4:], fixed); bad != nil {
+			return *bad
+		}
+		if o.count != -1 && !o.byScore {
+			return limitOfRanks
+		}
+		from, to := args[2], args[3]
+		if o.byScore && o.reverse {
+			from, to = to, from
+		}
+		low, high, scores := parseTwo(parseBound, from, to)
+		start, stop, whole := parseTwo(parseInt, from, to)
+		switch {
+		case o.byScore && !scores:
+			return badBound
+		case !o.byScore && !whole:
+			return notInteger
+		}
+		e, answer := t.present(args[1], kindZset, emptyArray)
+		if e == nil {
+			return answer
+		}
+		order := e.sorted.order
+		if o.reverse {
+			order = slices.Clone(order)
+			slices.Reverse(order)
+		}
+		var lo, hi int
+		switch n := len(order); {
+		case !o.byScore:
+			lo, hi = e.sorted.ranks(start, stop)
+		case o.reverse:
+			lo, hi = e.sorted.between(low, high)
+			lo, hi = n-hi, n-lo
+		default:
+			lo, hi = e.sorted.between(low, high)
+		}
+		return o.reply(order[lo:hi])
+	}
+}
+
+// parse reads the words after the range.
+func (o *rangeOptions) parse(t *Table, words []string, fixed bool) *Reply {
+	for i := 0; i < len(words); i++ {
+		switch w := strings.ToUpper(words[i]); {
+		case w == "WITHSCORES":
+			o.withScores = true
+		case w == "LIMIT" && i+2 < len(words):
+			var ok bool
+			if o.offset, o.count, ok = parseTwo(parseInt, words[i+1], words[i+2]); !ok {
+				return &notInteger
+			}
+			i += 2
+		case w == "REV" && !fixed:
+			o.reverse = true
+		case w == "BYSCORE" && !fixed && !o.byScore:
+			o.byScore = true
+		case w == "BYLEX" && !fixed && !o.byScore:
+			r := t.lacks("zrange bylex")
+			return &r
+		default:
+			return &syntaxError
+		}
+	}
+	return nil
+}
+
+// reply lists members, after the limit.
+func (o *rangeOptions) reply(list []scored) Reply {
+	if o.byScore {
+		if o.offset < 0 || o.offset > int64(len(list)) {
+			list = nil
+		} else {
+			list = list[o.offset:]
+		}
+		if o.count >= 0 {
+			list = list[:min(o.count, int64(len(list)))]
+		}
+	}
+	out := Reply{Kind: Array}
+	for _, s := range list {
+		out.Array = append(out.Array, bulk(s.member))
+		if o.withScores {
+			out.Array = append(out.Array, bulk(cFormat(s.score)))
+		}
+	}
+	return out
+}
+
+// scored is one member of a sorted set.
+type scored struct {
+	score  float64
+	member string
+}
+
+// before is the order of a sorted set: by score, and by member among equal scores.
+func (s scored) before(o scored) bool {
+	return s.score < o.score || s.score == o.score && s.member < o.member
+}
+
+// zset is a sorted set: its members in order, and the score of each.
+type zset struct {
+	order  []scored
+	scores map[string]float64
+}
+
+// place is the index of the first member that is not before s.
+func (z *zset) place(s scored) int {
+	return sort.Search(len(z.order), func(i int) bool { return !z.order[i].before(s) })
+}
+
+// set gives a member a score, and adds it if it is missing.
+func (z *zset) set(member string, score float64) {
+	z.remove(member)
+	score += 0 // a stored minus zero reads as zero
+	z.scores[member] = score
+	s := scored{score, member}
+	z.order = slices.Insert(z.order, z.place(s), s)
+}
+
+// remove reports whether the member was there.
+func (z *zset) remove(member string) bool {
+	score, ok := z.scores[member]
+	if !ok {
+		return false
+	}
+	delete(z.scores, member)
+	i := z.place(scored{score, member})
+	z.order = slices.Delete(z.order, i, i+1)
+	return true
+}
+
+// cut removes the members from index lo up to hi.
+func (z *zset) cut(lo, hi int) {
+	for _, s := range z.order[lo:hi] {
+		delete(z.scores, s.member)
+	}
+	z.order = slices.Delete(z.order, lo, hi)
+}
+
+// bound is one end of a range of scores.
+type bound struct {
+	score     float64
+	exclusive bool
+}
+
+// between are the indexes of the members with scores between two bounds.
+func (z *zset) between(low, high bound) (lo, hi int) {
+	lo = sort.Search(len(z.order), func(i int) bool {
+		s := z.order[i].score
+		return s > low.score || s == low.score && !low.exclusive
+	})
+	hi = sort.Search(len(z.order), func(i int) bool {
+		s := z.order[i].score
+		return s > high.score || s == high.score && high.exclusive
+	})
+	return lo, max(lo, hi)
+}
+
+// ranks are the indexes that a range of ranks stands for; negative ranks count
+// from the end.
+func (z *zset) ranks(start, stop int64) (lo, hi int) {
+	size := int64(len(z.order))
+	if start < 0 {
+		start = max(0, size+start)
+	}
+	if stop < 0 {
+		stop = size + stop
+	}
+	if start > stop || start >= size {
+		return 0, 0
+	}
+	return int(start), int(min(stop, size-1)) + 1
+}
+
+// parseScore is Redis' idea of a floating-point number: what strtod takes as a
+// whole, but no leading blank and no NaN.
+func parseScore(s string) (float64, bool) {
+	if s == "" || strings.ContainsRune(s, '_') {
+		return 0, false
+	}
+	digits := strings.ToLower(strings.TrimLeft(s, "+-"))
+	if strings.HasPrefix(digits, "0x") && !strings.ContainsRune(digits, 'p') {
+		s += "p0" // which strtod can do without
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil && !math.IsNaN(f)
+}
+
+// parseBound reads one end of a range of scores. As in Redis, an empty one is 0,
+// and blanks may precede the number.
+func parseBound(s string) (b bound, ok bool) {
+	s, b.exclusive = strings.CutPrefix(s, "(")
+	if s == "" {
+		return b, true
+	}
+	b.score, ok = parseScore(strings.TrimLeft(s, " \t\n\v\f\r"))
+	return b, ok
+}

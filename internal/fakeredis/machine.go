@@ -1,0 +1,381 @@
+package fakeredis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// libraries are those that Redis offers to scripts, and the table does not.
+var libraries = []string{onMini, "cmsgpack", "bit", "struct"}
+
+// onMini is the one that miniredis has.
+const onMini = "cjson"
+
+// libraryPrefix begins what [Redis.Unknown] says of a library.
+const libraryPrefix = "script library "
+
+// machine runs scripts in one Lua state, which it keeps.
+type machine struct {
+	lua     *lua.LState
+	carry   func(args []string) Reply // carries out a script's command
+	lacks   func(library string)      // is told of a library that a script looks for
+	running *lua.LFunction            // the script that runs, or ran last
+	given   [2]*lua.LTable            // KEYS and ARGV of that script
+	args    []string                  // of its last command, which no command keeps
+}
+
+// removed are globals, or functions of math, that reach outside of the table, or differ
+// from run to run.
+var removed = []string{"dofile", "loadfile", "require", "module", "print", "newproxy", "collectgarbage", "random", "randomseed"}
+
+// newMachine makes the Lua state, with what Redis offers to scripts. They cannot change
+// it: what is global is read through tables that refuse to be written.
+func newMachine(carry func(args []string) Reply, lacks func(library string)) *machine {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true})
+	m := &machine{lua: L, carry: carry, lacks: lacks}
+	for _, lib := range []struct {
+		name string
+		open lua.LGFunction
+	}{{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath}} {
+		L.Push(L.NewFunction(lib.open))
+		L.Push(lua.LString(lib.name))
+		L.Call(1, 0)
+	}
+	mathTable := L.GetGlobal(lua.MathLibName).(*lua.LTable)
+	for _, name := range removed {
+		L.SetGlobal(name, lua.LNil)
+		mathTable.RawSetString(name, lua.LNil)
+	}
+	wholeNumbers(L)
+	L.SetGlobal("redis", m.library())
+	globals := L.Get(lua.GlobalsIndex).(*lua.LTable)
+	L.SetMetatable(globals, m.lacking())
+	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
+		L.SetGlobal(name, m.locked(L.GetGlobal(name)))
+	}
+	L.Env = m.locked(globals)
+	return m
+}
+
+// wholeNumbers replaces tonumber: the library's own reads whole numbers as 64 bits, but Lua has
+// doubles only.
+func wholeNumbers(L *lua.LState) {
+	library := L.GetGlobal("tonumber")
+	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int {
+		if L.GetTop() == 1 {
+			switch v := L.Get(1).(type) {
+			case lua.LString:
+				L.Push(lua.LNil)
+				if n, ok := parseLua(string(v)); ok {
+					L.Replace(-1, lua.LNumber(n))
+				}
+				return 1
+			case lua.LNumber:
+				return 1 // which is what is on top
+			}
+		}
+		n := L.GetTop()
+		L.Insert(library, 1)
+		L.Call(n, 1)
+		return 1
+	}))
+}
+
+// parseLua is tonumber of a string.
+func parseLua(s string) (float64, bool) {
+	if len(s) < 16 { // which a double holds exactly
+		if n, ok := parseShort(s); ok {
+			return float64(n), true
+		}
+	}
+	n, ok := parseFloat(s).(lua.LNumber)
+	return float64(n), ok
+}
+
+// library is the table redis.
+func (m *machine) library() *lua.LTable {
+	L := m.lua
+	redis := L.NewTable()
+	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return m.call(L, true) }))
+	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return m.call(L, false) }))
+	redis.RawSetString("sha1hex", L.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LString(SHA1(L.CheckString(1))))
+		return 1
+	}))
+	for _, x := range []string{"error_reply", "status_reply"} {
+		field := map[string]string{"error_reply": "err", "status_reply": "ok"}[x]
+		redis.RawSetString(x, L.NewFunction(func(L *lua.LState) int {
+			text := L.CheckString(1)
+			if field == "err" && !strings.Contains(text, " ") {
+				text = "ERR " + text // without a code of its own
+			}
+			r := L.NewTable()
+			r.RawSetString(field, lua.LString(text))
+			L.Push(r)
+			return 1
+		}))
+	}
+	redis.RawSetString("log", L.NewFunction(func(*lua.LState) int { return 0 }))
+	redis.RawSetString("replicate_commands", L.NewFunction(func(L *lua.LState) int { L.Push(lua.LTrue); return 1 }))
+	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
+		redis.RawSetString(level, lua.LNumber(i))
+	}
+	return redis
+}
+
+// lacking is the metatable of the globals, for names that are none of them.
+// A script that needs one of these runs on miniredis, or nowhere: an error of every call
+// would be taken for the strategy's own.
+func (m *machine) lacking() *lua.LTable {
+	L := m.lua
+	meta := L.NewTable()
+	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
+		name := L.CheckString(2)
+		if !slices.Contains(libraries, name) {
+			L.Error(lua.LString("Script attempted to access nonexistent global variable '"+name+"'"), 2)
+		}
+		m.lacks(name)
+		L.Push(lua.LNil)
+		return 1
+	}))
+	return meta
+}
+
+// locked is a table through which another one is read, and not written.
+func (m *machine) locked(content lua.LValue) *lua.LTable {
+	meta, front := m.lua.NewTable(), m.lua.NewTable()
+	meta.RawSetString("__index", content)
+	meta.RawSetString("__newindex", m.lua.NewFunction(func(L *lua.LState) int {
+		L.Error(lua.LString("Attempt to modify a readonly table"), 2)
+		return 0
+	}))
+	m.lua.SetMetatable(front, meta)
+	return front
+}
+
+// missing is the library that is said to be missing when the running script looks for
+// one: another that it names, too, if miniredis has only the first.
+func (m *machine) missing(name string) string {
+	if name != onMini || m.running == nil {
+		return name
+	}
+	for _, other := range libraries {
+		if other != onMini && names(m.running.Proto, other) {
+			return other
+		}
+	}
+	return name
+}
+
+// names reports whether a text is among the constants of a script, as the names of its
+// globals are.
+func names(p *lua.FunctionProto, text string) bool {
+	return slices.Contains(p.Constants, lua.LValue(lua.LString(text))) ||
+		slices.ContainsFunc(p.FunctionPrototypes, func(p *lua.FunctionProto) bool { return names(p, text) })
+}
+
+// run runs a script. What it changed before an error stays, as in Redis.
+func (m *machine) run(f *lua.LFunction, keys, argv []string) Reply {
+	L := m.lua
+	m.running = f
+	m.fill("KEYS", &m.given[0], keys)
+	m.fill("ARGV", &m.given[1], argv)
+	L.Push(f)
+	if err := L.PCall(0, 1, nil); err != nil {
+		L.SetTop(0)
+		return scriptError(err)
+	}
+	r := fromLua(L.Get(-1))
+	L.SetTop(0)
+	return r
+}
+
+func scriptError(err error) Reply {
+	if e, ok := errors.AsType[*lua.ApiError](err); ok {
+		if tb, ok := e.Object.(*lua.LTable); ok {
+			if text, ok := tb.RawGetString("err").(lua.LString); ok {
+				return fault(oneLine.Replace(string(text)))
+			}
+		}
+		return fault("ERR " + strings.Join(strings.Fields(e.Object.String()), " "))
+	}
+	return fault("ERR " + err.Error())
+}
+
+// fill sets a global to a list. The table of the last call serves again: a script
+// is over when the next one begins, and two tables less per call count.
+func (m *machine) fill(name string, list **lua.LTable, s []string) {
+	if *list == nil {
+		*list = m.lua.CreateTable(len(s), 0)
+		m.lua.SetGlobal(name, *list)
+	}
+	for i, n := len(s)+1, (*list).Len(); i <= n; i++ {
+		(*list).RawSetInt(i, lua.LNil)
+	}
+	for i, x := range s {
+		if (*list).RawGetInt(i+1) != lua.LValue(lua.LString(x)) { // most calls are about one key
+			(*list).RawSetInt(i+1, lua.LString(x))
+		}
+	}
+}
+
+// call is redis.call and redis.pcall.
+func (m *machine) call(L *lua.LState, raise bool) int {
+	n := L.GetTop()
+	fail := func(r Reply) int {
+		e := L.NewTable()
+		e.RawSetString("err", lua.LString(r.Text))
+		if raise {
+			L.Error(e, 1)
+		}
+		L.Push(e)
+		return 1
+	}
+	if n == 0 {
+		return fail(fault("ERR Please specify at least one argument for this redis.call() call"))
+	}
+	args := slices.Grow(m.args[:0], n)[:n]
+	m.args = args
+	for i := range args {
+		switch v := L.Get(i + 1).(type) {
+		case lua.LString:
+			args[i] = string(v)
+		case lua.LNumber:
+			args[i] = luaNumber(float64(v))
+		default:
+			return fail(fault("ERR Lua redis lib command arguments must be strings or integers"))
+		}
+	}
+	r := m.carry(args)
+	if r.Kind == Err {
+		return fail(r)
+	}
+	L.Push(m.toLua(r))
+	return 1
+}
+
+// fromScript carries out a script's command.
+func (t *Table) fromScript(args []string) Reply {
+	switch c := lookup(args[0]); {
+	case c == nil:
+		t.Do(args) // which notes that there is no such command
+		return unknownToScript
+	case c.has(unscripted):
+		return forbiddenToScript
+	default:
+		return t.carryOut(c, args)
+	}
+}
+
+var (
+	unknownToScript   = fault("ERR Unknown Redis command called from script")
+	forbiddenToScript = fault("ERR This Redis command is not allowed from script")
+)
+
+// parseFloat is tonumber of a string that is not a whole number in decimal.
+func parseFloat(s string) lua.LValue {
+	s = strings.Trim(s, " \t\n\v\f\r")
+	if hex := strings.TrimPrefix(strings.ToLower(s), "0x"); len(hex) < len(s) {
+		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
+			return lua.LNumber(n)
+		}
+		return lua.LNil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(s, "_") {
+		return lua.LNil
+	}
+	return lua.LNumber(f)
+}
+
+// luaNumber is how a number reaches a command: Redis prints it with 17 digits.
+func luaNumber(f float64) string {
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 && (f != 0 || !math.Signbit(f)) {
+		return strconv.FormatInt(int64(f), 10)
+	}
+	return cFormat(f)
+}
+
+// cFormat is "%.17g" of C, as Redis 7.0 writes scores.
+func cFormat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	return fmt.Sprintf("%.17g", f)
+}
+
+func (m *machine) toLua(r Reply) lua.LValue {
+	switch r.Kind {
+	case Int:
+		return lua.LNumber(r.Int)
+	case Bulk:
+		return lua.LString(r.Text)
+	case Status:
+		tb := m.lua.NewTable()
+		tb.RawSetString("ok", lua.LString(r.Text))
+		return tb
+	case Array:
+		tb := m.lua.CreateTable(len(r.Array), 0)
+		for i, x := range r.Array {
+			tb.RawSetInt(i+1, m.toLua(x))
+		}
+		return tb
+	default:
+		return lua.LFalse
+	}
+}
+
+// oneLine makes a text of several lines one line, as errors and statuses are.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
+
+func fromLua(v lua.LValue) Reply {
+	switch v := v.(type) {
+	case lua.LBool:
+		if v {
+			return intReply(1)
+		}
+		return nilReply
+	case lua.LNumber:
+		return intReply(truncate(float64(v)))
+	case lua.LString:
+		return bulk(string(v))
+	case *lua.LTable:
+		if text, ok := v.RawGetString("err").(lua.LString); ok {
+			return fault(oneLine.Replace(string(text)))
+		}
+		if text, ok := v.RawGetString("ok").(lua.LString); ok {
+			return status(oneLine.Replace(string(text)))
+		}
+		out := Reply{Kind: Array, Array: make([]Reply, 0, v.Len())}
+		for i := 1; ; i++ {
+			x := v.RawGetInt(i)
+			if x == lua.LNil {
+				return out
+			}
+			out.Array = append(out.Array, fromLua(x))
+		}
+	default:
+		return nilReply
+	}
+}
+
+// truncate is C's conversion of a double to a long long where it is defined.
+func truncate(f float64) int64 {
+	switch {
+	case f >= math.MaxInt64 || f < math.MinInt64 || math.IsNaN(f):
+		return math.MinInt64
+	default:
+		return int64(f)
+	}
+}

@@ -1,0 +1,303 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/quotabench/quotabench/internal/fakeredis/resp"
+)
+
+// maxAhead is how many bytes a service may send ahead of what is released, per
+// connection, and of how many a transaction remembers the text. least is what each command
+// counts for besides.
+const maxAhead, least = 16 << 20, 1 << 10
+
+// link is one connection of the service, and its own one to Redis.
+//
+// At most one command is held back at Redis' side, the first of the queue: what is
+// behind it is sent once it has been answered. So Redis owes the replies that are passed
+// on first, in their order, and then that of the command that was released.
+type link struct {
+	p       *Proxy
+	number  int
+	service net.Conn
+
+	// Each is held while something is written, and taken before the proxy's mutex.
+	toRedis, toService sync.Mutex
+
+	// What follows is guarded by the proxy's mutex.
+	redis   net.Conn
+	queue   []*Command
+	ahead   int      // bytes in the queue
+	awaited []manner // of what was passed, the replies that Redis owes
+	sent    *Command // whose reply comes after those
+	opaque  bool     // a subscription was passed: replies belong to nothing that was sent
+	ended   bool     // the service sends nothing more
+	closed  bool
+
+	// What the service's commands have begun, in the order in which they arrive.
+	multi      bool
+	queued     [][]string
+	remembered int // bytes of queued
+	subscribed bool
+}
+
+// serve connects to Redis, and passes on until both sides have ended.
+func (l *link) serve() {
+	redis, err := l.p.dial(l.p.ctx)
+	l.p.mu.Lock()
+	if err != nil {
+		l.shut()
+	}
+	if l.closed {
+		if err == nil {
+			_ = redis.Close()
+		}
+		l.p.mu.Unlock()
+		return
+	}
+	l.redis = redis
+	l.p.mu.Unlock()
+	l.p.running.Go(l.replies)
+	l.commands()
+}
+
+// commands reads what the service sends until it ends.
+func (l *link) commands() {
+	r := resp.NewReader(l.service)
+	for {
+		args, raw, err := r.Command()
+		if err != nil {
+			l.end("the service", err)
+			return
+		}
+		l.arrive(args, raw)
+	}
+}
+
+// replies reads what Redis sends until it ends.
+func (l *link) replies() {
+	r := resp.NewReader(l.redis)
+	for {
+		raw, err := r.Reply()
+		if err != nil {
+			l.end("Redis", err)
+			return
+		}
+		if l.keep(raw) {
+			continue
+		}
+		l.give(raw)
+		l.p.mu.Lock()
+		if raw[0] != '>' && !l.opaque && len(l.awaited) > 0 {
+			l.awaited = slices.Delete(l.awaited, 0, 1)
+		}
+		l.settle()
+		l.p.mu.Unlock()
+	}
+}
+
+// end notes that a side sends nothing more. If it is the service, what it has sent is
+// under way all the same, as it would be without a proxy.
+func (l *link) end(who string, err error) {
+	l.p.mu.Lock()
+	foul := errors.Is(err, resp.ErrProtocol)
+	if foul && l.p.foul == nil && !l.closed {
+		l.p.foul = fmt.Errorf("%s sent what is %w", who, err)
+	}
+	if foul || who == "Redis" {
+		l.shut()
+	}
+	l.ended = true
+	l.p.signal()
+	l.p.mu.Unlock()
+	l.advance()
+}
+
+// settle closes a connection that the service has ended, if nothing of it is under way:
+// nobody waits for a stalled reply, and Redis gives up what waits when a connection ends.
+func (l *link) settle() {
+	if l.ended && len(l.queue) > 0 && l.queue[0].state == stalled {
+		l.leave()
+	}
+	waits := l.opaque || slices.Contains(l.awaited, blocking)
+	if l.ended && (waits || len(l.queue) == 0 && len(l.awaited) == 0) {
+		l.shut()
+	}
+}
+
+// shut closes both connections; what is in the queue has no effect.
+func (l *link) shut() {
+	if l.closed {
+		return
+	}
+	l.closed = true
+	delete(l.p.links, l)
+	for len(l.queue) > 0 {
+		l.leave()
+	}
+	_ = l.service.Close() // the other side may have closed it before
+	if l.redis != nil {
+		_ = l.redis.Close()
+	}
+	l.p.room.Broadcast()
+	l.p.signal()
+}
+
+// leave takes the first command out of the queue.
+func (l *link) leave() *Command {
+	c := l.queue[0]
+	l.queue = l.queue[1:]
+	if i := slices.Index(l.p.held, c); i >= 0 {
+		l.p.held = slices.Delete(l.p.held, i, i+1)
+	}
+	l.ahead -= len(c.raw) + least
+	l.p.room.Broadcast()
+	if l.sent == c {
+		l.sent = nil
+	}
+	if c.state <= sending {
+		close(c.got)
+	}
+	c.state = gone
+	return c
+}
+
+// arrive takes a command of the service.
+func (l *link) arrive(args [][]byte, raw []byte) {
+	p := l.p
+	p.mu.Lock()
+	for l.ahead > maxAhead && !l.closed {
+		p.room.Wait()
+	}
+	p.mu.Unlock()
+
+	l.toRedis.Lock()
+	defer l.toRedis.Unlock()
+	p.mu.Lock()
+	if l.closed {
+		p.mu.Unlock()
+		return
+	}
+	c := l.classify(args, raw)
+	if len(l.queue) == 0 && (c.manner != data || !p.on) {
+		l.passes(c.manner)
+		p.mu.Unlock()
+		l.write(c.raw)
+		return
+	}
+	kept := new(Command) // apart, so that what passes at once is not allocated
+	*kept = c
+	kept.raw, kept.got = bytes.Clone(c.raw), make(chan struct{})
+	if len(kept.parts) == 0 {
+		kept.parts = [][]string{resp.Texts(args)}
+	}
+	l.queue, l.ahead = append(l.queue, kept), l.ahead+len(c.raw)+least
+	if c.manner == data {
+		p.held = append(p.held, kept)
+		p.signal()
+	}
+	p.mu.Unlock()
+}
+
+// classify says how a command is treated, and follows what it begins or ends.
+func (l *link) classify(args [][]byte, raw []byte) Command {
+	c := Command{link: l, raw: raw, manner: mannerOf(args)}
+	switch c.manner {
+	case refused:
+		c.manner, c.raw = passing, refusal
+	case subscribing:
+		l.subscribed = true
+	case begins:
+		l.multi, l.queued, l.remembered = true, nil, 0
+	case aborts:
+		l.multi, l.queued = false, nil
+	case ends:
+		c.manner, c.parts = data, l.queued
+		l.multi, l.queued = false, nil
+	default:
+		if l.multi {
+			c.manner = inTransaction
+			if l.remembered += len(raw); l.remembered <= maxAhead {
+				l.queued = append(l.queued, resp.Texts(args))
+			}
+		}
+	}
+	if l.subscribed && (c.manner == data || c.manner == inTransaction) {
+		c.manner = blocking
+	}
+	return c
+}
+
+// passes notes that a command is sent whose reply goes to the service by itself.
+func (l *link) passes(m manner) {
+	if m == subscribing {
+		l.opaque = true
+	}
+	if l.p.on && (m == blocking || m == subscribing) {
+		l.p.passed++
+	}
+	if !l.opaque {
+		l.awaited = append(l.awaited, m)
+	}
+}
+
+// advance passes what is next in the queue, up to what is held.
+func (l *link) advance() {
+	l.toRedis.Lock()
+	defer l.toRedis.Unlock()
+	for {
+		l.p.mu.Lock()
+		l.settle()
+		if len(l.queue) == 0 || l.queue[0].manner == data && (l.p.on || l.queue[0].state != waiting) {
+			l.p.mu.Unlock()
+			return
+		}
+		c := l.leave()
+		l.passes(c.manner)
+		l.p.mu.Unlock()
+		l.write(c.raw)
+	}
+}
+
+// keep takes a reply that the service does not get by itself.
+func (l *link) keep(raw []byte) bool {
+	p := l.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch c := l.sent; {
+	case raw[0] == '>' || l.opaque || l.closed:
+		return false
+	case len(l.awaited) > 0:
+		if l.awaited[0] == inTransaction && raw[0] != '-' && !bytes.HasPrefix(raw, []byte("+QUEUED")) && p.on {
+			p.passed++ // MULTI was refused, so this has had its effect
+		}
+		return false
+	case c != nil:
+		c.reply, c.state, l.sent = bytes.Clone(raw), replied, nil
+		close(c.got)
+		return true
+	case raw[0] == '-': // before it closes a connection that it does not want
+		return false
+	default:
+		if p.foul == nil {
+			p.foul = fmt.Errorf("a reply of Redis to nothing that was sent: %.32q", raw)
+		}
+		l.shut()
+		return true
+	}
+}
+
+// write sends to Redis. If that fails, reading the reply does too, and ends the connection.
+func (l *link) write(raw []byte) { _, _ = l.redis.Write(raw) }
+
+// give sends to the service, which may have gone.
+func (l *link) give(raw []byte) {
+	l.toService.Lock()
+	defer l.toService.Unlock()
+	_, _ = l.service.Write(raw)
+}

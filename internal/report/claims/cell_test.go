@@ -1,0 +1,283 @@
+package claims
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/results"
+)
+
+// faulty is a record of one strategy with these rounds, each valid unless it says otherwise.
+func faulty(rounds ...results.Run) *Record {
+	for i := range rounds {
+		r := &rounds[i]
+		r.Strategy, r.Repetition, r.Issued, r.Admitted = "planted", i+1, 600, 360
+		r.Audit.Valid = len(r.Audit.Reasons) == 0 || r.Audit.Reasons[0].Discards != results.DiscardsCorrectness
+	}
+	f := &results.File{Kind: results.Measured, Runs: rounds}
+	f.Summaries = results.Summarise(rounds)
+	return &Record{File: f}
+}
+
+// TestCells plants what a strategy did under a fault, and wants the verdict on what it declares.
+func TestCells(t *testing.T) {
+	leak := func(verdict string) []results.Clause {
+		return []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}
+	}
+	away := func(admitted, rejected int64) []results.Span {
+		return []results.Span{{Store: "redis", Admitted: admitted, Rejected: rejected, AdmittedByStore: admitted, RejectedByStore: rejected}}
+	}
+	invalid := results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke", Discards: results.DiscardsCorrectness}}}
+	for _, c := range []struct {
+		name, down string
+		rounds     []results.Run
+		want       Verdict
+		why        string
+		close      bool
+	}{
+		{"closed, and rejects", "closed", []results.Run{{Degraded: 9}}, Holds, "", false},
+		{"closed, and ends in errors", "closed", []results.Run{{Errors: 9}}, Holds, "", false},
+		{"closed, and spends a lease", "closed", []results.Run{{Outages: []results.Span{{Store: "redis", Admitted: 5}}, Degraded: 1}}, Holds, "", false},
+		{"closed, and admits", "closed", []results.Run{{Degraded: 9, DegradedAdmitted: 2}}, Refuted, "fail closed, and admitted 2 requests", false},
+		{"closed, and admits as if Redis had", "closed", []results.Run{{Outages: away(3, 0)}}, Refuted, "admitted 3 requests", false},
+		{"open, and admits", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9}}, Holds, "", false},
+		{"open, and admits as if Redis had", "open", []results.Run{{Outages: away(9, 0)}}, Holds, "", false},
+		{"open, and callers are killed", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9, Errors: 4,
+			ErrorKinds: &results.ErrorKinds{Killed: 4}}}, Holds, "", false},
+		{"open, and rejects", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 8}}, Refuted, "fail open, and did not admit 1 request ", false},
+		{"open, and rejects as if Redis had", "open", []results.Run{{Outages: away(0, 4)}}, Refuted, "did not admit 4 requests", false},
+		{"open, and ends in errors", "open", []results.Run{{Errors: 3}}, Refuted, "did not admit 3 requests", false},
+		{"no fault", "open", []results.Run{{}}, Undeclared, "", false},
+		{"a limit that holds", "", []results.Run{{Guarantee: leak(results.Kept)}}, Holds, "", false},
+		{"a limit that does not", "", []results.Run{{Guarantee: leak(results.Broken)}}, Refuted, "leak L; 7 units certain, 9 possible", false},
+		{"closed, and leaks", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Broken)}}, Refuted, "leak L", false},
+		{"nobody knows", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Undecided)}}, Undecided, "leak L", false},
+		{"no load", "", []results.Run{{Guarantee: leak(results.NotExercised)}}, Undecided, "could not have broken", false},
+		{"not tolerated", "", []results.Run{{NotPromised: []string{"eviction"}}}, Undeclared, "tolerates eviction", false},
+		{"overwritten", "closed", []results.Run{{Overwritten: 4, Guarantee: leak(results.Undecided)}}, Undeclared, "somebody else changes", false},
+		{"overwritten, and admits", "closed", []results.Run{{Overwritten: 4, DegradedAdmitted: 2, Degraded: 2}}, Refuted, "fail closed", false},
+		{"an invalid round", "closed", []results.Run{{Audit: invalid}, {Degraded: 9}}, Holds, "", false},
+		{"no valid round", "closed", []results.Run{{Audit: invalid}}, Undecided, "it broke", false},
+		{"a round that could not break it", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.NotExercised)}}, Holds, "not in each", true},
+		{"rounds that differ", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.Broken)}, {Guarantee: leak(results.Kept)}},
+			Refuted, "leak L", true},
+	} {
+		f := &File{Record: "fault"}
+		for i := range c.rounds {
+			c.rounds[i].Params.Unit = "units"
+		}
+		j, err := f.Judge(&Claim{ID: "planted", Cell: &Cell{Run: "r", Label: "planted", Down: c.down}}, map[string]*Record{"r": faulty(c.rounds...)})
+		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || (c.why == "") != (j.Why == "") || j.Close != c.close ||
+			j.Fails() != (c.want == Refuted) {
+			t.Errorf("%s: %v, %+v, want %s, %q", c.name, err, j, c.want, c.why)
+		}
+	}
+}
+
+// TestLonger plants cells that a run leaves undecided. Each is measured once more, alone and for longer; a violation in either run
+// refutes it, and it holds if the longer one could have broken it. The records alone say the same.
+func TestLonger(t *testing.T) {
+	clause := func(verdict string) results.Run {
+		return results.Run{Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}}
+	}
+	invalid := results.Run{Audit: results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke", Discards: results.DiscardsCorrectness}}}}
+	f := &File{Record: "fault", Longer: "9s", Runs: map[string]Run{"r": {Command: "run all", Quick: "--policy \"9 x\" --duration 3s"}}}
+	type runs struct {
+		first, longer results.Run
+		want          Verdict
+		why           string
+	}
+	idle, open := clause(results.NotExercised), clause(results.Undecided)
+	planted := map[string]runs{
+		"idle-holds": {idle, clause(results.Kept), Holds, "not in each round: the load could not"}, "idle-breaks": {idle, clause(results.Broken), Refuted, "7 x certain"},
+		"open-holds": {open, clause(results.Kept), Holds, "not in each round: declared is leak L; 7 x certain, 9 possible"},
+		"open-stays": {open, open, Undecided, "9 possible"}, "idle-stays": {idle, idle, Undecided, "could not have broken"},
+		"invalid-holds": {invalid, clause(results.Kept), Holds, ""}, "invalid-stays": {open, invalid, Undecided, "9 possible"},
+		"holds": {first: clause(results.Kept), want: Holds}, "breaks": {first: clause(results.Broken), want: Refuted, why: "7 x"},
+	}
+	names := slices.Sorted(maps.Keys(planted))
+	for _, name := range names {
+		f.Claims = append(f.Claims, Claim{ID: name, Cell: &Cell{Run: "r", Label: name}})
+	}
+	records := map[string]*Record{}
+	record := func(name string, r results.Run) *Record {
+		r.Params.Unit, r.Params.Label = "x", name
+		x := faulty(r)
+		x.File.Runs[0].Strategy = name
+		x.File.Summaries = results.Summarise(x.File.Runs)
+		return x
+	}
+	made := 0
+	p := &Pass{
+		Files: []*File{f}, Begin: func(int, int, []string) {}, Read: func(dir string) *Record { return records[dir] },
+		Run: func(_ context.Context, args []string) (int, string) {
+			made++
+			dir := args[len(args)-1]
+			if args[1] != "all" {
+				if want := []string{"run", args[1], "--policy", "9 x", "--duration", "3s", "--duration", "9s", "--out", dir}; !slices.Equal(args, want) {
+					t.Errorf("%q, want %q", args, want)
+				}
+				records[dir] = record(args[1], planted[args[1]].longer)
+				return 0, ""
+			}
+			whole := &Record{File: &results.File{Kind: results.Measured}}
+			for _, name := range names {
+				whole.File.Runs = append(whole.File.Runs, record(name, planted[name].first).File.Runs...)
+			}
+			records[dir] = whole
+			return 0, ""
+		},
+	}
+	r, err := p.Judge(t.Context())
+	if err != nil || made != 8 || r.Runs != 8 || len(r.Claims) != len(names) {
+		t.Fatalf("%v, %d runs made, %+v", err, made, r)
+	}
+	again, err := (&Pass{Files: []*File{f}, Earlier: r, Read: p.Read}).Judge(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		want, j := planted[name], r.Claims[i]
+		if j.ID != name || j.Verdict != want.want || !strings.Contains(j.Why, want.why) || (want.why == "") != (j.Why == "") ||
+			len(j.Directories) != len(j.Commands) || (len(j.Directories) == 2) != (want.longer.Guarantee != nil || want.longer.Audit.Reasons != nil) {
+			t.Errorf("%s: %+v, want %s: %s", name, j, want.want, want.why)
+		}
+		if !reflect.DeepEqual(again.Claims[i], j) {
+			t.Errorf("%s from its records: %+v, want %+v", name, again.Claims[i], j)
+		}
+	}
+}
+
+// TestCellsOfWhoTookNoPart: a strategy that was left out is no failure, and a run that left no record is one.
+func TestCellsOfWhoTookNoPart(t *testing.T) {
+	claim := &Claim{ID: "other", Cell: &Cell{Run: "r", Label: "other"}}
+	r := faulty(results.Run{})
+	r.File.Skipped = []results.Skipped{{Strategy: "other", Reason: "it sends no command"}}
+	for _, c := range []struct {
+		r     *Record
+		want  Verdict
+		why   string
+		fails bool
+	}{{r, NotHere, "it sends no command", false}, {&Record{Why: "no server"}, Undecided, "no server", true}} {
+		j, err := new(File).Judge(claim, map[string]*Record{"r": c.r})
+		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || j.Fails() != c.fails {
+			t.Errorf("%v, %+v, want %s", err, j, c.want)
+		}
+	}
+}
+
+// TestRecordWithoutFigures: the reason for a figure that an interrupted run does not have is a whole sentence.
+func TestRecordWithoutFigures(t *testing.T) {
+	got, want := (&Record{File: &results.File{}}).row("planted"), absent("the record has no figures: its run ended before them")
+	if got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestStrategyNotReached: what a run that has ended early did not measure is undecided, and not left out.
+func TestStrategyNotReached(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		r := faulty(results.Run{})
+		r.File.Interrupted = interrupted
+		j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "another"}}, map[string]*Record{"r": r})
+		if want := map[bool]Verdict{false: NotHere, true: Undecided}[interrupted]; err != nil || j.Verdict != want {
+			t.Errorf("%v, %+v, want %s", err, j, want)
+		}
+	}
+}
+
+// TestFiguresOfCells: a cell has the figures of its record, and none where there are no samples.
+func TestFiguresOfCells(t *testing.T) {
+	r := results.Run{Errors: 60, RecoveredNS: 5e6, Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}
+	r.Leak.Units, r.Leak.Possible, r.Cost.KeysAtEnd, r.Cost.KeysWithoutTTL = 12, 12, 8, 3
+	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: results.DisturbsTimings}}
+	j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "planted", Down: "closed"}}, map[string]*Record{"r": faulty(r)})
+	if err != nil || j.Promised != "leak L; fail-closed" {
+		t.Fatalf("%v, %+v", err, j)
+	}
+	got := map[string]string{}
+	for _, f := range j.Figures {
+		got[f.Key] = f.Text
+		if (f.Text == "" || f.Text == "-" || f.Text == "no counter") != (f.Value == nil) {
+			t.Errorf("%+v", f)
+		}
+	}
+	for key, want := range map[string]string{"leak": "12", "errors-pct": "10.0 %", "recovery": "5.00 ms", "service.p99": "-"} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
+	}
+}
+
+// TestRunsAtTheSameTime: as many runs as are asked for begin before the first one ends, no more, and each record goes to the
+// cell whose run it is. One that fails, and one that ends before all was measured, is made again, alone.
+func TestRunsAtTheSameTime(t *testing.T) {
+	const runs, parallel = 7, 3
+	f := &File{Record: "fault", Runs: map[string]Run{}}
+	for i := range runs {
+		name := fmt.Sprintf("r%d", i)
+		f.Runs[name] = Run{Command: "run " + name}
+		f.Claims = append(f.Claims, Claim{ID: name, Cell: &Cell{Run: name, Label: "planted"}})
+	}
+	var mu sync.Mutex
+	made, alone := map[string]int{}, false
+	underWay, most := 0, 0
+	var failed []string
+	all := make(chan bool) // is closed when so many have begun
+	ready := sync.OnceFunc(func() { close(all) })
+	p := &Pass{
+		Files: []*File{f}, Dir: "d", Parallel: parallel, Begin: func(int, int, []string) {}, Failed: func(why string) { failed = append(failed, why) },
+		Run: func(ctx context.Context, args []string) (int, string) {
+			mu.Lock()
+			made[args[1]]++
+			underWay++
+			if most = max(most, underWay); most == parallel {
+				ready()
+			}
+			mu.Unlock()
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if underWay--; args[1] == "r2" && made["r2"] == 1 {
+				return exit.Usage, "quotabench: no server"
+			}
+			if args[1] == "r4" && made["r4"] == 1 {
+				return exit.Failed, "a note\nquotabench: redis has ended"
+			}
+			alone = underWay == 0
+			return 0, ""
+		},
+		Read: func(dir string) *Record {
+			r := faulty(results.Run{NotPromised: []string{dir}})
+			mu.Lock()
+			defer mu.Unlock()
+			r.File.Interrupted = dir == "d/r4" && made["r4"] == 1
+			return r
+		},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := p.Judge(ctx)
+	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs || made["r2"] != 2 || made["r4"] != 2 || len(made) != runs || !alone {
+		t.Fatalf("%v, %d at the same time, %v, %+v", err, most, made, r)
+	}
+	if want := []string{"quotabench run r2: quotabench: no server", "quotabench run r4: quotabench: redis has ended"}; !slices.Equal(failed, want) {
+		t.Errorf("told of %q, want %q", failed, want)
+	}
+	for _, j := range r.Claims {
+		if want := "d/" + j.ID; !strings.HasSuffix(j.Why, " "+want) {
+			t.Errorf("%s: %s, want that of %s", j.ID, j.Why, want)
+		}
+	}
+}

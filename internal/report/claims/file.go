@@ -1,0 +1,285 @@
+// Package claims judges what a design record promises: each promise is a condition on figures
+// of runs, simulations and searches that claims share.
+package claims
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// File is one claims file: what one design record promises.
+type File struct {
+	// Record is the name of the design record, e.g. "ADR-008".
+	Record string `yaml:"record"`
+	// Title says in a few words what it is about.
+	Title string `yaml:"title"`
+	// Summary is what a reader should take from the verdicts of a full pass.
+	Summary Summary `yaml:"summary"`
+	// Runs are command lines by their names, which claims share.
+	Runs map[string]Run `yaml:"runs"`
+	// Claims in the order of reports.
+	Claims []Claim `yaml:"claims"`
+	// Longer is the duration with which cells are measured once more that are undecided; empty for none.
+	Longer string `yaml:"-"`
+
+	path       string
+	ast        *ast.File
+	properties []results.Property
+}
+
+// Summary of a design record, in sentences that name claims by their ids.
+type Summary struct {
+	// Keep is what holds, and Change what does not.
+	Keep   string `yaml:"keep"`
+	Change string `yaml:"change"`
+	// Instead is the strategy that does it, and its price.
+	Instead string `yaml:"instead"`
+}
+
+// Run is a command that leaves a record.
+type Run struct {
+	// Command is what follows "quotabench": run, sim or explore with its arguments.
+	Command string `yaml:"command"`
+	// Quick is added to it for a quick pass, and Full for a full one.
+	Quick string `yaml:"quick"`
+	Full  string `yaml:"full"`
+
+	args []string
+}
+
+// UnmarshalYAML also takes a command alone.
+func (r *Run) UnmarshalYAML(b []byte) error {
+	type whole Run
+	if err := yaml.Unmarshal(b, &r.Command); err == nil {
+		return nil
+	}
+	return yaml.UnmarshalWithOptions(b, (*whole)(r), yaml.Strict())
+}
+
+// Claim is one promise.
+type Claim struct {
+	// ID names it, e.g. "T1".
+	ID string `yaml:"id"`
+	// Source is where the record says so.
+	Source string `yaml:"source"`
+	// Says is the promise in a sentence.
+	Says string `yaml:"says"`
+	// Promised is the record's figure.
+	Promised string `yaml:"promised"`
+	// Holds is the condition under which the promise is kept.
+	Holds string `yaml:"holds"`
+	// Each is a sweep. The condition is then judged at each of its points, as "x".
+	Each string `yaml:"each"`
+	// Needs has to hold, or the claim is undecided: what it is about did not happen.
+	Needs string `yaml:"needs"`
+	// Shows is the figure of ours; empty for the left side of the first comparison of Holds.
+	Shows string `yaml:"shows"`
+	// Named is what readers call it; empty for the expression in words.
+	Named string `yaml:"named"`
+	// Form is the same as a count or as a ratio, which does not depend on the machine.
+	Form string `yaml:"form"`
+	// Curve is a figure of a sweep that a page draws at each of its points.
+	Curve string `yaml:"curve"`
+	// Schedule is a search, of which a page prints the shortest schedule.
+	Schedule string `yaml:"schedule"`
+	// Tolerance is by how much of the limit of a comparison, in percent, a figure is called close to it; 0 is 10.
+	Tolerance float64 `yaml:"tolerance"`
+	// Gate makes the command fail unless it holds.
+	Gate bool `yaml:"gate"`
+	// Unmeasurable says why it cannot be measured here; Holds is empty then.
+	Unmeasurable string `yaml:"unmeasurable"`
+	// Cell is set if it is one of a matrix. It is then no claim of a file.
+	Cell *Cell `yaml:"-"`
+
+	holds, needs, shows, form, curve *Expression
+	sweep                            string // of the curve
+}
+
+// within is the tolerance, as a share of the limit.
+func (c *Claim) within() float64 { return cmp.Or(c.Tolerance, 10) / 100 }
+
+//go:embed records/*.yaml
+var records embed.FS
+
+// Builtin are the claims of the design records whose strategies this program has.
+func Builtin(properties []results.Property) (out []*File, err error) {
+	names, err := fs.Glob(records, "records/*.yaml")
+	for _, name := range names {
+		b, err := records.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := Parse(name, b, properties)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, err
+}
+
+// Parse reads a claims file. Searches can have the properties. An error names the path, the line and what to do.
+func Parse(path string, b []byte, properties []results.Property) (*File, error) {
+	f := &File{path: path, properties: properties}
+	if err := Decode(path, b, f); err != nil {
+		return nil, err
+	}
+	f.ast, _ = parser.ParseBytes(b, 0) // which was decoded
+	return f, f.check()
+}
+
+// Decode reads YAML into a value, which has a field for each key. An error names the path and the line.
+func Decode(path string, b []byte, into any) error {
+	err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(into)
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
+		return fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
+	}
+	return fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))
+}
+
+// wrong is an error at a place of the file.
+func (f *File) wrong(at string, err error) error {
+	line := 1
+	if p, bad := yaml.PathString(at); bad == nil {
+		if n, bad := p.FilterFile(f.ast); bad == nil && n.GetToken() != nil {
+			line = n.GetToken().Position.Line
+		}
+	}
+	return fmt.Errorf("%s:%d: %w", f.path, line, err)
+}
+
+func (f *File) check() error {
+	if f.Record == "" {
+		return f.wrong("$", errors.New("name the design record: record: NAME"))
+	}
+	for name, r := range f.Runs {
+		at := "$.runs." + name
+		var err error
+		if r.args, err = split(r.Command); err == nil && (len(r.args) == 0 || !slices.Contains(commands, r.args[0])) {
+			err = fmt.Errorf("the command %q leaves no record: begin with one of %s", r.Command, strings.Join(commands, ", "))
+		}
+		if err == nil && slices.ContainsFunc(r.args, func(a string) bool { return a == "--out" || strings.HasPrefix(a, "--out=") }) {
+			err = errors.New("leave out --out: claims chooses the directory")
+		}
+		if err != nil {
+			return f.wrong(at, err)
+		}
+		f.Runs[name] = r
+	}
+	seen := map[string]bool{}
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		at := fmt.Sprintf("$.claims[%d]", i)
+		switch {
+		case c.ID == "" || c.Says == "":
+			return f.wrong(at, errors.New("a claim needs an id and a sentence: write id: and says: with it"))
+		case seen[c.ID]:
+			return f.wrong(at+".id", fmt.Errorf("%s is there twice", c.ID))
+		case (c.Holds == "") == (c.Unmeasurable == ""):
+			return f.wrong(at, fmt.Errorf("%s needs one of the keys holds and unmeasurable", c.ID))
+		}
+		seen[c.ID] = true
+		if err := f.parse(c, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commands leave a record.
+var commands = []string{"run", "sim", "explore"}
+
+// parse reads the expressions of a claim.
+func (f *File) parse(c *Claim, at string) error {
+	names := slices.Sorted(maps.Keys(f.Runs))
+	if c.Each != "" && (!f.Runs[c.Each].sweeps()) {
+		return f.wrong(at+".each", fmt.Errorf("%s is no run or simulation with --param or --until", c.Each))
+	}
+	for _, e := range []struct {
+		name, text string
+		to         **Expression
+	}{
+		{"holds", c.Holds, &c.holds},
+		{"needs", c.Needs, &c.needs},
+		{"shows", c.Shows, &c.shows},
+		{"form", c.Form, &c.form},
+		{"curve", c.Curve, &c.curve},
+	} {
+		if e.text == "" {
+			continue
+		}
+		x, err := parse(strings.TrimSpace(e.text), names, f.properties)
+		if err != nil {
+			return f.wrong(at+"."+e.name, err)
+		}
+		*e.to = x
+	}
+	if c.curve != nil {
+		i := slices.IndexFunc(c.curve.runs, func(name string) bool { return f.Runs[name].sweeps() })
+		if i < 0 {
+			return f.wrong(at+".curve", fmt.Errorf("no run of %q has --param or --until", c.Curve))
+		}
+		c.sweep = c.curve.runs[i]
+	}
+	if c.Schedule != "" && (f.Runs[c.Schedule].args == nil || f.Runs[c.Schedule].args[0] != "explore") {
+		return f.wrong(at+".schedule", fmt.Errorf("%s is no search among the runs", c.Schedule))
+	}
+	return nil
+}
+
+// sweeps reports whether the run is one at several values, in a quick pass or a full one.
+func (r Run) sweeps() bool {
+	words := slices.Concat(r.args, strings.Fields(r.Quick), strings.Fields(r.Full))
+	return slices.ContainsFunc(words, func(a string) bool { return strings.HasPrefix(a, "--param") || strings.HasPrefix(a, "--until") })
+}
+
+// runs that a claim needs.
+func (c *Claim) runs() (names []string) {
+	for _, x := range []*Expression{c.holds, c.needs, c.shows, c.form, c.curve} {
+		if x != nil {
+			names = append(names, x.runs...)
+		}
+	}
+	if c.Schedule != "" {
+		names = append(names, c.Schedule)
+	}
+	if c.Cell != nil {
+		names = append(names, c.Cell.Run)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+var (
+	word   = regexp.MustCompile(`('[^']*'|"[^"]*"|[^'" \n\t])+`)
+	quoted = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
+)
+
+// split is a command line as a shell would take it apart, without anything but quotes.
+func split(line string) (args []string, err error) {
+	if strings.ContainsAny(word.ReplaceAllString(line, ""), `'"`) {
+		return nil, fmt.Errorf("%q: a quote is not closed", line)
+	}
+	for _, w := range word.FindAllString(line, -1) {
+		args = append(args, quoted.ReplaceAllString(w, "$1$2"))
+	}
+	return args, nil
+}

@@ -1,0 +1,318 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/parallel"
+	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Pass is one judging of claims.
+type Pass struct {
+	Files []*File
+	// Full makes longer runs.
+	Full bool
+	// Parallel is how many runs are made at the same time; 0 is one.
+	Parallel int
+	// Dir has a directory for the record of each run.
+	Dir string
+	// Run executes a command line, whose record goes to the directory that it names, and returns its exit code and
+	// what it wrote to standard error. It is nil if the records are there.
+	Run func(ctx context.Context, args []string) (code int, messages string)
+	// Earlier is the report of the pass whose records are judged again; nil if the runs are made now.
+	Earlier *Report
+	// Read is the record in a directory.
+	Read func(dir string) *Record
+	// Begin is told of each run before it starts. It and Run are called at the same time if Parallel is above 1.
+	Begin func(n, of int, args []string)
+	// Failed is told why a run that failed next to others is made again alone.
+	Failed func(why string)
+
+	dirs  map[string]string  // by the key of a job
+	done  map[string]*Record // by directory
+	again map[*Claim]job     // those of cells that are measured for longer
+}
+
+// Select keeps the claims with the ids and of the design records that are named. Without ids those are all that the earlier
+// pass judged or made the runs of; nil is a pass of all claims.
+func Select(files []*File, earlier *Report, ids, records []string) ([]*File, error) {
+	var out []*File
+	var names, known []string
+	for _, f := range files {
+		names = append(names, f.Record)
+		kept := *f
+		kept.Claims = nil
+		for i := range f.Claims {
+			known = append(known, f.Claims[i].ID)
+			if len(ids) == 0 && earlier.has(f, &f.Claims[i]) || slices.Contains(ids, f.Claims[i].ID) {
+				kept.Claims = append(kept.Claims, f.Claims[i])
+			}
+		}
+		if len(kept.Claims) > 0 && (len(records) == 0 || slices.Contains(records, f.Record)) {
+			out = append(out, &kept)
+		}
+	}
+	for _, r := range records {
+		if !slices.Contains(names, r) {
+			return nil, quota.Unknown("design record", r, names, "")
+		}
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return nil, quota.Unknown("claim", id, known, "")
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no claim of these design records is left: name one of theirs by --id, or leave out --record")
+	}
+	return out, nil
+}
+
+// job is one command line, which claims share.
+type job struct {
+	dir string
+	// line is the command as reports show it, without passwords.
+	line string
+	// key tells command lines apart. The report of an earlier pass has no passwords, so its runs have their lines as keys.
+	key  string
+	args []string
+}
+
+// job of a run, or of one strategy of it for longer. It has no directory unless one is known.
+func (p *Pass) job(f *File, name, alone string) job {
+	r := f.Runs[name]
+	more := r.Quick
+	if p.Full {
+		more = r.Full
+	}
+	if alone != "" {
+		r.Command, more = "run "+alone, more+" --duration "+f.Longer
+	}
+	args, _ := split(r.Command + " " + more) // which the file's check has split
+	j := job{args: args, line: format.Command(args)}
+	j.key = strings.Join(args, "\x00")
+	if p.Earlier != nil {
+		j.key = j.line
+	}
+	j.dir = p.dirs[j.key]
+	return j
+}
+
+// plan gives each command line that is needed a directory: the name of its first run, unless an earlier pass made it.
+func (p *Pass) plan() (jobs []job, asked int) {
+	planned, taken := map[string]bool{}, map[string]bool{}
+	for _, f := range p.Files {
+		for i := range f.Claims {
+			names := f.Claims[i].runs()
+			asked += len(names)
+			for _, name := range names {
+				j := p.job(f, name, "")
+				if planned[j.key] {
+					continue
+				}
+				if p.Earlier == nil {
+					j.dir = name
+					for n := 2; taken[j.dir]; n++ {
+						j.dir = fmt.Sprintf("%s-%d", name, n)
+					}
+				}
+				planned[j.key] = true
+				taken[j.dir] = true
+				p.dirs[j.key] = j.dir
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs, asked
+}
+
+// Report is what a pass found.
+type Report struct {
+	// Schema is the version of this form.
+	Schema int `json:"schema"`
+	// Full is set if it was a full pass.
+	Full bool `json:"full"`
+	// Runs that were made, and how often claims asked for one.
+	Runs  int `json:"runs"`
+	Asked int `json:"asked"`
+	// Claims with their verdicts, in the order of the files.
+	Claims []Judgement `json:"claims"`
+	// Interrupted is set if not all runs were made.
+	Interrupted bool `json:"interrupted"`
+}
+
+// Schema is the version of the form of a [Report].
+const Schema = 1
+
+// Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need it undecided.
+// What an interrupted pass has measured is judged. A cell that is undecided is measured once more, for longer, and then judged by
+// both runs. An error is about conditions that cannot be read; the rest is judged.
+func (p *Pass) Judge(ctx context.Context) (*Report, error) {
+	p.dirs, p.done, p.again = p.Earlier.directories(), map[string]*Record{}, map[*Claim]job{}
+	jobs, asked := p.plan()
+	p.obtain(ctx, jobs, 0)
+	all, wrong := p.judge()
+	if more := p.longer(ctx, all); len(more) > 0 {
+		p.obtain(ctx, more, len(jobs))
+		jobs, asked = append(jobs, more...), asked+len(more)
+		all, wrong = p.judge()
+	}
+	return &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: all, Interrupted: ctx.Err() != nil}, wrong
+}
+
+// obtain makes runs, after others, or reads their records.
+func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
+	record := func(i int) *Record { return p.record(ctx, others+i, others+len(jobs), jobs[i]) }
+	for i, r := range parallel.Do(p.Parallel, len(jobs), record) {
+		p.done[jobs[i].dir] = r
+	}
+	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
+		if r := p.done[j.dir]; p.Parallel > 1 && p.Run != nil && r.short() && ctx.Err() == nil {
+			p.Failed(cmp.Or(r.Why, r.ended, j.line))
+			dir := filepath.Join(p.Dir, j.dir)
+			_ = os.Rename(dir, dir+"-failed") // what it has measured is kept
+			p.done[j.dir] = record(i)
+		}
+	}
+}
+
+// longer are the longer runs of the cells that are undecided, or those that an earlier pass made.
+func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
+	n := 0
+	for _, f := range p.Files {
+		for i := range f.Claims {
+			c, first := &f.Claims[i], all[n]
+			n++
+			if f.Longer == "" || c.Cell == nil || ctx.Err() != nil {
+				continue
+			}
+			j := p.job(f, c.Cell.Run, c.Cell.Label)
+			switch {
+			case p.Earlier == nil && first.Verdict == Undecided && !first.Gate: // which has no record
+				j.dir = fmt.Sprintf("%s-longer-%d", first.Directories[0], len(jobs)+1)
+			case j.dir == "":
+				continue
+			}
+			p.again[c] = j
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// judge decides all claims by the records that there are.
+func (p *Pass) judge() (all []Judgement, wrong error) {
+	all = []Judgement{}
+	for _, f := range p.Files {
+		for i := range f.Claims {
+			c := &f.Claims[i]
+			records := map[string]*Record{}
+			var used []job
+			schedule := ""
+			for _, name := range c.runs() {
+				j := p.job(f, name, "")
+				records[name] = p.done[j.dir]
+				if name == c.Schedule {
+					schedule = j.dir
+				}
+				used = append(used, j)
+			}
+			if j, ok := p.again[c]; ok {
+				used, records[c.Cell.Run] = append(used, j), together(records[c.Cell.Run], p.done[j.dir])
+			}
+			judged, err := f.Judge(c, records)
+			judged.Schedule = schedule
+			if err != nil {
+				judged.Verdict, judged.Why = Undecided, err.Error()
+				wrong = errors.Join(wrong, err)
+			}
+			for _, j := range used {
+				judged.Commands = append(judged.Commands, j.line)
+				judged.Directories = append(judged.Directories, j.dir)
+			}
+			all = append(all, judged)
+		}
+	}
+	return all, wrong
+}
+
+// together has the rounds of a run and of a longer one.
+func together(r, longer *Record) *Record {
+	if r.File == nil || longer.File == nil {
+		return r
+	}
+	f := *r.File
+	f.Runs = slices.Concat(f.Runs, longer.File.Runs)
+	f.Summaries = results.Summarise(f.Runs)
+	return &Record{File: &f}
+}
+
+// has reports whether a pass judged a claim, or made all of its runs.
+func (r *Report) has(f *File, c *Claim) bool {
+	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool { return j.Record == f.Record && j.ID == c.ID }) {
+		return true
+	}
+	p := Pass{Full: r.Full, Earlier: r, dirs: r.directories()}
+	runs, missing := c.runs(), func(run string) bool { return p.job(f, run, "").dir == "" }
+	return len(runs) > 0 && !slices.ContainsFunc(runs, missing)
+}
+
+// directories of the runs of a pass, by their command lines. Lines that differed in their passwords alone have none.
+func (r *Report) directories() map[string]string {
+	out := map[string]string{}
+	if r == nil {
+		return out
+	}
+	for i := range r.Claims {
+		for n, line := range r.Claims[i].Commands {
+			dir := r.Claims[i].Directories[n]
+			if known, ok := out[line]; ok && known != dir {
+				dir = ""
+			}
+			out[line] = dir
+		}
+	}
+	return out
+}
+
+// record of a run that is made now, or was made before.
+func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
+	dir, messages := filepath.Join(p.Dir, j.dir), ""
+	if j.dir == "" {
+		return &Record{Why: "the earlier pass did not make its run"}
+	}
+	if p.Run != nil {
+		if ctx.Err() != nil {
+			return &Record{Why: "the pass was interrupted before its run"}
+		}
+		p.Begin(n, of, j.args)
+		var code int
+		code, messages = p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
+		messages = redact.All(messages)
+		if code == exit.Usage {
+			return &Record{Why: j.line + ": " + format.OneLine(messages)}
+		}
+	}
+	r := p.Read(dir)
+	if i := strings.LastIndex(messages, "quotabench: "); r.short() && i >= 0 {
+		r.ended = j.line + ": " + format.OneLine(messages[i:])
+		if r.Why != "" {
+			r.Why = r.ended
+		}
+	}
+	if r.File != nil {
+		r.File.Summaries = results.Summarise(r.File.Runs) // which know their rounds
+	}
+	return r
+}

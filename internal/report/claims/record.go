@@ -1,0 +1,195 @@
+package claims
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Record is what a run left, or why it left nothing.
+type Record struct {
+	// File is that of runs; nil if there is none.
+	File *results.File
+	// Series are how simulations developed.
+	Series []results.Series
+	// Exploration is what searches found; nil if there were none.
+	Exploration *results.Exploration
+	// Why there is no record; empty if there is one.
+	Why string
+	// ended is why the run ended before all was measured, if it said so.
+	ended string
+	// point is the value of the swept parameter at which expressions are looked at; empty for all.
+	point string
+	// few is set if fewer rounds have timings than tell how much these vary.
+	few bool
+	// disturbed is set for timings of a round that are marked.
+	disturbed bool
+}
+
+// short reports whether the run ended before all was measured. What it has measured is judged.
+func (r *Record) short() bool { return r.Why != "" || r.File != nil && r.File.Interrupted }
+
+// object is a part of a record.
+type object struct {
+	reflect.Value
+	of *Record
+}
+
+// measured reports whether another pass may show other figures: the same simulation or search finds the same again.
+func (r *Record) measured() bool { return r.File != nil && r.File.Kind == results.Measured }
+
+// exact is a number of the record.
+func (r *Record) exact(x float64, unit figures.Unit) Number {
+	return Number{Lo: x, Hi: x, Value: x, Unit: unit, varies: r.measured(), few: r.few && r.measured(), disturbed: r.disturbed}
+}
+
+// rounds of a strategy that were made, and those that happened as planned.
+func (r *Record) rounds(key string) (made, timed int) {
+	for i := range r.File.Runs {
+		if x := &r.File.Runs[i]; x.Key() == key {
+			made++
+			if !x.Partial && x.Audit.Planned() {
+				timed++
+			}
+		}
+	}
+	return made, timed
+}
+
+// told is the record for timings of a single round.
+func (r *Record) told(round *results.Run) *Record {
+	out := *r
+	_, timed := r.rounds(round.Key())
+	out.few = timed < fewestRounds
+	out.disturbed = round.Audit.Disturbed()
+	return &out
+}
+
+// rows are the summaries of runs and the searches, with their labels, in the order of the record.
+func (r *Record) rows() (labels []string, rows []any) {
+	add := func(label string, v any) {
+		labels, rows = append(labels, label), append(rows, object{reflect.ValueOf(v), r})
+	}
+	if f := r.File; f != nil {
+		all := f.Summarised()
+		for i := range all {
+			s := &all[i]
+			switch {
+			case f.Sweep == nil:
+				add(s.Label, s)
+			case r.point == "" || s.Params.Point[f.Sweep.Parameters[0].Name] == r.point:
+				add(f.Sweep.Unswept(s.Label), s)
+			}
+		}
+	}
+	if x := r.Exploration; x != nil {
+		for _, s := range x.Searches {
+			add(s.Strategy, s)
+		}
+	}
+	return labels, rows
+}
+
+// row is that of a label; an empty one stands for the only strategy. Several points of a sweep are a list.
+func (r *Record) row(label string) any {
+	if r.Why != "" {
+		return missing{why: r.Why}
+	}
+	labels, rows := r.rows()
+	var out []any
+	for i, l := range labels {
+		if l == label || label == "" && l == labels[0] {
+			out = append(out, rows[i])
+		}
+	}
+	switch {
+	case label == "" && len(slices.Compact(slices.Sorted(slices.Values(labels)))) > 1:
+		return absent("the run has several strategies: write NAME[\"%s\"]", labels[0])
+	case len(out) == 1:
+		return out[0]
+	case len(out) > 1:
+		return out
+	}
+	var skipped []results.Skipped
+	if r.File != nil {
+		skipped = r.File.Skipped
+	} else if r.Exploration != nil {
+		skipped = r.Exploration.Skipped
+		for _, f := range r.Exploration.Failed {
+			skipped = append(skipped, results.Skipped{Strategy: f.Strategy, Reason: f.Error})
+		}
+	}
+	for _, s := range skipped {
+		if s.Strategy == label || label == "" {
+			return absent("%s took no part: %s", s.Strategy, s.Reason)
+		}
+	}
+	if len(labels) == 0 {
+		return absent("the record has no figures: its run ended before them")
+	}
+	return absent("%s is not in the record, which has %s", label, strings.Join(labels, ", "))
+}
+
+// Steps of the shortest schedule that a search found.
+const Steps results.Property = "steps"
+
+// found is what a search says of a property: 0 if no schedule breaks it, else the units of the one that was found,
+// or 1. A schedule that was not tried may break it by more.
+func found(s *results.Search, p results.Property) any {
+	if len(s.Withheld) > 0 {
+		return missing{why: s.Withheld[0].Detail}
+	}
+	least := between(0, math.Inf(1))
+	for i := range s.Findings {
+		f := &s.Findings[i]
+		switch {
+		case p == Steps && (i == 0 || float64(len(f.Steps)) < least.Hi):
+			least = exactly(float64(len(f.Steps)))
+		case p == f.Property:
+			return between(float64(max(1, format.Magnitude(f.Units))), math.Inf(1))
+		}
+	}
+	switch {
+	case p == Steps && len(s.Findings) > 0:
+		return least
+	case p == Steps:
+		return absent("the search found no schedule")
+	case !slices.Contains(s.Properties, p):
+		return absent("the search did not look for %s", p)
+	case len(s.Unmet) > 0:
+		return absent("no schedule had a fault that was asked for: %s", strings.Join(format.Strings(s.Unmet), ", "))
+	case p == results.FalseRejectProperty && s.AllowedBy != "":
+		return between(float64(max(1, s.AllowedUnits)), math.Inf(1))
+	case s.Capped != "":
+		return absent("the search did not end (%s), and found none so far", s.Capped)
+	}
+	return exactly(0)
+}
+
+func isSearch(v any) bool {
+	o, ok := v.(object)
+	if !ok {
+		return false
+	}
+	_, ok = o.Interface().(*results.Search)
+	return ok
+}
+
+// overSearches is what all searches of a strategy found together: the shortest schedule, the most units, or none if all say so.
+func overSearches(list []any, name string) any {
+	var out any
+	for _, v := range list {
+		n, told := v.(Number)
+		switch old, found := out.(Number); {
+		case !told && found && old.Hi > 0, told && n.Hi == 0 && out != nil: // what was found stands, and what is not known, too
+		case !told, !found || old.Hi == 0, name == string(Steps) && n.Lo < old.Lo, name != string(Steps) && n.Lo > old.Lo:
+			out = v
+		}
+	}
+	return out
+}

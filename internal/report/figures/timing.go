@@ -1,0 +1,179 @@
+package figures
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Mark precedes a timing in which something else than the strategy had a part, e.g. other
+// programs. It is the only mark of timings.
+const Mark = "~"
+
+// Timing is a timing as every output shows it: tables, pages, labels of plots.
+type Timing struct {
+	// Value is e.g. "1.20 ms" or "~1.20 ms". It is "≥ 12.0 ms" if the samples give no more
+	// than this bound, and "-" if there are none.
+	Value string
+	// Interval is e.g. "[0.90–14.0]" in the unit of the value; empty if it is not known.
+	Interval string
+}
+
+// String is the value with its interval.
+func (t Timing) String() string { return format.Join(" ", t.Value, t.Interval) }
+
+// Scale is the unit that timings are shown in.
+type Scale struct {
+	// Length of the unit.
+	Length float64
+	// Unit stands behind the value; empty if the head of a column has it.
+	Unit string
+}
+
+// scaleOf is the unit that suits a figure.
+func (f *Figure) scaleOf(x float64) Scale {
+	if f.Unit != Nanoseconds {
+		return Scale{Length: 1}
+	}
+	length, unit := format.TimeUnit(x)
+	return Scale{Length: length, Unit: unit}
+}
+
+// Timing shows the figure over all rounds, if it is a timing, in the unit that suits it.
+func (f *Figure) Timing(s *results.Summary) Timing {
+	x, bound := f.timed(s)
+	return show(x, bound, f.scaleOf(x.Value))
+}
+
+// TimingIn is [Figure.Timing] in a given unit.
+func (f *Figure) TimingIn(s *results.Summary, scale Scale) Timing {
+	x, bound := f.timed(s)
+	return show(x, bound, scale)
+}
+
+// timed is the figure, and whether it is only a lower bound: there are fewer samples than the
+// percentile needs, it is beyond the histogram's range, or the waits of requests grew for as
+// long as the run lasted.
+func (f *Figure) timed(s *results.Summary) (x results.Figure, bound bool) {
+	latency := strings.HasPrefix(f.From, "latency.") || strings.HasPrefix(f.From, "response_ns.")
+	bound = latency && s.Overloaded()
+	if f.AtRate {
+		s = s.AtRate()
+	}
+	v, ok := f.in(s)
+	if !ok {
+		return results.Figure{}, false
+	}
+	switch x := v.Interface().(type) {
+	case results.Percentile:
+		return x.Figure, bound || boundOnly(x)
+	case results.Figure:
+		return x, bound
+	}
+	return results.Figure{}, false
+}
+
+// Disturbed reports whether the figure is marked.
+func (f *Figure) Disturbed(s *results.Summary) bool {
+	x, _ := f.timed(s)
+	return x.Disturbed
+}
+
+// Ends are the ends of the figure's interval.
+func (f *Figure) Ends(s *results.Summary) (lo, hi float64) {
+	x, _ := f.timed(s)
+	return x.Lo, x.Hi
+}
+
+// boundOnly reports whether the samples give a lower bound of the percentile and no more.
+func boundOnly(p results.Percentile) bool {
+	return p.Status == results.TooFew || p.Value >= float64(results.MaxDuration)
+}
+
+// Percentile shows a percentile over all rounds.
+func Percentile(p results.Percentile) Timing {
+	length, unit := format.TimeUnit(p.Value)
+	return show(p.Figure, boundOnly(p), Scale{Length: length, Unit: unit})
+}
+
+// show is the one form of a timing.
+func show(f results.Figure, bound bool, scale Scale) Timing {
+	if f.Rounds == 0 {
+		return Timing{Value: "-"}
+	}
+	digits := func(x float64) string { return format.Digits(x / scale.Length) }
+	out := Timing{Value: format.Join(" ", digits(f.Value), scale.Unit)}
+	switch {
+	case bound:
+		out.Value = "≥ " + out.Value
+	case f.Lo < f.Hi:
+		out.Interval = "[" + digits(f.Lo) + "–" + digits(f.Hi) + "]"
+	}
+	if f.Disturbed {
+		out.Value = Mark + out.Value
+	}
+	return out
+}
+
+// othersShown is the share of the processor time from which other programs are named as what
+// disturbed timings.
+const othersShown = 0.1
+
+// Disturbance says in one sentence what disturbed the timings of strategies, and by how
+// much; empty if nothing did.
+func Disturbance(all []results.Summary) string {
+	share, cause := 0.0, ""
+	for i := range all {
+		for _, s := range []*results.Summary{&all[i], all[i].AtRate()} {
+			if !s.Throughput.Disturbed && !s.Latency().P50.Disturbed {
+				continue
+			}
+			share = max(share, s.OthersShare)
+			cause = cmp.Or(cause, disturbing(s))
+		}
+	}
+	if share > othersShown {
+		cause = fmt.Sprintf("other programs used %.0f %% of the processor", 100*share)
+	}
+	if cause != "" {
+		cause = Mark + " " + cause + ": latencies are upper bounds"
+	}
+	return format.Join("; ", cause, coreWait(all))
+}
+
+// coreWait says how much of a p99 may be waiting for a core, of the strategy that waited in
+// most rounds; empty if none did in more than half of them.
+func coreWait(all []results.Summary) string {
+	rounds, of := 0, 0
+	longest := int64(0)
+	for i := range all {
+		s := all[i].AtRate()
+		p := s.Latency().P99
+		if 2*p.Waited <= p.Rounds {
+			continue
+		}
+		longest = max(longest, s.CoreWaitNS)
+		if p.Waited > rounds {
+			rounds, of = p.Waited, p.Rounds
+		}
+	}
+	if rounds == 0 || longest == 0 {
+		return ""
+	}
+	return fmt.Sprintf("up to %s of a p99 may be waiting for a core, in %d of %d rounds", format.NS(float64(longest)), rounds, of)
+}
+
+// disturbing is the first finding that marks timings, without what follows from it.
+func disturbing(s *results.Summary) string {
+	for _, r := range s.Audit.Reasons {
+		switch r.Discards {
+		case results.Disturbs, results.DisturbsTimings, results.DisturbsResponse:
+			what, _, _ := strings.Cut(r.Detail, ": ")
+			return format.Plain(what)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package html
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Record is what one invocation left. What it did not leave is nil.
+type Record struct {
+	// Name tells it from others, e.g. its path; empty for the only one.
+	Name string
+	// File is the record of runs, measured or simulated.
+	File *results.File
+	// Exploration is what searches, counts and replays of schedules found.
+	Exploration *results.Exploration
+	// Provenance is set if File leaves it out.
+	Provenance *results.Provenance
+	// Drawings of all of it.
+	Drawings []Drawing
+}
+
+// Drawing is a plot or a chart.
+type Drawing struct {
+	// Format is the name of the renderer that made it.
+	Format string
+	// Doc says in one line what it shows.
+	Doc string
+	// Series is set if it is of one of the record's series.
+	Series *results.Series
+	// Finding is set if it is of one of the exploration's findings.
+	Finding *results.Finding
+	// Title and Desc say what it is and shows, SVG is the element, and Width its width in
+	// pixels.
+	Title, Desc string
+	SVG         template.HTML
+	Width       float64
+}
+
+// About is what a strategy says of itself.
+type About struct {
+	// Doc is one line.
+	Doc string
+	// Source is the design record that it comes from; empty for none.
+	Source string
+	// Use and Avoid say when to use it, and when not.
+	Use, Avoid string
+}
+
+var (
+	//go:embed page.html.tmpl
+	pageTemplate string
+	//go:embed page.css
+	style string
+	//go:embed page.js
+	script string
+)
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"groupOf": groupOf, "discards": func(code string) string { return discards[code] },
+}).Parse(pageTemplate))
+
+// Write writes one page about all records, in their order. About looks up what a strategy says
+// of itself by its public name; it may be nil. A page of the same records and strategies has the
+// same bytes.
+func Write(w io.Writer, records []Record, about func(strategy string) (About, bool)) error {
+	v, err := view(records, about)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if err = page.Execute(&b, v); err == nil {
+		// Names in a record may come from anywhere: what would reorder or hide a text is shown.
+		_, err = io.WriteString(w, format.Visible(b.String()))
+	}
+	return format.Wrapf(err, "write page")
+}
+
+// policyOf is what a browser may do with the page: run the one script, and load nothing.
+func policyOf(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'"
+}

@@ -1,0 +1,258 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/results"
+)
+
+// quantileLabels belong to the named quantiles.
+var quantileLabels = []string{"50 %", "90 %", "99 %", "99.9 %", "99.99 %"}
+
+// curve is one strategy's latency by percentile: nanoseconds over quantiles.
+type curve struct {
+	series
+	line
+}
+
+// crowd is how many lines one pair of axes holds; more are split by store.
+const crowd = 12
+
+// Latency draws latency by percentile, one line per strategy. A line ends
+// when there are too few samples to go on. Strategies that
+// decide within the process have a frame of their own, and many strategies are split by store.
+func Latency(f results.File) (*Plot, error) {
+	all := plotted(f)
+	var notes captions
+	var curves []curve
+	common := 0.99 // up to which all lines go
+	for _, s := range all {
+		c := curveOf(s)
+		if len(c.at) == 0 {
+			notes.add("Not shown", s.label, string(s.Latency().P50.Status))
+			continue
+		}
+		end := c.last().X
+		if end < 0.99 {
+			notes.add("No p99", s.label, string(s.Latency().P99.Status))
+		}
+		if !s.Counts() {
+			notes.add("Timings stand, decisions do not", s.label, "invalid")
+		}
+		common = min(common, end)
+		curves = append(curves, c)
+	}
+	if err := drawn(len(curves), "no run has latencies"); err != nil {
+		return nil, err
+	}
+	desc := latencyDesc(curves)
+	if c, ok := bareCurve(all); ok {
+		curves = append(curves, c)
+	}
+	// Names stand as the lines lie, the slowest at the top.
+	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.value(common), a.value(common)) })
+	simulated := f.Kind == results.Simulated
+	g := figure{sheet: sheet{
+		title: "Latency by percentile", caption: caption(f, all, latencyLoop), simulated: simulated, desc: desc,
+		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all, latencyOf), notes.text()),
+	}}
+	for _, x := range facetsOf(curves, func(c *curve) int { return c.store() }) {
+		g.panels = append(g.panels, latencyPanel(x.title, x.lines, simulated, curves))
+	}
+	return g.plot(), nil
+}
+
+// latencyPanel draws curves on a scale of their own, over percentiles that go as far
+// as the longest line of all.
+func latencyPanel(title string, curves []curve, simulated bool, all []curve) *panel {
+	what := "service time"
+	if curves[0].AtRate().Params.Loop == results.OpenLoop {
+		what = "response time"
+	}
+	if simulated {
+		what = "modelled " + what
+	}
+	lo, hi, far := math.Inf(1), ceiling(curves), 0.99
+	for _, c := range curves {
+		lo = min(lo, c.at[0].Y)
+	}
+	for _, c := range all {
+		far = max(far, c.last().X)
+	}
+	p := newPanel(format.Join(": ", title, what))
+	timeAxis(&p.Y, lo, hi)
+	p.X.Label.Text, p.X.Scale = "percentile of requests", nines{}
+	p.X.Min, p.X.Max = 0.5, far
+	var ticks plot.ConstantTicks
+	for i, q := range stat.NamedQuantiles {
+		if q <= p.X.Max {
+			ticks = append(ticks, plot.Tick{Value: q, Label: quantileLabels[i]})
+		}
+	}
+	p.X.Tick.Marker = ticks
+	for _, c := range curves {
+		c.line.style = c.series.style
+		c.name = marked(c.label, c.Latency().P50.Figure)
+		if c.last().Y > hi {
+			q := min(c.last().X, 0.99) // a line may end before p99
+			c.name = fmt.Sprintf("%s, above the frame: p%s %s", c.name, format.TrimZeros(format.Digits(100*q)),
+				strings.ReplaceAll(format.NS(c.value(q)), " ", "\u00a0"))
+		}
+		p.lines = append(p.lines, c.line)
+	}
+	return p
+}
+
+// ceiling is the highest latency that a panel shows: that of its slowest line, or of
+// the next one if the slowest would press all others together.
+func ceiling(curves []curve) float64 {
+	curves = slices.SortedFunc(slices.Values(curves), func(a, b curve) int { return cmp.Compare(a.last().Y, b.last().Y) })
+	n, lo := len(curves), math.Inf(1)
+	for _, c := range curves {
+		lo = min(lo, c.at[0].Y)
+	}
+	highest := curves[n-1].last().Y
+	if n < 4 {
+		return highest
+	}
+	next := curves[n-2].last().Y
+	if curves[n-1].at[0].Y > next || math.Log10(highest/lo) < 1.6*math.Log10(next/lo) {
+		return highest
+	}
+	return next * 1.5
+}
+
+// facet are the lines of one panel.
+type facet[T any] struct {
+	title string
+	lines []T
+}
+
+// facetsOf splits what is too much for one pair of axes by the stores that strategies ask,
+// and apart from those the strategies that ask none, which are faster by orders of magnitude.
+func facetsOf[T any](all []T, store func(*T) int) []facet[T] {
+	out := []facet[T]{{title: "Redis"}, {title: "PostgreSQL"}, {title: "Redis and PostgreSQL"}, {title: "Other stores"},
+		{title: "Within the process"}}
+	if len(all) <= crowd {
+		out[0].title = "With a store"
+	}
+	for i := range all {
+		k := store(&all[i])
+		if len(all) <= crowd && k != inProcess {
+			k = 0
+		}
+		out[k].lines = append(out[k].lines, all[i])
+	}
+	out = slices.DeleteFunc(out, func(f facet[T]) bool { return len(f.lines) == 0 })
+	if len(out) == 1 {
+		out[0].title = ""
+	}
+	return out
+}
+
+// inProcess is the index of the facet of strategies that ask no store.
+const inProcess = 4
+
+// store is the index of a strategy's facet.
+func (s *series) store() int {
+	cost := &s.Cost
+	switch {
+	case s.label == bareLabel:
+		return 0
+	case cost.Commands == 0 && cost.SQL+cost.ModelSQL == 0:
+		return inProcess
+	case s.other:
+		return 3
+	case cost.SQL+cost.ModelSQL == 0:
+		return 0
+	case cost.Commands == 0:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// latencyDesc names the fastest and the slowest at p99.
+func latencyDesc(curves []curve) string {
+	var with []curve
+	for _, c := range curves {
+		if c.last().X >= 0.99 && c.store() != inProcess {
+			with = append(with, c)
+		}
+	}
+	text := fmt.Sprintf("Latency by percentile of %s.", format.Plural(int64(len(curves)), "strategy", "strategies"))
+	if len(with) == 0 {
+		return text
+	}
+	by := func(a, b curve) int { return cmp.Compare(a.value(0.99), b.value(0.99)) }
+	lo, hi := slices.MinFunc(with, by), slices.MaxFunc(with, by)
+	return fmt.Sprintf("%s Of those that ask a store %s has the lowest p99, %s, and %s the highest, %s.", text, lo.label,
+		format.NS(lo.value(0.99)), hi.label, format.NS(hi.value(0.99)))
+}
+
+// curveOf samples a strategy's latency up to the last percentile that has enough samples.
+func curveOf(s series) (c curve) {
+	c.series = s
+	l := s.Latency()
+	points := []results.Percentile{l.P50, l.P90, l.P99, l.P999, l.P9999}
+	quantiles, value := stat.NamedQuantiles, func(i int) float64 { return points[i].Value }
+	if l.Curve != nil {
+		quantiles, value = stat.CurveQuantiles(), func(i int) float64 { return float64(l.Curve[i]) }
+	}
+	for i, q := range quantiles {
+		at := slices.IndexFunc(stat.NamedQuantiles, func(named float64) bool { return q <= named })
+		if !points[at].Shown() {
+			break
+		}
+		if q == stat.NamedQuantiles[at] {
+			c.marks = append(c.marks, i)
+		}
+		c.add(q, max(value(i), 1)) // 0 has no place on a logarithmic axis
+	}
+	return c
+}
+
+// bareLabel names the line of the bare client, and bareStyle is how it looks.
+const bareLabel = "bare client"
+
+var bareStyle = seriesStyle{
+	line:  draw.LineStyle{Color: faint, Width: 1.6, Dashes: []vg.Length{2, 3}},
+	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: groundedGlyph{lineGlyph{draw.RingGlyph{}, 1.2}}},
+}
+
+// bareCurve is what a bare client saw in the same rounds. There is one if all
+// strategies shared a setting.
+func bareCurve(all []series) (curve, bool) {
+	other := func(s series) bool { return s.AtRate().Params.RatePerS != all[0].AtRate().Params.RatePerS }
+	if slices.ContainsFunc(all, other) || len(all) == 0 {
+		return curve{}, false
+	}
+	for _, s := range all {
+		if r := s.AtRate(); r.Reference != nil {
+			c := curveOf(series{Summary: &results.Summary{Params: r.Params, Service: *r.Reference}, label: bareLabel, style: bareStyle})
+			return c, len(c.at) > 0
+		}
+	}
+	return curve{}, false
+}
+
+// value is the latency at the last sampled percentile that is not above q.
+func (c *curve) value(q float64) float64 {
+	v := c.at[0].Y
+	for _, at := range c.at {
+		if at.X <= q+1e-9 {
+			v = at.Y
+		}
+	}
+	return v
+}

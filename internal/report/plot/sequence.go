@@ -1,0 +1,317 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot/vg"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Geometry of a sequence chart, in points. Commands are set in a monospaced font.
+const (
+	monoSize, monoChar = 11.0, 6.65
+	sansSize           = 12.0
+	lineHeight         = 14.0
+	labelChars         = 38 // of a command, in a line
+	labelRoom          = 10.0
+	leastLane          = 150.0
+	leftMargin         = 52.0
+	truthWidth         = 92.0
+	rowGap             = 11.0
+)
+
+// markKind is how a step is drawn.
+type markKind int
+
+const (
+	markNote  markKind = iota // on the lifeline alone
+	markCall                  // an arrow to a store
+	markReply                 // a dashed arrow back
+	markBoth                  // a call and its reply
+	markBand                  // across everything: clock, store, instance
+)
+
+// row is one step as it is drawn.
+type row struct {
+	step   results.Step
+	kind   markKind
+	lane   int // of the actor, or -1
+	store  int // lane of the store, or -1
+	label  []string
+	answer string // at the arrow back
+	fault  bool
+	broken bool // the arrow does not arrive
+	ends   bool // the actor dies here
+	y      float64
+	height float64
+}
+
+// lane is a lifeline.
+type lane struct {
+	head   []string
+	store  string // empty for actors
+	column int    // of an actor
+	x      float64
+	end    float64 // where it ends early, or 0
+}
+
+// chart is a finding, laid out.
+type chart struct {
+	lanes  []lane
+	rows   []row
+	width  float64
+	bottom float64 // of the lifelines
+	truth  float64 // middle of the column of the truth
+	busy   []span
+}
+
+// span is a call in progress on a lane.
+type span struct {
+	lane     int
+	from, to float64
+}
+
+const headHeight = 38.0
+
+// layOut places everything.
+func layOut(f *results.Finding) *chart {
+	c := &chart{}
+	c.addLanes(f)
+	c.addRows(f)
+	gap := leastLane
+	for _, r := range c.rows {
+		if r.kind == markBand {
+			continue
+		}
+		for _, l := range append(slices.Clone(r.label), r.answer) {
+			gap = max(gap, float64(utf8.RuneCountInString(l))*monoChar+2*labelRoom+8)
+		}
+	}
+	for i := range c.lanes {
+		c.lanes[i].x = leftMargin + gap/2 + float64(i)*gap
+	}
+	edge := leftMargin + gap*float64(len(c.lanes))
+	c.truth = edge + truthWidth/2
+	// Two lanes are narrow; the text above them need not be as narrow.
+	c.width = max(edge+truthWidth+12, 560)
+	y := headHeight + 12
+	for i := range c.rows {
+		r := &c.rows[i]
+		if r.kind == markBand {
+			r.label = strings.Split(fold(plainText(ink), drawable(strings.Join(r.label, " ")), vg.Length(edge-leftMargin-16)), "\n")
+		}
+		r.y, r.height = y, r.tall()
+		y += r.height
+	}
+	c.bottom = y + 6
+	c.addSpans()
+	return c
+}
+
+// addLanes puts the stores in the middle, so that arrows cross few lifelines.
+func (c *chart) addLanes(f *results.Finding) {
+	cols := f.ActorColumns()
+	var stores []string
+	for _, name := range []string{"redis", "model", "postgres"} {
+		if slices.ContainsFunc(f.Steps, func(s results.Step) bool { return s.Store == name }) {
+			stores = append(stores, name)
+		}
+	}
+	if len(stores) == 0 {
+		stores = []string{"redis"}
+	}
+	middle := (len(cols) + 1) / 2
+	for i, col := range cols {
+		if i == middle {
+			c.addStores(stores)
+		}
+		c.lanes = append(c.lanes, lane{head: actorHead(&f.Columns[col]), column: col})
+	}
+	if len(cols) <= middle {
+		c.addStores(stores)
+	}
+}
+
+func (c *chart) addStores(names []string) {
+	heads := map[string][]string{"redis": {"Redis"}, "model": {"PostgreSQL", "(a model of it)"}, "postgres": {"PostgreSQL"}}
+	for _, n := range names {
+		c.lanes = append(c.lanes, lane{head: heads[n], store: n, column: -1})
+	}
+}
+
+// actorHead spells an actor out: "A", "sync" or "0:sync".
+func actorHead(c *results.Column) []string {
+	if c.Role == results.RoleClient {
+		return []string{"client " + strings.TrimPrefix(c.Name, "client")}
+	}
+	if instance, job, ok := strings.Cut(c.Name, ":"); ok {
+		return []string{"job " + job, "of instance " + instance}
+	}
+	return []string{"job " + c.Name}
+}
+
+// addRows decides how each step is drawn. What a command answered is told when
+// the answer arrives.
+func (c *chart) addRows(f *results.Finding) {
+	pending := map[int]string{}
+	for _, s := range f.Steps {
+		r := row{step: s, store: -1, fault: s.Event.Injected()}
+		r.lane = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == "" && l.column == s.Column })
+		if s.Store != "" {
+			r.store = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == s.Store })
+		}
+		switch {
+		case r.lane < 0:
+			head := s.Actor
+			if s.Event == results.EventCrash {
+				head += " crash"
+			}
+			r.kind, r.label = markBand, []string{head + ": " + s.Command}
+		case s.Event == results.EventCrash:
+			r.kind, r.label, r.ends = markNote, []string{"crashes"}, true
+		case s.Event == results.EventLostReply:
+			r.kind, r.label, r.broken = markReply, []string{"the reply is lost"}, true
+		case r.store < 0:
+			r.kind, r.label = markNote, layout.Wrap(strings.TrimSpace(s.Command+" "+s.Reply), labelChars)
+		case s.Command == "":
+			r.kind, r.label = markReply, layout.Wrap(pending[s.Column], labelChars)
+		default:
+			r.kind, r.label = markCall, layout.Wrap(s.Command, labelChars)
+			switch s.Event {
+			case results.EventOutage:
+				r.broken = true
+				r.label = append([]string{"cannot be reached:"}, r.label...)
+			case results.EventRetry:
+				r.label = append([]string{"sent once more:"}, r.label...)
+			}
+			reply := cmp.Or(s.Reply, "done")
+			pending[s.Column] = reply
+			if split := s.Outcome == "" && replyFollows(f.Steps, s); !split && !r.broken {
+				r.kind, r.answer = markBoth, reply
+			}
+		}
+		r.answer = short(r.answer)
+		c.rows = append(c.rows, r)
+	}
+}
+
+// replyFollows reports whether the actor's next step is about the reply to s, or
+// s is its last and the effect alone has happened.
+func replyFollows(steps []results.Step, s results.Step) bool {
+	for _, n := range steps[s.Number:] {
+		if n.Column == s.Column {
+			return n.Command == "" || n.Event == results.EventRetry
+		}
+	}
+	return s.Store != "" && slices.ContainsFunc(steps, func(n results.Step) bool { return n.Store != "" && n.Command == "" })
+}
+
+func short(s string) string {
+	if utf8.RuneCountInString(s) <= labelChars {
+		return s
+	}
+	return string([]rune(s)[:labelChars-3]) + "..."
+}
+
+// tall is the height of a row with what it holds.
+func (r *row) tall() float64 {
+	lines := float64(len(r.label)) * lineHeight
+	h := rowGap
+	switch r.kind {
+	case markBand:
+		return h + lines + 12
+	case markNote:
+		h += max(lines, lineHeight)
+	default:
+		h += lines + 6
+	}
+	if r.answer != "" {
+		h += lineHeight + 6
+	}
+	if r.step.Outcome != "" {
+		h += pillHeight + 5
+	}
+	return h
+}
+
+const pillHeight = 19.0
+
+// arrow is where the row's first arrow lies.
+func (r *row) arrow() float64 {
+	return r.y + rowGap/2 + float64(len(r.label))*lineHeight + 2
+}
+
+// pill is where the verdict begins.
+func (r *row) pill() float64 { return r.y + r.height - rowGap/2 - pillHeight }
+
+// addSpans finds where calls are in progress, and where actors die.
+func (c *chart) addSpans() {
+	open := map[int]float64{}
+	last := map[int]float64{}
+	for i := range c.rows {
+		r := &c.rows[i]
+		if r.lane < 0 {
+			continue
+		}
+		at := r.arrow()
+		if r.kind == markNote {
+			at = r.y + r.height/2
+		}
+		if _, ok := open[r.lane]; !ok {
+			open[r.lane] = at
+		}
+		last[r.lane] = r.y + r.height
+		if r.step.Outcome != "" {
+			c.busy = append(c.busy, span{r.lane, open[r.lane], r.pill()})
+			delete(open, r.lane)
+		}
+		if r.ends {
+			c.busy = append(c.busy, span{r.lane, open[r.lane], at})
+			delete(open, r.lane)
+			c.lanes[r.lane].end = at
+		}
+	}
+	for l, from := range open {
+		c.busy = append(c.busy, span{l, from, last[l]})
+	}
+	slices.SortFunc(c.busy, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.from, b.from))
+	})
+}
+
+// verbs say what a strategy does whose schedule breaks a property.
+var verbs = map[results.Property]string{
+	"leak": "leaks", "guarantee": "breaks its guarantee", "false-reject": "rejects wrongly", "drift": "drifts",
+	"ttl": "leaves an immortal key", "stranded": "strands units", "negative": "counts below zero",
+	"forgotten": "forgets", "stuck": "gets stuck", "deadlock": "deadlocks", "serialization-failure": "fails to serialize",
+	"panic": "ends its program",
+}
+
+// sheetOf says what was found, and how to see it again.
+func sheetOf(f *results.Finding) sheet {
+	verb, ok := verbs[f.Property]
+	if !ok {
+		verb = "breaks " + string(f.Property)
+	}
+	faults := "no fault"
+	if len(f.Faults) > 0 {
+		faults = "faults: " + strings.Join(format.Strings(f.Faults), ", ")
+	}
+	s := sheet{
+		title: format.Plain(fmt.Sprintf("%s %s: %s", f.Strategy, verb, f.Detail)),
+		caption: format.Plain(fmt.Sprintf("the shortest schedule found: %s under the policy %s, %s",
+			format.Plural(int64(len(f.Steps)), "step", "steps"), f.Policy, faults)),
+	}
+	if f.Token != "" {
+		s.note = f.Replay()
+	}
+	s.desc = format.Join(" ", s.caption, s.note)
+	return s
+}

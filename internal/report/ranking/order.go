@@ -1,0 +1,208 @@
+package ranking
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+func rank(g Group) int { return slices.Index(Groups(), g) }
+
+// Level is the significance at which one look at the rounds puts two strategies in order: six
+// rounds, the fewest behind a timing, reach it if all agree. A measurement looks at most twice:
+// after [FirstLook] rounds, and after [LastLook] or those for which there was time.
+const (
+	Level     = 0.032
+	FirstLook = 10
+	LastLook  = 20
+)
+
+// Sort puts strategies in the order of [Groups], those that do not enforce by how much they
+// leak, and those of the other groups by speed if byTime is set. Strategies that the paired
+// rounds cannot tell apart share a place: among them
+// those whose promise survives more faults come first, then those that send fewer commands
+// and statements per decision.
+func Sort(all []Strategy, byTime bool) {
+	slices.SortStableFunc(all, func(a, b Strategy) int { return rank(a.Group) - rank(b.Group) })
+	for from := 0; from < len(all); {
+		to := from
+		for to < len(all) && all[to].Group == all[from].Group {
+			to++
+		}
+		if all[from].Group == Fails {
+			sortByDamage(all[from:to])
+		} else {
+			sortGroup(all[from:to], byTime)
+		}
+		from = to
+	}
+}
+
+// sortByDamage puts those that do not enforce in the order of what they did wrong, and not
+// of their speed.
+func sortByDamage(all []Strategy) {
+	damage := func(a, b Strategy) int {
+		return cmp.Or(cmp.Compare(a.Judged.Leak.PctOfLimit, b.Judged.Leak.PctOfLimit),
+			cmp.Compare(a.Judged.FalseRejects.PctOfValid, b.Judged.FalseRejects.PctOfValid))
+	}
+	slices.SortStableFunc(all, func(a, b Strategy) int { return cmp.Or(damage(a, b), strings.Compare(a.Label, b.Label)) })
+	for i := range all {
+		all[i].Place = i + 1
+		if i > 0 && damage(all[i-1], all[i]) == 0 {
+			all[i].Place = all[i-1].Place
+		}
+	}
+}
+
+// sortGroup finds one place after the other: that of the fastest of those left, which it
+// shares with all that cannot be told apart from it. The fastest is the one with the lowest
+// p99, unless another one can be told to be faster.
+func sortGroup(left []Strategy, byTime bool) {
+	for place := 1; len(left) > 0; place++ {
+		n := len(left)
+		if byTime {
+			slices.SortStableFunc(left, func(a, b Strategy) int { return cmp.Compare(speed(a.Summary), speed(b.Summary)) })
+			leader := left[0].Summary
+			for i := range left {
+				if slower(leader, left[i].Summary) > 0 { // by the median, if not by p99
+					leader = left[i].Summary
+				}
+			}
+			slices.SortStableFunc(left, func(a, b Strategy) int { return slower(a.Summary, leader) - slower(b.Summary, leader) })
+			n = slices.IndexFunc(left, func(x Strategy) bool { return slower(x.Summary, leader) > 0 })
+			if n < 0 {
+				n = len(left)
+			}
+		}
+		slices.SortStableFunc(left[:n], func(a, b Strategy) int {
+			return cmp.Or(cmp.Compare(b.Survives, a.Survives), cmp.Compare(commands(&a), commands(&b)), strings.Compare(a.Label, b.Label))
+		})
+		for i := range left[:n] {
+			left[i].Place = place
+		}
+		left = left[n:]
+	}
+}
+
+// commands and statements per decision, the mean of a whole run.
+func commands(x *Strategy) float64 { return math.Round(x.Summary.Cost.PerDecision()) }
+
+// open reports whether strategies are compared by latency at a common rate.
+// Otherwise it is throughput.
+func open(s *results.Summary) bool { return s.AtRate().Params.Loop == results.OpenLoop }
+
+// speed is a cost by which the fastest of a group is found: those that cannot keep up with
+// the rate come last, and those without a figure before them.
+func speed(s *results.Summary) float64 {
+	r := s.AtRate()
+	switch {
+	case !open(s) && s.Throughput.Rounds > 0:
+		return 1 / max(s.Throughput.Value, math.SmallestNonzeroFloat64)
+	case !open(s):
+		return math.MaxFloat64
+	case s.Overloaded():
+		return math.Inf(1)
+	case r.Latency().P99.Shown():
+		return r.Latency().P99.Value
+	}
+	return math.MaxFloat64
+}
+
+// slower is 1 if s is slower than the leader in their common rounds, and 0 if the two
+// cannot be told apart: by p99, and if that does not tell, by the median.
+func slower(s, leader *results.Summary) int {
+	a, b := s.AtRate(), leader.AtRate()
+	if !open(s) || !open(leader) {
+		return max(0, leader.Compare(s, func(t results.Timing) float64 { return t.PerS }).Ordered(Level))
+	}
+	if saturated := always(a) - always(b); saturated != 0 && min(a.Saturated, b.Saturated) == 0 {
+		return max(0, saturated)
+	}
+	if a.Params.RatePerS != b.Params.RatePerS { // each at the highest that holds
+		return max(0, cmp.Compare(b.Params.RatePerS, a.Params.RatePerS))
+	}
+	order := a.Compare(b, func(t results.Timing) float64 { return t.P99 }).Ordered(Level)
+	if order == 0 {
+		order = a.Compare(b, func(t results.Timing) float64 { return t.P50 }).Ordered(Level)
+	}
+	return max(0, order)
+}
+
+// always is 1 if the strategy could not keep up with the rate in any round.
+func always(s *results.Summary) int {
+	if s.Saturated > 0 && s.Saturated == s.Timed {
+		return 1
+	}
+	return 0
+}
+
+// Cheapest is the first strategy in order that enforces the policy, or nil if none does.
+// Those that a search broke without any fault, those that count per process or send no command,
+// and those that declare no bound, are taken only if there is no other. Those that do not meet a condition are never taken.
+func (s *Setting) Cheapest() *Strategy {
+	var first *Strategy
+	best := math.MaxInt
+	for i := range s.Strategies {
+		x := &s.Strategies[i]
+		if x.Group != Enforces || s.Unmet(x) != nil {
+			continue
+		}
+		second := 0
+		if x.WithoutFault() != "" {
+			second += 4
+		}
+		if x.PerProcess || x.Summary.Cost.PerDecision() == 0 {
+			second += 2
+		}
+		if !x.Declares {
+			second++
+		}
+		if second < best {
+			first, best = x, second
+		}
+	}
+	return first
+}
+
+// Unmet is the condition that a strategy does not meet, if the run ruled it out for one, or nil.
+func (s *Setting) Unmet(x *Strategy) *results.Considered {
+	if s.file == nil { // it was not made from a record
+		return nil
+	}
+	for i := range s.file.Considered {
+		c := &s.file.Considered[i]
+		if c.Strategy == x.Label && c.Stage == results.StageRequirement {
+			return c
+		}
+	}
+	return nil
+}
+
+// Tied are the strategies that cannot be told apart from x in speed: they share its group
+// and place.
+func (s *Setting) Tied(x *Strategy) (out []*Strategy) {
+	for i := range s.Strategies {
+		if y := &s.Strategies[i]; y.Label != x.Label && y.Group == x.Group && y.Place == x.Place {
+			out = append(out, y)
+		}
+	}
+	return out
+}
+
+// Decided reports whether more rounds could tell nothing more: every strategy that may be
+// chosen has a place of its own, and no verdict on a guarantee is open.
+func (s *Setting) Decided() bool {
+	for i := range s.Strategies {
+		x := &s.Strategies[i]
+		if x.Group != Enforces && x.Group != Bounded && x.Group != Undecided {
+			continue
+		}
+		if x.Group == Undecided || x.Summary.Verdict == results.Undecided || s.ByTime && len(s.Tied(x)) > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,210 @@
+package ranking
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/options"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Untested is something that the record says nothing of.
+type Untested struct {
+	// What was not tested, e.g. "more than one instance".
+	What string
+	// Command tests it with the cheapest strategy that enforces the policy, or with the
+	// first of all if none does; empty if the record does not hold all that the
+	// command line needs.
+	Command string
+	// Add are the options to add to the command of this record instead; empty if
+	// that does not test it. If both are empty nothing does.
+	Add string
+}
+
+// untested lists what the setting leaves open.
+func (s *Setting) untested() []Untested {
+	if len(s.Strategies) == 0 {
+		return nil
+	}
+	first := s.Cheapest()
+	if first == nil {
+		first = &s.Strategies[0]
+	}
+	if first.Group == Baseline {
+		return nil
+	}
+	p := first.Summary.Params
+	again := s.command(first, p.Instances)
+	with := func(what, add string) Untested {
+		u := Untested{What: what, Add: add}
+		if again != "" {
+			u.Command = again + " " + add
+		}
+		return u
+	}
+	var out []Untested
+	if p.Instances < 2 {
+		out = append(out, Untested{"more than one instance", s.command(first, 4), "--instances 4"})
+	}
+	if _, ok := s.file.Stores["redis"]; ok && !p.Trouble.Has(trouble.Failover) && needsRedis(first.Summary) {
+		add := "--trouble redis:failover@0.5-0.52"
+		if s.file.Kind == results.Measured {
+			add = "--redis process:replicas=1 " + add
+		}
+		what := "failover of Redis"
+		if s.file.Kind == results.Measured && s.file.Stores["redis"].Kind == "embedded" {
+			what += ", which needs a redis-server"
+		}
+		out = append(out, with(what, add))
+	}
+	if why := first.Summary.NotExplored; why != "" {
+		return append(out, Untested{What: "crashes, retries and other orders of its steps, which cannot be explored: " + why})
+	}
+	if first.Summary.Outside { // in a record without the reason
+		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
+	}
+	label := format.Quoted(withoutClient(first))
+	what := "crashes, retries and other faults"
+	if p.Trouble.Has(trouble.Killed) {
+		what = "crashes at other steps, retries and other faults"
+	}
+	explore := "quotabench explore " + label
+	if policy := first.Summary.Policy; policy != defaultPolicy && known(policy) {
+		explore += " --policy " + format.Quoted(policy)
+	}
+	return append(out, Untested{What: what, Command: explore + " --faults all"})
+}
+
+// known reports whether the command line takes the policy of a record: one from a file has a name that means nothing elsewhere.
+func known(policy string) bool {
+	_, err := quota.LookupPolicy(policy)
+	return err == nil
+}
+
+// needsRedis reports whether the strategy keeps anything in the main Redis.
+func needsRedis(s *results.Summary) bool {
+	return slices.ContainsFunc(s.Stored, func(k results.Stored) bool { return k.Store == "redis" })
+}
+
+// withoutClient is the label as commands take it that know one kind of client.
+func withoutClient(x *Strategy) string {
+	client := x.Summary.Params.Client
+	if client == "" {
+		return x.Label
+	}
+	name, options, has := strings.Cut(x.Label, ":")
+	if name = strings.TrimSuffix(name, "@"+client); has {
+		name += ":" + options
+	}
+	return name
+}
+
+// command is the command line that measures the strategy again under the setting, with
+// what is not a default, on that many instances; empty if the record does not hold it all, or more was planned than a load.
+func (s *Setting) command(x *Strategy, instances int) string {
+	p := x.Summary.Params
+	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || p.Speed != 0 && p.Speed != 1 {
+		return ""
+	}
+	if len(p.Trouble.Without(trouble.Skew)) > 0 || p.Second != "" || p.Sources > 0 {
+		return ""
+	}
+	for _, store := range s.file.Stores {
+		if store.Kind == "url" { // its password is not recorded
+			return ""
+		}
+	}
+	words := []string{"quotabench", "run", x.Label}
+	add := func(ok bool, name string, value any) {
+		if ok {
+			words = append(words, "--"+name, fmt.Sprint(value))
+		}
+	}
+	add(x.Summary.Policy != defaultPolicy, "policy", x.Summary.Policy)
+	workload := options.Text(x.Summary.Workload, nil, p.Workload)
+	add(workload != defaultWorkload, "workload", workload)
+	policy, err := quota.LookupPolicy(x.Summary.Policy)
+	if err != nil {
+		return ""
+	}
+	limit := int64(0) // other workloads may have their own
+	if x.Summary.Workload == defaultWorkload {
+		limit = policy.Limit
+	}
+	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
+		policy.Limit = limit
+		limit = strategies.ForCrossings(policy).Limit
+	}
+	add(p.Limit != limit, "limit", p.Limit)
+	add(p.Workers != defaultWorkers, "workers", p.Workers)
+	add(instances != defaultInstances, "instances", instances)
+	for _, e := range p.Trouble {
+		add(true, "trouble", e)
+	}
+	add(p.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(p.DecisionTimeoutNS))
+	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
+	add(p.Loop == results.OpenLoop && p.Arrivals != defaultArrivals, "loop", "open:arrivals="+p.Arrivals)
+	client := quota.Options{}
+	if p.Pool != 0 {
+		client["pool"] = strconv.Itoa(p.Pool)
+	}
+	if p.Retries != 0 {
+		client["retries"] = strconv.Itoa(p.Retries)
+	}
+	if p.Cold {
+		client["cold"] = "true"
+	}
+	add(len(client) > 0, "client", options.Text("plain", nil, client))
+	return format.List(words, " ", format.Quoted)
+}
+
+// The defaults of the command line, which need not be said; a test of the command line
+// holds them.
+const (
+	defaultPolicy   = "agent-api"
+	defaultWorkload = "hot-key"
+	defaultArrivals = "poisson"
+	defaultWorkers  = 50
+
+	defaultInstances = 2
+)
+
+// knownFaults has a line for each strategy that a committed search broke: its name, a tab,
+// and the worst that was found, in words. TestKnownFaults writes it.
+//
+//go:embed known.txt
+var knownFaults string
+
+// adapted is the form of limiters that others wrote. One of them may have a name of ours.
+const adapted = "library"
+
+// knownOf is what searches found of a strategy with its default options, which alone have
+// been searched and whose label is its name, e.g. "known: without a fault a leak (12 steps)".
+func knownOf(s *results.Summary) []string {
+	_, found, ok := strings.Cut("\n"+knownFaults, "\n"+s.Label+"\t")
+	if !ok || s.Form == adapted {
+		return nil
+	}
+	words, _, _ := strings.Cut(found, "\n")
+	return []string{"known: " + words}
+}
+
+// WithoutFault is what searches found of the strategy with its default options and without any
+// fault, e.g. "a leak (12 steps)"; empty for nothing.
+func (s *Strategy) WithoutFault() string {
+	for _, c := range s.Conditions {
+		if found, ok := strings.CutPrefix(c, "known: without a fault "); ok {
+			found, _, _ = strings.Cut(found, "; under ")
+			return found
+		}
+	}
+	return ""
+}

@@ -1,0 +1,189 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Advice is the answer in sentences: which strategy to use and why, what it was chosen over, and
+// on what its promise depends.
+func Advice(simulated bool, s *ranking.Setting) (sentences []string) {
+	best := s.Cheapest()
+	if best == nil {
+		sentences = append(sentences, "No strategy that ran enforces the limit.")
+		if rest := rivals(s, nil); rest != "" {
+			sentences = append(sentences, "These ran: "+rest+".")
+		}
+		return append(sentences, broken(s)...)
+	}
+	use := "Use " + best.Label
+	if found := best.WithoutFault(); found != "" {
+		use = fmt.Sprintf("No strategy without a known defect held the limit. %s held it here, although a search found %s without any fault",
+			best.Label, found)
+	}
+	sentences = append(sentences, fmt.Sprintf("%s: %s, %s.", use, best.Reason, cost(simulated, best.Summary)))
+	if rest := rivals(s, best); rest != "" {
+		sentence := "It was chosen over " + rest + "."
+		if !s.ByTime && !simulated {
+			sentence += " Timings on stand-ins were not compared."
+		}
+		sentences = append(sentences, sentence)
+	}
+	if best.Conditions != nil {
+		sentences = append(sentences, "Conditions of "+best.Label+": "+strings.Join(best.Conditions, "; ")+".")
+	}
+	if avoid := best.Summary.Avoid; avoid != "" {
+		sentences = append(sentences, fmt.Sprintf("The catch of %s: %s", best.Label, avoid))
+	}
+	return append(sentences, broken(s)...)
+}
+
+// broken says which promises of design records the run broke.
+func broken(s *ranking.Setting) []string {
+	var parts []string
+	for i := range s.Strategies {
+		if x := &s.Strategies[i]; x.Broken != "" {
+			parts = append(parts, x.Label+": "+x.Broken)
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return []string{"Broken promises of design records: " + strings.Join(parts, "; ") + "."}
+}
+
+// rivals names the strategies that are not the best one, a few of each kind, with what speaks
+// against each kind. Baselines are no candidates.
+func rivals(s *ranking.Setting, best *ranking.Strategy) string {
+	var all grouped
+	for i := range s.Strategies {
+		if x := &s.Strategies[i]; x.Group != ranking.Baseline && (best == nil || x.Label != best.Label) {
+			all.Add(against(s, x, best), x.Label)
+		}
+	}
+	return all.text()
+}
+
+// grouped are names by the reason that they share.
+type grouped struct{ collect.By[string, string] }
+
+// text names a few of each reason.
+func (g *grouped) text() string {
+	var parts []string
+	for _, reason := range g.Keys {
+		parts = append(parts, listed(g.Of[reason])+" ("+reason+")")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// lines name all, with a line for each reason.
+func (g *grouped) lines(page layout.Page) (out []string) {
+	for _, reason := range g.Keys {
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(g.Of[reason], ", ")+": "+reason))...)
+	}
+	return out
+}
+
+// against says why a strategy is not the one to use.
+func against(s *ranking.Setting, x, best *ranking.Strategy) string {
+	if condition := s.Unmet(x); condition != nil && x.Group == ranking.Enforces {
+		required, _, _ := strings.Cut(condition.Detail, ": ") // the line of the strategy has the figure
+		return "does not meet " + required
+	}
+	switch {
+	case x.Group == ranking.Undecided, x.Group == ranking.Unusable:
+		return x.Reason
+	case x.Leaks():
+		return "over the limit"
+	case x.Rejects():
+		return "rejects valid requests"
+	case x.Group == ranking.Bounded && best == nil:
+		return x.Reason
+	case x.Group == ranking.Bounded:
+		return "holds the limit only within a bound"
+	case x.Group == ranking.Fails && x.Judged.Verdict == results.Broken:
+		return "breaks its guarantee"
+	case x.Group == ranking.Loose, x.Group == ranking.Fails:
+		return "its guarantee allows more than the limit"
+	case x.WithoutFault() != "" && best.WithoutFault() == "":
+		return "a search found " + x.WithoutFault() + " without any fault"
+	case x.PerProcess && !best.PerProcess:
+		return "counts per process"
+	case x.Summary.Cost.PerDecision() == 0 && best.Summary.Cost.PerDecision() > 0:
+		return "sends no command"
+	case !x.Declares && best.Declares:
+		return "promises nothing"
+	case s.ByTime && x.Place > best.Place:
+		return "slower"
+	case x.Survives < best.Survives:
+		return tie(s) + "fewer faults survived"
+	case x.Summary.Cost.PerDecision() > best.Summary.Cost.PerDecision():
+		return tie(s) + "more commands"
+	default:
+		return "as good"
+	}
+}
+
+// tie begins the reason for the order of strategies that timings do not put in order.
+func tie(s *ranking.Setting) string {
+	if s.ByTime {
+		return "not shown to be slower, "
+	}
+	return ""
+}
+
+// listed names a few. The table has them all.
+func listed(names []string) string {
+	const most = 4
+	n := len(names)
+	if n > most+1 {
+		names = append(names[:most:most], fmt.Sprintf("%d others", n-most))
+	}
+	if n = len(names); n < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+}
+
+// cost says what a decision sends, and how long it takes.
+func cost(simulated bool, s *results.Summary) string {
+	sends := format.Join(" and ", perDecision(s.Cost.Commands, "command", "commands"),
+		perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements"))
+	return cmp.Or(sends, "no command") + " per decision, " + waitText(simulated, s)
+}
+
+func waitText(simulated bool, s *results.Summary) string {
+	r, p99 := s.AtRate(), s.Latency().P99
+	load := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
+	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {
+		load = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
+	}
+	switch {
+	case s.Overloaded():
+		return "but it cannot keep up " + load
+	case p99.Rounds == 0:
+		return "no p99"
+	case simulated:
+		load += " (modelled)"
+	}
+	return "p99 " + figures.Percentile(p99).Value + " " + load
+}
+
+func perDecision(x float64, one, many string) string {
+	switch text := format.TrimZeros(format.Per(x)); text {
+	case "0":
+		return ""
+	case "1":
+		return "1 " + one
+	default:
+		return text + " " + many
+	}
+}

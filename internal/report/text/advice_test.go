@@ -1,0 +1,64 @@
+package text
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/report/fixture"
+	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/results"
+)
+
+// TestReasonsAgainstTheOthers: each thing that speaks against a strategy is named.
+func TestReasonsAgainstTheOthers(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	sends := f.Summarised()[0]
+	silent, busy, broken, over, rejects := sends, sends, sends, sends, sends
+	silent.Cost = results.Cost{}
+	busy.Cost.Commands = 9
+	broken.Verdict = results.Broken
+	over.Leak.Units = 3
+	rejects.FalseRejects.Count = 3
+	with := func(s *results.Summary, change func(*ranking.Strategy)) ranking.Strategy {
+		x := ranking.Strategy{Label: "other", Group: ranking.Enforces, Reason: "its reason", Declares: true, Survives: 2, Place: 1,
+			Summary: s, Judged: s}
+		if change != nil {
+			change(&x)
+		}
+		return x
+	}
+	for want, x := range map[string]ranking.Strategy{
+		"its reason":                                    with(&sends, func(x *ranking.Strategy) { x.Group = ranking.Unusable }),
+		"over the limit":                                with(&over, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
+		"rejects valid requests":                        with(&rejects, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
+		"breaks its guarantee":                          with(&broken, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
+		"its guarantee allows more than the limit":      with(&sends, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
+		"holds the limit only within a bound":           with(&sends, func(x *ranking.Strategy) { x.Group = ranking.Bounded }),
+		"a search found a race without any fault":       with(&sends, func(x *ranking.Strategy) { x.Conditions = []string{"known: without a fault a race"} }),
+		"counts per process":                            with(&sends, func(x *ranking.Strategy) { x.PerProcess = true }),
+		"sends no command":                              with(&silent, nil),
+		"promises nothing":                              with(&sends, func(x *ranking.Strategy) { x.Declares = false }),
+		"slower":                                        with(&sends, func(x *ranking.Strategy) { x.Place = 2 }),
+		"not shown to be slower, fewer faults survived": with(&sends, func(x *ranking.Strategy) { x.Survives = 1 }),
+		"not shown to be slower, more commands":         with(&busy, nil),
+		"as good":                                       with(&sends, nil),
+	} {
+		best := with(&sends, nil)
+		best.Label = "best"
+		s := ranking.Setting{ByTime: true, Strategies: []ranking.Strategy{best, x}}
+		if got := strings.Join(Advice(false, &s), " "); !strings.Contains(got, "Use best: its reason, ") ||
+			!strings.Contains(got, "It was chosen over other ("+want+").") {
+			t.Errorf("want %q: %s", want, got)
+		}
+	}
+}
+
+// TestNoAdviceForAKnownDefect: a strategy that a search broke without any fault is not one to use.
+func TestNoAdviceForAKnownDefect(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[4])
+	s := ranking.Of(f)[0]
+	const want = "No strategy without a known defect held the limit. lua-reserve held it here, although a search found a leak (12 steps) without any fault: "
+	if got := Advice(false, &s); !strings.HasPrefix(got[0], want) {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,108 @@
+package text
+
+import (
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// column is a column of a table over strategies.
+type column struct {
+	layout.Column
+	cell func(*results.Summary, *figures.Notes) string
+}
+
+// labelColumn is the first column of every table. Long option lists wrap in it.
+var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, Minimum: 21}
+
+// columns are those of figures. One that no strategy has is left out.
+func columns(keys ...string) (out []column) {
+	for _, k := range keys {
+		f := figures.Of(k)
+		out = append(out, column{Column: layout.Column{Title: f.Name, Over: f.Over, Optional: true}, cell: f.Text})
+	}
+	return out
+}
+
+// grid has a row for each strategy, baselines apart.
+func grid(group []results.Summary, columns []column, notes *figures.Notes) *layout.Grid {
+	g := &layout.Grid{Columns: []layout.Column{labelColumn}}
+	for _, c := range columns {
+		g.Columns = append(g.Columns, c.Column)
+	}
+	for i := range group {
+		s := &group[i]
+		if i > 0 && s.Form == results.FormBaseline && group[i-1].Form != results.FormBaseline {
+			g.AddRule()
+		}
+		g.Add(append([]string{format.Plain(s.Label)}, cellsOf(s, columns, notes)...)...)
+	}
+	g.Compact()
+	return g
+}
+
+func cellsOf(s *results.Summary, columns []column, notes *figures.Notes) (out []string) {
+	for _, c := range columns {
+		out = append(out, c.cell(s, notes))
+	}
+	return out
+}
+
+// figureTable has a row for each strategy. What always holds stands below it, before what its marks
+// mean.
+func figureTable(page layout.Page, title string, group []results.Summary, columns []column, always string) []string {
+	var notes figures.Notes
+	g := grid(group, columns, &notes)
+	return table(page, title, g, noted(always, &notes))
+}
+
+// table is empty if no column has anything to show.
+func table(page layout.Page, title string, g *layout.Grid, note string) []string {
+	if len(g.Columns) == 1 || len(g.Rows) == 0 {
+		return nil
+	}
+	return append(append(page.Title(title), page.Table(g)...), noteLines(page, note)...)
+}
+
+// noted is what always holds, and what the marks mean.
+func noted(always string, notes *figures.Notes) string {
+	return format.Join("; ", append([]string{always}, notes.Lines()...)...)
+}
+
+// noteLines renders what is said below a table.
+func noteLines(page layout.Page, text string) []string {
+	if text == "" {
+		return nil
+	}
+	return page.Paragraph("  ", text)
+}
+
+// tones are how words that judge are marked on a terminal.
+var tones = map[string]layout.Tone{
+	string(ranking.Enforces): layout.Good, string(ranking.Bounded): layout.Caution, string(ranking.Loose): layout.Caution,
+	string(ranking.Fails):    layout.Bad,
+	string(ranking.Unusable): layout.Bad, string(ranking.Baseline): layout.Faint,
+	ranking.Enforces.Verdict(): layout.Good, ranking.Bounded.Verdict(): layout.Caution, ranking.Undecided.Verdict(): layout.Caution,
+	ranking.Fails.Verdict(): layout.Bad, ranking.Unusable.Verdict(): layout.Bad, ranking.Baseline.Verdict(): layout.Faint,
+	strings.ToUpper(results.Broken): layout.Bad, results.Undecided: layout.Caution, "invalid": layout.Bad,
+	string(compare.Worse): layout.Bad, string(compare.Better): layout.Good,
+	string(claims.Holds): layout.Good, string(claims.HoldsOnlyIf): layout.Caution, string(claims.Refuted): layout.Bad,
+	string(compare.Inconclusive): layout.Caution, string(compare.Discarded): layout.Caution,
+}
+
+// guaranteeTone marks a broken guarantee.
+func guaranteeTone(cell string) layout.Tone {
+	if strings.Contains(cell, Verdict(results.Broken)) {
+		return layout.Bad
+	}
+	return layout.Plain
+}
+
+// ToneOf is how a cell is marked that consists of a word that judges.
+func ToneOf(cell string) layout.Tone { return tones[cell] }

@@ -1,0 +1,51 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// AdviceText says what is wrong with a command, and what to do about it.
+func AdviceText(a *results.Advice) string {
+	var what string
+	switch a.Code {
+	case results.AdviseSlots:
+		what = "a Redis Cluster refuses keys in several slots"
+		if len(a.Keys) == 2 && len(a.Slots) == 2 {
+			what += fmt.Sprintf(", %s in %d and %s in %d", a.Keys[0], a.Slots[0], a.Keys[1], a.Slots[1])
+		}
+		what += ": give them one hash tag"
+	case results.AdviseCallerClock:
+		what = "the time comes from the caller, whose clock may be wrong or step back: ask Redis for TIME"
+	case results.AdviseNoTTL:
+		what = fmt.Sprintf("the key %s never expires: give it a time to live", strings.Join(a.Keys, " "))
+	case results.AdviseTTLGap:
+		what = fmt.Sprintf("the key %s has no time to live until a later command: it never expires if the caller dies before that",
+			strings.Join(a.Keys, " "))
+	case results.AdviseUnbounded:
+		what = fmt.Sprintf("the key %s grows in every window: remove old entries", strings.Join(a.Keys, " "))
+		if len(a.Entries) > 0 {
+			what += fmt.Sprintf(" (it has %s entries)", format.List(a.Entries, ", ", func(n int) string { return format.Count(int64(n)) }))
+		}
+	}
+	return fmt.Sprintf("%s, %s: %s [%s]", a.Code, format.Plural(a.Count, "time", "times"), what, a.Policy)
+}
+
+// CommandAdvice writes what fails in production of commands that break no property, with an example of each.
+func CommandAdvice(w io.Writer, page layout.Page, all []results.Advice) error {
+	return write(w, func(section func([]string)) { section(adviceLines(page, all)) })
+}
+
+func adviceLines(page layout.Page, all []results.Advice) (out []string) {
+	for i := range all {
+		a := &all[i]
+		out = append(out, page.Wrap(fmt.Sprintf("advice on %s: %s", a.Strategy, AdviceText(a)))...)
+		out = append(out, page.Paragraph("    ", a.Command)...)
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+var leftOut = []results.Considered{
+	{Strategy: "measured", Outcome: results.Taken},
+	{Strategy: "elsewhere", Outcome: results.Excluded, Stage: results.StageDeclaration, Cause: results.OtherWindows},
+	{Strategy: "ninth", Outcome: results.Untried, Stage: results.StageNumber, Cause: results.Outranked, Units: 8, Command: "quotabench run ninth"},
+	{
+		Strategy: "racy", Outcome: results.Excluded, Stage: results.StageSearch, Cause: results.OverLimit, Units: 2, Command: "quotabench explore racy",
+		Schedule: &results.Schedule{Steps: 1, Clients: 2, Limit: 3, Faults: []quota.Fault{quota.FaultOutage}},
+	},
+	{
+		Strategy: "at-the-end", Outcome: results.Excluded, Stage: results.StageSimulation, Cause: results.OverLimit, Pct: 36.8,
+		Command: "quotabench sim at-the-end",
+	},
+	{Strategy: "slow", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet, Detail: "p99<5ms: p99 is 7 ms"},
+}
+
+func TestLeftOutLines(t *testing.T) {
+	f := &results.File{Considered: leftOut}
+	got := strings.Join(leftOutLines(layout.Page{}, f, false), "\n")
+	want := `not recommended  why
+────────────────────────────────────────────────────────────────────────────────────
+slow             does not meet p99<5ms: p99 is 7 ms
+at-the-end       admits 36.8 % above the limit over the end of a window (simulated)
+racy             admits 2 over a limit of 3: 1 step, 2 clients, Redis is away
+ninth            the 8 that were measured come before it
+elsewhere        serves other kinds of windows
+The first of them again (report.txt has the command of each):
+  quotabench sim at-the-end`
+	if withoutRules(got) != withoutRules(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	whole := leftOutLines(layout.Page{}, f, true)
+	for _, command := range []string{"quotabench sim at-the-end", "quotabench explore racy", "quotabench run ninth"} {
+		if !slices.Contains(whole, "  "+command) {
+			t.Errorf("%s is not among\n%s", command, strings.Join(whole, "\n"))
+		}
+	}
+	if lines := leftOutLines(layout.Page{}, &results.File{}, true); lines != nil {
+		t.Errorf("a run of strategies that were named: %q", lines)
+	}
+}
+
+// TestCommonReasons: strategies with the same reason share a line, except where each has the command that shows it.
+func TestCommonReasons(t *testing.T) {
+	f := &results.File{Considered: slices.Clone(leftOut)}
+	for _, name := range []string{"far", "farther"} {
+		f.Considered = append(f.Considered, results.Considered{
+			Strategy: name, Outcome: results.Excluded, Stage: results.StageDeclaration, Cause: results.OtherWindows,
+		})
+	}
+	const shared = "serves other kinds of windows (3): elsewhere, far, farther"
+	if lines := leftOutLines(layout.Page{}, f, false); !slices.Contains(lines, shared) {
+		t.Errorf("no line %q in\n%s", shared, strings.Join(lines, "\n"))
+	}
+	joined := Joined(LeftOuts(f))
+	last := joined[len(joined)-1]
+	if last.Strategy != "3 others" || last.Reason != "serves other kinds of windows: elsewhere, far, farther" || len(joined) != 5 {
+		t.Errorf("joined: %+v", joined)
+	}
+	whole := strings.Join(leftOutLines(layout.Page{}, f, true), "\n")
+	if strings.Contains(whole, shared) || strings.Count(whole, "serves other kinds of windows") != 3 {
+		t.Errorf("not a line for each in\n%s", whole)
+	}
+}
+
+// withoutRules leaves out lines that are only drawn.
+func withoutRules(text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Trim(l, "─") == "" }), "\n")
+}
+
+// TestEveryCauseHasWords: each cause has words of its own, except for those whose words are in the detail.
+func TestEveryCauseHasWords(t *testing.T) {
+	for _, cause := range []results.Cause{
+		results.OtherWindows, results.OtherPolicies, results.NeverGivesBack, results.NeverResets, results.NotPromised, results.CannotRun,
+		results.OverLimit, results.RejectsValid, results.BreaksGuarantee, results.EndsInErrors, results.Unsound, results.OutOfTime,
+		results.Outranked, results.NotMet,
+	} {
+		c := results.Considered{Cause: cause, Detail: "what it is", Schedule: &results.Schedule{}}
+		said := slices.Contains([]results.Cause{results.OtherPolicies, results.CannotRun, results.Unsound}, cause)
+		if text := reasonOf(&c); (text == c.Detail) != said {
+			t.Errorf("%s: %q", cause, text)
+		}
+	}
+}
+
+// TestUnmetConditions: what does not meet a condition is not recommended, and the answer says so.
+func TestUnmetConditions(t *testing.T) {
+	f := results.File{Kind: results.Measured, Considered: []results.Considered{
+		{Strategy: "a", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet, Detail: "p99<5ms: p99 is 7 ms"},
+	}}
+	var all []ranking.Strategy
+	for _, label := range []string{"a", "b"} {
+		summary := &results.Summary{Label: label, Strategy: label}
+		all = append(all, ranking.Strategy{Label: label, Group: ranking.Enforces, Summary: summary, Judged: summary, Reason: "no leak in 9 trials"})
+	}
+	s := ranking.Among(&f, all)
+	got := strings.Join(Advice(false, &s), " ")
+	if !strings.HasPrefix(got, "Use b: ") || !strings.Contains(got, "a (does not meet p99<5ms)") {
+		t.Errorf("advice: %s", got)
+	}
+}

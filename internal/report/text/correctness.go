@@ -1,0 +1,206 @@
+package text
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/results"
+)
+
+// correctnessLines renders what was decided wrongly, a heading above each group of
+// strategies.
+func correctnessLines(page layout.Page, f results.File, group []results.Summary) []string {
+	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
+	g := layout.Grid{Columns: []layout.Column{labelColumn}}
+	all := correctnessColumns(failed)
+	for _, c := range all {
+		g.Columns = append(g.Columns, c.Column)
+	}
+	if failed { // there is less room
+		g.Columns[0].Minimum = 12
+	}
+	in := ranking.Group("")
+	for i := range group {
+		x := ranking.Classify(&group[i])
+		if x.Group != in {
+			in = x.Group
+			g.AddHeading(string(in), ToneOf(string(in)))
+		}
+		cells := slices.Repeat([]string{"-"}, len(all))
+		if cells[0] = "invalid"; x.Summary.Counts() {
+			cells = cellsOf(x.Summary, all, &figures.Notes{})
+		}
+		g.Add(append([]string{format.Plain(named(&x, x.Label))}, cells...)...)
+	}
+	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
+	out = append(out, noteLines(page, neverGiven(group))...)
+	out = append(out, noteLines(page, longestWrong(group))...)
+	out = append(out, noteLines(page, leakTiers(group))...)
+	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, ranking.ByTime(&f)), "; "))...)
+}
+
+func correctnessColumns(narrow bool) (out []column) {
+	shapes := map[string]layout.Column{
+		"errors": {Left: true, Flexible: true, Minimum: 11, Optional: true}, "leaked-trials": {Flexible: true, Minimum: 24},
+		"drift": {Left: true, Flexible: true, Minimum: 12},
+	}
+	if narrow {
+		shapes["leaked-trials"] = layout.Column{Flexible: true, Minimum: 14}
+	}
+	keys := figures.Table("correctness")
+	for i, c := range columns(keys...) {
+		shape := shapes[keys[i]]
+		shape.Title = c.Title
+		text := c.cell
+		c.Column = shape
+		switch keys[i] {
+		case "errors":
+			c.cell = func(s *results.Summary, _ *figures.Notes) string { return errorsCell(s) }
+		case "leak":
+			c.cell = func(s *results.Summary, n *figures.Notes) string { return onTwoLines(text(s, n)) }
+		case "leak-pct":
+			c.cell = func(s *results.Summary, n *figures.Notes) string { return strings.TrimSuffix(text(s, n), " %") }
+		}
+		out = append(out, c)
+	}
+	guarantee := layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9, Tone: guaranteeTone}
+	return append(out, column{Column: guarantee, cell: func(s *results.Summary, _ *figures.Notes) string { return figures.Guarantee(s) }})
+}
+
+// neverGiven is what wrong rejections kept from callers for good: the percentage counts a unit
+// again for each attempt.
+func neverGiven(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		if n := group[i].FalseRejects.NeverGiven; n != nil && *n > 0 {
+			parts = append(parts, group[i].Label+" "+format.Count(*n))
+		}
+	}
+	return surrounded("room never given, in "+format.Plain(group[0].Params.Unit)+": ", strings.Join(parts, ", "), "")
+}
+
+// longestWrong is for how long a tier went on rejecting wrongly.
+func longestWrong(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		if x := &group[i].FalseRejects; x.LongestNS > 0 {
+			tier := surrounded("(", format.Plain(x.LongestTier), ")")
+			parts = append(parts, format.Join(" ", group[i].Label, format.NS(float64(x.LongestNS)), tier))
+		}
+	}
+	return surrounded("longest wrong verdict: ", strings.Join(parts, ", "), "")
+}
+
+// leakTiers are the tiers that admitted what leaked, where these are several.
+func leakTiers(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		var tiers []string
+		for _, tier := range slices.Sorted(maps.Keys(group[i].LeakTiers)) {
+			if n := group[i].LeakTiers[tier]; n > 0 {
+				tiers = append(tiers, format.Plain(tier)+" "+format.Count(n))
+			}
+		}
+		if len(tiers) > 1 {
+			parts = append(parts, group[i].Label+" "+strings.Join(tiers, " and "))
+		}
+	}
+	return surrounded("leak by the tier that admitted it: ", strings.Join(parts, ", "), "")
+}
+
+// correctnessNotes explain the columns.
+func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
+	falseRejects := "false rejects: of valid requests, for which there was room when they were made"
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
+		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
+	}
+	limit := "the limit"
+	if len(group[0].Params.Trouble.Of(trouble.Change)) > 0 {
+		limit = "the first limit"
+	}
+	order := "rows: in each group the fastest first; of those that are not shown to be slower by 25 %, first who survives more faults, " +
+		"then who sends fewer commands"
+	if !byTime {
+		order = "rows: in each group first who survives more faults, then who sends fewer commands"
+	}
+	order += "; those that do not enforce by their leak"
+	parts := []string{order, "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
+		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)",
+		falseRejects}
+	if failed {
+		parts = append(parts, "errors: requests without a decision, of all; "+
+			"time-outs and contention are what a strategy does, those of the store and others make a run invalid")
+	}
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return !s.Counts() }) {
+		parts = append(parts, "invalid: the audit discarded every round, see MEASUREMENT VALIDITY")
+	}
+	return parts
+}
+
+// rollingLines renders what tumbling windows let through around their ends, if
+// one ended in mid-run.
+func rollingLines(page layout.Page, group []results.Summary) []string {
+	const note = "leak: certain..possible, of disjoint spans, all rounds together; " +
+		"a policy of tumbling windows allows 2.00 x limit around their ends"
+	return figureTable(page, "ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows",
+		group, columns(figures.Table("rolling")...), note)
+}
+
+// errorsCell is the share of requests that ended in an error of each kind; empty if
+// none did.
+func errorsCell(s *results.Summary) string {
+	if s.Errors == 0 {
+		return ""
+	}
+	if s.ErrorKinds == nil { // of a record that does not tell them apart
+		return format.Pct(results.Percent(s.Errors, s.Issued))
+	}
+	cell := strings.Join(figures.Errors(s), ",\n")
+	if ranking.FailsAlways(s) {
+		cell += ":\n" + errorName(s.FirstError)
+	}
+	return cell
+}
+
+// code is the word that an error of Redis begins with, e.g. CROSSSLOT.
+var code = regexp.MustCompile(`(?:^|: )([A-Z]{3,}) `)
+
+// errorName is the code of an error of Redis, whatever a strategy put in front of it, or the
+// beginning of another error.
+func errorName(text string) string {
+	const most = 24
+	if m := code.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	if r := []rune(text); len(r) > most {
+		return strings.TrimSpace(string(r[:most-1])) + "…"
+	}
+	return text
+}
+
+// onTwoLines breaks a wide range.
+func onTwoLines(text string) string {
+	if from, to, ok := strings.Cut(text, ".."); ok && len(text) > 12 {
+		return from + "..\n" + to
+	}
+	return text
+}
+
+// Verdict says whether what was declared was kept; "none" if nothing was.
+func Verdict(verdict string) string {
+	switch verdict {
+	case "":
+		return "none"
+	case results.Broken:
+		return "BROKEN"
+	default:
+		return verdict
+	}
+}

@@ -1,0 +1,195 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// finding is what the audit says of one or more strategies.
+type finding struct {
+	results.Reason
+	loop string // in which it was found, if strategies ran in two
+	who  []concern
+	// differs is set if the details are not the same for all of them.
+	differs bool
+}
+
+// concern is a strategy with a finding in some of its rounds.
+type concern struct {
+	label     string
+	n, rounds int
+}
+
+// findingsOf gathers what the audit found in one loop. Strategies that share a
+// finding share its entry.
+func findingsOf(loop string, summaries []*results.Summary) []finding {
+	var all []finding
+	for _, s := range summaries {
+		for _, r := range slices.Concat(s.Audit.Reasons, remarks(s)) {
+			same := func(x finding) bool { return x.Code == r.Code && x.Discards == r.Discards }
+			of, _ := collect.In(&all, finding{Reason: r, loop: loop}, same)
+			of.differs = of.differs || of.Detail != r.Detail
+			n := s.Rounds
+			if k, ok := s.Occurrences[r.Code]; ok {
+				n = k
+			}
+			of.who = append(of.who, concern{s.Label, n, s.Rounds})
+		}
+	}
+	return all
+}
+
+// Finding is what the audit found, and of which strategies.
+type Finding struct {
+	// Reason has an example as its detail if strategies differ in it, and a stack if the finding is of one strategy.
+	results.Reason
+	// Of names the strategies, and the loop if they ran in two.
+	Of string
+}
+
+// Findings are what the audit found, the gravest first.
+func Findings(summaries []results.Summary) (out []Finding) {
+	var first, paced []*results.Summary
+	for i := range summaries {
+		first = append(first, &summaries[i])
+		if p := summaries[i].Paced; p != nil {
+			paced = append(paced, p)
+		}
+	}
+	loop := ""
+	if len(paced) > 0 {
+		loop = "closed loop, "
+	}
+	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
+	order := []string{results.DiscardsCorrectness, results.DiscardsRound, results.DisturbsTimings, results.Disturbs, results.DisturbsResponse,
+		results.DiscardsNothing}
+	grave := func(x finding) int { return slices.Index(order, x.Discards) }
+	slices.SortStableFunc(all, func(a, b finding) int { return grave(a) - grave(b) })
+	for _, x := range all {
+		detail := format.Plain(x.Detail)
+		if x.differs {
+			detail = "e.g. " + detail
+		}
+		reason := results.Reason{Discards: x.Discards, Code: format.Plain(x.Code), Detail: detail}
+		out = append(out, Finding{reason, x.loop + format.Plain(concerned(x.who, len(summaries)))})
+	}
+	return out
+}
+
+// clocksDiffer is the code of the note that explains verdicts of strategies that go by the instances' clocks.
+const clocksDiffer = "clocks-differ"
+
+// gravestLines lists what takes correctness figures back, and says how much else there
+// is.
+func gravestLines(page layout.Page, summaries []results.Summary) []string {
+	var grave []Finding
+	others := map[string]int64{}
+	var out []string
+	for _, x := range Findings(summaries) {
+		if what, _, _ := strings.Cut(x.Detail, ":"); x.Code == clocksDiffer {
+			out = page.Wrap("The " + what + ".")
+			continue
+		}
+		if x.Discards == results.DiscardsCorrectness {
+			grave = append(grave, x)
+		} else {
+			others[x.Discards]++
+		}
+	}
+	out = append(out, findingLines(page, grave)...)
+	notes := others[results.DiscardsNothing]
+	timings := others[results.DiscardsRound] + others[results.DisturbsTimings] + others[results.Disturbs] + others[results.DisturbsResponse]
+	if notes+timings == 0 {
+		return out
+	}
+	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) +
+		": see report.txt or --verbose"
+	if len(grave) > 0 {
+		return append(out, page.Paragraph("  ", "and "+text)...)
+	}
+	return append(out, page.Wrap("The audit of the measurement has "+text+".")...)
+}
+
+func some(n int64, one, many string) string {
+	if n == 0 {
+		return ""
+	}
+	return format.Plural(n, one, many)
+}
+
+// findingLines lists them.
+func findingLines(page layout.Page, all []Finding) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	heads := map[string]string{
+		results.DiscardsCorrectness: "INVALID  ", results.DiscardsRound: "LEFT OUT ", results.DisturbsTimings: "TIMINGS  ",
+		results.Disturbs: "MACHINE  ", results.DisturbsResponse: "RESPONSE ", results.DiscardsNothing: "note     ",
+	}
+	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
+	for _, x := range all {
+		out = append(out, page.Paragraph("  "+heads[x.Discards], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
+	}
+	return out
+}
+
+// remarks are findings that follow from a strategy's figures. What the audit
+// says itself is not said twice.
+func remarks(s *results.Summary) []results.Reason {
+	var out []results.Reason
+	said := func(codes ...string) bool {
+		return slices.ContainsFunc(s.Audit.Reasons, func(r results.Reason) bool { return slices.Contains(codes, r.Code) })
+	}
+	if s.FirstError != "" && !said("errors", "prescribed-errors") {
+		out = append(out, results.Reason{Code: "errors", Discards: results.DiscardsNothing,
+			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(s.Errors, "request failed", "requests failed"), s.FirstError)})
+	}
+	if s.Degraded > 0 {
+		out = append(out, results.Reason{Code: "degraded", Discards: results.DiscardsNothing,
+			Detail: format.Pct(s.DegradedPct()) + " of decisions were made without the store"})
+	}
+	return out
+}
+
+// byLabel adds up what concerns one strategy at several points of a sweep, or in several
+// settings.
+func byLabel(who []concern) (out []concern) {
+	for _, c := range who {
+		if of, known := collect.In(&out, c, func(o concern) bool { return o.label == c.label }); known {
+			of.n, of.rounds = of.n+c.n, of.rounds+c.rounds
+		}
+	}
+	return out
+}
+
+// concerned names strategies, or says that it is all of them.
+func concerned(who []concern, strategies int) string {
+	if len(who) < strategies || strategies == 1 {
+		var names []string
+		for _, c := range byLabel(who) {
+			if c.n < c.rounds {
+				c.label += fmt.Sprintf(" (%d of %s)", c.n, format.Plural(int64(c.rounds), "round", "rounds"))
+			}
+			names = append(names, c.label)
+		}
+		return strings.Join(names, ", ")
+	}
+	byCount := func(a, b concern) int { return a.n - b.n }
+	byRounds := func(a, b concern) int { return a.rounds - b.rounds }
+	least, most := slices.MinFunc(who, byCount).n, slices.MaxFunc(who, byCount).n
+	rounds := slices.MaxFunc(who, byRounds).rounds
+	switch {
+	case !slices.ContainsFunc(who, func(c concern) bool { return c.n < c.rounds }):
+		return "all strategies"
+	case least == most:
+		return fmt.Sprintf("all strategies, %d of %s", most, format.Plural(int64(rounds), "round", "rounds"))
+	default:
+		return fmt.Sprintf("all strategies, %d to %d of %s", least, most, format.Plural(int64(rounds), "round", "rounds"))
+	}
+}

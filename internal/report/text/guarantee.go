@@ -1,0 +1,84 @@
+package text
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// guaranteeLines renders what strategies guarantee, and what came of it.
+func guaranteeLines(page layout.Page, group []results.Summary) []string {
+	return clauseLines(page, group, "DECLARED GUARANTEES  in", func(s *results.Summary) []results.Clause { return s.Guarantee })
+}
+
+// promiseLines renders what the design records promise that strategies come from, and what came of it.
+func promiseLines(page layout.Page, group []results.Summary) []string {
+	return clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in",
+		func(s *results.Summary) []results.Clause { return s.Record })
+}
+
+// Clauses are promises of a strategy, and what came of them.
+func Clauses(of func(*results.Summary) []results.Clause) Rows {
+	return Rows{
+		Columns: []layout.Column{
+			{Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
+			{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
+		},
+		Of: func(s *results.Summary) (out [][]string) {
+			for _, c := range of(s) {
+				most := "none"
+				if figures.Bounded(&c) {
+					most = "≤ " + format.Units(c.Bound, format.Plain(s.Params.Unit))
+				}
+				out = append(out, []string{bound(c), format.Range(c.Certain, c.Possible), most, Verdict(c.Verdict)})
+			}
+			return out
+		},
+	}
+}
+
+func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {
+	clauses := Clauses(of)
+	note := "leak: admitted, L is the limit, bound and measured are beyond it; " +
+		"false rejects: units rejected although there was room"
+	if slices.ContainsFunc(group, func(s results.Summary) bool {
+		return slices.ContainsFunc(of(&s), func(c results.Clause) bool { return c.Verdict == results.Undecided })
+	}) {
+		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, " +
+			"or the load was too weak to tell"
+	}
+	return table(page, title+" the worst window of any subject and round", clauses.grid(group), note)
+}
+
+// bound puts the property and its bound into one cell: two columns leave the
+// formulas too little room to stay on one line.
+func bound(c results.Clause) string {
+	name := format.Plain(c.Property)
+	if c.Property == results.FalseRejectProperty {
+		name = "false rejects"
+	}
+	name += ": " + format.Plain(c.Formula)
+	if c.Source != "" {
+		name += " (" + format.Plain(c.Claimed()) + ")"
+	}
+	return name
+}
+
+// settlementLines renders what became of admitted requests, if callers settle
+// them.
+func settlementLines(page layout.Page, group []results.Summary) []string {
+	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Settled != nil }) {
+		return nil
+	}
+	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group, columns(figures.Table("settlement")...),
+		"refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+
+			keptOf(group, valid))
+}
+
+// valid has the rounds behind the times of settlements in place of those that are kept.
+func valid(s *results.Summary) *results.Summary {
+	return &results.Summary{Timed: s.Rounds - s.Invalid, Rounds: s.Rounds}
+}

@@ -1,0 +1,97 @@
+package text
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Rows is a table with any number of rows for a strategy, which a terminal and a page have alike.
+type Rows struct {
+	Columns []layout.Column
+	Of      func(*results.Summary) [][]string
+}
+
+// grid has the rows of all strategies, each with its label before the first of them.
+func (r *Rows) grid(group []results.Summary) *layout.Grid {
+	g := &layout.Grid{Columns: append([]layout.Column{labelColumn}, r.Columns...)}
+	for i := range group {
+		label := format.Plain(group[i].Label)
+		for _, cells := range r.Of(&group[i]) {
+			g.Add(append([]string{label}, cells...)...)
+			label = ""
+		}
+	}
+	return g
+}
+
+// Own are the figures that a strategy counts itself, medians over rounds, without those of 0.
+var Own = Rows{
+	Columns: []layout.Column{
+		{Title: "figure", Left: true, Flexible: true, Minimum: 16}, {Title: "value"},
+		{Title: "unit", Left: true}, {Title: "per\ndecision"}, {Title: "per\nadmitted"},
+	},
+	Of: func(s *results.Summary) (out [][]string) {
+		for _, m := range s.Meter {
+			if m.Value.Hi == 0 && m.Value.Lo == 0 {
+				continue
+			}
+			unit, per := format.Plain(m.Unit), format.Per
+			show := func(x float64) string { return format.Count(int64(x)) }
+			if ns, ok := nanoseconds[m.Unit]; ok {
+				show = func(x float64) string { return format.NS(x * ns) }
+				unit, per = "time", show
+			}
+			cells := []string{format.Plain(m.Name), show(m.Value.Value), unit, "", ""}
+			if m.Kind == "" { // levels and largest values are of no decision
+				cells[3], cells[4] = per(m.PerDecision), per(m.PerAdmitted)
+			}
+			out = append(out, cells)
+		}
+		return out
+	},
+}
+
+// meterLines renders the figures that strategies count themselves.
+func meterLines(page layout.Page, group []results.Summary) []string {
+	return table(page, "FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are left out",
+		Own.grid(group), "")
+}
+
+// nanoseconds in units of time, which are shown as other times are.
+var nanoseconds = map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6}
+
+// Stored is what a strategy keeps in stores, and how that grew.
+var Stored = Rows{
+	Columns: []layout.Column{
+		{Title: "store", Left: true}, {Title: "subjects"},
+		{Title: "at 1/4", Over: "entries", Optional: true}, {Title: "at 2/4", Over: "entries", Optional: true},
+		{Title: "at 3/4", Over: "entries", Optional: true},
+		{Title: "at the end", Over: "entries"}, {Title: "bytes", Optional: true}, {Title: "bytes per\nsubject", Optional: true},
+	},
+	Of: func(s *results.Summary) (out [][]string) {
+		for _, k := range s.Stored {
+			cells := []string{format.Plain(k.Store), format.Count(k.Subjects), "", "", "", format.Count(k.Entries), "", ""}
+			for q, at := range k.OverTime[:min(len(k.OverTime), results.Quarters-1)] {
+				cells[2+q] = format.Count(at.Entries)
+			}
+			if k.Bytes > 0 {
+				cells[6], cells[7] = format.Count(k.Bytes), format.Count(int64(k.BytesPerSubject+0.5))
+			}
+			out = append(out, cells)
+		}
+		return out
+	},
+}
+
+// storedLines renders what strategies keep in stores.
+func storedLines(page layout.Page, group []results.Summary) []string {
+	note := "subjects: those asked about or set up"
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Placement != nil }) {
+		note += ", the warm-up's among them"
+	}
+	return table(page, "KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them",
+		Stored.grid(group), note)
+}

@@ -1,0 +1,99 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// speedLines renders latency and throughput. Latency comes from an open loop if
+// there is one, with what a bare client saw in the same rounds.
+func speedLines(page layout.Page, f results.File, group []results.Summary) []string {
+	paced, simulated := group[0].Paced != nil, f.Kind == results.Simulated
+	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
+	always := KeptRounds(group)
+	if bare {
+		always += "; bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
+		if paced && !simulated {
+			always += "; times bare: decisions per second by those of bare clients that never pause"
+		}
+	}
+	always = format.Join("; ", always, figures.Disturbance(group))
+	return figureTable(page, speedTitle(&group[0], simulated), group, speedColumns(&group[0], bare, simulated), always)
+}
+
+func speedTitle(s *results.Summary, simulated bool) string {
+	loop := openLoop(&s.AtRate().Params)
+	switch {
+	case simulated:
+		return "MODELLED LATENCY  virtual time; no statement about real stores"
+	case s.Paced != nil:
+		return fmt.Sprintf("SPEED  response time from the intended start in %s; "+
+			"saturated: service time and throughput of %d callers that never pause", loop, s.Params.Workers)
+	case s.Params.Loop == results.OpenLoop:
+		return "SPEED  response time from the intended start, service time from the actual one; " + loop
+	}
+	return fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", s.Params.Workers)
+}
+
+// speedColumns are those of strategies that were measured as the first one was.
+func speedColumns(first *results.Summary, bare, simulated bool) []column {
+	open := first.AtRate().Params.Loop == results.OpenLoop
+	over, service := "", "service"
+	if open {
+		over = "response"
+	}
+	if first.Paced != nil {
+		service = "saturated"
+	}
+	all := columns("p50", "p99", "p99", "p99.9")
+	all[2].Title += " interval"
+	all[2].cell = p99Interval
+	for i := range all {
+		all[i].Over = over
+	}
+	if bare {
+		all = append(all, columns("bare.p50", "bare.p99")...)
+	}
+	if open {
+		all = append(all, columns(service+".p50", service+".p99")...)
+	}
+	if simulated {
+		return all
+	}
+	all = append(all, columns("throughput", "ratio")...)
+	if first.Paced != nil {
+		all[len(all)-1].Title = "times\nbare" // there is less room
+	}
+	return append(all, columns(figures.Table("speed")...)...)
+}
+
+// plainOne says which kind the bare client is, if strategies have another.
+func plainOne(group []results.Summary) string {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Params.Client != "" }) {
+		return " (the plain client, next to every strategy)"
+	}
+	return ""
+}
+
+// delayLines renders how late requests of an open loop started, and whether
+// they piled up.
+func delayLines(page layout.Page, group []results.Summary) []string {
+	all := columns(figures.Table("delay")...)
+	all[len(all)-1].Left = true
+	note := "rounds kept: " + keptOf(group, (*results.Summary).AtRate)
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
+		note += "; saturated: the backlog kept growing, so response times measure the queue, and grow with the duration"
+	}
+	const title = "SCHEDULING DELAY  how late requests started, medians over kept rounds; " +
+		"backlog: how many were due and waited, in the worst round"
+	return figureTable(page, title, group, all, note)
+}
+
+func p99Interval(s *results.Summary, _ *figures.Notes) string {
+	return figures.Of("p99").Timing(s).Interval
+}

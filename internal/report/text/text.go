@@ -1,0 +1,264 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// headLabel is as wide as the longest label of the header.
+const headLabel = 12
+
+// Entry is what a header says about one thing.
+type Entry struct {
+	// Label is empty if the entry continues the one before.
+	Label string
+	// Text is one line.
+	Text string
+}
+
+// entryLines lays entries out next to their labels.
+func entryLines(page layout.Page, entries []Entry) (out []string) {
+	for _, e := range entries {
+		label := e.Label
+		if len(label) >= headLabel {
+			label += " "
+		}
+		out = append(out, page.Paragraph(layout.Pad(label, headLabel), e.Text)...)
+	}
+	return out
+}
+
+// adder returns a function that appends what is not empty.
+func adder(out *[]Entry) func(label, text string) {
+	return func(label, text string) {
+		if text != "" {
+			*out = append(*out, Entry{label, format.Plain(text)})
+		}
+	}
+}
+
+// surrounded is a text with what stands before and after it, or empty if the text is.
+func surrounded(before, text, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
+}
+
+// Head says what was measured, on what and with which stores.
+func Head(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
+	entry("quotabench", format.Join(" · ", f.Kind, surrounded("workload ", f.Workload.Name, ""), fmt.Sprintf("seed %d", f.Seed)))
+	if f.Kind == results.Simulated {
+		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
+	}
+	if t := f.Workload.Trace; t != nil {
+		entry("trace", format.Join(" · ", t.File, t.Format, format.Plural(int64(t.Rows), "row", "rows"),
+			fmt.Sprintf("%s used", format.Count(int64(t.Used))),
+			format.Count(int64(t.Dropped))+" dropped", fmt.Sprintf("%s damaged%s", format.Count(int64(len(t.Damaged))), damagedText(t.Damaged))))
+	}
+	for _, n := range f.Workload.Notes {
+		entry("", n)
+	}
+	for _, name := range f.StoreNames() {
+		entry(name, storeText(f.Stores[name]))
+	}
+	p := f.Provenance
+	host := ""
+	if p.Host.OS != "" {
+		host = format.Join(", ", p.Host.OS+"/"+p.Host.Arch, format.Plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
+	}
+	entry("host", format.Join(" · ", p.Host.Name, host))
+	entry("built from", format.Join(" · ", surrounded("commit ", p.Commit, ""), versionText(p.Versions)))
+	entry("time", When(p.Time))
+	entry("rounds", f.Ended)
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// When is a moment as text, empty for none.
+func When(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// briefHead is what a reader of the answer must know of how it came about.
+func briefHead(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
+	if f.Kind == results.Simulated {
+		entry("NOTE", "simulated in virtual time: latencies are modelled")
+	}
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// rounds counts those of the strategy that has most.
+func rounds(f *results.File) string {
+	most := 0
+	for _, s := range f.Summarised() {
+		most = max(most, s.Rounds)
+	}
+	return some(int64(most), "round", "rounds")
+}
+
+// damagedText names the first damaged rows; all of them are in the file.
+func damagedText(rows []results.DamagedRow) string {
+	const most = 3
+	var parts []string
+	for i, r := range rows {
+		if i == most {
+			parts = append(parts, "…")
+			break
+		}
+		fate := "dropped"
+		if r.Used {
+			fate = "used"
+		}
+		parts = append(parts, fmt.Sprintf("line %d: %s, %s", r.Line, r.Reason, fate))
+	}
+	return surrounded(" (", strings.Join(parts, "; "), ")")
+}
+
+func storeText(s results.Store) string {
+	if s.Kind == "" {
+		return ""
+	}
+	return format.Join(" · ", format.Join(" ", s.Kind, s.Version), s.Durability, s.Detail)
+}
+
+func versionText(v map[string]string) string {
+	var parts []string
+	for _, k := range []string{"quotabench", "go"} {
+		if v[k] != "" {
+			parts = append(parts, k+" "+strings.TrimPrefix(v[k], "go"))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// roundsText says how many rounds there are, what figures over them are, and what the
+// brackets of the tables below stand on.
+func roundsText(group []results.Summary) string {
+	run := spread(group, func(s *results.Summary) int { return s.Rounds })
+	text, brackets := run+" of each strategy; ", bracketsText(group)
+	if group[0].Params.Point != nil {
+		text = run + " of each point, the points in random order within a round; "
+		kept := spread(group, func(s *results.Summary) int { return s.AtRate().Timed })
+		brackets = fmt.Sprintf("%s; rounds kept: %s of %s", intervalsText(group), kept, run)
+	}
+	if run == "1" {
+		return text + "one round says nothing about how much figures vary"
+	}
+	percentiles := "percentiles are those of all kept rounds together"
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Latency().P99.Status == results.PerRound }) {
+		percentiles = "percentiles are medians, since histograms were not stored"
+	}
+	return text + percentiles + ", decisions per second their mean, other figures medians; " + brackets
+}
+
+// spread is the range of a number of rounds: an interrupted sweep and a search have more of some points than of others.
+func spread(group []results.Summary, of func(*results.Summary) int) string {
+	lo, hi := of(&group[0]), of(&group[0])
+	for i := range group {
+		lo, hi = min(lo, of(&group[i])), max(hi, of(&group[i]))
+	}
+	if lo == hi {
+		return strconv.Itoa(hi)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+// intervalsText says what the intervals of a sweep's decisions per second are.
+func intervalsText(group []results.Summary) string {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Throughput.Rounds > 1 && s.Throughput.Coverage == 0 }) {
+		return "intervals are the range of the rounds"
+	}
+	return "intervals have about 95 % confidence"
+}
+
+// bracketsText says what the intervals of p99 are.
+func bracketsText(group []results.Summary) string {
+	figures, intervals := false, false
+	for i := range group {
+		p := group[i].Latency().P99
+		figures, intervals = figures || p.Shown(), intervals || p.Coverage > 0
+	}
+	switch {
+	case intervals:
+		return "brackets are intervals of about 95 % confidence, from a bootstrap over rounds"
+	case figures:
+		return "fewer than 6 rounds are kept, so there are no brackets"
+	default:
+		return "no strategy has a p99, so there are no brackets"
+	}
+}
+
+// skippedLines names who did not take part, and why.
+func skippedLines(page layout.Page, f results.File) []string {
+	if len(f.Skipped) == 0 {
+		return nil
+	}
+	var all grouped
+	for _, s := range f.Skipped {
+		all.Add(s.Reason, s.Strategy)
+	}
+	return append([]string{"SKIPPED"}, all.lines(page)...)
+}
+
+// briefSkipped is the same without long reasons.
+func briefSkipped(page layout.Page, f results.File) []string {
+	lines := skippedLines(page, f)
+	const most = 4
+	if len(lines) <= most {
+		return lines
+	}
+	var names []string
+	for _, s := range f.Skipped {
+		names = append(names, s.Strategy)
+	}
+	return page.Paragraph("SKIPPED  ", format.Plain(strings.Join(names, ", ")+": why is in report.txt, or --verbose"))
+}
+
+// Kept says how many rounds are behind the timings of a strategy in one loop, of those that
+// were run.
+func Kept(s *results.Summary) string { return fmt.Sprintf("%d of %d", s.Timed, s.Rounds) }
+
+// KeptRounds says the same of all strategies of one table, in both loops if there are two.
+func KeptRounds(group []results.Summary) string {
+	first, rate := keptOf(group, itself), keptOf(group, (*results.Summary).AtRate)
+	if first == rate {
+		return "rounds kept: " + first
+	}
+	return "rounds kept: " + rate + " in open loop, " + first + " in closed loop"
+}
+
+func itself(s *results.Summary) *results.Summary { return s }
+
+// keptOf is what most strategies have in common, and the others by name.
+func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {
+	var who collect.By[string, string]
+	for i := range group {
+		who.Add(Kept(loop(&group[i])), format.Plain(group[i].Label))
+	}
+	texts := commonFirst(&who, " ")
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
+	}
+	return texts[0] + " (" + strings.Join(texts[1:], "; ") + ")"
+}

@@ -1,0 +1,390 @@
+package sched
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/kit/stacks"
+)
+
+// Config of a scheduler. The zero value is useful except for Start.
+type Config struct {
+	// Start is the first moment of virtual time.
+	Start time.Time
+	// SplitReplies makes a store operation two steps, its effect and its reply.
+	// It is needed wherever callers crash or replies get lost, wherever units
+	// are given back, and wherever callers of one instance share memory that
+	// they change after a command.
+	SplitReplies bool
+	// Travel, if not nil, is how long the request of a store operation takes to
+	// arrive at the store; a plain pipeline's travels with its first command. Under
+	// Simulate, latencies are asked for on arrival, so that a store's queue sees
+	// requests in the order in which they arrive and not in which they were sent.
+	Travel Latency
+	// Observe, if not nil, is told of every step. The event is valid until it returns.
+	Observe func(*Event)
+	// Interrupt, if not nil, is asked before every step of Simulate whether to
+	// return.
+	Interrupt func() bool
+	// Beat, if not nil, counts whenever an actor goes on.
+	Beat *Beat
+	// Within, if not 0, is where a function begins that is among the callers of [New] until the run ends.
+	Within uintptr
+}
+
+// Beat shows to another goroutine whether actors go on.
+type Beat struct{ n atomic.Uint64 }
+
+// Count is how often an actor has gone on.
+func (b *Beat) Count() uint64 { return b.n.Load() }
+
+// goesOn is called on the actor's goroutine.
+func (a *Actor) goesOn() {
+	if b := a.s.cfg.Beat; b != nil {
+		b.n.Add(1)
+	}
+}
+
+// Outcome is what became of an operation.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Happened Outcome = iota // with the error in the event, if any, as its own answer
+	Failed                  // the actor was told so; a failed Reply is a lost one
+	Killed                  // the actor died at the operation, which did not happen
+	Repeated                // the operation happened once more; see [Scheduler.Repeat]
+)
+
+// Event is one step of an actor.
+type Event struct {
+	Since   time.Duration // from the start of virtual time
+	Actor   *Actor
+	Op      *Op
+	Outcome Outcome
+	Err     error
+}
+
+// Scheduler holds actors and virtual time. It is used from one goroutine.
+type Scheduler struct {
+	cfg     Config
+	start   int64         // nanoseconds since 1970
+	since   time.Duration // from the start to the present moment
+	actors  []*Actor      // alive, by ID
+	made    int
+	running *Actor
+	syncs   []func(now time.Time)
+	queue   *queue // set by the first Simulate
+	event   Event  // that Observe is shown
+	// If runs follow each other, those of this run, and those of earlier ones
+	// that may be used again.
+	reused  bool
+	members []*Actor
+	spare   []*Actor
+	idle    []*worker // that run no actor
+	// stepped counts steps, and touched changes of what was made in an earlier one. locks
+	// are the numbers of what was changed so in this run, opened how many were made outside
+	// of all steps, and woken the actors whose jobs were woken.
+	stepped, touched uint64
+	locks, woken     []int
+	opened           int
+
+	pass func(d time.Duration)
+
+	// Careful has every park check that it is on the actor's own goroutine, which
+	// takes some ten microseconds.
+	Careful bool
+	foreign atomic.Bool
+	goid    uint64
+}
+
+// New makes a scheduler without actors.
+func New(cfg Config) *Scheduler {
+	makeRoom()
+	return &Scheduler{cfg: cfg, start: cfg.Start.UnixNano(), goid: stacks.Current()}
+}
+
+// SplitReplies has [Config.SplitReplies] set from the next run on.
+func (s *Scheduler) SplitReplies() { s.cfg.SplitReplies = true }
+
+// OnPass has f called by [Scheduler.Simulate] before virtual time moves on by d, and with
+// 0 after each step: so that goroutines which are no actors live through it.
+func (s *Scheduler) OnPass(f func(d time.Duration)) { s.pass = f }
+
+// Now is the present moment of virtual time.
+func (s *Scheduler) Now() time.Time { return s.cfg.Start.Add(s.since) }
+
+// Nano is the present moment in nanoseconds since 1970, and Since since the start.
+func (s *Scheduler) Nano() int64 { return s.start + int64(s.since) }
+
+// Since is the time from the start to the present moment.
+func (s *Scheduler) Since() time.Duration { return s.since }
+
+// Go makes an actor that will run body. It runs nothing yet: its first step
+// takes it to its first operation. Actors may make further actors.
+func (s *Scheduler) Go(name string, body func(ctx context.Context)) *Actor {
+	return s.add(newActor(s, name, body))
+}
+
+func (s *Scheduler) add(a *Actor) *Actor {
+	a.ID = s.made
+	s.made++
+	s.actors = append(s.actors, a)
+	if s.reused {
+		s.members = append(s.members, a)
+	}
+	if s.queue != nil {
+		s.queue.park(a)
+	}
+	return a
+}
+
+// OnSync has f called before every store operation, and by [Scheduler.Sync], so
+// that a store can be brought up to the present moment.
+func (s *Scheduler) OnSync(f func(now time.Time)) { s.syncs = append(s.syncs, f) }
+
+// Sync brings the stores up to the present moment. It is for those who look into
+// a store from outside of all actors.
+func (s *Scheduler) Sync() {
+	for _, f := range s.syncs {
+		f(s.Now())
+	}
+}
+
+// Step lets the operation that a is parked at happen, and runs a on to the next.
+// It panics if a is not ready.
+func (s *Scheduler) Step(a *Actor) {
+	if !a.Ready() {
+		panic("sched: stepped an actor that is not ready: " + a.String())
+	}
+	if !a.op.Store() || a.op.Kind == Reply { // the others are noted with their result
+		s.note(a, &a.op, Happened, nil)
+	}
+	s.resume(a)
+}
+
+// Fail makes the store operation that a is parked at answer err without
+// happening. At a Reply, the operation has happened and its reply is lost. It
+// panics at anything else.
+func (s *Scheduler) Fail(a *Actor, err error) {
+	if a.done || !a.op.Store() || err == nil {
+		panic("sched: nothing to fail: " + a.String())
+	}
+	s.note(a, &a.op, Failed, err)
+	a.fail = err
+	s.resume(a)
+}
+
+// Repeat makes the Redis operation whose reply a is parked at happen once more,
+// as it does when a client library gets no reply and sends it again; a stays
+// parked at the reply, which is now that of the repetition. Of a plain pipeline
+// everything is repeated, in one step. It panics at anything else.
+func (s *Scheduler) Repeat(a *Actor) {
+	if a.done || a.op.Kind != Reply || a.op.of == SQL {
+		panic("sched: nothing to repeat: " + a.String())
+	}
+	a.again = true
+	s.resume(a)
+}
+
+// Kill ends a where it is, as if its process had died: the operation that it is
+// parked at does not happen, none of its error handling runs, and no deferred
+// function of it reaches a store. A mutex that a deferred function unlocks does
+// become free; one for which that is not true stays locked.
+func (s *Scheduler) Kill(a *Actor) {
+	if a.done {
+		return
+	}
+	s.note(a, &a.op, Killed, nil)
+	a.dying = true
+	s.stepped++
+	a.enter()
+	defer a.leave()
+	a.done = a.worker == nil || a.advance()
+}
+
+// Close kills all actors and ends the coroutines that have run them. A scheduler must be closed.
+func (s *Scheduler) Close() {
+	s.cfg.Observe = nil
+	s.killAll()
+	for _, w := range s.idle {
+		w.stop()
+	}
+	s.idle = nil
+}
+
+func (s *Scheduler) killAll() {
+	for len(s.actors) > 0 {
+		s.Kill(s.actors[0])
+	}
+}
+
+// Reset kills all actors and begins a fresh run at the same start. Whatever was
+// made for the run before it, actors above all, must not be used any more,
+// except clocks: these show the new run's time.
+func (s *Scheduler) Reset() {
+	observe := s.cfg.Observe
+	s.cfg.Observe = nil
+	s.killAll()
+	s.cfg.Observe, s.reused = observe, true
+	s.spare, s.members = append(s.spare, s.members...), s.members[:0]
+	s.syncs = s.syncs[:0]
+	s.locks, s.woken, s.opened = s.locks[:0], s.woken[:0], 0
+	s.since, s.made, s.queue = 0, 0, nil
+}
+
+// Advance moves virtual time forward by d.
+func (s *Scheduler) Advance(d time.Duration) {
+	if d < 0 {
+		panic("sched: time does not run backwards")
+	}
+	s.moveTo(s.Now().Add(d))
+}
+
+// moveTo sets the present moment.
+func (s *Scheduler) moveTo(t time.Time) {
+	since := t.Sub(s.cfg.Start)
+	s.passes(since - s.since)
+	s.since = since
+}
+
+func (s *Scheduler) passes(d time.Duration) {
+	if s.pass != nil {
+		s.pass(d)
+	}
+}
+
+// NextDeadline is the earliest moment at which an actor that is not ready now
+// becomes ready by the passing of time alone.
+func (s *Scheduler) NextDeadline() (time.Time, bool) {
+	var first time.Time
+	for _, a := range s.actors {
+		if u := a.op.Until; !u.IsZero() && !a.Ready() && (first.IsZero() || u.Before(first)) {
+			first = u
+		}
+	}
+	return first, !first.IsZero()
+}
+
+func (s *Scheduler) resume(a *Actor) {
+	if a.frozen {
+		panic("sched: " + a.Name + " is frozen")
+	}
+	s.stepped++
+	a.enter()
+	defer a.leave()
+	a.done = a.advance()
+}
+
+func (a *Actor) enter() {
+	if a.s.running != nil {
+		panic("sched: " + a.Name + " was stepped while " + a.s.running.Name + " was running")
+	}
+	a.s.running = a
+}
+
+// leave is deferred, so that a panic of the strategy leaves a usable scheduler.
+func (a *Actor) leave() {
+	s := a.s
+	s.running = nil
+	if a.done {
+		if i, ok := slices.BinarySearchFunc(s.actors, a.ID, func(x *Actor, id int) int { return x.ID - id }); ok {
+			s.actors = slices.Delete(s.actors, i, i+1)
+		}
+		if m := a.op.mutex; m != nil {
+			m.promote() // it may have been the one whose turn it was
+		}
+		return
+	}
+	if a.queued {
+		a.queued = false
+	} else if s.queue != nil {
+		s.queue.park(a)
+	}
+}
+
+func (s *Scheduler) note(a *Actor, op *Op, o Outcome, err error) {
+	if s.cfg.Observe != nil {
+		s.event.Since = s.since
+		s.event.Actor = a
+		s.event.Op = op
+		s.event.Outcome = o
+		s.event.Err = err
+		s.cfg.Observe(&s.event)
+	}
+}
+
+// StuckError says that actors wait for something that cannot come.
+type StuckError struct {
+	// Waiting lists who waits for what.
+	Waiting []string
+}
+
+// Error implements error.
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("deadlock: no actor can go on (%s)", strings.Join(e.Waiting, "; "))
+}
+
+func (s *Scheduler) stuck() error {
+	e := &StuckError{}
+	for _, a := range s.actors {
+		if a.job == nil || a.op.Kind != Idle {
+			e.Waiting = append(e.Waiting, a.String())
+		}
+	}
+	return e
+}
+
+// settled reports whether all callers are done and all jobs are idle with
+// nothing to do.
+func (s *Scheduler) settled() bool {
+	for _, a := range s.actors {
+		if a.job == nil || a.op.Kind != Idle || a.Ready() {
+			return false
+		}
+	}
+	return true
+}
+
+// touch notes that a mutex or an event that was made before this step has changed, or has
+// decided how an actor goes on.
+func (s *Scheduler) touch(made uint64, number int) {
+	if made != s.stepped {
+		s.touched++
+		if s.counts() {
+			s.locks = append(s.locks, number)
+		}
+	}
+}
+
+// counts reports whether there are few steps in a run: then all can be noted.
+func (s *Scheduler) counts() bool { return s.reused && s.queue == nil }
+
+// numbered is the number of a mutex or an event that is made now.
+func (s *Scheduler) numbered() int {
+	if s.running != nil {
+		return 0
+	}
+	s.opened++
+	return s.opened
+}
+
+// Marks say how far a run has come.
+type Marks struct{ locks, woken, made int }
+
+// Marks are those of this moment.
+func (s *Scheduler) Marks() Marks { return Marks{len(s.locks), len(s.woken), s.made} }
+
+// Between is what actors have done to each other since then, other than by a store: the
+// numbers of mutexes and events that were made in an earlier step and have changed or decided
+// how an actor goes on, those
+// of the actors whose jobs were woken, awake or not, and whether actors were made. A mutex or
+// an event that was made outside of all steps has the same number, from 1, in all runs that
+// begin the same; any other has 0.
+func (s *Scheduler) Between(m Marks) (locks, woken []int, made bool) {
+	return s.locks[m.locks:], s.woken[m.woken:], s.made != m.made
+}

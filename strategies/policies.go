@@ -1,0 +1,32 @@
+package strategies
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// PoliciesToTry are the policies to try if the user chose none: base, its form in each kind that the strategies serve, the first
+// of a strategy's kinds first, and all registered policies.
+func PoliciesToTry(base quota.Policy, all []Selection) []quota.Policy {
+	out := []quota.Policy{base}
+	for _, sel := range all {
+		for _, kind := range sel.Kinds {
+			p := base.As(kind)
+			known := slices.ContainsFunc(out, func(x quota.Policy) bool { return x.Window.Kind == kind })
+			if !known && p.Validate() == nil {
+				out = append(out, p)
+			}
+		}
+	}
+	return append(out, quota.Policies()...)
+}
+
+// hotKeyLimit, in requests, is crossed thousands of times instead of once.
+const hotKeyLimit = 50
+
+// ForCrossings is the policy with a limit for workloads that count how often a limit is crossed.
+func ForCrossings(p quota.Policy) quota.Policy {
+	p.Limit = min(p.Limit, hotKeyLimit*slices.Max(append([]int64{1}, p.Costs...)))
+	return p
+}
