@@ -32,7 +32,7 @@ type side struct {
 const cli = "cmd/quotabench"
 
 // former are the paths that packages had at earlier commits, the latest first.
-var former = map[string][]string{"harness/measure": {"harness"}, "oracle": {"harness/oracle"}}
+var former = map[string][]string{"harness/measure": {"harness"}, "oracle": {"harness/oracle"}, "explore": {"harness/explore"}}
 
 // folder is where the side has the package.
 func (s *side) folder(pkg string) (path string, ok bool) {

@@ -42,7 +42,7 @@ var parts = []struct{ title, prefix string }{{"Redis", "redis-"}, {"PostgreSQL",
 // that are refuted.
 func matrix(r *claims.Report) Page {
 	var b, refuted bytes.Buffer
-	fmt.Fprintf(&b, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/faults/faults.yaml). "+
+	fmt.Fprintf(&b, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/app/faults/faults.yaml). "+
 		"What it declares under the fault: %s Empty: it has no such store.\n", legend(r))
 	told := map[string]bool{}
 	for _, part := range parts {

@@ -73,5 +73,5 @@ func TestLeft(t *testing.T) {
 // leaving counts the goroutines of the strategy.
 func leaving() int {
 	stacks := make([]byte, 1<<20)
-	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "/bubble.TestLeft.func1 in goroutine")
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "/foreign.TestLeft.func1 in goroutine")
 }

@@ -14,9 +14,9 @@ import (
 
 var (
 	// errOver is what an operation answers once its run is over.
-	errOver = errors.New("bubble: the run is over")
+	errOver = errors.New("foreign: the run is over")
 	// errDead ends the goroutine that waits for an answer.
-	errDead = errors.New("bubble: the caller is dead")
+	errDead = errors.New("foreign: the caller is dead")
 )
 
 // parked is an operation of a goroutine that waits for its turn.

@@ -116,7 +116,7 @@ func (w *world) blocked() (at string, all bool) {
 func (w *world) held() bool {
 	locked, parked := false, false
 	for _, g := range bubble.Members(w.mark) {
-		if _, at := g.Called("bubble.(*Engine).park"); at {
+		if _, at := g.Called("foreign.(*Engine).park"); at {
 			parked = true
 		} else if !strings.Contains(g.State, "(durable)") {
 			locked = locked || g.Locked()

@@ -57,7 +57,7 @@ func TestRelease(t *testing.T) {
 	}
 	// The linker ignores a variable that is not there.
 	var stamped []string
-	for _, m := range regexp.MustCompile(`quotabench/internal/version\.(\w+)=`).FindAllStringSubmatch(strings.Join(r.Builds[0].Ldflags, "\n"), -1) {
+	for _, m := range regexp.MustCompile(`quotabench/internal/kit/version\.(\w+)=`).FindAllStringSubmatch(strings.Join(r.Builds[0].Ldflags, "\n"), -1) {
 		stamped = append(stamped, m[1])
 	}
 	if declared := "var " + strings.Join(stamped, ", ") + " string\n"; len(stamped) != 3 || !strings.Contains(read("internal/kit/version/version.go"), declared) {
