@@ -46,7 +46,9 @@ type making func(env strategies.Env, p *quota.Policy) (limiter, error)
 // library completes a Meta, which is of a library unless it says otherwise, and
 // registers it.
 func library(m strategies.Meta, open making) {
-	m.Form, m.Counts, m.PerProcess = cmp.Or(m.Form, strategies.Library), quota.CountsNothing, len(m.Needs) == 0
+	m.Form = cmp.Or(m.Form, strategies.Library)
+	m.Counts = quota.CountsNothing
+	m.PerProcess = len(m.Needs) == 0
 	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &instance{env: env, open: open, limiters: map[limited]limiter{}}, nil
 	}

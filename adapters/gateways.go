@@ -151,7 +151,8 @@ func (c cloudflare) take(ctx context.Context, key string, units int64) (int64, e
 	w.Kind = quota.Fixed // numbered windows of its length
 	now := c.clock.Now()
 	span := w.At(now)
-	whole, left := span.End.Sub(span.Start), span.End.Sub(now)
+	whole := span.End.Sub(span.Start)
+	left := span.End.Sub(now)
 	keys := []string{fmt.Sprintf("%s:%d", key, span.Index), fmt.Sprintf("%s:%d", key, span.Index-1)}
 	values, err := c.redis.MGet(ctx, keys...).Result()
 	if err != nil {
@@ -160,7 +161,8 @@ func (c cloudflare) take(ctx context.Context, key string, units int64) (int64, e
 	var counts [2]int64
 	for i, v := range values {
 		if text, ok := v.(string); ok {
-			if counts[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			counts[i], err = strconv.ParseInt(text, 10, 64)
+			if err != nil {
 				return 0, err
 			}
 		}

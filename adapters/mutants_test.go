@@ -296,7 +296,8 @@ func searched(t *testing.T, d design, defect, text, scripts string, limit int64,
 	}
 	cfg := explore.Config{Policy: p, Limit: limit, Faults: faults, Properties: []explore.Property{property}, MaxStates: 2_000}
 	if scripts != "" {
-		if cfg.Scripts, err = explore.ParseScripts(scripts); err != nil {
+		cfg.Scripts, err = explore.ParseScripts(scripts)
+		if err != nil {
 			t.Fatal(err)
 		}
 		cfg.Clients = len(cfg.Scripts)

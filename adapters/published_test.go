@@ -128,7 +128,8 @@ func TestConformance(t *testing.T) {
 			// If goroutines of an earlier test end meanwhile, one that is left is not noticed.
 			var failures []string
 			for range 3 {
-				if failures = strategytest.Failures(t, m); strings.Contains(strings.Join(failures, "\n"), part) {
+				failures = strategytest.Failures(t, m)
+				if strings.Contains(strings.Join(failures, "\n"), part) {
 					return
 				}
 			}

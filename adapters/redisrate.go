@@ -19,7 +19,8 @@ func init() {
 		}},
 	}
 	library(m, func(env strategies.Env, p *quota.Policy) (limiter, error) { return newRedisRate(env, p, false), nil })
-	m.Name, m.Doc = "lib-redis-rate-at-most", "go-redis/redis_rate: AllowAtMost, which grants what is left of what is asked for"
+	m.Name = "lib-redis-rate-at-most"
+	m.Doc = "go-redis/redis_rate: AllowAtMost, which grants what is left of what is asked for"
 	m.Foreign = true // what it grants depends on parts of units, and on moments between two of them
 	library(m, func(env strategies.Env, p *quota.Policy) (limiter, error) { return newRedisRate(env, p, true), nil })
 }

@@ -54,7 +54,8 @@ var sides = [2]string{"base", "head"}
 func runAgainst(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error {
 	a := &against{Settings: s, args: []string{"--rounds", "1"}, looks: 1}
 	if cfg.Load == (harness.Load{Loop: harness.Both}) {
-		a.args, a.rateless = append(a.args, "--loop", string(workloads.Closed)), cfg.Strategies
+		a.args = append(a.args, "--loop", string(workloads.Closed))
+		a.rateless = cfg.Strategies
 	}
 	return a.compareWith(cmd, cfg.Rounds)
 }
@@ -88,9 +89,12 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 			}
 		}
 	}
-	a.cmd, a.dir, a.programs = cmd, dir, [2]string{base, head}
+	a.cmd = cmd
+	a.dir = dir
+	a.programs = [2]string{base, head}
 	for i := range a.programs {
-		if a.programs[i], err = filepath.Abs(a.programs[i]); err != nil {
+		a.programs[i], err = filepath.Abs(a.programs[i])
+		if err != nil {
 			return fail(ExitFailed, err)
 		}
 	}
@@ -219,7 +223,8 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	cmd.WaitDelay = time.Minute // it stops its servers
 	cmd.Env = append(os.Environ(), session.NoBitmaps+"=1")
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.Discard, &said
+	cmd.Stdout = io.Discard
+	cmd.Stderr = &said
 	err := server.RunWithUs(cmd)
 	if a.cmd.Context().Err() != nil {
 		return nil, fail(ExitInterrupted,

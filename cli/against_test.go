@@ -14,7 +14,8 @@ func TestBothSidesComeFirst(t *testing.T) {
 		a := &against{Settings: &group.Settings{}}
 		a.Seed = seed
 		for round := 1; round <= 12; round += 2 {
-			first, second := a.order(1, round), a.order(1, round+1)
+			first := a.order(1, round)
+			second := a.order(1, round+1)
 			if slices.Reverse(second); !slices.Equal(first, second) {
 				t.Fatalf("seed %d, round %d: %v, and then %v backwards", seed, round, first, second)
 			}

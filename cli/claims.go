@@ -83,7 +83,8 @@ func claimsCommand() *cobra.Command {
 // read takes the files that are named, or those of the design records.
 func (s *claimsSettings) read(paths []string, earlier *claims.Report) (files []*claims.File, err error) {
 	if len(paths) == 0 {
-		if files, err = claims.Builtin(explore.Properties()); err != nil {
+		files, err = claims.Builtin(explore.Properties())
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -107,12 +108,14 @@ func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 	}
 	p := &claims.Pass{Full: s.full, Dir: s.from, Read: readEvidence}
 	if s.from != "" {
-		if p.Earlier, err = s.earlier(); err != nil {
+		p.Earlier, err = s.earlier()
+		if err != nil {
 			return s.Wrong("from", fmt.Errorf("%s has no report: name a directory that %s has written", format.OneLine(s.from), s.name))
 		}
 		p.Full = p.Earlier.Full
 	}
-	if p.Files, err = session.Before(cmd.Context(), func() ([]*claims.File, error) { return s.files(args, p.Earlier) }); err != nil {
+	p.Files, err = session.Before(cmd.Context(), func() ([]*claims.File, error) { return s.files(args, p.Earlier) })
+	if err != nil {
 		return fail(ExitUsage, err)
 	}
 	if s.from == "" {
@@ -168,14 +171,16 @@ func readEvidence(dir string) *claims.Record {
 // runs makes the commands of claims run in this process, and tells of each.
 func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 	p.Parallel = s.parallel
-	began, mu := clock.Wall{}.Now(), sync.Mutex{}
+	began := clock.Wall{}.Now()
+	mu := sync.Mutex{}
 	p.Begin = func(n, of int, args []string) {
 		if s.Quiet {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		passed, left := clock.Wall{}.Now().Sub(began), ""
+		passed := clock.Wall{}.Now().Sub(began)
+		left := ""
 		// The first runs say nothing: a sweep takes minutes, and a simulation a second.
 		if ended := n - max(0, s.parallel-1); 4*ended >= of {
 			left = fmt.Sprintf(", about %s left", (passed / time.Duration(ended) * time.Duration(of-ended)).Round(time.Second))

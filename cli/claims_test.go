@@ -39,7 +39,8 @@ claims:
 func TestClaims(t *testing.T) {
 	testenv.Sequential(t)
 	dir := t.TempDir()
-	file, out := filepath.Join(dir, "claims.yaml"), filepath.Join(dir, "out")
+	file := filepath.Join(dir, "claims.yaml")
+	out := filepath.Join(dir, "out")
 	if err := os.WriteFile(file, []byte(promises), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,8 @@ func TestPasswordsOfFiles(t *testing.T) {
 			[]string{"honest", "--list"}},
 	} {
 		dir := t.TempDir()
-		file, out := filepath.Join(dir, "file.yaml"), filepath.Join(dir, "out")
+		file := filepath.Join(dir, "file.yaml")
+		out := filepath.Join(dir, "out")
 		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	code := ExitUsage // what cobra itself finds wrong is the command line
 	if e, ok := errors.AsType[*exit.Error](err); ok {
-		code, err = e.Code, e
+		code = e.Code
+		err = e
 	}
 	const name = "quotabench:"
 	text, _ := strings.CutPrefix(terminal.Folded(stderr, name+" "+terminal.Message(err)), name)
@@ -143,7 +144,8 @@ func addCompletion(root *cobra.Command) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Short = "Write the completion file of a shell"
-	completion.Args, completion.RunE = oneOfCommands, showHelp
+	completion.Args = oneOfCommands
+	completion.RunE = showHelp
 	for _, shell := range completion.Commands() {
 		shell.Args = noArgs
 	}
@@ -179,7 +181,8 @@ func described(name string, cmd *cobra.Command) *cobra.Command {
 	text, examples, _ := strings.Cut(strings.TrimSuffix(string(b), "\n"), "\n\nExamples:\n")
 	head, long, _ := strings.Cut(text, "\n\n")
 	cmd.Use, cmd.Short, _ = strings.Cut(head, "\n")
-	cmd.Long, cmd.Example = long, examples
+	cmd.Long = long
+	cmd.Example = examples
 	cmd.Args = given(cmd.Args)
 	return cmd
 }

@@ -57,7 +57,8 @@ func needs(least, most int, text string) cobra.PositionalArgs {
 // workedOut is what the settings of a command come to, once they are read. That is given up at the first signal.
 func workedOut[T any](cmd *cobra.Command, s *group.Settings, args []string, configure func() (T, error)) (T, error) {
 	return session.Before(cmd.Context(), func() (out T, err error) {
-		if err = s.Read(args); err == nil {
+		err = s.Read(args)
+		if err == nil {
 			out, err = configure()
 		}
 		return out, err

@@ -89,7 +89,8 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 	var sides [2]compare.Side
 	for i, path := range []string{base, head} {
 		var err error
-		if sides[i], err = readSide(path); err != nil {
+		sides[i], err = readSide(path)
+		if err != nil {
 			return nil, fail(ExitUsage, err)
 		}
 	}

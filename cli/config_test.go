@@ -25,7 +25,8 @@ func planned(t *testing.T, args ...string) (*group.Settings, measure.Config) {
 
 // newRun are the settings of run.
 func newRun() (*group.Settings, *cobra.Command) {
-	s, cmd := group.New(group.Run), &cobra.Command{Use: "run"}
+	s := group.New(group.Run)
+	cmd := &cobra.Command{Use: "run"}
 	registerRun(cmd, s, nil)
 	new(cobra.Command).AddCommand(cmd) // a file may have a section for it
 	return s, cmd

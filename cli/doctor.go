@@ -83,7 +83,8 @@ func programLines(ctx context.Context) []checkup {
 
 // checkupLines are one line each, in columns.
 func checkupLines(page layout.Page, all []checkup) (out []string) {
-	names, states := 0, 0
+	names := 0
+	states := 0
 	for _, c := range all {
 		names = max(names, uniseg.StringWidth(c.Name))
 		states = max(states, len(c.State))
@@ -119,7 +120,8 @@ func storeVariables() checkup {
 			set = append(set, name+"="+redact.URLs(v))
 		}
 	}
-	if c.Detail = "names no store"; len(set) > 0 {
+	c.Detail = "names no store"
+	if len(set) > 0 {
 		c.Detail = strings.Join(set, ", ")
 	}
 	c.Advice = strings.Join(all, ", ") + " stand for the flags of these stores; a flag wins, then a configuration file"
@@ -156,7 +158,8 @@ const (
 
 // timer measures the smallest step of the clock, and how late a sleep ends.
 func timer(ctx context.Context) checkup {
-	step, last := int64(0), clock.Nano()
+	step := int64(0)
+	last := clock.Nano()
 	begin := last
 	for range clockReadings {
 		now := clock.Nano()
@@ -182,11 +185,13 @@ func timer(ctx context.Context) checkup {
 		c.Figures["sleep_1ms_ns"] = float64(median)
 		c.Detail += fmt.Sprintf("; a sleep of %v takes %v", sleepFor, median.Round(10*time.Microsecond))
 		if median > lateSleep {
-			c.State, c.Advice = stateNote, "sleeps end late: watch the lateness of open loops in the report"
+			c.State = stateNote
+			c.Advice = "sleeps end late: watch the lateness of open loops in the report"
 		}
 	}
 	if time.Duration(step) > coarseStep {
-		c.State, c.Advice = stateNote, "latencies below a few steps mean nothing here"
+		c.State = stateNote
+		c.Advice = "latencies below a few steps mean nothing here"
 	}
 	return c
 }
@@ -200,14 +205,16 @@ const muchSteal = 0.01
 func steal(t machine.CPUTime) checkup {
 	c := checkup{Name: "steal", State: stateOK}
 	if t.Total == 0 {
-		c.State, c.Detail = stateNote, "this system does not tell"
+		c.State = stateNote
+		c.Detail = "this system does not tell"
 		return c
 	}
 	share := t.Share()
 	c.Figures = map[string]float64{"share": share}
 	c.Detail = fmt.Sprintf("%.2f %% of the processor time since the machine started", 100*share)
 	if share > muchSteal {
-		c.State, c.Advice = stateNote, "other machines on this host take processor time: measure when it is quiet, or elsewhere"
+		c.State = stateNote
+		c.Advice = "other machines on this host take processor time: measure when it is quiet, or elsewhere"
 	}
 	return c
 }

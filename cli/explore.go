@@ -49,7 +49,8 @@ func newExploreSettings() *exploreSettings {
 // searched are the settings that a measurement does not have.
 func (s *exploreSettings) searched() []settings.Setting {
 	c := &s.Asked
-	faults, properties := format.Strings(explore.Faults()), format.Strings(explore.Properties())
+	faults := format.Strings(explore.Faults())
+	properties := format.Strings(explore.Properties())
 	return []settings.Setting{
 		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&c.Limit, 1, explore.MaxUnits), Computed: true},
 		{Name: "clients", Common: true, Title: settings.Search, Value: settings.Whole(&c.Clients, 1, explore.MaxClients)},
@@ -143,7 +144,8 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	if len(s.Strategies) == 0 {
 		return nil, cfg, usagef("no strategy to explore: name one, e.g. quotabench explore check-then-set (see quotabench list strategies)")
 	}
-	if chosen, err = s.Selections(); err != nil {
+	chosen, err = s.Selections()
+	if err != nil {
 		return nil, cfg, err
 	}
 	cfg.Workers = 1
@@ -154,20 +156,25 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 		return nil, cfg, err
 	}
 	if s.Given("policy") {
-		if cfg.Policy, err = group.LookupPolicy(s.Policy); err != nil {
+		cfg.Policy, err = group.LookupPolicy(s.Policy)
+		if err != nil {
 			return nil, cfg, s.Wrong("policy", err)
 		}
 	}
-	if cfg.Scripts, err = explore.ParseScripts(s.scripts); err != nil {
+	cfg.Scripts, err = explore.ParseScripts(s.scripts)
+	if err != nil {
 		return nil, cfg, s.Wrong("script", err)
 	}
-	if cfg.Faults, err = explore.ParseFaults(strings.Join(s.faults, ",")); err != nil {
+	cfg.Faults, err = explore.ParseFaults(strings.Join(s.faults, ","))
+	if err != nil {
 		return nil, cfg, s.Wrong("faults", err)
 	}
-	if cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ",")); err != nil {
+	cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ","))
+	if err != nil {
 		return nil, cfg, s.Wrong("property", err)
 	}
-	if err = s.SearchGates(cfg.Properties); err != nil {
+	err = s.SearchGates(cfg.Properties)
+	if err != nil {
 		return nil, cfg, err
 	}
 	cfg.Skew, err = readSkew(s.Settings, s.skew)

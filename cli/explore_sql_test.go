@@ -23,7 +23,8 @@ func TestExploreSQLWithoutServer(t *testing.T) {
 	if o.code != ExitOK || !strings.Contains(o.stderr, "skipped sql-only: ") || !strings.Contains(o.stdout, "honest") {
 		t.Errorf("in a list: exit %d: %s", o.code, o.stderr)
 	}
-	if o = call(t.Context(), "explore", "sql-only", "--postgres", "elsewhere"); o.code != ExitUsage || !strings.Contains(o.stderr, "--postgres") {
+	o = call(t.Context(), "explore", "sql-only", "--postgres", "elsewhere")
+	if o.code != ExitUsage || !strings.Contains(o.stderr, "--postgres") {
 		t.Errorf("bad value: exit %d: %s", o.code, o.stderr)
 	}
 }

@@ -139,11 +139,13 @@ func TestExploreReplay(t *testing.T) {
 	if o.code != ExitGate || !strings.Contains(o.stdout, "repeated on the embedded Redis: LEAK again") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	if o = call(t.Context(), "explore", "--replay", token, "--exit-zero"); o.code != ExitOK {
+	o = call(t.Context(), "explore", "--replay", token, "--exit-zero")
+	if o.code != ExitOK {
 		t.Errorf("--exit-zero: exit %d: %s", o.code, o.stderr)
 	}
 	const ofAnother = "qb2.SkOGNYJ4HatncLuNEsuVagEBAAD__w" // of check-then-set, which is not registered here
-	if o = call(t.Context(), "explore", "--replay", ofAnother); o.code != ExitUsage || !strings.Contains(o.stderr, "go run . explore --replay TOKEN") {
+	o = call(t.Context(), "explore", "--replay", ofAnother)
+	if o.code != ExitUsage || !strings.Contains(o.stderr, "go run . explore --replay TOKEN") {
 		t.Errorf("of another program: exit %d: %s", o.code, o.stderr)
 	}
 	storetest.Redis(t) // skips if there is none
@@ -156,7 +158,8 @@ func TestExploreReplay(t *testing.T) {
 	// A guarantee that breaks again is one that breaks.
 	o = call(t.Context(), "explore", "liar", "--property", "guarantee")
 	m := regexp.MustCompile(`--replay (\S+)`).FindStringSubmatch(o.stdout)
-	if o = call(t.Context(), "explore", "--replay", m[1], "--json"); o.code != ExitGate || !strings.Contains(o.stdout, `"broken": true`) {
+	o = call(t.Context(), "explore", "--replay", m[1], "--json")
+	if o.code != ExitGate || !strings.Contains(o.stdout, `"broken": true`) {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }
@@ -304,7 +307,8 @@ func TestExploreInterrupted(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		newPlace(t, nil)
 		ctx, stop := context.WithCancel(t.Context())
-		before, enough := taken.Load(), int64(80)
+		before := taken.Load()
+		enough := int64(80)
 		if full {
 			enough = 5000
 		}

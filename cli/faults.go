@@ -47,14 +47,16 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 	l, err := faults.Builtin()
 	if s.list != "" {
 		var b []byte
-		if b, err = settings.ReadYAML(s.list); err == nil {
+		b, err = settings.ReadYAML(s.list)
+		if err == nil {
 			l, err = faults.Parse(s.list, b)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	names, tried := named, group.Items(s.names)
+	names := named
+	tried := group.Items(s.names)
 	if earlier != nil && len(tried) == 0 { // the list may have got others since
 		for _, cells := range earlier.ByFault() {
 			tried = append(tried, cells[0].Record)

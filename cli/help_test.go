@@ -108,13 +108,15 @@ func TestFlagsMeanTheSame(t *testing.T) {
 // words splits a line of an example as a shell does.
 func words(line string) (out []string) {
 	var word strings.Builder
-	quote, any := rune(0), false
+	quote := rune(0)
+	any := false
 	for _, r := range line + " " {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '\'' || r == '"'):
-			quote, any = r, true
+			quote = r
+			any = true
 		case quote == 0 && r == ' ':
 			if any {
 				out = append(out, word.String())

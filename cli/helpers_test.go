@@ -41,7 +41,8 @@ func init() {
 		}, Open: openFake(&fake{})},
 		{Name: "sql-only", Doc: "needs PostgreSQL", Needs: []strategies.Need{strategies.NeedPostgres}, Open: openFake(&fake{})},
 	} {
-		m.Form, m.Counts = strategies.Baseline, quota.CountsAdmitted
+		m.Form = strategies.Baseline
+		m.Counts = quota.CountsAdmitted
 		if m.Kinds == nil {
 			m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
 		}

@@ -54,7 +54,8 @@ func TestRunWithMetrics(t *testing.T) {
 	}
 	if r, err := http.Get(at); err == nil {
 		b, _ := io.ReadAll(r.Body)
-		if _ = r.Body.Close(); strings.Contains(string(b), "quotabench_") { // of another program that was given the port
+		_ = r.Body.Close()
+		if strings.Contains(string(b), "quotabench_") { // of another program that was given the port
 			t.Error("it is served when the run is over")
 		}
 	}

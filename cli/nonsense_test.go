@@ -233,7 +233,8 @@ func TestNonsense(t *testing.T) {
 	newPlace(t, nonsenseFiles())
 	rng := rand.New(rand.NewPCG(1, 2))
 	all := knobs()
-	cases, refused := 0, 0
+	cases := 0
+	refused := 0
 	for _, k := range all {
 		for _, v := range k.values(rng, nonsensePerKnob) {
 			cases++

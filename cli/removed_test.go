@@ -280,15 +280,18 @@ func TestClean(t *testing.T) {
 		t.Error("the password is shown")
 	}
 	has("quotabench:dead_1:a", "quotabench:old_1:a", "users")
-	if o = call(ctx, "doctor", "--clean", "--redis", at, "--yes"); o.code != ExitOK || !strings.Contains(o.stderr, "removed: 1 key\n") || !strings.Contains(o.stderr, "1 thing without a lease stayed") {
+	o = call(ctx, "doctor", "--clean", "--redis", at, "--yes")
+	if o.code != ExitOK || !strings.Contains(o.stderr, "removed: 1 key\n") || !strings.Contains(o.stderr, "1 thing without a lease stayed") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	has("quotabench:old_1:a", "users")
-	if o = call(ctx, "doctor", "--clean", "--redis", at, "--yes", "--unknown"); o.code != ExitOK {
+	o = call(ctx, "doctor", "--clean", "--redis", at, "--yes", "--unknown")
+	if o.code != ExitOK {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	has("users")
-	if o = call(ctx, "doctor", "--clean", "--redis", at); o.stdout != "runs have left nothing\n" {
+	o = call(ctx, "doctor", "--clean", "--redis", at)
+	if o.stdout != "runs have left nothing\n" {
 		t.Errorf("%s%s", o.stdout, o.stderr)
 	}
 	// A run does the same by itself, and says so.
@@ -320,7 +323,8 @@ func deadOwner(t *testing.T, c *goredis.Client) string {
 		t.Fatal(err)
 	}
 	entry, err := c.HGet(t.Context(), "quotabench:holdings", "own").Result()
-	if err = errors.Join(err, s.Wipe(t.Context(), "own"), s.Close()); err != nil {
+	err = errors.Join(err, s.Wipe(t.Context(), "own"), s.Close())
+	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.NewReplacer(`"run":"`, `"run":"dead`, `"process":"`, `"process":"0`).Replace(entry)

@@ -33,7 +33,8 @@ func reportCommand() *cobra.Command {
 	cmd := described("report", &cobra.Command{
 		Args: needs(1, 0, "report needs a record: give files or directories that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.cmd, r.records = cmd, args
+			r.cmd = cmd
+			r.records = args
 			return r.run()
 		},
 	})
@@ -352,6 +353,7 @@ func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *rende
 		name = dir
 	}
 	b := &render.Bundle{Name: name, About: session.About}
-	r.bundles, r.dirs = append(r.bundles, b), append(r.dirs, dir)
+	r.bundles = append(r.bundles, b)
+	r.dirs = append(r.dirs, dir)
 	return b
 }

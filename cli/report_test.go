@@ -42,7 +42,8 @@ func recorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range files {
-			if records[path], err = os.ReadFile(path); err != nil {
+			records[path], err = os.ReadFile(path)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -81,7 +82,8 @@ func TestReport(t *testing.T) {
 	if o.code != ExitOK || o.stderr != "written to report: report.html\n" {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
-	page, text := string(contentOf(t, "report/report.html")), o.stdout
+	page := string(contentOf(t, "report/report.html"))
+	text := o.stdout
 	for _, want := range []string{"simulated", "explored", "promises to count and does not", "quotabench explore --replay"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
@@ -191,7 +193,8 @@ func TestReportRefuses(t *testing.T) {
 // TestReportPlots draws stored records again, apart and together.
 func TestReportPlots(t *testing.T) {
 	testenv.Sequential(t)
-	run, other := "../results/baseline/run-slow", "../results/baseline/run-uploads"
+	run := "../results/baseline/run-slow"
+	other := "../results/baseline/run-uploads"
 	early := filepath.Join(t.TempDir(), "results.json") // of a version that counted nothing over time
 	f, err := codec.Read(filepath.Join(run, "results.json"))
 	if err != nil {

@@ -145,7 +145,8 @@ func (j *job) check(x *session.Session) (skipped map[string]string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err = cfg.Complete(); err == nil { // the stores are known now
+		err = cfg.Complete()
+		if err == nil { // the stores are known now
 			err = cfg.CheckRoom(x.Ctx)
 		}
 		if err != nil {
@@ -225,7 +226,8 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	if report.Interrupted && len(report.Runs) == 0 {
 		return fail(ExitInterrupted, session.ErrNothing)
 	}
-	file.Runs, file.Interrupted = report.Runs, report.Interrupted
+	file.Runs = report.Runs
+	file.Interrupted = report.Interrupted
 	file.Workload = session.WorkloadRecord(first.Workload.Name, report.Info, j.notes())
 	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), ended(s, first, budget, report, &file)
 	rows := required(&file, s.Gates)
@@ -241,7 +243,8 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 }
 
 func decided(f results.File, runs []results.Run) bool {
-	f.Runs, f.Summaries = runs, nil
+	f.Runs = runs
+	f.Summaries = nil
 	return !slices.ContainsFunc(ranking.Of(f), func(s ranking.Setting) bool { return !s.Decided() })
 }
 

@@ -97,7 +97,8 @@ func TestRun(t *testing.T) {
 
 	// Another run takes the rate of the first one, and both say where it comes from.
 	unwrap := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	rate, from := f.Runs[0].Paced.Params.RatePerS, f.Runs[0].Paced.Params.RateFrom
+	rate := f.Runs[0].Paced.Params.RatePerS
+	from := f.Runs[0].Paced.Params.RateFrom
 	if rate == 0 || !strings.Contains(from, "honest") || !strings.Contains(unwrap(o.stdout), "("+from+")") {
 		t.Errorf("a rate of %g from %q:\n%s", rate, from, o.stdout)
 	}

@@ -60,7 +60,8 @@ func (s *simSettings) unsaid() bool {
 
 // virtual are the settings that only virtual time has.
 func (s *simSettings) virtual() []settings.Setting {
-	c, presets := &s.asked, []string{}
+	c := &s.asked
+	presets := []string{}
 	for _, p := range sim.Presets() {
 		presets = append(presets, p.Name)
 	}
@@ -194,7 +195,8 @@ func (s *simSettings) addTrouble(preset trouble.List) error {
 func (s *simSettings) configure() (c sim.Config, err error) {
 	s.Expand()
 	if s.unsaid() {
-		s.preset, s.chose = presetOfItsOwn, true
+		s.preset = presetOfItsOwn
+		s.chose = true
 	}
 	if s.preset != "" {
 		if err := s.fromPreset(); err != nil {
@@ -209,13 +211,15 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	}
 	c = s.asked
 	c.Topology.Regions = group.Items(c.Topology.Regions)
-	if c.Plan, err = s.Plan(); err != nil {
+	c.Plan, err = s.Plan()
+	if err != nil {
 		return c, err
 	}
 	if i := slices.IndexFunc(s.Gates, compare.Gate.Timed); i >= 0 {
 		return c, s.Wrong("require", fmt.Errorf("%s: a simulation has no timings; require them of quotabench run", s.Required[i]))
 	}
-	if c.Load, err = s.Issued(c.Workload, c.Workload.Loop); err != nil {
+	c.Load, err = s.Issued(c.Workload, c.Workload.Loop)
+	if err != nil {
 		return c, err
 	}
 	if err := s.moments(&c); err != nil {
@@ -239,7 +243,8 @@ func (s *simSettings) sweeps(c *sim.Config) (err error) {
 	if len(s.Params) == 0 {
 		return nil
 	}
-	if s.swept, err = sweep.ParseAll(s.Params); err == nil {
+	s.swept, err = sweep.ParseAll(s.Params)
+	if err == nil {
 		_, err = sweep.Simulations(*c, s.swept)
 	}
 	if err != nil {
@@ -251,7 +256,8 @@ func (s *simSettings) sweeps(c *sim.Config) (err error) {
 // moments reads what is given in virtual time.
 func (s *simSettings) moments(c *sim.Config) (err error) {
 	if s.start != "" {
-		if c.Start, err = time.Parse(time.RFC3339, s.start); err != nil {
+		c.Start, err = time.Parse(time.RFC3339, s.start)
+		if err != nil {
 			return s.Wrong("start", fmt.Errorf("give a moment such as 2026-01-31T12:00:00Z, not %q", s.start))
 		}
 	}
@@ -311,7 +317,8 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 			fmt.Fprintf(x.Stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
 		}
 	}
-	file.Runs, file.Interrupted = report.Runs, report.Interrupted
+	file.Runs = report.Runs
+	file.Interrupted = report.Interrupted
 	file.Workload = session.WorkloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: session.Provenance(x.Ctx)}
 	if err := x.WriteBundle(&b); err != nil {

@@ -237,7 +237,8 @@ func TestSimPrintedConfig(t *testing.T) {
 		if again := call(t.Context(), "sim", "--config", "sim.yaml", "--print-config"); again.stdout != first.stdout {
 			t.Errorf("%q: printed again, it is %s%s, was %s", args, again.stdout, again.stderr, first.stdout)
 		}
-		flags, file := configured(t, args), configured(t, []string{"sim", "--config", "sim.yaml"})
+		flags := configured(t, args)
+		file := configured(t, []string{"sim", "--config", "sim.yaml"})
 		if !reflect.DeepEqual(flags, file) {
 			t.Errorf("%q: the file configures %+v, the flags %+v", args, file, flags)
 		}

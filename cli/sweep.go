@@ -55,7 +55,8 @@ func (s *sweeping) job() (*job, error) {
 	var until compare.Gate
 	if s.Until != "" {
 		var err error
-		if until, err = compare.ParseRunGate(s.Until); err != nil {
+		until, err = compare.ParseRunGate(s.Until)
+		if err != nil {
 			return nil, s.Wrong("until", err)
 		}
 	}
@@ -65,7 +66,8 @@ func (s *sweeping) job() (*job, error) {
 	}
 	var params []results.Swept
 	if !search {
-		if params, err = sweep.ParseAll(s.Params); err != nil {
+		params, err = sweep.ParseAll(s.Params)
+		if err != nil {
 			return nil, s.Wrong("param", err)
 		}
 	}
@@ -134,7 +136,8 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 	case (search || rate != nil) && s.Loop != "" && s.Loop != workloads.Open:
 		return s.Wrong("loop", errors.New("rates belong to an open loop: leave --loop out"))
 	case search || rate != nil:
-		s.Loop, s.Rate = workloads.Open, sweep.DefaultLow
+		s.Loop = workloads.Open
+		s.Rate = sweep.DefaultLow
 	case s.Loop == harness.Both && s.Rate == 0:
 		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate, or --loop closed"))
 	case s.Loop == "" && s.Rate == 0 && !s.SpeaksOf("speed"):
@@ -188,7 +191,9 @@ func (s *sweeping) search(hunt *sweep.Search) (*job, error) {
 		points: bounds, sweep: &record,
 		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
 			c := &hunt.Config
-			c.Stores, c.Observer, c.Live = points[0].Stores, points[0].Observer, points[0].Live
+			c.Stores = points[0].Stores
+			c.Observer = points[0].Observer
+			c.Live = points[0].Live
 			return hunt.Measure(ctx)
 		},
 	}, nil

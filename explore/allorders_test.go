@@ -60,7 +60,8 @@ func (s *scorer) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 // runs carries out a program.
 func (s *scorer) runs(ctx context.Context, program []plantedOp) (got int64, err error) {
 	for _, op := range program {
-		if got, err = s.does(ctx, op, got); err != nil {
+		got, err = s.does(ctx, op, got)
+		if err != nil {
 			break
 		}
 	}
@@ -89,7 +90,8 @@ func (s *scorer) change(add func(int64) int64) int64 {
 
 // does carries out one operation of a program. got is what the one before was answered.
 func (s *scorer) does(ctx context.Context, op plantedOp, got int64) (int64, error) {
-	rdb, key := strategies.Redis(s.env), fmt.Sprintf("k%d", op.key%2)
+	rdb := strategies.Redis(s.env)
+	key := fmt.Sprintf("k%d", op.key%2)
 	switch op.what {
 	case 0:
 		n, err := rdb.Get(ctx, key).Int64()
@@ -122,7 +124,8 @@ func (s *scorer) does(ctx context.Context, op plantedOp, got int64) (int64, erro
 
 // score makes one: so many programs of so many commands, and a change of memory after each or now and then.
 func score(r *rand.Rand, programs, commands int, remembers bool, open func() box) (strategies.Selection, *opened) {
-	s, of := scorer{salt: r.Uint64()}, &opened{} // which no instance reaches
+	s := scorer{salt: r.Uint64()}
+	of := &opened{} // which no instance reaches
 	for range programs {
 		var ops []plantedOp
 		for range commands {
@@ -139,7 +142,8 @@ func score(r *rand.Rand, programs, commands int, remembers bool, open func() box
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			one := s
 			one.works = of.works
-			if one.env = env; env.Instance == 0 {
+			one.env = env
+			if env.Instance == 0 {
 				of.list = of.list[:0]
 			}
 			of.list = append(of.list, &one)
@@ -211,7 +215,8 @@ func (e watchedEngine) State() (engine.Digest, error) {
 // allSchedules runs every schedule of a strategy, whatever states it leads to.
 func allSchedules(t *testing.T, sel strategies.Selection, cfg Config, x *ends) (schedules int) {
 	t.Helper()
-	x.met, x.broken = map[string]bool{}, map[Property]int{}
+	x.met = map[string]bool{}
+	x.broken = map[Property]int{}
 	_, err := explored(t.Context(), sel, cfg, func(s *search) (any, error) {
 		if err := s.serially(); err != nil {
 			return nil, err
@@ -257,7 +262,8 @@ func allSchedules(t *testing.T, sel strategies.Selection, cfg Config, x *ends) (
 // allStates searches, until all states are known, and notes the ends.
 func allStates(t *testing.T, sel strategies.Selection, cfg Config, x *ends) {
 	t.Helper()
-	x.met, x.broken = map[string]bool{}, map[Property]int{}
+	x.met = map[string]bool{}
+	x.broken = map[Property]int{}
 	_, err := explored(t.Context(), sel, cfg, func(s *search) (any, error) {
 		s.Engine = watchedEngine{s.Engine.(*inproc.Engine), x}
 		if err := s.serially(); err != nil {
@@ -281,12 +287,15 @@ func allStates(t *testing.T, sel strategies.Selection, cfg Config, x *ends) {
 // sameAsAll checks a search against all schedules.
 func sameAsAll(t *testing.T, sel strategies.Selection, of *opened, cfg Config) (schedules int, leaks bool) {
 	t.Helper()
-	cfg.Properties, cfg.Asks, cfg.Workers = []Property{Leak, FalseReject}, -1, 1
+	cfg.Properties = []Property{Leak, FalseReject}
+	cfg.Asks = -1
+	cfg.Workers = 1
 	cfg, err := cfg.Complete(sel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, met := ends{of: of}, ends{of: of}
+	all := ends{of: of}
+	met := ends{of: of}
 	schedules = allSchedules(t, sel, cfg, &all)
 	allStates(t, sel, cfg, &met)
 	if !maps.Equal(met.broken, all.broken) {
@@ -302,7 +311,8 @@ func sameAsAll(t *testing.T, sel strategies.Selection, of *opened, cfg Config) (
 // depend on memory that callers share, on the order in which they are answered, and on when keys expire.
 func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	testenv.Sequential(t)
-	clock, lost := []quota.Fault{quota.FaultClock}, []quota.Fault{quota.FaultLostReply}
+	clock := []quota.Fault{quota.FaultClock}
+	lost := []quota.Fault{quota.FaultLostReply}
 	for name, c := range map[string]struct {
 		cfg              Config
 		commands         int
@@ -319,14 +329,16 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 		"job":     {Config{Clients: 1, Limit: 2}, 2, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedules, leaking := 0, 0
+			schedules := 0
+			leaking := 0
 			for seed := range testenv.Pick[uint64](2, 12) {
 				r := rand.New(rand.NewPCG(seed, 28)) //nolint:gosec // has to repeat
 				sel, of := score(r, c.cfg.Clients+b2i(c.works), c.commands, c.remembers, nil)
 				of.works = c.works
 				c.cfg.Scripts = unlike(c.cfg.Clients)
 				n, leaks := sameAsAll(t, sel, of, c.cfg)
-				schedules, leaking = schedules+n, leaking+b2i(leaks)
+				schedules = schedules + n
+				leaking = leaking + b2i(leaks)
 			}
 			t.Logf("%d schedules, %d programs leak", schedules, leaking)
 		})

@@ -164,13 +164,15 @@ func branchAtRandom(t *testing.T, s *search, r *rand.Rand) (together int, err er
 		if err := s.goTo(path); err != nil {
 			return 0, err
 		}
-		next, trail := s.Enabled(nil, false), s.trail()
+		next := s.Enabled(nil, false)
+		trail := s.trail()
 		if len(next) == 0 {
 			return together, s.End()
 		}
 		alone := map[engine.Choice]string{}
 		for _, c := range next {
-			if alone[c], err = seenOf(s, s.retrace(append(path[:len(path):len(path)], c), trail, false)); err != nil {
+			alone[c], err = seenOf(s, s.retrace(append(path[:len(path):len(path)], c), trail, false))
+			if err != nil {
 				return 0, err
 			}
 		}

@@ -29,7 +29,8 @@ func bruteForce(k, limit int) (orders, leaking int64) {
 				seen[i] = stored
 				done[i] = stored+1 > limit
 				walk(stored, written)
-				seen[i], done[i] = -1, false
+				seen[i] = -1
+				done[i] = false
 				continue
 			}
 			done[i] = true

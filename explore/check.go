@@ -19,7 +19,9 @@ const declared Property = ""
 
 // allow notes a false reject that a clause allows.
 func (s *search) allow(f *Finding, r *Result) {
-	if r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, f.Units), f.Detail; f.Units == 0 {
+	r.AllowedUnits = max(r.AllowedUnits, f.Units)
+	r.AllowedBy = f.Detail
+	if f.Units == 0 {
 		delete(s.wanted, FalseReject)
 	}
 }
@@ -49,7 +51,8 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 	t := &s.Run.Truth
 	look := s.Look()
 	leak := t.Leak()
-	unit, limit := t.Policy.Unit, t.Policy.Limit
+	unit := t.Policy.Unit
+	limit := t.Policy.Limit
 	if wanted[Leak] && leak > 0 {
 		detail := fmt.Sprintf("%s in use, the limit is %d", format.Units(t.Peak, unit), limit)
 		if t.Crossed {
@@ -71,7 +74,8 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 	}
 	if wanted[Negative] && !s.normal.negative || wanted[TTL] && look.AtRest {
 		var err error
-		if out, err = s.checkStore(out, wanted, &look); err != nil {
+		out, err = s.checkStore(out, wanted, &look)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +87,9 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 			f := Finding{Property: FalseReject, Units: v.FalseRejectUnits}
 			f.Detail = format.Number(v.FalseRejects, "request") + " rejected although quota was free throughout"
 			if c := s.allows(quota.PropertyFalseReject, leak > 0, &look); c != nil {
-				if f.Property, f.Detail = declared, c.Formula; c.Bound == quota.Unbounded {
+				f.Property = declared
+				f.Detail = c.Formula
+				if c.Bound == quota.Unbounded {
 					f.Units = 0
 				}
 			}
@@ -201,14 +207,19 @@ func (s *search) serially() error {
 // inTurn is that run. It returns what the callers were answered.
 func (s *search) inTurn(n *normal) (answers []string, err error) {
 	t := &s.Run.Timeline
-	t.Recording, s.InTurn = true, true
-	defer func() { t.Recording, s.InTurn = false, false }()
+	t.Recording = true
+	s.InTurn = true
+	defer func() {
+		t.Recording = false
+		s.InTurn = false
+	}()
 	steps := 0
 	err = s.drive(func() (c engine.Choice, ok bool) {
 		if steps++; steps > maxSerialSteps {
 			return c, false
 		}
-		if c, ok = s.Serial(); !ok {
+		c, ok = s.Serial()
+		if !ok {
 			c, ok = s.ask()
 		}
 		return c, ok

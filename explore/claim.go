@@ -151,9 +151,11 @@ func (s *search) claim(r *Result) string {
 			"of a process within a step, and other times, were not tried", what, format.Number(r.Runs, "schedule"),
 			format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), r.Limit, faults, whose, process, r.Store)
 	}
-	steps, store := "command", "this store"
+	steps := "command"
+	store := "this store"
 	if r.Store != "" {
-		steps, store = "statement", r.Store
+		steps = "statement"
+		store = r.Store
 	}
 	given := "client code that is a function of its replies"
 	if s.sel.Foreign {

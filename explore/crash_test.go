@@ -37,7 +37,8 @@ func (o *one) Allow(context.Context, string) (bool, error) {
 func TestAnIdleInstanceCrashes(t *testing.T) {
 	library := foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower { return &one{} })
 	unclocked := *library.Meta // one request is all it ever admits
-	library.Meta, unclocked.Reset = &unclocked, strategies.ResetsMissing
+	library.Meta = &unclocked
+	unclocked.Reset = strategies.ResetsMissing
 	twice := []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 1}}}
 	for name, c := range map[string]struct {
 		sel strategies.Selection
@@ -48,9 +49,12 @@ func TestAnIdleInstanceCrashes(t *testing.T) {
 		"a library, two callers": {library, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1}},
 		"a library, twice":       {library, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 1, Scripts: twice}},
 	} {
-		c.cfg.Limit, c.cfg.Asks, c.cfg.Properties = 1, -1, []explore.Property{explore.Leak}
+		c.cfg.Limit = 1
+		c.cfg.Asks = -1
+		c.cfg.Properties = []explore.Property{explore.Leak}
 		for _, crashes := range []bool{false, true} {
-			if c.cfg.Faults = nil; crashes {
+			c.cfg.Faults = nil
+			if crashes {
 				c.cfg.Faults = []quota.Fault{quota.FaultCrash}
 			}
 			r, err := explore.Run(t.Context(), c.sel, c.cfg)
@@ -75,9 +79,11 @@ func TestAnotherLifeDrawsOtherNumbers(t *testing.T) {
 	} {
 		var mu sync.Mutex
 		drawn := map[uint64]bool{}
-		meta, opens := *c.sel.Meta, c.sel.Open
+		meta := *c.sel.Meta
+		opens := c.sel.Open
 		meta.Reset = strategies.ResetsMissing
-		c.sel.Meta, meta.Open = &meta, func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		c.sel.Meta = &meta
+		meta.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			drawn[env.Rand.Uint64()] = true

@@ -21,7 +21,8 @@ import (
 // or by two between which another caller may come.
 func longWinded(racy bool) strategies.Selection {
 	return plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
-		rdb, key := strategies.Redis(p.env), p.env.Prefix+"n"
+		rdb := strategies.Redis(p.env)
+		key := p.env.Prefix + "n"
 		for range 12 {
 			if err := rdb.Get(ctx, p.env.Prefix+"nothing").Err(); err != nil && !errors.Is(err, redis.Nil) {
 				return verdict(false, err)
@@ -66,7 +67,8 @@ func TestFewPreemptionsReachDeepBugs(t *testing.T) {
 		t.Errorf("without preemptions: %+v, %v", r, err)
 	}
 	roomy := deep
-	roomy.Preemptions, roomy.MaxStates = 1, 3000
+	roomy.Preemptions = 1
+	roomy.MaxStates = 3000
 	r, err = explore.Run(t.Context(), longWinded(false), roomy)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +179,9 @@ func TestOdds(t *testing.T) {
 // What is held of states is bounded, too.
 func TestMemoryIsBounded(t *testing.T) {
 	cfg := deep
-	cfg.MaxStates, cfg.MaxMemory, cfg.Preemptions = 1_000_000, 1<<15, -1
+	cfg.MaxStates = 1_000_000
+	cfg.MaxMemory = 1 << 15
+	cfg.Preemptions = -1
 	r, err := explore.Run(t.Context(), longWinded(false), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,8 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 // in what they cost. The race of the racy control is between takes of one unit, and
 // nothing is put in its way.
 func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
-	first, others := Script{{Kind: Take, Units: 1}}, Script{{Kind: Take, Units: 1}}
+	first := Script{{Kind: Take, Units: 1}}
+	others := Script{{Kind: Take, Units: 1}}
 	if m.Control == strategies.ControlRacy {
 		return []Script{others}
 	}
@@ -206,7 +207,8 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // Each search claims what it claims for its own policy and limit. Those that the strategy does not
 // serve are left out.
 func Searches(sel strategies.Selection, cfg Config) []Config {
-	library, given := sel.Form == strategies.Library, cfg.Policy.Name != ""
+	library := sel.Form == strategies.Library
+	given := cfg.Policy.Name != ""
 	if cfg.Service != "" {
 		return cfg.ofService(sel)
 	}
@@ -246,7 +248,8 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	}
 	for _, faults := range faulty {
 		c := cfg
-		c.Faults, c.Properties = faults, slices.DeleteFunc(chosen(cfg.Properties), func(p Property) bool {
+		c.Faults = faults
+		c.Properties = slices.DeleteFunc(chosen(cfg.Properties), func(p Property) bool {
 			return p != Guarantee && p != TTL && p != Stuck
 		})
 		if len(c.Properties) > 0 {
@@ -258,10 +261,14 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 
 // ofService are the searches of a service.
 func (c Config) ofService(sel strategies.Selection) []Config {
-	killed, stopped, late := c, c, c
+	killed := c
+	stopped := c
+	late := c
 	killed.Faults = []quota.Fault{quota.FaultCrash}
 	stopped.ServiceClock = oneInstant
-	late.Faults, late.Redis, late.Limit = []quota.Fault{quota.FaultClock}, nil, 1
+	late.Faults = []quota.Fault{quota.FaultClock}
+	late.Redis = nil
+	late.Limit = 1
 	take := Action{Kind: Take, Units: 1}
 	late.Scripts = []Script{{take, take}} // what was given back too late is missing at the second request
 	out := c.Placed(sel)
@@ -288,7 +295,8 @@ func (c Config) Placed(sel strategies.Selection) []Config {
 		return []Config{c}
 	}
 	one := c
-	one.Clients, one.Instances = cmp.Or(c.Clients, 3), 1
+	one.Clients = cmp.Or(c.Clients, 3)
+	one.Instances = 1
 	return []Config{c, one}
 }
 
@@ -304,17 +312,22 @@ func chosen(given []Property) []Property {
 func (p *passing) config(cfg Config) Config {
 	var err error
 	if cfg.Policy.Name == "" {
-		if cfg.Policy, err = quota.ParsePolicy(p.policy); err != nil {
+		cfg.Policy, err = quota.ParsePolicy(p.policy)
+		if err != nil {
 			panic(err) // a text of this file
 		}
 		cfg.Policy.Unit = "requests" // of a limit of one it is "request"
 	}
-	if cfg.Scripts, err = ParseScripts(p.scripts); err != nil {
+	cfg.Scripts, err = ParseScripts(p.scripts)
+	if err != nil {
 		panic(err)
 	}
-	cfg.Clients, cfg.Limit, cfg.Times = len(cfg.Scripts), p.limit, p.times
+	cfg.Clients = len(cfg.Scripts)
+	cfg.Limit = p.limit
+	cfg.Times = p.times
 	cfg.Instances = min(cfg.Instances, cfg.Clients)
-	cfg.Passes, cfg.From = true, p.from
+	cfg.Passes = true
+	cfg.From = p.from
 	if w := cfg.Policy.Window; p.from == dayEnds && w.Kind.Tumbling() { // its own end is nearer, or later
 		cfg.From = w.At(engine.Start).End.Sub(engine.Start) + dayEnds%time.Second - time.Second
 	}

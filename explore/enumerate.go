@@ -103,16 +103,19 @@ func (s *search) everySchedule(ctx context.Context, c *Census) (_ *breakage, err
 		case crew.size > 1 && c.Schedules < workersFrom: // opening further engines takes longer
 			b.most = min(b.most, workersFrom)
 		case crew.size > 1:
-			b.parts, b.alone = k.undone(perBatch*crew.size), false
+			b.parts = k.undone(perBatch * crew.size)
+			b.alone = false
 			b.most = min(chunk, b.most/int64(len(b.parts))+1)
 		}
-		b.of, b.done = len(b.parts), make([]atomic.Bool, len(b.parts))
+		b.of = len(b.parts)
+		b.done = make([]atomic.Bool, len(b.parts))
 		if b.alone {
 			b.run(s)
 		} else {
 			err = crew.share(b)
 		}
-		if over, err = k.take(b, err); err != nil {
+		over, err = k.take(b, err)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -182,10 +185,12 @@ func (b *counts) run(s *search) {
 func (b *counts) count(s *search, p *part) {
 	p.begin = p.tree.Clone()
 	for p.more = true; p.more && p.schedules < b.most; p.more = p.tree.Next() {
-		if p.over = s.over(b.ctx); p.over != "" {
+		p.over = s.over(b.ctx)
+		if p.over != "" {
 			return
 		}
-		if p.err = s.count(p); p.err != nil {
+		p.err = s.count(p)
+		if p.err != nil {
 			return
 		}
 		if b.alone {
@@ -199,7 +204,8 @@ func (b *counts) count(s *search, p *part) {
 
 // told says how far it has come in a part.
 func (k *counting) told(p *part, share float64) {
-	c, l := *k.census, k.shortest
+	c := *k.census
+	l := k.shortest
 	p.into(&c, &l)
 	var broken []breakage
 	if l != nil {
@@ -223,12 +229,14 @@ func (k *counting) undone(most int) (out []*part) {
 // end. broke is what a worker has ended with.
 func (k *counting) take(b *counts, broke error) (over string, err error) {
 	for i, p := range b.parts {
-		if err = broke; !b.done[i].Load() {
+		err = broke
+		if !b.done[i].Load() {
 			break
 		}
 		p.done = true
 		over = cmp.Or(over, p.over)
-		if err = p.err; err != nil {
+		err = p.err
+		if err != nil {
 			break
 		}
 		if p.more {
@@ -243,7 +251,8 @@ func (k *counting) take(b *counts, broke error) (over string, err error) {
 	for len(k.parts) > 0 && k.parts[0].done && k.left() > 0 {
 		p := k.parts[0]
 		if p.schedules > k.left() {
-			if p, err = k.beginning(p); err != nil {
+			p, err = k.beginning(p)
+			if err != nil {
 				return "", err
 			}
 		} else {
@@ -286,7 +295,8 @@ func (s *search) count(p *part) error {
 	p.path = p.path[:0]
 	var leak int64
 	err := s.drive(func() (c engine.Choice, ok bool) {
-		if p.next = s.Enabled(p.next[:0], false); len(p.next) == 0 {
+		p.next = s.Enabled(p.next[:0], false)
+		if len(p.next) == 0 {
 			return c, false
 		}
 		return p.next[p.tree.Choose(len(p.next))], true

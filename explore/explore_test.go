@@ -157,7 +157,8 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 		{"exact", explore.Config{Clients: 3}},
 	} {
 		t.Run(fmt.Sprintf("%s %+v", c.name, c.cfg), func(t *testing.T) {
-			c.cfg.Properties, c.cfg.Asks = []explore.Property{explore.Leak}, -1
+			c.cfg.Properties = []explore.Property{explore.Leak}
+			c.cfg.Asks = -1
 			all, err := explore.Enumerate(t.Context(), choose(t, c.name), c.cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -214,7 +215,8 @@ func TestReplay(t *testing.T) {
 func TestNotDeterministic(t *testing.T) {
 	calls := 0
 	m := *choose(t, "unlimited").Meta
-	m.Name, m.Guarantee = "moody", nil
+	m.Name = "moody"
+	m.Guarantee = nil
 	m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) {
 		return takeFunc(func() quota.Decision {
 			calls++

@@ -152,7 +152,8 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.cfg.Properties, c.cfg.Asks = []explore.Property{c.property}, -1 // the clients alone
+			c.cfg.Properties = []explore.Property{c.property}
+			c.cfg.Asks = -1 // the clients alone
 			search := func() *explore.Result {
 				t.Helper()
 				r, err := explore.Run(t.Context(), c.sel, c.cfg)
@@ -168,7 +169,8 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 				}
 				c.cfg.Faults = []quota.Fault{c.fault}
 			} else { // what is needed is no fault
-				c.cfg.JobRounds, c.cfg.Skew = -1, nil
+				c.cfg.JobRounds = -1
+				c.cfg.Skew = nil
 				if r := search(); len(r.Findings) > 0 || r.Capped != "" {
 					t.Errorf("found without it: %s", words(&r.Findings[0]))
 				}

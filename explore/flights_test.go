@@ -123,7 +123,9 @@ func TestForeignFewPreemptions(t *testing.T) {
 	for _, learns := range []bool{false, true} {
 		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 2300}
 		if learns {
-			cfg.Clients, cfg.Instances, cfg.MaxStates = 2, 1, 2000
+			cfg.Clients = 2
+			cfg.Instances = 1
+			cfg.MaxStates = 2000
 		}
 		r, err := explore.Run(t.Context(), wordyOne(t, true, learns), cfg)
 		if err != nil {

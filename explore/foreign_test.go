@@ -59,7 +59,8 @@ func (a *aligned) Allow(context.Context, string) (bool, error) {
 	now := time.Now() //nolint:forbidigo // what is tested is code that does this
 	end := a.start.Add(time.Minute)
 	if a.late && now.Unix() > end.Unix() || !a.late && !now.Before(end) {
-		a.start, a.used = now.Truncate(time.Minute), 0
+		a.start = now.Truncate(time.Minute)
+		a.used = 0
 	}
 	if a.used >= a.limit {
 		return false, nil
@@ -152,7 +153,8 @@ func TestForeignGoroutine(t *testing.T) {
 	for each, leaks := range map[time.Duration]bool{time.Minute: false, 20 * time.Second: true} {
 		var r *resetting
 		sel := foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower { return r })
-		meta, open := *sel.Meta, sel.Open
+		meta := *sel.Meta
+		open := sel.Open
 		meta.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			r = newResetting(1, each, true) // a window begins when instances are opened
 			return open(ctx, env)
@@ -283,12 +285,15 @@ func TestForeignMutex(t *testing.T) {
 		t.Errorf("claims %s", r.Claim)
 	}
 	cfg.Instances = 2
-	if r, err = explore.Run(t.Context(), sel, cfg); err != nil || r.Found(explore.Leak) == nil {
+	r, err = explore.Run(t.Context(), sel, cfg)
+	if err != nil || r.Found(explore.Leak) == nil {
 		t.Errorf("on two instances: %+v, %v", r, err)
 	}
 	// A caller that dies does not keep the mutex, which a deferred function unlocks.
-	cfg.Faults, cfg.Properties = []quota.Fault{quota.FaultCrash}, []explore.Property{explore.TTL, explore.Stuck}
-	if r, err = explore.Run(t.Context(), sel, cfg); err != nil || r.Claim == "" {
+	cfg.Faults = []quota.Fault{quota.FaultCrash}
+	cfg.Properties = []explore.Property{explore.TTL, explore.Stuck}
+	r, err = explore.Run(t.Context(), sel, cfg)
+	if err != nil || r.Claim == "" {
 		t.Errorf("with a crash: %+v, %v", r, err)
 	}
 }

@@ -48,9 +48,13 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	v := t.Judge()
 	params := verdict.Params(t.Policy, &v)
 	params.Limit = t.HighestLimit()
-	params.Instances, params.SyncPeriod, params.Pause = int64(s.cfg.Instances), look.SyncPeriod, s.Run.Paused
-	params.Options, params.Skew = s.sel.Options, verdict.MaxSkew(s.cfg.Skew, s.cfg.Instances)
-	own, happened := &v, look.Faults
+	params.Instances = int64(s.cfg.Instances)
+	params.SyncPeriod = look.SyncPeriod
+	params.Pause = s.Run.Paused
+	params.Options = s.sel.Options
+	params.Skew = verdict.MaxSkew(s.cfg.Skew, s.cfg.Instances)
+	own := &v
+	happened := look.Faults
 	if t.Changed() {
 		happened = append(slices.Clone(happened), quota.FaultLimit)
 	}

@@ -69,7 +69,8 @@ func TestGuaranteeByOwnClocks(t *testing.T) {
 		t.Errorf("the clause is broken by clocks that differ: %+v", f)
 	}
 	cfg.Skew = nil
-	if r, err = explore.Run(t.Context(), promising(t, quota.Fixed, -1), cfg); err != nil {
+	r, err = explore.Run(t.Context(), promising(t, quota.Fixed, -1), cfg)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Found(explore.Guarantee) == nil {

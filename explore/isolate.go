@@ -59,7 +59,8 @@ func doTask(ctx context.Context, t *task, tell func(any) error) (a answer, err e
 	if err != nil {
 		return a, err
 	}
-	cfg.Progress, cfg.sofar = new(Progress), new(progress)
+	cfg.Progress = new(Progress)
+	cfg.sofar = new(progress)
 	said := func() error {
 		n := news{Sofar: cfg.Progress.Read()}
 		var broken []breakage
@@ -89,8 +90,11 @@ func doTask(ctx context.Context, t *task, tell func(any) error) (a answer, err e
 // inChild has a child do a task. A child that has died is a [*DiedError].
 func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task) (a answer, err error) {
 	t.Config = *cfg
-	t.Config.Isolate, t.Config.Progress, t.Config.Postgres = false, nil, nil
-	if t.Strategy, err = isolate.Told(sel, &t.Config.Policy); err != nil {
+	t.Config.Isolate = false
+	t.Config.Progress = nil
+	t.Config.Postgres = nil
+	t.Strategy, err = isolate.Told(sel, &t.Config.Policy)
+	if err != nil {
 		return a, &UnfitError{Err: err}
 	}
 	a, err = isolate.Run[news, answer](ctx, "", isolatedKind, &t, func(n news) {
@@ -276,16 +280,20 @@ func panicFinding(ctx context.Context, sel strategies.Selection, cfg *Config, di
 		if err != nil || a.Replayed == nil { // it dies of that, too
 			return f, nil
 		}
-		f.Steps, f.Columns, f.Faults = a.Replayed.Finding.Steps, a.Replayed.Finding.Columns, a.Replayed.Finding.Faults
+		f.Steps = a.Replayed.Finding.Steps
+		f.Columns = a.Replayed.Finding.Columns
+		f.Faults = a.Replayed.Finding.Faults
 		before := f.Steps[len(f.Steps)-1]
-		last.At, last.InUse = before.At, before.InUse
+		last.At = before.At
+		last.InUse = before.InUse
 	}
 	if last.Column >= len(f.Columns) {
 		for i := range cfg.Clients {
 			f.Columns = append(f.Columns, results.Column{Name: engine.ClientName(i), Role: results.RoleClient})
 		}
 	}
-	last.Number, last.Limit = len(f.Steps)+1, cfg.Policy.Limit
+	last.Number = len(f.Steps) + 1
+	last.Limit = cfg.Policy.Limit
 	last.Command += ", and the program ends: " + died.What
 	f.Steps = append(f.Steps, last)
 	return f, nil
@@ -308,7 +316,8 @@ func lastStep(doing string, path []engine.Choice, clients int) results.Step {
 	case c.Kind == engine.EvictKey:
 		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction, Command: "evicts " + c.Key}
 	case c.Kind == engine.CrashHost:
-		s.Event, s.Command = results.EventCrash, "ends and starts anew"
+		s.Event = results.EventCrash
+		s.Command = "ends and starts anew"
 	case c.ID < clients:
 		s.Actor = engine.ClientName(c.ID)
 		s.Role = results.RoleClient

@@ -71,7 +71,8 @@ func fragiles() (out []strategies.Meta) {
 		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
 			return newFragile(kind.clean, kind.most), nil
 		})
-		m.Foreign, m.Needs = true, nil
+		m.Foreign = true
+		m.Needs = nil
 		out = append(out, m)
 	}
 	return out

@@ -53,7 +53,8 @@ func TestLastClientFindsALostKey(t *testing.T) {
 	for _, c := range []struct {
 		forgets, asks, leaks bool
 	}{{true, true, true}, {true, false, false}, {false, true, false}} {
-		if cfg.Asks = -1; c.asks {
+		cfg.Asks = -1
+		if c.asks {
 			cfg.Asks = 0
 		}
 		sel := plantReturning(c.forgets)

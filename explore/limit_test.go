@@ -20,7 +20,8 @@ import (
 func scripted(t *testing.T, script string, cfg explore.Config) explore.Config {
 	t.Helper()
 	var err error
-	if cfg.Scripts, err = explore.ParseScripts(script); err != nil {
+	cfg.Scripts, err = explore.ParseScripts(script)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(cfg.Properties) == 0 {
@@ -106,7 +107,8 @@ func (k *keeper) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 	limit := k.cached
 	if limit == 0 {
 		var err error
-		if limit, err = strategies.Redis(k.env).Get(ctx, k.env.Prefix+"limit").Int64(); errors.Is(err, redis.Nil) {
+		limit, err = strategies.Redis(k.env).Get(ctx, k.env.Prefix+"limit").Int64()
+		if errors.Is(err, redis.Nil) {
 			limit = 2 // as it was set up
 		} else if err != nil {
 			return verdict(false, err)
@@ -167,7 +169,8 @@ func TestChangedLimitIsAFault(t *testing.T) {
 // limit keeps it, lowered and raised.
 func TestDeclaredUnderAnotherLimit(t *testing.T) {
 	testenv.Sequential(t)
-	tried, bound := 0, testenv.Pick(100, 800)
+	tried := 0
+	bound := testenv.Pick(100, 800)
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Excluded[strategies.ModeExplore] != "" || !tolerates(m, quota.FaultLimit) {
 			continue

@@ -82,7 +82,8 @@ type progress struct {
 func (p *progress) read() (*Result, *Census, []breakage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	res, census := p.res, p.census
+	res := p.res
+	census := p.census
 	return &res, &census, slices.Clone(p.broken)
 }
 
@@ -148,7 +149,9 @@ func (p *progress) partial(ctx context.Context, sel strategies.Selection, cfg Co
 	if reasons == nil || res.Runs == 0 {
 		return nil
 	}
-	res.Capped, res.Withheld, res.Findings = endedByStrategy, reasons, []Finding{}
+	res.Capped = endedByStrategy
+	res.Withheld = reasons
+	res.Findings = []Finding{}
 	slices.SortStableFunc(broken, byProperty)
 	for _, b := range broken {
 		res.Findings = append(res.Findings, b.shown(ctx, sel, cfg))
@@ -163,7 +166,8 @@ func (p *progress) partialCensus(ctx context.Context, sel strategies.Selection, 
 	if reasons == nil || c.Schedules == 0 {
 		return nil
 	}
-	c.Complete, c.Withheld = false, reasons
+	c.Complete = false
+	c.Withheld = reasons
 	for _, b := range broken {
 		if b.Property == Leak {
 			f := b.shown(ctx, sel, cfg)
@@ -181,7 +185,9 @@ func (b breakage) shown(ctx context.Context, sel strategies.Selection, cfg Confi
 		f := b.unshown(sel, &cfg)
 		f.Token = tokenOf(sel, &cfg, b.path, b.Property)
 		if a, err := inChild(ctx, sel, &cfg, task{Token: f.Token}); err == nil {
-			f.Steps, f.Columns, f.Faults = a.Replayed.Finding.Steps, a.Replayed.Finding.Columns, a.Replayed.Finding.Faults
+			f.Steps = a.Replayed.Finding.Steps
+			f.Columns = a.Replayed.Finding.Columns
+			f.Faults = a.Replayed.Finding.Faults
 		}
 		return f
 	}

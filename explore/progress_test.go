@@ -73,7 +73,8 @@ func TestProgressIsTold(t *testing.T) {
 		t.Errorf("told %+v, counted %d schedules", got, c.Schedules)
 	}
 	half := explore.Config{Clients: 3, Limit: 2, MaxSchedules: c.Schedules / 2, Progress: &q}
-	if c, err = explore.Enumerate(t.Context(), choose(t, "check-then-set"), half); err != nil {
+	c, err = explore.Enumerate(t.Context(), choose(t, "check-then-set"), half)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := q.Read(); got.Runs != c.Schedules || got.Share < 0.3 || got.Share > 0.7 {

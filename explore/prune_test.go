@@ -34,7 +34,9 @@ func (s *lastComer) Close(context.Context) error { return nil }
 // memory alone.
 func TestMemoryIsPartOfTheState(t *testing.T) {
 	m := *choose(t, "unlimited").Meta
-	m.Name, m.Guarantee, m.Reset = "last-comer", nil, strategies.ResetsMissing
+	m.Name = "last-comer"
+	m.Guarantee = nil
+	m.Reset = strategies.ResetsMissing
 	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &lastComer{redis: strategies.Redis(env)}, nil
 	}

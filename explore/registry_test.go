@@ -19,7 +19,8 @@ import (
 // and whether a bound ended it.
 func TestDeclaredGuarantees(t *testing.T) {
 	testenv.Sequential(t)
-	tried, bound := 0, testenv.Pick(50, 800)
+	tried := 0
+	bound := testenv.Pick(50, 800)
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || len(m.Guarantee) == 0 {
 			continue // those of PostgreSQL need a server, and have tests of their own

@@ -72,7 +72,8 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	if cfg.Isolate = on.Isolate && on.Redis == nil; cfg.isolates(sel) {
+	cfg.Isolate = on.Isolate && on.Redis == nil
+	if cfg.isolates(sel) {
 		return replayInChild(ctx, sel, &cfg, &t, token)
 	}
 	var here *Replayed
@@ -86,7 +87,8 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 				return nil, err
 			}
 		}
-		found, cfg.shares = s.normal, s.Setup.Shares
+		found = s.normal
+		cfg.shares = s.Setup.Shares
 		here, err = s.replay(path, t.Property)
 		if errors.Is(err, engine.ErrMisfit) {
 			err = fmt.Errorf("%w: %w", ErrToken, engine.ErrMisfit)
@@ -103,7 +105,8 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: "+
 			"leave the server out", sel.Name)}
 	case on.Redis == nil:
-		here.Store, here.Same = embedded, true
+		here.Store = embedded
+		here.Same = true
 		return here, nil
 	}
 	there, err := replayLive(ctx, sel, cfg, on, func(s *search) (*Replayed, error) {
@@ -130,7 +133,8 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 	}
 	name := on.Name
 	if name == "" {
-		if name, err = inproc.ServerName(ctx, client); err != nil {
+		name, err = inproc.ServerName(ctx, client)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +184,8 @@ func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
 		for _, x := range found {
 			if x.Property == p && !r.Broken {
 				r.Broken = true
-				r.Finding.Detail, r.Finding.Units = x.Detail, x.Units
+				r.Finding.Detail = x.Detail
+				r.Finding.Units = x.Units
 			}
 		}
 		return errors.Join(err, s.finish())

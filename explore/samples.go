@@ -27,7 +27,8 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 		wanted[res.Findings[i].Property] = true
 	}
 	r := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
-	met, rare := map[Property]int{}, maps.Clone(wanted)
+	met := map[Property]int{}
+	rare := maps.Clone(wanted)
 	run := 0
 	for ; run < s.cfg.Samples && len(rare) > 0 && s.over(ctx) == ""; run++ {
 		broken, err := s.wander(r, wanted)
@@ -42,7 +43,8 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 	}
 	for i := range res.Findings {
 		f := &res.Findings[i]
-		f.Sampled, f.Met = run, met[f.Property]
+		f.Sampled = run
+		f.Met = met[f.Property]
 	}
 	return nil
 }
@@ -78,7 +80,8 @@ func (s *search) wander(r *rand.Rand, wanted map[Property]bool) (map[Property]bo
 	broken := map[Property]bool{}
 	var next []engine.Choice
 	return broken, s.drive(func() (c engine.Choice, ok bool) {
-		if next = s.Enabled(next[:0], false); len(next) == 0 || len(broken) == len(wanted) {
+		next = s.Enabled(next[:0], false)
+		if len(next) == 0 || len(broken) == len(wanted) {
 			return c, false
 		}
 		return next[r.IntN(len(next))], true

@@ -52,7 +52,8 @@ func (w *statelessSearch) try(ctx context.Context, beginnings [][]engine.Choice,
 		for i := range b.all {
 			b.all[i].beginning = beginnings[i]
 		}
-		if b.of = len(b.all); n == 1 {
+		b.of = len(b.all)
+		if n == 1 {
 			b.run(w.search)
 		} else if err := w.crew.share(b); err != nil && ctx.Err() == nil {
 			return err
@@ -77,7 +78,8 @@ func (b *schedules) run(s *search) {
 		}
 		a := &b.all[i]
 		for range attempts {
-			if a.err = b.w.schedule(s, a); !errors.Is(a.err, engine.ErrMisfit) {
+			a.err = b.w.schedule(s, a)
+			if !errors.Is(a.err, engine.ErrMisfit) {
 				break
 			}
 		}
@@ -92,9 +94,11 @@ func (b *schedules) run(s *search) {
 func (w *statelessSearch) schedule(s *search, a *attempt) error {
 	*a = attempt{beginning: a.beginning}
 	path := slices.Clone(a.beginning)
-	actor, preemptions := int32(-1), 0
+	actor := int32(-1)
+	preemptions := 0
 	err := s.drive(func() (c engine.Choice, ok bool) {
-		next, at := s.Enabled(nil, s.symmetric), len(a.path)
+		next := s.Enabled(nil, s.symmetric)
+		at := len(a.path)
 		if len(next) == 0 {
 			return c, false
 		}
@@ -118,7 +122,8 @@ func (w *statelessSearch) schedule(s *search, a *attempt) error {
 		}
 		return a.check(s)
 	})
-	a.waited, a.aborts = s.Run.Waited, maps.Clone(s.Run.Aborts)
+	a.waited = s.Run.Waited
+	a.aborts = maps.Clone(s.Run.Aborts)
 	switch {
 	case err != nil:
 		return err
@@ -159,7 +164,8 @@ func (a *attempt) again(s *search) error {
 			out = append(out, b)
 		}
 	}
-	a.unrepeated, a.found = len(a.found)-len(out), out
+	a.unrepeated = len(a.found) - len(out)
+	a.found = out
 	return nil
 }
 
@@ -192,10 +198,13 @@ func (w *statelessSearch) take(ctx context.Context, a *attempt) error {
 
 // told says how far the walk has come.
 func (w *statelessSearch) told() {
-	res, c := w.res, w.census
+	res := w.res
+	c := w.census
 	if c != nil {
-		c.Schedules, c.Waited = w.runs, w.waiting
-		c.Leaking, c.Worst = w.leaking, w.worst
+		c.Schedules = w.runs
+		c.Waited = w.waiting
+		c.Leaking = w.leaking
+		c.Worst = w.worst
 	} else {
 		now := *res
 		w.into(&now)

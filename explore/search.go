@@ -172,8 +172,12 @@ type tally struct {
 
 // into puts what the first part has counted into the result.
 func (t *tally) into(res *Result) {
-	res.Runs, res.Pruned, res.LeftOut = t.runs, t.pruned, t.left
-	res.States, res.Depth, res.Capped = t.states, t.depth, t.capped
+	res.Runs = t.runs
+	res.Pruned = t.pruned
+	res.LeftOut = t.left
+	res.States = t.states
+	res.Depth = t.depth
+	res.Capped = t.capped
 	res.Waited = t.waiting
 }
 
@@ -265,7 +269,8 @@ func (s *search) drive(next func() (engine.Choice, bool), look func(engine.Choic
 		if !ok {
 			break
 		}
-		if err = s.Step(c); err == nil {
+		err = s.Step(c)
+		if err == nil {
 			err = look(c)
 		}
 	}
@@ -303,7 +308,9 @@ func (s *search) repeat(b *breakage) error {
 		}
 		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: %s", ErrNotDeterministic, b.Property, why)
 	}
-	b.Strategy, b.Policy, b.Steps = s.sel.String(), s.cfg.Policy.Name, first
+	b.Strategy = s.sel.String()
+	b.Policy = s.cfg.Policy.Name
+	b.Steps = first
 	b.Token, b.ReplayWith = tokenOf(s.sel, &s.cfg, b.path, b.Property), s.cfg.serviceFlags()
 	return nil
 }

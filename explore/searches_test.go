@@ -33,12 +33,15 @@ func (b *capped) Allow(context.Context, string) (bool, error) {
 	each := b.policy.Window.RealLength() / time.Duration(b.policy.Window.Refill)
 	now := time.Now() //nolint:forbidigo // what is tested is code that does this
 	if b.since.IsZero() {
-		b.left, b.since = b.policy.Limit, now
+		b.left = b.policy.Limit
+		b.since = now
 	}
 	flowed := now.Sub(b.since) / each
-	b.left, b.since = b.left+int64(flowed), b.since.Add(flowed*each)
+	b.left = b.left + int64(flowed)
+	b.since = b.since.Add(flowed * each)
 	if !b.late && b.left >= b.policy.Limit { // a full bucket keeps no part of a unit
-		b.left, b.since = b.policy.Limit, now
+		b.left = b.policy.Limit
+		b.since = now
 	}
 	if b.left < 1 {
 		return false, nil
@@ -52,7 +55,9 @@ func drawn(late bool) strategies.Meta {
 	m := strategies.FromFunc("drawn", []quota.Kind{quota.Bucket}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 		return &capped{policy: p, late: late}, nil
 	})
-	m.Needs, m.Foreign, m.PerProcess = nil, true, true
+	m.Needs = nil
+	m.Foreign = true
+	m.PerProcess = true
 	return m
 }
 
@@ -236,7 +241,8 @@ redis.call("SET", KEYS[1], n + 1, "PX", ARGV[4])
 return 1`
 
 func (l *weighs) Allow(ctx context.Context, key string) (bool, error) {
-	now, length := l.env.Clock.Now().UnixMilli(), l.policy.Window.RealLength().Milliseconds()
+	now := l.env.Clock.Now().UnixMilli()
+	length := l.policy.Window.RealLength().Milliseconds()
 	keys := []string{fmt.Sprint(key, now/length), fmt.Sprint(key, now/length-1)}
 	left := float64(length-now%length) / float64(length)
 	n, err := strategies.Redis(l.env).Eval(ctx, weighScript, keys, l.policy.Limit, left, l.cut, 2*length).Int()

@@ -48,7 +48,8 @@ func (s *search) probe() error {
 // false if no request was rejected before that, or the client was not answered.
 func (s *search) askLater(p engine.Local) (admitted, conclusive bool, err error) {
 	defer func() { err = errors.Join(err, s.End()) }()
-	if err = s.Begin(); err == nil {
+	err = s.Begin()
+	if err == nil {
 		err = s.settle()
 	}
 	t := &s.Run.Truth
@@ -56,19 +57,22 @@ func (s *search) askLater(p engine.Local) (admitted, conclusive bool, err error)
 		return false, false, err
 	}
 	for range probedWindows {
-		if err = p.Pass(s.untilRenewed() + time.Second); err == nil {
+		err = p.Pass(s.untilRenewed() + time.Second)
+		if err == nil {
 			err = s.settle()
 		}
 		if err != nil {
 			return false, false, err
 		}
 	}
-	inUse, rejections := t.InUse, t.Rejections
+	inUse := t.InUse
+	rejections := t.Rejections
 	instance := (s.cfg.Clients - 1) % s.cfg.Instances
 	if !s.MayAsk(instance) {
 		return false, false, nil
 	}
-	if err = s.Step(engine.Choice{Kind: engine.Ask, ID: instance}); err == nil {
+	err = s.Step(engine.Choice{Kind: engine.Ask, ID: instance})
+	if err == nil {
 		err = s.settle()
 	}
 	admitted = t.InUse > inUse
@@ -90,7 +94,8 @@ func (s *search) settle() error {
 	for range maxSerialSteps {
 		c, ok := s.Serial()
 		if !ok {
-			c, ok = engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter}, s.sleeps()
+			c = engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter}
+			ok = s.sleeps()
 		}
 		if !ok {
 			return nil

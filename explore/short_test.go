@@ -35,7 +35,8 @@ func mending(mended time.Duration, from int64, reads int) strategies.Selection {
 			}
 			left = mended
 			var has time.Duration
-			if has, err = strategies.Redis(p.env).TTL(ctx, key).Result(); err == nil && has >= 0 {
+			has, err = strategies.Redis(p.env).TTL(ctx, key).Result()
+			if err == nil && has >= 0 {
 				return verdict(n <= r.Policy.Limit, nil)
 			}
 		}

@@ -62,7 +62,8 @@ func (w *stateSearch) newSleepSets() *sleepSets {
 func (s *sleepSets) nextDepth(g *graph, states int) {
 	g.held -= s.held
 	s.held = 0
-	s.rows, s.met = make([][]reached, states), map[engine.Digest]int32{}
+	s.rows = make([][]reached, states)
+	s.met = map[engine.Digest]int32{}
 	s.holds(g, listBytes*int64(states))
 }
 
@@ -101,7 +102,10 @@ func (s *sleepSets) learn(g *graph, e *edge, at int32, opened bool) {
 	s.row(g, e.at, e.of)[e.number] = reached{to, n}
 }
 
-func (s *sleepSets) holds(g *graph, bytes int64) { s.held, g.held = s.held+bytes, g.held+bytes }
+func (s *sleepSets) holds(g *graph, bytes int64) {
+	s.held = s.held + bytes
+	g.held = g.held + bytes
+}
 
 // row is where the steps of the state at a place lead to.
 func (s *sleepSets) row(g *graph, at int, o *open) []reached {
@@ -124,7 +128,8 @@ func (s *sleepSets) propagate(g *graph, at int, o *open, next []open) (left int6
 	}
 	for j := range row {
 		for i := range j {
-			a, b := row[i], row[j]
+			a := row[i]
+			b := row[j]
 			if a.to < 0 || b.to < 0 || !s.feet[a.foot].Apart(&s.feet[b.foot]) {
 				continue
 			}
@@ -144,8 +149,11 @@ type taken struct {
 // of b and then a.
 func (s *sleepSets) putToSleep(g *graph, next []open, a, b taken) {
 	// In the first order b comes last, in the second one a.
-	first, second, foot := a.to, b.to, a.foot
-	one, other := slices.Index(next[first].next, b.step), slices.Index(next[second].next, a.step)
+	first := a.to
+	second := b.to
+	foot := a.foot
+	one := slices.Index(next[first].next, b.step)
+	other := slices.Index(next[second].next, a.step)
 	if one < 0 || other < 0 {
 		return // it is left out for another reason, and none stands for the other one
 	}

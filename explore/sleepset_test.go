@@ -48,7 +48,8 @@ func walked(t *testing.T, sel strategies.Selection, cfg Config) (out graphOf, ru
 		if err := w.walk(t.Context(), 0); err != nil {
 			return nil, err
 		}
-		runs, left = w.runs, w.left
+		runs = w.runs
+		left = w.left
 		out = graphOf{w.graph.nodes, w.graph.choices, w.graph.seen, w.broken, w.depth, w.capped}
 		return nil, nil
 	})
@@ -85,7 +86,8 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 	testenv.Sequential(t)
 	bound := testenv.Pick(40, 300)
-	tried, slept := 0, 0
+	tried := 0
+	slept := 0
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Foreign {
 			continue // whose engines take no part
@@ -153,7 +155,8 @@ func randomStrategy(r *rand.Rand, length int, shared bool) strategies.Selection 
 }
 
 func (e *entwined) plantedDoes(ctx context.Context, op plantedOp) error {
-	rdb, key := strategies.Redis(e.env), fmt.Sprintf("k%d", op.key)
+	rdb := strategies.Redis(e.env)
+	key := fmt.Sprintf("k%d", op.key)
 	get := func(key string) (int64, error) {
 		n, err := rdb.Get(ctx, key).Int64()
 		if errors.Is(err, redis.Nil) {
@@ -225,7 +228,8 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 		case 2:
 			cfg.Clients, cfg.Faults = 2, Faults()
 		case 3:
-			cfg.Faults, cfg.MaxStates = []quota.Fault{quota.FaultLostReply}, 1000
+			cfg.Faults = []quota.Fault{quota.FaultLostReply}
+			cfg.MaxStates = 1000
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			if sameWalk(t, sel, cfg) > 0 {

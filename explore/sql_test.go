@@ -347,7 +347,8 @@ func TestDeclaredOnPostgres(t *testing.T) {
 		cfg.Properties = []explore.Property{explore.Guarantee, explore.Stuck}
 		cfg.Scripts = nil
 		if m.GivesBack {
-			cfg.Clients, cfg.Scripts = 2, []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Refund}}}
+			cfg.Clients = 2
+			cfg.Scripts = []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Refund}}}
 		}
 		if r := runSQL(t, sel, cfg); len(r.Findings) > 0 {
 			t.Errorf("%s: %s by\n%s", sel, r.Findings[0].Detail, sqlLines(&r.Findings[0]))

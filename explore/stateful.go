@@ -157,17 +157,20 @@ type outcome struct {
 // try takes the steps of a batch, in whatever order, and takes in what they lead to in
 // their own. They are those of the states from a place on.
 func (w *stateSearch) try(ctx context.Context, batch []edge, states []open, state, depth int) error {
-	begin, from := 0, 0
+	begin := 0
+	from := 0
 	var broke error
 	for at := range batch {
 		if at == from {
 			if broke != nil {
 				return broke
 			}
-			if w.capped = w.search.over(ctx); w.capped != "" {
+			w.capped = w.search.over(ctx)
+			if w.capped != "" {
 				return nil
 			}
-			begin, from = at, min(len(batch), at+w.workers.batch(len(w.graph.nodes)))
+			begin = at
+			from = min(len(batch), at+w.workers.batch(len(w.graph.nodes)))
 			broke = w.workers.visit(w, batch[at:from])
 		}
 		if broke != nil && !w.workers.visited(at-begin) {
@@ -282,14 +285,17 @@ func (w *stateSearch) told(waiting bool) {
 
 // look looks at what the last step of a path, which was taken with an error, has led to.
 func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) (o outcome) {
-	if o.err = err; err != nil {
+	o.err = err
+	if err != nil {
 		return o
 	}
-	if o.found, o.err = s.check(w.checked()); o.err != nil {
+	o.found, o.err = s.check(w.checked())
+	if o.err != nil {
 		return o
 	}
 	o.paused = s.Run.Paused
-	if o.hash, o.err = s.Engine.State(); o.err != nil {
+	o.hash, o.err = s.Engine.State()
+	if o.err != nil {
 		return o
 	}
 	if w.sleep != nil {

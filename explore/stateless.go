@@ -53,9 +53,11 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
 	w := s.newStatelessSearch()
 	w.res = res
 	s.halves = s.bounds() > 0
-	maxPoints, maxRuns := s.cfg.MaxStates, int64(math.MaxInt64)
+	maxPoints := s.cfg.MaxStates
+	maxRuns := int64(math.MaxInt64)
 	if s.Traits.Wall {
-		maxPoints, maxRuns = math.MaxInt, int64(s.cfg.MaxStates)
+		maxPoints = math.MaxInt
+		maxRuns = int64(s.cfg.MaxStates)
 	}
 	if err := w.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
 		return err
@@ -67,7 +69,8 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
 	}
 	if w.queued > 0 && s.goesOn(ctx, w.capped) {
 		var err error
-		if found, err = w.withFewPreemptions(ctx, maxRuns); err != nil {
+		found, err = w.withFewPreemptions(ctx, maxRuns)
+		if err != nil {
 			return err
 		}
 	}
@@ -83,7 +86,9 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
 // withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
 func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]breakage, error) {
 	x := w.newStatelessSearch()
-	x.res, x.before, x.found = w.res, w.found, maps.Clone(w.found)
+	x.res = w.res
+	x.before = w.found
+	x.found = maps.Clone(w.found)
 	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
 		return nil, err
 	}
@@ -120,7 +125,9 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 			return err
 		}
 		fresh := w.newStatelessSearch()
-		fresh.res, fresh.census, fresh.before = w.res, w.census, w.before
+		fresh.res = w.res
+		fresh.census = w.census
+		fresh.before = w.before
 		maps.Copy(fresh.found, w.before)
 		*w = *fresh
 	}
@@ -130,7 +137,9 @@ func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, max
 func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) (err error) {
 	w.crew = w.newWorkers(ctx)
 	defer func() { err = cmp.Or(err, w.crew.end()) }()
-	w.queue, w.queued, w.ahead = levels[[]engine.Choice]{{{nil}}}, 1, nil
+	w.queue = levels[[]engine.Choice]{{{nil}}}
+	w.queued = 1
+	w.ahead = nil
 	for w.preemptions = 0; w.preemptions < len(w.queue); w.preemptions++ {
 		for length := 0; length < len(w.queue[w.preemptions]); length++ { //nolint:intrange // it grows
 			level := w.queue[w.preemptions][length]
@@ -138,7 +147,8 @@ func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64
 				if w.complete(length) {
 					return nil
 				}
-				if w.capped = w.bound(ctx, maxPoints, maxRuns); w.capped != "" {
+				w.capped = w.bound(ctx, maxPoints, maxRuns)
+				if w.capped != "" {
 					return nil
 				}
 				if err := w.try(ctx, level[i:], maxRuns-w.runs); err != nil {

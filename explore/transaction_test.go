@@ -34,7 +34,8 @@ func (w *watching) Allow(ctx context.Context, key string) (ok bool, err error) {
 	for range 20 {
 		err = w.rdb.Watch(ctx, func(tx *redis.Tx) error {
 			n, err := tx.Get(ctx, key).Int64()
-			if ok = n < w.policy.Limit; err != nil && !errors.Is(err, redis.Nil) || !ok {
+			ok = n < w.policy.Limit
+			if err != nil && !errors.Is(err, redis.Nil) || !ok {
 				ok = ok && err == nil
 				return ignoreNil(err)
 			}
@@ -75,7 +76,10 @@ func TestWatch(t *testing.T) {
 		}
 		cfg := explore.Config{Policy: policy(t, "10 requests at a time"), Preemptions: -1, Properties: []explore.Property{explore.Leak, explore.Stuck}}
 		if !wrong { // more schedules than the client has connections
-			cfg.Clients, cfg.Limit, cfg.Faults, cfg.MaxStates = 3, 1, []quota.Fault{quota.FaultClock, quota.FaultCrash}, 2_000
+			cfg.Clients = 3
+			cfg.Limit = 1
+			cfg.Faults = []quota.Fault{quota.FaultClock, quota.FaultCrash}
+			cfg.MaxStates = 2_000
 		}
 		res, err := explore.Run(t.Context(), sel, cfg)
 		if err != nil {

@@ -31,7 +31,9 @@ func fixed(client func(env strategies.Env) redis.UniversalClient, now func(env s
 		n, err := c.IncrBy(under(ctx), key, r.Units).Result()
 		return verdict(n <= r.Policy.Limit, err)
 	})
-	s.Needs, s.Kinds, s.Reset = []strategies.Need{strategies.NeedRedis}, []quota.Kind{quota.CalendarHour}, strategies.ResetsWindow
+	s.Needs = []strategies.Need{strategies.NeedRedis}
+	s.Kinds = []quota.Kind{quota.CalendarHour}
+	s.Reset = strategies.ResetsWindow
 	return s
 }
 
@@ -174,7 +176,8 @@ func plantNeeding(take func(ctx context.Context, p *planted, r quota.Request) (q
 // inProcess counts in windows of an hour in memory.
 func inProcess(mu *sync.Mutex, now func(env strategies.Env) time.Time) strategies.Selection {
 	s := plant(nil)
-	s.Kinds, s.Reset = []quota.Kind{quota.CalendarHour}, strategies.ResetsWindow
+	s.Kinds = []quota.Kind{quota.CalendarHour}
+	s.Reset = strategies.ResetsWindow
 	s.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		used := strategies.SharedValue(env.Shared, "used", func() map[int64]int64 { return map[int64]int64{} })
 		return &planted{env: env, take: func(_ context.Context, p *planted, r quota.Request) (quota.Decision, error) {

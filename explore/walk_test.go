@@ -114,7 +114,8 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 		if err := s.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		last, preemptions := -1, 0
+		last := -1
+		preemptions := 0
 		for n := 1; ; n++ {
 			next := s.Enabled(nil, s.symmetric)
 			if len(next) == 0 {

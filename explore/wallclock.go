@@ -32,7 +32,8 @@ func (s *search) acquit(ctx context.Context) {
 	cfg.Timeout = 0
 	cfg.Progress = nil
 	cfg.sofar = nil
-	cfg.MaxStates, cfg.Preemptions = min(cfg.MaxStates, rehearsalStates), -1
+	cfg.MaxStates = min(cfg.MaxStates, rehearsalStates)
+	cfg.Preemptions = -1
 	innocent := false
 	bubble.Run(func() {
 		time.Sleep(otherWall.Sub(clock.Runtime{}.Now()))

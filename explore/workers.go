@@ -199,7 +199,8 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 		if b, ok := e.(engine.Brancher); ok {
 			b.Trace(s.traced)
 		}
-		if err = own.serially(); err == nil {
+		err = own.serially()
+		if err == nil {
 			own.normal = s.normal // which knows the orders of the clients, too
 			err = f(&own)
 		}

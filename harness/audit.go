@@ -46,7 +46,9 @@ func (j *judgement) leaveToPeers() {
 	for _, clauses := range [][]results.Clause{r.Guarantee, r.Record} {
 		for i := range clauses {
 			if c := &clauses[i]; c.Verdict != results.NoPromise {
-				c.Certain, c.Possible, c.Verdict = 0, 0, results.Undecided
+				c.Certain = 0
+				c.Possible = 0
+				c.Verdict = results.Undecided
 			}
 		}
 	}
@@ -58,7 +60,8 @@ func (j *judgement) leaveToPeers() {
 
 // auditCounts compares independent counts of the same things.
 func (j *judgement) auditCounts() {
-	r, v := j.run, j.verdict
+	r := j.run
+	v := j.verdict
 	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected ||
 		v.Failed.Requests != r.Errors || v.Malformed > 0 {
 		j.discard("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds "+
@@ -79,7 +82,8 @@ func (j *judgement) auditCounts() {
 // refunds are counted apart.
 func (j *judgement) auditErrors() {
 	r := j.run
-	prescribed, first := j.Counts.Prescribed.Total(), r.FirstError
+	prescribed := j.Counts.Prescribed.Total()
+	first := r.FirstError
 	if err := j.Counts.Suspect; err != nil {
 		first = err.Error()
 	}
@@ -110,8 +114,10 @@ func (j *judgement) auditErrors() {
 // planned outage lasts, or a store could stop to answer without being noticed, a
 // time-out may be the store's.
 func (j *judgement) results() int64 {
-	ours, all := j.Counts.Prescribed, j.Counts.Errors
-	ours.Contention, ours.Killed = all.Contention, all.Killed
+	ours := j.Counts.Prescribed
+	all := j.Counts.Errors
+	ours.Contention = all.Contention
+	ours.Killed = all.Killed
 	if len(j.Outages) == 0 && !j.Unwatched {
 		ours.TimeOuts = all.TimeOuts
 	}

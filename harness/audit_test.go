@@ -31,9 +31,15 @@ func TestAudit(t *testing.T) {
 		{name: "nothing", window: second, events: ok},
 		{name: "admitted", window: second, events: ok, plant: func(f *Facts) { f.Counts.Admitted-- },
 			want: "count-mismatch callers counted 9 issued, 9 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 0 malformed"},
-		{name: "kinds of decisions", window: second, events: crossing, plant: func(f *Facts) { f.Counts.Admitted, f.Counts.Rejected = 9, 2 },
+		{name: "kinds of decisions", window: second, events: crossing, plant: func(f *Facts) {
+			f.Counts.Admitted = 9
+			f.Counts.Rejected = 2
+		},
 			want: "count-mismatch callers counted 11 issued, 9 admitted, 2 rejected"},
-		{name: "rejected or failed", window: second, events: append(takes(0, 0, 1000, oracle.Admitted), take(0, 20_000, 1, oracle.Rejected)), plant: func(f *Facts) { f.Counts.Rejected, f.Counts.Errors.Other = 0, 1 },
+		{name: "rejected or failed", window: second, events: append(takes(0, 0, 1000, oracle.Admitted), take(0, 20_000, 1, oracle.Rejected)), plant: func(f *Facts) {
+			f.Counts.Rejected = 0
+			f.Counts.Errors.Other = 1
+		},
 			want: "count-mismatch callers counted 1001 issued, 1000 admitted, 0 rejected, 1 errors; the history holds 1001, 1000, 1, 0"},
 		{name: "malformed", window: second, events: append(slices.Clone(ok), oracle.Event{Kind: oracle.Refund, Call: 9, Reply: 8}),
 			want: "count-mismatch callers counted 10 issued, 10 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 1 malformed"},
@@ -44,7 +50,10 @@ func TestAudit(t *testing.T) {
 		{name: "nothing issued in time", window: second, plant: func(f *Facts) { f.Partial = true }},
 		{name: "limit never crossed", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Crosses = true },
 			want: "limit-never-crossed no subject was asked for more than its limit of 10 units"},
-		{name: "limit not crossed in time", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Crosses, f.Partial = true, true }},
+		{name: "limit not crossed in time", window: second, events: ok, plant: func(f *Facts) {
+			f.Plan.Workload.Crosses = true
+			f.Partial = true
+		}},
 		{name: "limit crossed", window: second, events: crossing, plant: func(f *Facts) { f.Plan.Workload.Crosses = true }},
 		{name: "boundary missed", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Boundary = true },
 			want: "boundary-missed no request came after the window's end"},
@@ -70,7 +79,10 @@ func TestAudit(t *testing.T) {
 		{name: "open", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) { f.Selection.Control = strategies.ControlOpen }},
 		{name: "open and rejecting", window: second, events: crossing, plant: func(f *Facts) { f.Selection.Control = strategies.ControlOpen },
 			want: "control-failed the control that admits everything rejected 1 request"},
-		{name: "jobs", window: second, events: ok, plant: func(f *Facts) { f.FailedRounds, f.JobError = 2, errors.New("gone") },
+		{name: "jobs", window: second, events: ok, plant: func(f *Facts) {
+			f.FailedRounds = 2
+			f.JobError = errors.New("gone")
+		},
 			want: "jobs-failed 2 rounds of background jobs failed, the first: gone", note: true},
 		{name: "tiers", window: second, events: ok, plant: func(f *Facts) { f.TiersFolded = 1 },
 			want: "tiers-folded 1 decision of tiers beyond those that a run tells apart; they are counted under no name", note: true},
@@ -148,7 +160,9 @@ func TestAuditOfErrors(t *testing.T) {
 				events = append(events, takes(0, at, 1, oracle.Failed))
 			}
 			f := planted(t, quota.Window{}, events...)
-			f.Policy.Limit, f.Counts.FirstError, f.Counts.Prescribed.Other = 2000, errors.New("gone"), int64(c.prescribed)
+			f.Policy.Limit = 2000
+			f.Counts.FirstError = errors.New("gone")
+			f.Counts.Prescribed.Other = int64(c.prescribed)
 			if c.outage {
 				f.Outages = []results.Span{{Store: "other", FromNS: 100 * ms, ToNS: 200 * ms}, {Store: "redis", FromNS: 490 * ms, ToNS: 510 * ms}}
 			}
@@ -182,12 +196,16 @@ func TestAuditOfResults(t *testing.T) {
 		{"time-outs", results.ErrorKinds{TimeOuts: 20}, nil, ""},
 		{"time-outs beside an outage", results.ErrorKinds{TimeOuts: 20}, outages, "2.00 %"},
 		{"time-outs of a store that is not watched", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) { f.Unwatched = true }, "2.00 %"},
-		{"prescribed ones of it", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) { f.Unwatched, f.Counts.Prescribed.TimeOuts = true, 20 }, ""},
+		{"prescribed ones of it", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) {
+			f.Unwatched = true
+			f.Counts.Prescribed.TimeOuts = 20
+		}, ""},
 		{"store", results.ErrorKinds{Store: 20}, nil, "2.00 %"},
 		{"all", results.ErrorKinds{Contention: 5, TimeOuts: 5, Store: 5, Other: 5}, nil, "1.00 %"},
 	} {
 		f := planted(t, quota.Window{}, takes(0, 0, 980, oracle.Admitted), takes(0, 500*ms, 20, oracle.Failed))
-		f.Policy.Limit, f.Counts.Errors = 2000, c.errors
+		f.Policy.Limit = 2000
+		f.Counts.Errors = c.errors
 		if c.change != nil {
 			c.change(f)
 		}
@@ -271,7 +289,8 @@ func TestNothingAdmitted(t *testing.T) {
 		{"nothing issued", 0, 0, []string{"nothing-issued", never}, false},
 	} {
 		f := planted(t, second, takes(0, 0, c.failed, oracle.Failed))
-		f.Counts.FirstError, f.Counts.Prescribed.Other = errors.New("gone"), int64(c.prescribed)
+		f.Counts.FirstError = errors.New("gone")
+		f.Counts.Prescribed.Other = int64(c.prescribed)
 		f.Plan.Workload.Crosses = true
 		r, _ := judged(t, f)
 		var got []string

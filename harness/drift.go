@@ -87,7 +87,9 @@ func (d *driftFinder) result() *results.Drift {
 	}
 	for _, t := range out.Tiers {
 		if t.At == AtRest && abs(t.Units) >= abs(out.Units) {
-			out.Units, out.PctOfLimit, out.PctOfUsage = t.Units, t.PctOfLimit, t.PctOfUsage
+			out.Units = t.Units
+			out.PctOfLimit = t.PctOfLimit
+			out.PctOfUsage = t.PctOfUsage
 		}
 	}
 	return out

@@ -79,7 +79,8 @@ func TestDriftOfTheLastWorst(t *testing.T) {
 // usage of 0 nothing is a share.
 func TestDriftWithoutUsage(t *testing.T) {
 	f := planted(t, quota.Window{}, takes(0, 0, 4, oracle.Rejected))
-	f.Policy.Limit, f.Selection.Counts = 3, quota.CountsAttempts
+	f.Policy.Limit = 3
+	f.Selection.Counts = quota.CountsAttempts
 	f.Initial = func(uint32) int64 { return 0 }
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 4), reading(0, "redis", 6)}}}
 	r, _ := judged(t, f)

@@ -94,8 +94,10 @@ func (c *Counts) Told(dec *quota.Decision, err error) oracle.Outcome {
 
 // Add counts those of o too.
 func (c *Counts) Add(o Counts) {
-	c.Admitted, c.Rejected = c.Admitted+o.Admitted, c.Rejected+o.Rejected
-	c.Degraded, c.DegradedAdmitted = c.Degraded+o.Degraded, c.DegradedAdmitted+o.DegradedAdmitted
+	c.Admitted = c.Admitted + o.Admitted
+	c.Rejected = c.Rejected + o.Rejected
+	c.Degraded = c.Degraded + o.Degraded
+	c.DegradedAdmitted = c.DegradedAdmitted + o.DegradedAdmitted
 	c.Failures.Add(o.Failures)
 }
 
@@ -104,7 +106,8 @@ func (c *Counts) record(run *results.Run) {
 	run.Admitted = c.Admitted
 	run.Rejected = c.Rejected
 	run.Errors = c.Errors.Total()
-	run.Degraded, run.DegradedAdmitted = c.Degraded, c.DegradedAdmitted
+	run.Degraded = c.Degraded
+	run.DegradedAdmitted = c.DegradedAdmitted
 	run.Issued, run.ErrorKinds = c.Admitted+c.Rejected+run.Errors, c.Errors.OrNil()
 }
 

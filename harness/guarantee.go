@@ -78,7 +78,8 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		params.Limit = max(params.Limit, c.Limit)
 	}
 	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, max(j.skew(), j.Apart)
-	params.Options, params.Pause = j.Selection.Options, j.Pause
+	params.Options = j.Selection.Options
+	params.Pause = j.Pause
 	if params.Skew > 0 || params.Pause > 0 {
 		happened = append(happened, quota.FaultClock)
 	}
@@ -110,7 +111,8 @@ type Notice struct {
 // noticed returns the clauses under what was planned, and leaves those undecided that do not tolerate what happened to the
 // stores: whether a strategy would have kept them is not known.
 func (j *judgement) noticed(happened []quota.Fault, clauses func([]quota.Fault) []results.Clause) []results.Clause {
-	promised, happened := clauses(happened), slices.Clip(happened)
+	promised := clauses(happened)
+	happened = slices.Clip(happened)
 	for _, n := range j.Noticed {
 		happened = append(happened, n.Fault)
 	}

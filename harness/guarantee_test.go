@@ -53,7 +53,8 @@ func TestRecordPromisesMore(t *testing.T) {
 		t.Errorf("record %+v, guarantee %+v", r.Record, r.Guarantee)
 	}
 	f.Noticed = nil
-	if r, _ = judged(t, f); r.Guarantee[0].Verdict != results.Kept || r.Record[0].Verdict != results.Broken || len(r.NotPromised) != 0 {
+	r, _ = judged(t, f)
+	if r.Guarantee[0].Verdict != results.Kept || r.Record[0].Verdict != results.Broken || len(r.NotPromised) != 0 {
 		t.Errorf("record %+v, guarantee %+v, not promised under %v", r.Record, r.Guarantee, r.NotPromised)
 	}
 }
@@ -63,7 +64,9 @@ func TestParamsOfClauses(t *testing.T) {
 	var got quota.Params
 	overlap := oracle.Event{Call: 5, Reply: 100, Units: 3}
 	f := planted(t, second, []oracle.Event{overlap, overlap, {Call: 50, Reply: 60, Units: 2}}, takes(0, 500, 1, oracle.Rejected))
-	f.Instances, f.SyncPeriod, f.Selection.Options = 2, 5*time.Second, quota.Options{"a": "b"}
+	f.Instances = 2
+	f.SyncPeriod = 5 * time.Second
+	f.Selection.Options = quota.Options{"a": "b"}
 	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(p quota.Params) int64 { got = p; return 0 }}}
 	judged(t, f)
 	want := quota.Params{
@@ -100,7 +103,10 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 	} {
 		for retries, want := range want {
 			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
-			f.Plan.Trouble, f.Plan.Duration, f.Instances, f.Selection.Guarantee = trouble.MustParse(text), time.Second, 2, all
+			f.Plan.Trouble = trouble.MustParse(text)
+			f.Plan.Duration = time.Second
+			f.Instances = 2
+			f.Selection.Guarantee = all
 			run := results.Run{Params: results.Params{Retries: retries}}
 			if _, err := Judge(t.Context(), &run, f); err != nil {
 				t.Fatal(err)
@@ -159,7 +165,10 @@ func TestFaultsThatHappened(t *testing.T) {
 		if len(c.want) == 0 {
 			f.LimitChanges = []oracle.LimitChange{{From: 1, To: 2, Limit: 5}}
 		}
-		f.Plan.Trouble, f.Skews, f.Instances, f.Selection.Guarantee = trouble.MustParse(c.events...), c.skews, 2, all
+		f.Plan.Trouble = trouble.MustParse(c.events...)
+		f.Skews = c.skews
+		f.Instances = 2
+		f.Selection.Guarantee = all
 		r, _ := judged(t, f)
 		var got []string
 		for _, x := range r.Guarantee {
@@ -179,7 +188,8 @@ func TestClausesByStores(t *testing.T) {
 		late[i].Instance = 1
 	}
 	f := planted(t, second, takes(0, 100*ms, 10, oracle.Admitted), late)
-	f.Instances, f.Skews = 2, []time.Duration{0, -time.Second}
+	f.Instances = 2
+	f.Skews = []time.Duration{0, -time.Second}
 	for _, c := range []string{"", "instance", "redis", "postgres"} {
 		x := clause(quota.PropertyLeak, 5, c, quota.FaultClock)
 		x.Clock = c
@@ -270,7 +280,8 @@ func TestLeftToPeers(t *testing.T) {
 	f.Plan.Peers = others
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash), quota.MayReject(quota.FaultCrash), clause(quota.PropertyLeak, 2, "calm")}
 	f.Selection.Record = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-1: none")}
-	f.Plan.Trouble, f.SyncPeriod = trouble.MustParse("callers:killed=0.1"), time.Second
+	f.Plan.Trouble = trouble.MustParse("callers:killed=0.1")
+	f.SyncPeriod = time.Second
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 13), {Subject: 7, Call: 1, Reply: 2, Tier: "postgres"}}}}
 	r, _ := judged(t, f)
 	if g := r.Guarantee; len(g) != 2 || g[0].Formula != "L" || g[0].Certain != 0 || g[0].Verdict != results.Undecided || g[1].Verdict != results.NoPromise ||
@@ -281,7 +292,8 @@ func TestLeftToPeers(t *testing.T) {
 		t.Errorf("drift %+v, known %+v, %+v", r.Drift, others.judged, r.Audit)
 	}
 	f.Noticed = []Notice{{Code: "store-restarted", Detail: "at 1s"}}
-	if r, _ = judged(t, f); r.Audit.Valid || !r.Audit.Has("store-restarted") {
+	r, _ = judged(t, f)
+	if r.Audit.Valid || !r.Audit.Has("store-restarted") {
 		t.Errorf("%+v", r.Audit)
 	}
 }

@@ -56,7 +56,9 @@ func jobsOf(in strategies.Strategy, instance int, clock quota.Clock) (out []*Job
 func (j *Job) Begin() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.since, j.missed, j.longest = j.clock.Now(), time.Time{}, 0
+	j.since = j.clock.Now()
+	j.missed = time.Time{}
+	j.longest = 0
 }
 
 func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)) (changed bool, err error) {
@@ -77,7 +79,8 @@ func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)
 	}
 	if j.Every > 0 && !j.since.IsZero() {
 		j.longest = max(j.longest, j.clock.Now().Sub(j.since))
-		j.since, j.missed = began, time.Time{}
+		j.since = began
+		j.missed = time.Time{}
 	}
 	return changed, nil
 }

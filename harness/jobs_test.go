@@ -43,7 +43,8 @@ func TestAchievedPeriod(t *testing.T) {
 	}
 	round := func(job int, after time.Duration, err error, want time.Duration) {
 		t.Helper()
-		clock.now, fails = clock.now.Add(after), err
+		clock.now = clock.now.Add(after)
+		fails = err
 		if _, got := s.Jobs[job].Run(t.Context()); !errors.Is(got, err) {
 			t.Errorf("the round ends in %v, want %v", got, err)
 		}
@@ -79,7 +80,8 @@ func TestAchievedPeriod(t *testing.T) {
 // TestSettle runs jobs until a round of all changes nothing, or time is up. A round
 // that fails changes nothing.
 func TestSettle(t *testing.T) {
-	left, rounds := 3, 0
+	left := 3
+	rounds := 0
 	var fails error
 	w := &worked{jobs: []strategies.Job{
 		{Name: "queue", Run: func(context.Context) (bool, error) {

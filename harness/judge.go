@@ -132,7 +132,8 @@ func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor)
 		run     results.Run
 	}
 	own := *run
-	own.Audit.Reasons, own.Guarantee = slices.Clone(run.Audit.Reasons), slices.Clone(run.Guarantee)
+	own.Audit.Reasons = slices.Clone(run.Audit.Reasons)
+	own.Guarantee = slices.Clone(run.Guarantee)
 	given := make(chan bool, 1) // whether it was given up
 	j, err := cancel.Call(ctx, func() (judged, error) {
 		v, err := judge(&own, f, ctx.Err, visitors)
@@ -207,7 +208,8 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		return v, fmt.Errorf("judge the history: %w", err)
 	}
 	j.verdict = &v
-	run.Outages, run.RecoveredNS = j.Outages, slices.Max(append(j.recovered, 0))
+	run.Outages = j.Outages
+	run.RecoveredNS = slices.Max(append(j.recovered, 0))
 	correctness(run, &v, f.Policy)
 	byTier(run, &v, f.Tiers)
 	run.Drift = drift.result()
@@ -249,11 +251,18 @@ type judgement struct {
 
 // correctness sets the run's leak and false rejects.
 func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
-	l, f := &run.Leak, &run.FalseRejects
-	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
-	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.LeakWindows
-	l.Excursions, l.UnitSeconds = v.Standing.Excursions, v.Standing.UnitSeconds
-	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
+	l := &run.Leak
+	f := &run.FalseRejects
+	l.Units = v.LeakUnits
+	l.Possible = v.LeakPossible
+	l.WorstUnits = v.LeakWorst
+	l.Subjects = v.LeakSubjects
+	l.LeakedTrials = v.LeakWindows
+	l.Excursions = v.Standing.Excursions
+	l.UnitSeconds = v.Standing.UnitSeconds
+	l.Trials = v.Crossings
+	l.OverQuotaUnits = v.OverOffered
+	l.Requests = v.LeakedRequests
 	if v.Crossings > 0 {
 		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(p.Limit) * float64(v.Crossings))
 		l.MedianUnits = stat.Median(v.CrossingLeaks)
@@ -261,12 +270,15 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	if v.OverOffered > 0 {
 		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
 	}
-	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
+	f.Count = v.FalseRejects
+	f.Possible = v.FalseRejectsPossible
+	f.Units = v.FalseRejectUnits
 	f.LongestNS = v.LongestWrong
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
-	if f.Explained = v.Explained(); p.Window.Kind.Tumbling() || p.Window.Kind == quota.Rolling {
+	f.Explained = v.Explained()
+	if p.Window.Kind.Tumbling() || p.Window.Kind == quota.Rolling {
 		f.NeverGiven = new(v.NeverGiven)
 	}
 	if s := run.Settlement; s != nil {

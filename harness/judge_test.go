@@ -26,7 +26,9 @@ func TestPlantedFigures(t *testing.T) {
 		takes(3, 0, 3, oracle.Admitted), []oracle.Event{take(3, 1000, 2, oracle.Rejected), take(3, 1010, 2, oracle.Rejected), take(3, 2000, 1, oracle.Failed)},
 	)
 	f.Initial = func(s uint32) int64 { return map[uint32]int64{2: 4}[s] } // 4 + 8 units: 2 over
-	f.Counts.Degraded, f.Counts.FirstError, f.Partial = 5, errors.New("gone"), true
+	f.Counts.Degraded = 5
+	f.Counts.FirstError = errors.New("gone")
+	f.Partial = true
 	seen := map[uint32]int{}
 	r, v := judged(t, f, func(events []oracle.Event) { seen[events[0].Subject] = len(events) })
 	leak := results.Leak{
@@ -96,7 +98,8 @@ func TestPlantedLongestWrong(t *testing.T) {
 	r, _ := judged(t, f)
 	want := events[2].Reply - events[0].Call
 	shorter := r
-	shorter.FalseRejects.LongestNS, shorter.FalseRejects.LongestTier = want/2, "cache"
+	shorter.FalseRejects.LongestNS = want / 2
+	shorter.FalseRejects.LongestTier = "cache"
 	s := results.Summarise([]results.Run{shorter, r, shorter})[0]
 	for _, x := range []results.FalseRejects{r.FalseRejects, s.FalseRejects} {
 		if want < 2000 || x.LongestNS != want || x.LongestTier != "filter" {
@@ -202,7 +205,9 @@ func TestOwnClocks(t *testing.T) {
 		quota.Exactly(quota.FaultOutage),
 	}
 	f := planted(t, second, takes(0, 0, 8, oracle.Admitted), by(1, gave), takes(0, 1200*ms, 4, oracle.Admitted), by(2, takes(1, 0, 1, oracle.Admitted)))
-	f.Selection.Guarantee, f.Instances, f.Skews = clauses, 3, []time.Duration{0, 600 * time.Millisecond}
+	f.Selection.Guarantee = clauses
+	f.Instances = 3
+	f.Skews = []time.Duration{0, 600 * time.Millisecond}
 	r, v := judged(t, f)
 	if v.LeakUnits != 8 {
 		t.Errorf("%d units leaked, want 8: of 8, 10 and 5 at once, 5 are given back", v.LeakUnits)
@@ -228,7 +233,8 @@ func TestOwnClocks(t *testing.T) {
 func TestOwnClocksAreInOrder(t *testing.T) {
 	f := planted(t, second, takes(0, 1100*ms, 5, oracle.Admitted), by(1, takes(0, 1100*ms+15, 10, oracle.Admitted)), takes(0, 1100*ms+200, 5, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultClock)}
-	f.Instances, f.Skews = 2, []time.Duration{-time.Second}
+	f.Instances = 2
+	f.Skews = []time.Duration{-time.Second}
 	if r, v := judged(t, f); v.LeakUnits != 10 || len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 {
 		t.Errorf("leak %d, guarantee %+v, want 10 units by the true clock and none by their own", v.LeakUnits, r.Guarantee)
 	}
@@ -248,7 +254,10 @@ func TestOwnClocksOfReplies(t *testing.T) {
 		}
 		got = append(got, events...)
 	}
-	e.Call, e.Reply, e.TakeCall, e.TakeReply = 107, 137, 57, 77
+	e.Call = 107
+	e.Reply = 137
+	e.TakeCall = 57
+	e.TakeReply = 77
 	if want := []oracle.Event{e, {Instance: 2, Call: 200, Reply: 210}, {Instance: 1, Call: 307, Reply: 347}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -263,7 +272,9 @@ func TestOwnClocksThatStep(t *testing.T) {
 		{Call: 100, Reply: 199}, {Call: 150, Reply: 250}, {Call: 200, Reply: 260}, {Instance: 1, Call: 100, Reply: 110},
 		{Instance: 2, Call: 190, Reply: 210}, {Kind: oracle.Refund, Call: 300, Reply: 310, TakeCall: 100, TakeReply: 199, Units: 1},
 	})
-	f.Instances, f.Skews, f.SkewFrom = 4, []time.Duration{-50, 7, 40}, []int64{200, math.MinInt64, 200}
+	f.Instances = 4
+	f.Skews = []time.Duration{-50, 7, 40}
+	f.SkewFrom = []int64{200, math.MinInt64, 200}
 	want := []oracle.Event{
 		{Call: 100, Reply: 199}, {Call: 100, Reply: 250}, {Instance: 1, Call: 107, Reply: 117}, {Call: 150, Reply: 210},
 		{Instance: 2, Call: 190, Reply: 250}, {Kind: oracle.Refund, Call: 250, Reply: 260, TakeCall: 100, TakeReply: 199, Units: 1},
@@ -277,7 +288,9 @@ func TestOwnClocksThatStep(t *testing.T) {
 	if j.skew() != 90 {
 		t.Errorf("clocks differ by %v, want 90 ns, from 50 behind to 40 ahead", j.skew())
 	}
-	f.Instances, f.Skews, f.SkewFrom = 1, []time.Duration{-50}, []int64{200}
+	f.Instances = 1
+	f.Skews = []time.Duration{-50}
+	f.SkewFrom = []int64{200}
 	if j.skew() != 50 {
 		t.Errorf("one that stepped differs from itself by %v", j.skew())
 	}
@@ -287,7 +300,8 @@ func TestOwnClocksThatStep(t *testing.T) {
 func TestOneWrongClock(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 10, oracle.Admitted), takes(0, 600*ms, 10, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(), quota.Exactly(quota.FaultClock)}
-	f.Skews, f.SkewFrom = []time.Duration{500 * time.Millisecond}, []int64{math.MinInt64}
+	f.Skews = []time.Duration{500 * time.Millisecond}
+	f.SkewFrom = []int64{math.MinInt64}
 	r, v := judged(t, f)
 	if v.LeakUnits != 10 || len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 || len(r.Guarantee[0].Tolerates) != 1 {
 		t.Errorf("a leak of %d, guarantee %+v: want 10 units by the true clock, and none by its own", v.LeakUnits, r.Guarantee)
@@ -325,7 +339,8 @@ func TestBrokenHistories(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
 			f.Plan.Workload = &workloads.Meta{Boundary: true}
-			c.b.history, f.History = f.History, &c.b
+			c.b.history = f.History
+			f.History = &c.b
 			var run results.Run
 			if _, err := judge(&run, f, t.Context().Err, nil); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)
@@ -333,7 +348,9 @@ func TestBrokenHistories(t *testing.T) {
 		})
 	}
 	f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
-	f.Instances, f.Skews, f.History = 2, []time.Duration{5}, &broken{history: f.History, subjects: gone}
+	f.Instances = 2
+	f.Skews = []time.Duration{5}
+	f.History = &broken{history: f.History, subjects: gone}
 	j := judgement{Facts: f, run: &results.Run{}}
 	if _, err := j.ownClocks(); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), "judge the history by the instances' clocks") {
 		t.Errorf("%v", err)

@@ -12,8 +12,11 @@ func TestKills(t *testing.T) {
 	plan := func(seed uint64, text string) *Plan {
 		return &Plan{Seed: seed, Trouble: trouble.MustParse("redis:away@0.1-0.2", text)}
 	}
-	a, b, other := plan(1, "callers:killed=0.25,after=3"), plan(1, "callers:killed=0.5"), plan(2, "callers:killed=0.25")
-	n, differ := 0, 0
+	a := plan(1, "callers:killed=0.25,after=3")
+	b := plan(1, "callers:killed=0.5")
+	other := plan(2, "callers:killed=0.25")
+	n := 0
+	differ := 0
 	for i := range int64(10_000) {
 		dead := a.Kills(i) > 0
 		if dead {

@@ -152,7 +152,8 @@ func TestLayeringFindsFaults(t *testing.T) {
 	plant := func(name string, needs ...string) map[string]*listed {
 		all := list(t)
 		p := *all[module+"/"+name]
-		p.Imports, p.Deps = slices.Concat(p.Imports, needs), slices.Concat(p.Deps, needs)
+		p.Imports = slices.Concat(p.Imports, needs)
+		p.Deps = slices.Concat(p.Deps, needs)
 		all[p.ImportPath] = &p
 		return all
 	}

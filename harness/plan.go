@@ -91,10 +91,12 @@ type Plan struct {
 // NewPlan is the plan that names give: a list as [strategies.Parse] reads it, a policy
 // and a workload. An unknown name is an error that lists the known ones.
 func NewPlan(list, policy, workload string) (p Plan, err error) {
-	if p.Strategies, err = strategies.Parse(list); err != nil {
+	p.Strategies, err = strategies.Parse(list)
+	if err != nil {
 		return p, err
 	}
-	if p.Policy, err = quota.LookupPolicy(policy); err != nil {
+	p.Policy, err = quota.LookupPolicy(policy)
+	if err != nil {
 		return p, err
 	}
 	p.Workload, err = workloads.Lookup(workload)
@@ -111,8 +113,10 @@ func (p *Plan) NewHistory(workers int, memory int64) *oracle.History {
 // Complete fills in the defaults that all runners share and reports the first
 // thing that does not fit.
 func (p *Plan) Complete(maxWorkers int) error {
-	p.Instances, p.HistoryLimit = cmp.Or(p.Instances, 1), cmp.Or(p.HistoryLimit, defaultHistoryLimit)
-	p.Life, p.DecisionTimeout = cmp.Or(p.Life, DefaultLife), cmp.Or(p.DecisionTimeout, DefaultDecisionTimeout)
+	p.Instances = cmp.Or(p.Instances, 1)
+	p.HistoryLimit = cmp.Or(p.HistoryLimit, defaultHistoryLimit)
+	p.Life = cmp.Or(p.Life, DefaultLife)
+	p.DecisionTimeout = cmp.Or(p.DecisionTimeout, DefaultDecisionTimeout)
 	if err := CheckDecisionTimeout(p.DecisionTimeout); err != nil {
 		return err
 	}
@@ -139,7 +143,8 @@ func (p *Plan) Complete(maxWorkers int) error {
 func (p *Plan) For(s strategies.Selection) Plan {
 	own := *p
 	if policy, ok := p.Policies[s.String()]; ok {
-		own.Policy, own.Policies = policy, nil
+		own.Policy = policy
+		own.Policies = nil
 	}
 	return own
 }
@@ -149,7 +154,8 @@ func (p *Plan) For(s strategies.Selection) Plan {
 func (p *Plan) CheckPolicy() error {
 	for _, label := range slices.Sorted(maps.Keys(p.Policies)) {
 		own := *p
-		own.Policy, own.Policies = p.Policies[label], nil
+		own.Policy = p.Policies[label]
+		own.Policies = nil
 		if own.Policy.Limit != p.Policy.Limit || !slices.Equal(own.Policy.Costs, p.Policy.Costs) {
 			return fmt.Errorf("policy %s of %s has another limit or other costs than %s", own.Policy.Name, label, p.Policy.Name)
 		}
@@ -236,7 +242,8 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if own, err := quota.LookupPolicy(p.Policy.Name); err == nil && own.Limit != p.Policy.Limit {
 		params.PolicyLimit = own.Limit
 	}
-	params.Cold, params.Point = p.Cold, p.Point
+	params.Cold = p.Cold
+	params.Point = p.Point
 	if sel.Client != strategies.PlainClient {
 		params.Client = string(sel.Client)
 	}
@@ -248,8 +255,10 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	}
 	params.Trouble = p.Trouble
 	if p.Open(info) {
-		params.Loop, params.Arrivals = results.OpenLoop, p.arrivals()
-		params.RatePerS, params.RateFrom = p.RateInForce(), p.Load.From
+		params.Loop = results.OpenLoop
+		params.Arrivals = p.arrivals()
+		params.RatePerS = p.RateInForce()
+		params.RateFrom = p.Load.From
 	}
 	notExplored, _ := sel.Meta.Excludes(strategies.ModeExplore) // with the plain client
 	return results.Run{

@@ -101,7 +101,8 @@ func TestCrossesWindows(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	a, b := selected(strategies.Meta{Name: "a"}), selected(strategies.Meta{Name: "b"})
+	a := selected(strategies.Meta{Name: "a"})
+	b := selected(strategies.Meta{Name: "b"})
 	p := Plan{Strategies: []strategies.Selection{a, b}}
 	run, skipped := p.Split(func(s strategies.Selection) error {
 		if s.Name == "a" {
@@ -117,7 +118,8 @@ func TestSplit(t *testing.T) {
 // TestFor: a strategy can have a policy of another kind, but not of another limit.
 func TestFor(t *testing.T) {
 	hourly := quota.Policy{Name: "hourly", Limit: 5, Unit: "links", Window: quota.Window{Kind: quota.CalendarHour}}
-	a, b := selected(strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Bucket}}), selected(strategies.Meta{Name: "b", Kinds: quota.Kinds()})
+	a := selected(strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Bucket}})
+	b := selected(strategies.Meta{Name: "b", Kinds: quota.Kinds()})
 	p := Plan{
 		Strategies: []strategies.Selection{a, b}, Workload: &workloads.Meta{Name: "w"}, Policy: hourly,
 		Policies: map[string]quota.Policy{"a": hourly.As(quota.Bucket)},
@@ -177,8 +179,15 @@ func TestBlank(t *testing.T) {
 	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	p.Load, p.Policy.Window, p.Trouble, stream.n = OpenAt(50), quota.Window{}, nil, 0
-	want.Params.Loop, want.Params.RatePerS, want.Params.Arrivals, want.Params.Window, want.Params.Trouble = "open", 50, "poisson", "standing", nil
+	p.Load = OpenAt(50)
+	p.Policy.Window = quota.Window{}
+	p.Trouble = nil
+	stream.n = 0
+	want.Params.Loop = "open"
+	want.Params.RatePerS = 50
+	want.Params.Arrivals = "poisson"
+	want.Params.Window = "standing"
+	want.Params.Trouble = nil
 	want.Params.Stream = workloads.Fingerprint(stream, 4096)
 	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

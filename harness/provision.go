@@ -135,7 +135,8 @@ func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Pol
 		left -= units
 		filled(units)
 		if !d.Admitted {
-			if times = min(times, left/usual) / 2; times == 0 {
+			times = min(times, left/usual) / 2
+			if times == 0 {
 				break
 			}
 		}
@@ -157,7 +158,8 @@ func (s *Session) fillCost(p *quota.Policy, used int64) (usual, times int64, err
 		}
 	}
 	// What a rejected request leaves in a counter of attempts depends on its size.
-	if times = used/usual/fillRequests + 1; times > 1 && s.Selection.Counts != quota.CountsAttempts && served(usual*times) {
+	times = used/usual/fillRequests + 1
+	if times > 1 && s.Selection.Counts != quota.CountsAttempts && served(usual*times) {
 		return usual, times, nil
 	}
 	if used/usual>>fillBits > 0 {

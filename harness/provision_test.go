@@ -162,7 +162,8 @@ func (s *singles) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 
 // TestFillBySinglesInTheEnd: a strategy that fails for large requests is filled by usual ones.
 func TestFillBySinglesInTheEnd(t *testing.T) {
-	in, grants := &singles{fake{room: -1}}, []strategies.Grant{{Subject: "x", Used: 2 * fillRequests}}
+	in := &singles{fake{room: -1}}
+	grants := []strategies.Grant{{Subject: "x", Used: 2 * fillRequests}}
 	if err := session(quota.CountsAdmitted, in).Provision(t.Context(), &quota.Policy{}, grants, 0); err != nil || len(in.asked) != 2*fillRequests {
 		t.Errorf("filled by %d requests of one unit, want %d: %v", len(in.asked), 2*fillRequests, err)
 	}
@@ -186,7 +187,9 @@ func TestFillByPartialGrants(t *testing.T) {
 
 // TestProvision numbers the requests of each subject and each instance apart.
 func TestProvision(t *testing.T) {
-	a, b, own := &fake{room: -1}, &fake{room: -1}, &provisioned{}
+	a := &fake{room: -1}
+	b := &fake{room: -1}
+	own := &provisioned{}
 	s := session(quota.CountsAdmitted, a, own, b)
 	grants := []strategies.Grant{{Subject: "x", Used: 2}, {Subject: "y", Used: 1}}
 	if err := s.Provision(t.Context(), &quota.Policy{}, grants, 0, 1, 2); err != nil {

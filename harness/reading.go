@@ -85,7 +85,8 @@ func (s *Session) Read(ctx context.Context, c ReadConfig, subjects []Subject) ([
 	for i, sub := range subjects {
 		if c.Parallel <= 1 {
 			var err error
-			if out[i], err = s.readOne(ctx, c, sub); err != nil {
+			out[i], err = s.readOne(ctx, c, sub)
+			if err != nil {
 				return nil, err
 			}
 			continue
@@ -141,9 +142,11 @@ func merge(list []Reading, r Reading) []Reading {
 		return append(list, r)
 	}
 	o := &list[i]
-	o.Call, o.Reply = min(o.Call, r.Call), max(o.Reply, r.Reply)
+	o.Call = min(o.Call, r.Call)
+	o.Reply = max(o.Reply, r.Reply)
 	if r.Own {
-		o.Units, o.Known = o.Units+r.Units, o.Known || r.Known
+		o.Units = o.Units + r.Units
+		o.Known = o.Known || r.Known
 	}
 	return list
 }

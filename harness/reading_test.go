@@ -72,7 +72,9 @@ func TestSample(t *testing.T) {
 	if got := p.Sample(few, 1); !slices.Equal(got, few) {
 		t.Errorf("%d of as many as are allowed, in the order of %v", len(got), got[:2])
 	}
-	one, again, two := p.Sample(all, 1), p.Sample(all, 1), p.Sample(all, 2)
+	one := p.Sample(all, 1)
+	again := p.Sample(all, 1)
+	two := p.Sample(all, 2)
 	if len(one) != maxReadings || !slices.IsSorted(one) || len(slices.Compact(slices.Clone(one))) != maxReadings {
 		t.Errorf("%d subjects, in order: %t", len(one), slices.IsSorted(one))
 	}

@@ -47,7 +47,8 @@ func (p *Plan) route(i int64) uint32 {
 // ChargeSecond has request i charged to the second quota as well, if the plan has one.
 func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
 	if p != nil && p.Second != nil {
-		req.Second.Subject, req.Second.Policy = p.routes[p.route(i)], p.Second
+		req.Second.Subject = p.routes[p.route(i)]
+		req.Second.Policy = p.Second
 	}
 }
 
@@ -56,7 +57,8 @@ func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
 func (p *Plan) Record(h *oracle.History, worker int, e oracle.Event, granted, i int64) {
 	if e.Outcome == oracle.Admitted && granted < e.Units {
 		short := e
-		short.Units, short.Outcome = e.Units-granted, oracle.Short
+		short.Units = e.Units - granted
+		short.Outcome = oracle.Short
 		h.Append(worker, short)
 		e.Units = granted
 	}
@@ -79,7 +81,9 @@ func (j *judgement) second() error {
 		return nil
 	}
 	f := *j.Facts
-	f.Policy, f.Initial, f.LimitChanges = p, nil, nil
+	f.Policy = p
+	f.Initial = nil
+	f.LimitChanges = nil
 	cfg := oracle.Config{Window: p.Window, Limit: p.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom, Span: j.cfg.Span}
 	v, err := f.History.Judge(cfg)
 	if err != nil {
@@ -93,7 +97,8 @@ func (j *judgement) second() error {
 	}
 	o.guarantee(own, nil)
 	correctness(&run, &v, p)
-	first, second := j.run.Leak, run.Leak
+	first := j.run.Leak
+	second := run.Leak
 	both := j.verdict.With(&v)
 	correctness(j.run, &both, j.Policy)
 	byTier(j.run, &both, j.Tiers)

@@ -49,7 +49,8 @@ type Session struct {
 // selection and deadline. round, counted from 1, tells their random sources apart from those of
 // other rounds. If it fails, instances that are open already are closed again.
 func (s *Session) Open(ctx context.Context, instances, round int, h host) error {
-	s.round, s.env = round, strategies.Env{Shared: new(strategies.Shared), Instances: instances, Options: s.Selection.Options}
+	s.round = round
+	s.env = strategies.Env{Shared: new(strategies.Shared), Instances: instances, Options: s.Selection.Options}
 	for i := range instances {
 		if err := s.Reopen(ctx, h, i); err != nil {
 			if hung := new(guard.HungError); errors.As(err, &hung) { // the others may not answer, either
@@ -110,7 +111,8 @@ func (s *Session) Close(ctx context.Context) error {
 		_, err := guard.Ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, in.Close(ctx) })
 		errs = append(errs, err)
 	}
-	s.Instances, s.former = nil, nil
+	s.Instances = nil
+	s.former = nil
 	return errors.Join(errs...)
 }
 

@@ -29,7 +29,8 @@ func (c *counting) Measures() []strategies.Measure {
 // TestMeter plants figures of two instances before and in a pass: what was counted
 // before is taken off, levels are those of the end, and of the largest the larger.
 func TestMeter(t *testing.T) {
-	a, b := &counting{retries: 5, size: 100, most: 9}, &counting{retries: 1, size: 20, most: 3}
+	a := &counting{retries: 5, size: 100, most: 9}
+	b := &counting{retries: 1, size: 20, most: 3}
 	s := &Session{Instances: []strategies.Strategy{a, b}}
 	before := s.Meter()
 	a.retries, b.retries, a.size, b.most = 10, 3, 150, 12
@@ -80,7 +81,9 @@ func (m *meteredJob) Close(context.Context) error {
 // counted and how rounds of jobs went is known further on, levels go with the memory, and rounds
 // of the former instance count no more.
 func TestReopen(t *testing.T) {
-	h, closed, fails := handHost{&handClock{now: time.Unix(1000, 0)}}, 0, errors.New("planted error")
+	h := handHost{&handClock{now: time.Unix(1000, 0)}}
+	closed := 0
+	fails := errors.New("planted error")
 	var draws []uint64
 	meta := &strategies.Meta{Name: "planted", Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		draws = append(draws, env.Rand.Uint64())
@@ -98,7 +101,8 @@ func TestReopen(t *testing.T) {
 		t.Fatalf("%v, %d instances, %d jobs", err, len(s.Instances), len(s.Jobs))
 	}
 	_, _ = former.Run(ctx)
-	fails, h.clock.now = nil, time.Unix(1003, 0)
+	fails = nil
+	h.clock.now = time.Unix(1003, 0)
 	_, _ = s.Jobs[0].Run(ctx)
 	if n, err := s.FailedRounds(); n != 1 || err == nil || s.AchievedPeriod() != 3*time.Second {
 		t.Errorf("%d failed rounds, %v, and a period of %v", n, err, s.AchievedPeriod())
@@ -134,7 +138,10 @@ func (p *placed) Judged(_ *results.Run, f *Facts) { p.judged = f }
 // TestInstancesOfPeers: those of all processes have numbers and random sources of their own, and one of them
 // alone runs what runs once.
 func TestInstancesOfPeers(t *testing.T) {
-	numbers, draws, jobs, closed := map[int]bool{}, map[uint64]bool{}, 0, 0
+	numbers := map[int]bool{}
+	draws := map[uint64]bool{}
+	jobs := 0
+	closed := 0
 	meta := &strategies.Meta{Name: "planted", Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		numbers[env.Instance], draws[env.Rand.Uint64()] = true, true
 		if env.Instances != 6 {

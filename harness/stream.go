@@ -24,7 +24,9 @@ const (
 // has the plan's own seed, so that a single round can be repeated by --seed.
 func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 	params := p.Stream
-	params.Seed, params.Policy, params.Requests = roundSeed(p.Seed, round), &p.Policy, p.Requests
+	params.Seed = roundSeed(p.Seed, round)
+	params.Policy = &p.Policy
+	params.Requests = p.Requests
 	return p.Workload.New(params)
 }
 

@@ -57,7 +57,8 @@ func TestSize(t *testing.T) {
 
 // TestAlign puts a window's end half way, and a trace's first row at the start.
 func TestAlign(t *testing.T) {
-	begin, recorded := time.Unix(2_000_000, 300), time.Date(2020, time.May, 5, 5, 5, 5, 0, time.UTC)
+	begin := time.Unix(2_000_000, 300)
+	recorded := time.Date(2020, time.May, 5, 5, 5, 5, 0, time.UTC)
 	minute := quota.Window{Kind: quota.Fixed, Length: time.Minute}
 	align := func(w quota.Window, boundary bool, speed float64) quota.Window {
 		p := Plan{Policy: quota.Policy{Limit: 3, Window: w}, Workload: &workloads.Meta{Boundary: boundary}, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(speed)}}}
@@ -91,7 +92,8 @@ func TestAlign(t *testing.T) {
 }
 
 func TestLoops(t *testing.T) {
-	open, closed := workloads.Info{Loop: workloads.Open}, workloads.Info{Loop: workloads.Closed}
+	open := workloads.Info{Loop: workloads.Open}
+	closed := workloads.Info{Loop: workloads.Closed}
 	for _, c := range []struct {
 		plan Plan
 		info workloads.Info
@@ -108,7 +110,8 @@ func TestLoops(t *testing.T) {
 	if p.RateInForce() != 70 || p.arrivals() != poisson {
 		t.Errorf("a rate of %g, arrivals %s", p.RateInForce(), p.arrivals())
 	}
-	p.Load, p.Arrivals = OpenAt(30), constant
+	p.Load = OpenAt(30)
+	p.Arrivals = constant
 	if p.RateInForce() != 30 || p.arrivals() != constant {
 		t.Errorf("a rate of %g, arrivals %s", p.RateInForce(), p.arrivals())
 	}
@@ -136,7 +139,8 @@ func TestArrivals(t *testing.T) {
 	if at := second(Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(4)}}}, 1); at != 250*time.Millisecond {
 		t.Errorf("recorded arrivals at %v", at)
 	}
-	one, two := second(Plan{Seed: 5}, 1), second(Plan{Seed: 5}, 2)
+	one := second(Plan{Seed: 5}, 1)
+	two := second(Plan{Seed: 5}, 2)
 	if one == two || one != second(Plan{Seed: 5}, 1) || two != second(Plan{Seed: roundSeed(5, 2)}, 1) {
 		t.Errorf("random arrivals at %v and %v", one, two)
 	}

@@ -170,7 +170,8 @@ func TestArchives(t *testing.T) {
 			}
 			cfg := f.Header.Config()
 			cfg.Window.Kind = quota.Rolling
-			if v, err = f.JudgeBy(cfg); err != nil || figureOf(v) != *a.rolling {
+			v, err = f.JudgeBy(cfg)
+			if err != nil || figureOf(v) != *a.rolling {
 				t.Errorf("rolling: %v\n got %+v\nwant %+v", err, figureOf(v), *a.rolling)
 			}
 		})

@@ -85,9 +85,11 @@ func (r *rising) is(over, t int64) {
 		r.excursions++
 	}
 	if over > r.peak {
-		r.peak, r.at = over, t
+		r.peak = over
+		r.at = t
 	}
-	r.over, r.from = over, t
+	r.over = over
+	r.from = t
 }
 
 // until is the excess up to the end of time.
@@ -106,7 +108,8 @@ func (r *rising) until(end int64) excess {
 // of it than was admitted.
 func (c *curve) overLimit(limit, end int64) excess {
 	var out rising
-	used, admitted := c.base, int64(0)
+	used := c.base
+	admitted := int64(0)
 	for i := 0; i < len(c.steps); {
 		t := c.steps[i].at >> 1
 		for ; i < len(c.steps) && c.steps[i].at>>1 == t; i++ {
@@ -121,7 +124,8 @@ func (c *curve) overLimit(limit, end int64) excess {
 
 // mayExceed is the most by which a high curve passes the limit.
 func (c *curve) mayExceed(limit int64) (most int64) {
-	used, admitted := c.base, int64(0)
+	used := c.base
+	admitted := int64(0)
 	for i := 0; i < len(c.steps); {
 		at := c.steps[i].at
 		for ; i < len(c.steps) && c.steps[i].at == at; i++ {

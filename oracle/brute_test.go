@@ -155,13 +155,16 @@ func try(ops []operation, limit, initial int64, windows bool) truth {
 		for _, units := range wrongly {
 			falsely = max(falsely, units)
 		}
-		out.falseWorst, out.falseMost = min(out.falseWorst, falsely), max(out.falseMost, falsely)
+		out.falseWorst = min(out.falseWorst, falsely)
+		out.falseMost = max(out.falseMost, falsely)
 		for _, p := range peak {
 			sum += p
 			worst = max(worst, p)
 		}
-		out.leak, out.possible = min(out.leak, sum), max(out.possible, sum)
-		out.worst, out.mostWorst = min(out.worst, worst), max(out.mostWorst, worst)
+		out.leak = min(out.leak, sum)
+		out.possible = max(out.possible, sum)
+		out.worst = min(out.worst, worst)
+		out.mostWorst = max(out.mostWorst, worst)
 	})
 	for i, o := range ops {
 		if o.rejected() && fits[i] == total {
@@ -219,7 +222,8 @@ func (g generator) history(n int) []operation {
 		if g.fill > 0 && g.IntN(3) == 0 {
 			g.fill--
 			o := operation{of: -1}
-			o.Kind, o.Units = Refund, 1
+			o.Kind = Refund
+			o.Units = 1
 			o.Call = g.Int64N(g.span)
 			o.Reply = o.Call + g.Int64N(g.length+1)
 			ops = append(ops, o)
@@ -236,10 +240,12 @@ func (g generator) history(n int) []operation {
 			continue
 		}
 		back[i] = true
-		held, from := ops[i].Units, ops[i].Reply+g.gap
+		held := ops[i].Units
+		from := ops[i].Reply + g.gap
 		if g.commits && g.IntN(2) == 0 {
 			o := g.giveBack(Commit, i, held-g.Int64N(held+2), from)
-			held, from = held-o.Units, o.Reply+g.gap
+			held = held - o.Units
+			from = o.Reply + g.gap
 			ops = append(ops, o)
 			if g.IntN(2) == 0 {
 				continue
@@ -247,7 +253,9 @@ func (g generator) history(n int) []operation {
 		}
 		o := g.giveBack(Refund, i, held, from)
 		if g.expiries && g.IntN(2) == 0 {
-			o.Kind, o.Reply, o.Outcome = Expire, o.Call, Admitted
+			o.Kind = Expire
+			o.Reply = o.Call
+			o.Outcome = Admitted
 		}
 		ops = append(ops, o)
 	}
@@ -256,7 +264,8 @@ func (g generator) history(n int) []operation {
 
 func (g generator) giveBack(kind Kind, of int, units, from int64) operation {
 	o := operation{of: of}
-	o.Kind, o.Units = kind, units
+	o.Kind = kind
+	o.Units = units
 	o.Call = from + g.Int64N(4)
 	if g.IntN(6) == 0 {
 		o.Call += g.Int64N(g.span)
@@ -285,8 +294,12 @@ func unnoticed(ops []operation) []operation {
 func truths(ops []operation, limit, initial int64, windows bool) truth {
 	out := try(ops, limit, initial, windows)
 	store := try(unnoticed(ops), limit, initial, windows)
-	out.always, out.once, out.alwaysU, out.onceU = store.always, store.once, store.alwaysU, store.onceU
-	out.falseWorst, out.falseMost = store.falseWorst, store.falseMost
+	out.always = store.always
+	out.once = store.once
+	out.alwaysU = store.alwaysU
+	out.onceU = store.onceU
+	out.falseWorst = store.falseWorst
+	out.falseMost = store.falseMost
 	return out
 }
 

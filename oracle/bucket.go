@@ -76,7 +76,8 @@ func (j *judge) bucket() {
 	if n := len(b.most.val); n > 0 {
 		over = b.most.extreme(0, n, true) - j.limit
 	}
-	if b.w.LeakPossible = max(worst, min(over, b.w.Admitted)); b.w.LeakPossible > 0 {
+	b.w.LeakPossible = max(worst, min(over, b.w.Admitted))
+	if b.w.LeakPossible > 0 {
 		j.out.LeakPossible += max(b.w.Leak, min(b.possible(), b.w.Admitted))
 	}
 	var asked []drawn
@@ -172,7 +173,9 @@ func (b *bucket) mostMissing(expired bool) {
 	t := &b.tree
 	t.make(b.flow, list)
 	b.most.reset(0)
-	b.most.at, b.most.val, b.most.tree = b.most.at[:0], b.most.val[:0], b.most.tree[:0]
+	b.most.at = b.most.at[:0]
+	b.most.val = b.most.val[:0]
+	b.most.tree = b.most.tree[:0]
 	var flying int64
 	for _, x := range b.points {
 		for len(starts) > 0 && starts[0].from <= instant(x) {
@@ -198,7 +201,8 @@ func (b *bucket) rejections() {
 		if !e.rejected() {
 			continue
 		}
-		from, to := instant(e.Call), instant(e.Reply)
+		from := instant(e.Call)
+		to := instant(e.Reply)
 		most := b.most.extreme(b.most.upTo(from-1), b.most.upTo(to), true)
 		least := b.least.extreme(b.least.upTo(from-1), b.least.upTo(to), false)
 		b.refused(&b.w, e, b.limit-most, b.limit-least)
@@ -211,7 +215,9 @@ func (b *bucket) explain() {
 	if b.w.GaveBack || b.out.unexplained {
 		return
 	}
-	b.early.at, b.early.val, b.early.tree = b.early.at[:0], b.early.val[:0], b.early.tree[:0]
+	b.early.at = b.early.at[:0]
+	b.early.val = b.early.val[:0]
+	b.early.tree = b.early.tree[:0]
 	var full quota.Level // when the bucket is full again, as an amount of the flow
 	begun := false
 	put := func(units, at int64) {
@@ -270,7 +276,8 @@ const never = math.MinInt64 / 4
 
 // make begins with all places empty. The list is put in order.
 func (t *refill) make(flow quota.Flow, list []entry) {
-	t.flow, t.places = flow, list
+	t.flow = flow
+	t.places = list
 	slices.SortStableFunc(list, func(a, b entry) int {
 		if a.pos != b.pos {
 			return cmp.Compare(a.pos, b.pos)
@@ -311,11 +318,13 @@ func (t *refill) enter(more int64) *entry {
 	i := t.leaves + int(k)
 	t.nodes[i] = n
 	for i /= 2; i > 0; i /= 2 {
-		l, r := &t.nodes[2*i], &t.nodes[2*i+1]
+		l := &t.nodes[2*i]
+		r := &t.nodes[2*i+1]
 		through := l.most.Plus(r.sum)
 		t.nodes[i] = node{l.sum + r.sum, r.most, r.at}
 		if through.Compare(r.most) > 0 {
-			t.nodes[i].most, t.nodes[i].at = through, l.at
+			t.nodes[i].most = through
+			t.nodes[i].at = l.at
 		}
 	}
 	return e

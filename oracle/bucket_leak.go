@@ -20,7 +20,9 @@ func (b *bucket) leak(list []entry, note bool) (chosen []drawn, worst int64) {
 	t.make(b.flow, list)
 	b.replies = b.replies[:0]
 	if note {
-		b.least.at, b.least.val, b.least.tree = b.least.at[:0], b.least.val[:0], b.least.tree[:0]
+		b.least.at = b.least.at[:0]
+		b.least.val = b.least.val[:0]
+		b.least.tree = b.least.tree[:0]
 		for _, e := range b.takes {
 			b.replies = append(b.replies, e.Reply)
 		}
@@ -132,7 +134,8 @@ func (b *bucket) possible() (out int64) {
 	if b.initial > 0 {
 		all = append(all, packed{stay: stay{units: b.initial}, fixed: true})
 	}
-	byCall, byReply := make([]*packed, len(all)), make([]*packed, len(all))
+	byCall := make([]*packed, len(all))
+	byReply := make([]*packed, len(all))
 	for i := range all {
 		byCall[i], byReply[i] = &all[i], &all[i]
 	}
@@ -140,14 +143,16 @@ func (b *bucket) possible() (out int64) {
 	slices.SortStableFunc(byReply, func(x, y *packed) int { return cmp.Compare(x.reply, y.reply) })
 	var full quota.Level
 	var kept lastReply
-	flying, begun := int64(0), false
+	flying := int64(0)
+	begun := false
 	for _, p := range byCall {
 		for byReply[0].reply < p.call { // which p itself is not
 			done := byReply[0]
 			byReply = byReply[1:]
 			flying -= done.units
 			if now := b.flow.At(done.reply); !begun || now.Compare(full) > 0 {
-				full, begun = now, true
+				full = now
+				begun = true
 			}
 			full = full.Plus(done.units)
 		}

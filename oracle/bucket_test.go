@@ -35,7 +35,9 @@ func (p pail) overflow(ops []operation, at []int64) (leak int64) {
 		}
 	}
 	slices.SortStableFunc(seq, func(a, b int) int { return int(at[a] - at[b]) })
-	level, last, filled := p.limit*p.unit, int64(-1<<40), false
+	level := p.limit * p.unit
+	last := int64(-1 << 40)
+	filled := false
 	forward := func(to int64) {
 		level = min(p.limit*p.unit, level+(to-last)*p.refill)
 		last = to
@@ -84,7 +86,9 @@ var flows = [][2]int64{{1, 2}, {1, 3}, {2, 3}, {3, 2}, {1, 7}, {1, 50}}
 // Nothing is given back.
 func TestBucketIsExact(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen, missed := seeded(21), tally{}, tally{}
+	r := seeded(21)
+	seen := tally{}
+	missed := tally{}
 	const histories = 6000
 	for range histories {
 		g := generator{Rand: r, span: 9, length: r.Int64N(4), cost: 1 + r.Int64N(2), early: 3 * r.Int64N(2)}
@@ -97,17 +101,21 @@ func TestBucketIsExact(t *testing.T) {
 		}
 		p := newPail(limit, initial, flow[0], flow[1])
 		want := truth{leak: 1 << 60, worst: 1 << 60}
-		stays, units := make([]stay, len(ops)), make([]int64, len(ops))
+		stays := make([]stay, len(ops))
+		units := make([]int64, len(ops))
 		for i, o := range ops {
 			stays[i] = stay{o.Call, o.Reply, o.Units}
 			if o.admitted() {
 				units[i] = o.Units
 			}
 		}
-		fits, mayFit, total := make([]int, len(ops)), make([]int, len(ops)), 0
+		fits := make([]int, len(ops))
+		mayFit := make([]int, len(ops))
+		total := 0
 		placements(stays, func(at []int64) {
 			total++
-			leak, worst := p.overflow(ops, at), int64(0)
+			leak := p.overflow(ops, at)
+			worst := int64(0)
 			for i, o := range ops {
 				used := p.missing(at[i], at, units)
 				if o.admitted() {
@@ -124,8 +132,10 @@ func TestBucketIsExact(t *testing.T) {
 					mayFit[i] += int(b2i(p.missing(at[i], at, earlier)+o.Units <= limit))
 				}
 			}
-			want.leak, want.possible = min(want.leak, leak), max(want.possible, leak)
-			want.worst, want.mostWorst = min(want.worst, worst), max(want.mostWorst, worst)
+			want.leak = min(want.leak, leak)
+			want.possible = max(want.possible, leak)
+			want.worst = min(want.worst, worst)
+			want.mostWorst = max(want.mostWorst, worst)
 		})
 		for i, o := range ops {
 			if o.rejected() {
@@ -162,7 +172,9 @@ func TestBucketIsExact(t *testing.T) {
 // and expiries, with more in use at the start than the bucket holds, too.
 func TestBucketWithRefundsIsSound(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen, missed := seeded(22), tally{}, tally{}
+	r := seeded(22)
+	seen := tally{}
+	missed := tally{}
 	const histories = 1000
 	for range histories {
 		g := generator{
@@ -171,15 +183,20 @@ func TestBucketWithRefundsIsSound(t *testing.T) {
 		}
 		ops := g.history(3 + r.IntN(2))
 		flow := flows[r.IntN(len(flows))]
-		limit, initial := 1+r.Int64N(2), r.Int64N(4)
+		limit := 1 + r.Int64N(2)
+		initial := r.Int64N(4)
 		p := newPail(limit, initial, flow[0], flow[1])
 		stays := make([]stay, len(ops))
 		for i, o := range ops {
 			stays[i] = stay{o.Call, o.Reply, o.Units}
 		}
-		worst, mostWorst := int64(1<<60), int64(0)
-		fits, mayFit, total := make([]int, len(ops)), make([]int, len(ops)), 0
-		held, stored := make([]int64, len(ops)), make([]int64, len(ops))
+		worst := int64(1 << 60)
+		mostWorst := int64(0)
+		fits := make([]int, len(ops))
+		mayFit := make([]int, len(ops))
+		total := 0
+		held := make([]int64, len(ops))
+		stored := make([]int64, len(ops))
 		placements(stays, func(at []int64) {
 			for i, o := range ops {
 				if o.of >= 0 && at[i] < at[o.of] {
@@ -216,7 +233,8 @@ func TestBucketWithRefundsIsSound(t *testing.T) {
 					mayFit[i] += int(b2i(p.missing(at[i], at, held)+o.Units <= limit))
 				}
 			}
-			worst, mostWorst = min(worst, peak), max(mostWorst, peak)
+			worst = min(worst, peak)
+			mostWorst = max(mostWorst, peak)
 		})
 		var always, once int64
 		for i, o := range ops {

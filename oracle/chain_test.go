@@ -47,7 +47,9 @@ func TestChainsAreExact(t *testing.T) {
 		var ops []operation
 		for at, n := r.Int64N(4), 3+r.IntN(2); len(ops) < n; at += r.Int64N(5) {
 			o := operation{of: -1}
-			o.Units, o.Call, o.Reply = 1, at, at+r.Int64N(5)
+			o.Units = 1
+			o.Call = at
+			o.Reply = at + r.Int64N(5)
 			at = o.Reply + 1
 			ops = append(ops, o)
 		}

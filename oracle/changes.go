@@ -58,18 +58,21 @@ func (c *Config) between(call, reply int64) (lowest, highest int64) {
 	}
 	highest = lowest
 	for ; k < len(c.Changes) && c.Changes[k].From <= reply; k++ {
-		lowest, highest = min(lowest, c.Changes[k].Limit), max(highest, c.Changes[k].Limit)
+		lowest = min(lowest, c.Changes[k].Limit)
+		highest = max(highest, c.Changes[k].Limit)
 	}
 	return lowest, highest
 }
 
 // within is the limit of a window, if it has only one.
 func (c *Config) within(index int64) (limit int64, steady bool) {
-	from, to := int64(-maxTime), int64(maxTime)
+	from := int64(-maxTime)
+	to := int64(maxTime)
 	if len(c.Changes) > 0 && c.Window.Kind.Tumbling() {
 		s := spans{window: c.Window, epoch: c.Epoch}
 		w := s.convert(c.Window.Span(index))
-		from, to = w.start, w.end-1
+		from = w.start
+		to = w.end - 1
 	}
 	lowest, highest := c.between(from, to)
 	return lowest, lowest == highest
@@ -121,7 +124,8 @@ type level struct {
 // can have been in force, to the reply of the last one that was called then.
 func (j *judge) envelope() {
 	changes := j.cfg.Changes
-	begin, end := make([]int64, len(changes)), make([]int64, len(changes))
+	begin := make([]int64, len(changes))
+	end := make([]int64, len(changes))
 	for i, c := range changes {
 		begin[i], end[i] = instant(c.From), instant(c.To)
 	}
@@ -158,7 +162,8 @@ func (j *judge) envelope() {
 			if k > 0 {
 				limit = changes[k-1].Limit
 			}
-			l.lowest, l.highest = min(l.lowest, limit), max(l.highest, limit)
+			l.lowest = min(l.lowest, limit)
+			l.highest = max(l.highest, limit)
 		}
 		j.levels = append(j.levels, l)
 	}
@@ -262,7 +267,8 @@ var everLasting = lasting{math.MinInt64, forever, forever}
 func (b *bounds) above(levels []level, w lasting, end int64) (over excess, last int64) {
 	var out rising
 	x := effectiveFrom(w.from, levels, b.held(), true)
-	used, admitted := b.low.base, int64(0)
+	used := b.low.base
+	admitted := int64(0)
 	for steps := b.low.steps; ; {
 		next := x.next()
 		if next >= w.to {
@@ -294,8 +300,11 @@ func (b *bounds) above(levels []level, w lasting, end int64) (over excess, last 
 // lowest effective limit while some are.
 func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least int64) {
 	x := effectiveFrom(w.from, levels, &b.low, false)
-	high, under := b.held().steps, flying.steps
-	used, admitted, n := b.held().base, int64(0), int64(0)
+	high := b.held().steps
+	under := flying.steps
+	used := b.held().base
+	admitted := int64(0)
+	n := int64(0)
 	none := true
 	least = x.limit
 	for {
@@ -316,7 +325,8 @@ func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least 
 		}
 		most = max(most, min(used-x.limit, admitted))
 		if none || x.limit < least {
-			none, least = false, x.limit
+			none = false
+			least = x.limit
 		}
 	}
 }
@@ -342,7 +352,8 @@ func (b *bounds) held() *curve {
 // underWay adds an admission to a curve of those under way, as far as it lies in a
 // window.
 func (c *curve) underWay(e *Event, w lasting) {
-	from, to := max(instant(e.Call), w.from), min(after(e.Reply), w.to)
+	from := max(instant(e.Call), w.from)
+	to := min(after(e.Reply), w.to)
 	if e.admitted() && from < to {
 		c.add(from, 1)
 		c.add(to, -1)

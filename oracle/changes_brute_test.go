@@ -85,7 +85,8 @@ func (p *puzzle) solve() changedTruth {
 	p.moments = make([]int64, len(p.Changes))
 	p.leaves = 0
 	p.change(0)
-	p.out.always, p.out.once = 0, 0
+	p.out.always = 0
+	p.out.once = 0
 	for i, o := range p.ops {
 		if bit := uint16(1) << i; o.rejected() {
 			p.out.always += b2i(p.masks[0]&bit != 0)
@@ -116,9 +117,12 @@ func (p *puzzle) change(i int) {
 	for _, o := range p.ops {
 		var options []int64
 		for k := 0; k <= len(p.moments); k++ {
-			limit, from, to := p.Limit, int64(math.MinInt64), int64(math.MaxInt64)
+			limit := p.Limit
+			from := int64(math.MinInt64)
+			to := int64(math.MaxInt64)
 			if k > 0 {
-				limit, from = p.Changes[k-1].Limit, p.moments[k-1]
+				limit = p.Changes[k-1].Limit
+				from = p.moments[k-1]
 			}
 			if k < len(p.moments) {
 				to = p.moments[k]
@@ -127,9 +131,11 @@ func (p *puzzle) change(i int) {
 				options = append(options, limit)
 			}
 		}
-		lowest, highest := options[0], options[0]
+		lowest := options[0]
+		highest := options[0]
 		for _, l := range options {
-			lowest, highest = min(lowest, l), max(highest, l)
+			lowest = min(lowest, l)
+			highest = max(highest, l)
 		}
 		p.random = p.random*6364136223846793005 + 1442695040888963407
 		some := options[(p.random>>33)%uint64(len(options))]
@@ -282,7 +288,9 @@ func (p *puzzle) apply(s *state, i int) {
 	case o.admitted():
 		if w < 0 {
 			w = int(s.open) + 1
-			s.begin, s.open, s.window[i] = little(s.now), little(w), little(w)
+			s.begin = little(s.now)
+			s.open = little(w)
+			s.window[i] = little(w)
 			for k := range s.by {
 				s.by[k].effective[w] = s.limit
 			}
@@ -292,7 +300,8 @@ func (p *puzzle) apply(s *state, i int) {
 		s.mine[w] += little(o.Units)
 		for k := range s.by {
 			g := &s.by[k]
-			limit, right := p.held[k][i], min(g.effective[w], before)
+			limit := p.held[k][i]
+			right := min(g.effective[w], before)
 			g.peak[w] = max(g.peak[w], min(s.used[w]-max(limit, right), s.mine[w]))
 			g.effective[w] = max(s.limit, right, min(limit, s.used[w]))
 			g.keep(p, s, i, limit)
@@ -356,11 +365,18 @@ func (p *puzzle) leaf(s *state) {
 			falsely[k] = max(falsely[k], int64(s.by[k].wrongly[w]))
 		}
 	}
-	out, high, low, other := &p.out, &s.by[0], &s.by[1], &s.by[2]
-	out.leak, out.possible = min(out.leak, sum[0]), max(out.possible, sum[1])
-	out.worst, out.mostWorst = min(out.worst, worst[0]), max(out.mostWorst, worst[1])
-	out.falseWorst, out.falseMost = min(out.falseWorst, falsely[1]), max(out.falseMost, falsely[0])
-	out.removed, out.mostRemoved = min(out.removed, int64(high.removed)), max(out.mostRemoved, int64(low.removed))
+	out := &p.out
+	high := &s.by[0]
+	low := &s.by[1]
+	other := &s.by[2]
+	out.leak = min(out.leak, sum[0])
+	out.possible = max(out.possible, sum[1])
+	out.worst = min(out.worst, worst[0])
+	out.mostWorst = max(out.mostWorst, worst[1])
+	out.falseWorst = min(out.falseWorst, falsely[1])
+	out.falseMost = max(out.falseMost, falsely[0])
+	out.removed = min(out.removed, int64(high.removed))
+	out.mostRemoved = max(out.mostRemoved, int64(low.removed))
 	p.masks[0] &= low.wrong
 	p.masks[1] |= high.wrong
 	out.explained = out.explained || low.wrong == 0
@@ -379,8 +395,12 @@ func (p *puzzle) solveBoth() changedTruth {
 			p.ops = unnoticed(ops)
 			store := p.solve()
 			p.ops = ops
-			out.always, out.once, out.alwaysU, out.onceU = store.always, store.once, store.alwaysU, store.onceU
-			out.falseWorst, out.falseMost = store.falseWorst, store.falseMost
+			out.always = store.always
+			out.once = store.once
+			out.alwaysU = store.alwaysU
+			out.onceU = store.onceU
+			out.falseWorst = store.falseWorst
+			out.falseMost = store.falseMost
 			out.contradiction = out.contradiction || store.contradiction
 			out.explained = store.explained
 			break

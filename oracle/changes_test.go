@@ -54,14 +54,19 @@ func TestChangesAreSound(t *testing.T) {
 		{"first-request", quota.FirstRequest, generator{span: 12, length: 1, cost: 2, gap: 1}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, seen, missed := seeded(71), tally{}, tally{}
+			r := seeded(71)
+			seen := tally{}
+			missed := tally{}
 			c.g.Rand = r
 			leaves := 0
 			for i := range histories {
 				g := c.g
 				g.refunds = i%2 == 1
-				g.commits, g.expiries, g.failedToo = i%8 == 1, i%8 == 3, i%8 == 5
-				limit, initial := r.Int64N(5), max(0, r.Int64N(5)-1)
+				g.commits = i%8 == 1
+				g.expiries = i%8 == 3
+				g.failedToo = i%8 == 5
+				limit := r.Int64N(5)
+				initial := max(0, r.Int64N(5)-1)
 				if i%16 == 7 && (c.kind == quota.Standing || c.kind.Tumbling()) {
 					g.fill = initial
 				}
@@ -139,7 +144,8 @@ func inTurn(r *rand.Rand, n int, cost int64, refunds bool) (ops []operation, cha
 	for len(ops) < n {
 		now += 1 + r.Int64N(3)
 		o := operation{of: -1}
-		o.Call, o.Reply = now, now
+		o.Call = now
+		o.Reply = now
 		switch {
 		case r.IntN(5) == 0 && len(changes) < 3:
 			to := now + r.Int64N(2)
@@ -149,7 +155,8 @@ func inTurn(r *rand.Rand, n int, cost int64, refunds bool) (ops []operation, cha
 		case refunds && len(open) > 0 && r.IntN(4) == 0:
 			o.of = open[0]
 			open = open[1:]
-			o.Kind, o.Units = Refund, ops[o.of].Units
+			o.Kind = Refund
+			o.Units = ops[o.of].Units
 		default:
 			o.Units = 1 + r.Int64N(cost)
 			if r.IntN(3) == 0 {
@@ -180,13 +187,15 @@ func TestChangesInTurn(t *testing.T) {
 		{"first-request, given back", quota.FirstRequest, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, seen := seeded(72), tally{}
+			r := seeded(72)
+			seen := tally{}
 			for range 4000 {
 				ops, changes := inTurn(r, 2+r.IntN(4), 3, c.refunds)
 				if len(changes) == 0 {
 					continue
 				}
-				limit, initial := r.Int64N(7), max(0, r.Int64N(6)-2)
+				limit := r.Int64N(7)
+				initial := max(0, r.Int64N(6)-2)
 				if c.kind == quota.Rolling {
 					initial = 0 // the worst possible leak is loose by these
 				}
@@ -234,7 +243,8 @@ func minutes() map[string]quota.Window {
 // countedBy is what a counter answers to requests of one unit, a second apart and a
 // millisecond long. Each of its limits holds from a second on.
 func countedBy(limits map[int64]int64, from, to int64) (out []Event) {
-	used, limit := int64(0), limits[0]
+	used := int64(0)
+	limit := limits[0]
 	for s := from; s < to; s++ {
 		if l, is := limits[s]; is {
 			limit = l
@@ -331,7 +341,8 @@ func TestChangesThatAreNone(t *testing.T) {
 			}
 			got := Judge(cfg, events)
 			if window.Kind == quota.Rolling && got.LeakPossibleWorst < want.LeakPossibleWorst && got.LeakPossible <= want.LeakPossible {
-				got.LeakPossible, got.LeakPossibleWorst = want.LeakPossible, want.LeakPossibleWorst
+				got.LeakPossible = want.LeakPossible
+				got.LeakPossibleWorst = want.LeakPossibleWorst
 				got.Windows[0].LeakPossible = want.Windows[0].LeakPossible
 			}
 			if !reflect.DeepEqual(got, want) {

@@ -73,7 +73,9 @@ func (c *codec) cut(b []byte, e *Event) []byte {
 			ok = false
 			return 0, 0
 		}
-		first, second, b = b[0], b[1], b[2:]
+		first = b[0]
+		second = b[1]
+		b = b[2:]
 		return first, second
 	}
 	number := func() int64 {
@@ -87,7 +89,8 @@ func (c *codec) cut(b []byte, e *Event) []byte {
 	}
 	if head&bitRaw != 0 {
 		kind, outcome := pair()
-		e.Kind, e.Outcome = Kind(kind), Outcome(outcome)
+		e.Kind = Kind(kind)
+		e.Outcome = Outcome(outcome)
 	}
 	e.Call = c.call + number()
 	e.Reply = e.Call + number()
@@ -123,7 +126,10 @@ func (x extent) append(b []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.low)), uint64(x.high-x.low))
 }
 
-func (x *extent) widen(s uint32) { x.low, x.high = min(x.low, s), max(x.high, s) }
+func (x *extent) widen(s uint32) {
+	x.low = min(x.low, s)
+	x.high = max(x.high, s)
+}
 
 // cutExtent returns what follows the extent.
 func cutExtent(b []byte) (x extent, rest []byte, err error) {
@@ -145,7 +151,8 @@ func decodeEvents(b []byte, want extent, visit func(*Event) error) error {
 	var c codec
 	var e Event
 	for len(b) > 0 {
-		if b = c.cut(b, &e); b == nil || e.Subject < x.low || e.Subject > x.high {
+		b = c.cut(b, &e)
+		if b == nil || e.Subject < x.low || e.Subject > x.high {
 			return errEvents
 		}
 		if err := visit(&e); err != nil {

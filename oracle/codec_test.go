@@ -56,7 +56,8 @@ func TestEventBytes(t *testing.T) {
 		if got := c.append(nil, &x.event); !bytes.Equal(got, unhex(t, x.bytes)) {
 			t.Errorf("%s: % x, should be %s", x.name, got, x.bytes)
 		}
-		whole, want = append(whole, unhex(t, x.bytes)...), append(want, x.event)
+		whole = append(whole, unhex(t, x.bytes)...)
+		want = append(want, x.event)
 	}
 	if got, err := decoded(whole, everySubject); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v: %+v, should be %+v", err, got, want)
@@ -140,7 +141,8 @@ func TestCompareFields(t *testing.T) {
 		func(e *Event) { e.Call = math.MaxInt64 },
 		func(e *Event) { e.Subject = math.MaxUint32 },
 	}
-	rising, all := []Event{least}, least
+	rising := []Event{least}
+	all := least
 	for i, set := range fields {
 		e := least
 		set(&e)

@@ -30,7 +30,9 @@ type curve struct {
 }
 
 func (c *curve) reset(base int64) {
-	c.base, c.steps, c.down = base, c.steps[:0], false
+	c.base = base
+	c.steps = c.steps[:0]
+	c.down = false
 }
 
 // expect makes room for that many steps at once: growing bit by bit would hold
@@ -51,8 +53,11 @@ func (c *curve) build() {
 	if !slices.IsSortedFunc(c.steps, byTime) {
 		slices.SortFunc(c.steps, byTime)
 	}
-	c.at, c.val, c.tree = c.at[:0], c.val[:0], c.tree[:0]
-	c.at, c.val = slices.Grow(c.at, len(c.steps)), slices.Grow(c.val, len(c.steps))
+	c.at = c.at[:0]
+	c.val = c.val[:0]
+	c.tree = c.tree[:0]
+	c.at = slices.Grow(c.at, len(c.steps))
+	c.val = slices.Grow(c.val, len(c.steps))
 	v := c.base
 	for _, s := range c.steps {
 		v += s.by
@@ -100,9 +105,11 @@ func (c *curve) least(from, to int64) int64 {
 // extreme is the largest or smallest of val[from:to], and of nothing an
 // infinity. A bottom-up tree answers in a logarithm of the length.
 func (c *curve) extreme(from, to int, largest bool) int64 {
-	pick, none := min64, int64(math.MaxInt64)
+	pick := min64
+	none := int64(math.MaxInt64)
 	if largest {
-		pick, none = max64, math.MinInt64
+		pick = max64
+		none = math.MinInt64
 	}
 	n := len(c.val)
 	if len(c.tree) == 0 || c.largest != largest {

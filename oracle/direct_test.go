@@ -12,21 +12,25 @@ import (
 // leak of single windows against adding up.
 func TestLongerHistories(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen := seeded(9), tally{}
+	r := seeded(9)
+	seen := tally{}
 	for range 150 {
 		g := generator{Rand: r, span: 150, length: 9, cost: 3, refunds: true, gap: 1}
 		ops := g.history(30 + r.IntN(90))
-		limit, initial := 5+r.Int64N(40), r.Int64N(5)
+		limit := 5 + r.Int64N(40)
+		initial := r.Int64N(5)
 		v := Judge(standingConfig(limit, initial), events(ops))
 		var always, once int64
 		for _, o := range ops {
 			if !o.rejected() {
 				continue
 			}
-			least, most := int64(1<<60), int64(0)
+			least := int64(1 << 60)
+			most := int64(0)
 			for m := 2 * o.Call; m <= 2*o.Reply; m++ {
 				low, high := inUseAt(ops, m)
-				least, most = min(least, initial+low), max(most, initial+high)
+				least = min(least, initial+low)
+				most = max(most, initial+high)
 			}
 			if most+o.Units <= limit {
 				always++
@@ -35,10 +39,12 @@ func TestLongerHistories(t *testing.T) {
 				once++
 			}
 		}
-		peak, possible := int64(0), int64(0)
+		peak := int64(0)
+		possible := int64(0)
 		for m := range int64(2 * 200) {
 			low, high := inUseAt(ops, m)
-			peak, possible = max(peak, initial+low-limit), max(possible, initial+high-limit)
+			peak = max(peak, initial+low-limit)
+			possible = max(possible, initial+high-limit)
 		}
 		if v.FalseRejects != always || v.FalseRejectsPossible != once || v.LeakUnits != peak || v.LeakPossible != possible {
 			t.Fatalf("standing: false rejects %d..%d, leak %d..%d; should be %d..%d and %d..%d", v.FalseRejects, v.FalseRejectsPossible,
@@ -47,9 +53,12 @@ func TestLongerHistories(t *testing.T) {
 		seen.note("leak", peak > 0)
 		seen.note("false rejects that differ", always > 0 && always < once)
 
-		g.refunds, g.length, limit = false, 3, 1+r.Int64N(9)
+		g.refunds = false
+		g.length = 3
+		limit = 1 + r.Int64N(9)
 		ops = g.history(60)
-		always, once = 0, 0
+		always = 0
+		once = 0
 		for i, o := range ops {
 			if !o.rejected() {
 				continue
@@ -62,7 +71,8 @@ func TestLongerHistories(t *testing.T) {
 				once++
 			}
 		}
-		if v = Judge(rollingConfig(limit, initial), events(ops)); v.FalseRejects != always || v.FalseRejectsPossible != once {
+		v = Judge(rollingConfig(limit, initial), events(ops))
+		if v.FalseRejects != always || v.FalseRejectsPossible != once {
 			t.Fatalf("rolling: false rejects %d..%d, should be %d..%d", v.FalseRejects, v.FalseRejectsPossible, always, once)
 		}
 		seen.note("rolling false rejects that differ", always > 0 && always < once)
@@ -73,14 +83,17 @@ func TestLongerHistories(t *testing.T) {
 // inUseAt is what must and what can have been added up to the moment m (doubled).
 func inUseAt(ops []operation, m int64) (low, high int64) {
 	for _, o := range ops {
-		begun, over := 2*o.Call <= m, 2*o.Reply < m
+		begun := 2*o.Call <= m
+		over := 2*o.Reply < m
 		switch {
 		case o.admitted() && over:
-			low, high = low+o.Units, high+o.Units
+			low = low + o.Units
+			high = high + o.Units
 		case o.admitted() && begun:
 			high += o.Units
 		case o.of >= 0 && over:
-			low, high = low-o.Units, high-o.Units
+			low = low - o.Units
+			high = high - o.Units
 		case o.of >= 0 && begun:
 			low -= o.Units
 		}
@@ -94,7 +107,9 @@ func inUseAt(ops []operation, m int64) (low, high int64) {
 func TestRollingWithRefundsIsSound(t *testing.T) {
 	testenv.Sequential(t)
 	const length = 2 * 6
-	r, seen, missed := seeded(10), tally{}, tally{}
+	r := seeded(10)
+	seen := tally{}
+	missed := tally{}
 	const histories = 1000
 	for range histories {
 		g := generator{
@@ -102,13 +117,17 @@ func TestRollingWithRefundsIsSound(t *testing.T) {
 			commits: r.IntN(3) == 0, expiries: r.IntN(3) == 0,
 		}
 		ops := g.history(3 + r.IntN(2))
-		limit, initial := 1+r.Int64N(2), r.Int64N(2)
+		limit := 1 + r.Int64N(2)
+		initial := r.Int64N(2)
 		stays := make([]stay, len(ops))
 		for i, o := range ops {
 			stays[i] = stay{o.Call, o.Reply, o.Units}
 		}
-		worst, mostWorst := int64(1<<60), int64(0)
-		fits, mayFit, total := make([]int, len(ops)), make([]int, len(ops)), 0
+		worst := int64(1 << 60)
+		mostWorst := int64(0)
+		fits := make([]int, len(ops))
+		mayFit := make([]int, len(ops))
+		total := 0
 		placements(stays, func(at []int64) {
 			for i, o := range ops {
 				if o.of >= 0 && at[i] < at[o.of] {
@@ -129,7 +148,8 @@ func TestRollingWithRefundsIsSound(t *testing.T) {
 				fits[i] += int(b2i(used+o.Units <= limit))
 				mayFit[i] += int(b2i(used-expired+o.Units <= limit))
 			}
-			worst, mostWorst = min(worst, peak), max(mostWorst, peak)
+			worst = min(worst, peak)
+			mostWorst = max(mostWorst, peak)
 		})
 		var always, once int64
 		for i, o := range ops {
@@ -214,11 +234,13 @@ func TestOverruns(t *testing.T) {
 			t.Errorf("%s: %+v", name, v)
 		}
 		cfg.Limit = 11
-		if v = Judge(cfg, history); v.FalseRejects != 1 {
+		v = Judge(cfg, history)
+		if v.FalseRejects != 1 {
 			t.Errorf("%s: there is room for 4 beside 7 of 11: %+v", name, v)
 		}
 		cfg.Limit = 6
-		if v = Judge(cfg, history); v.LeakUnits != 0 || v.LeakPossible != 1 || v.LeakPossibleWorst != 1 {
+		v = Judge(cfg, history)
+		if v.LeakUnits != 0 || v.LeakPossible != 1 || v.LeakPossibleWorst != 1 {
 			t.Errorf("%s: an overrun is leak for certain, or cannot be: %+v", name, v)
 		}
 	}
@@ -240,7 +262,8 @@ func TestCurve(t *testing.T) {
 		for range 20 {
 			from := r.Int64N(34) - 2
 			to := from + r.Int64N(12)
-			least, most := int64(1<<60), int64(-1<<60)
+			least := int64(1 << 60)
+			most := int64(-1 << 60)
 			for m := from; m <= to; m++ {
 				v := c.base
 				for _, s := range steps {
@@ -248,7 +271,8 @@ func TestCurve(t *testing.T) {
 						v += s.by
 					}
 				}
-				least, most = min(least, v), max(most, v)
+				least = min(least, v)
+				most = max(most, v)
 			}
 			if lo, hi := c.least(from, to), c.most(from, to); lo != least || hi != most {
 				t.Fatalf("%v in [%d,%d]: %d..%d, should be %d..%d", steps, from, to, lo, hi, least, most)

@@ -71,7 +71,8 @@ func TestEqualChoicesOfRollingWindows(t *testing.T) {
 // TestWindowBehindInitialUnits: what is over the limit once the initial units have
 // left is leak again, also in a window that begins just after another one.
 func TestWindowBehindInitialUnits(t *testing.T) {
-	early, late := Event{Call: -5, Reply: 0, Units: 1}, Event{Call: 4, Reply: 4, Units: 1}
+	early := Event{Call: -5, Reply: 0, Units: 1}
+	late := Event{Call: 4, Reply: 4, Units: 1}
 	v := Judge(rollingConfig(1, 2), []Event{early, early, late, late})
 	if v.LeakUnits != 3 || v.LeakWindows != 2 || v.LeakWorst != 2 {
 		t.Errorf("%d units leaked in %d windows, %d in the worst", v.LeakUnits, v.LeakWindows, v.LeakWorst)
@@ -128,7 +129,8 @@ func TestVisitors(t *testing.T) {
 	if again, err := JudgeSubjects(cfg, until, h.Subjects()); err != nil || !reflect.DeepEqual(again, v) {
 		t.Errorf("subject by subject: %v", err)
 	}
-	stop, n := errors.New("seen enough"), 0
+	stop := errors.New("seen enough")
+	n := 0
 	if v, err := h.Judge(cfg, func([]Event) error { n++; return stop }); !errors.Is(err, stop) || n != 1 || v.Issued.Requests != 0 {
 		t.Errorf("%d subjects, %v, %+v", n, err, v.Issued)
 	}

@@ -146,7 +146,8 @@ func (x *expecting) apart() bool { return x.kind.Tumbling() || x.kind == quota.F
 // if the reading does not lie in one window, or between two, for certain.
 func (x *expecting) open(events []Event, length, initial int64) bool {
 	f := &x.windows
-	f.judge, f.length = &judge{initial: initial}, length
+	f.judge = &judge{initial: initial}
+	f.length = length
 	for i := range events {
 		if e := &events[i]; e.Kind == Take {
 			f.takes = append(f.takes, e)
@@ -241,7 +242,8 @@ func (x *expecting) give(e *Event, named bool) bool {
 		}
 	case x.kind != quota.Standing:
 		// Its take was no later than it was itself.
-		if in = x.where(math.MinInt64/4, e.Reply); in == absent {
+		in = x.where(math.MinInt64/4, e.Reply)
+		if in == absent {
 			return true
 		}
 		x.both(-max(e.Units, 0), max(-e.Units, 0))
@@ -262,7 +264,8 @@ func (x *expecting) give(e *Event, named bool) bool {
 // give takes units away, or adds them if they are negative: certainly, if
 // done, and otherwise possibly. counted says whether Lo contains the take.
 func (i *Interval) give(units int64, done, counted bool) {
-	lowers, raises := max(units, 0), max(-units, 0)
+	lowers := max(units, 0)
+	raises := max(-units, 0)
 	if done {
 		i.Hi -= lowers
 	}

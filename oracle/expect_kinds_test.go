@@ -28,7 +28,8 @@ func counted(r *rand.Rand, g generator) []operation {
 // moments, and which operations the counter contains then. What fails may take
 // effect later or never, and a rejection be counted while it lasts.
 func shown(ops []operation, at Reading, attempts bool, visit func(m int64, moments []int64, units []int64)) {
-	stays, units := make([]stay, len(ops)), make([]int64, len(ops))
+	stays := make([]stay, len(ops))
+	units := make([]int64, len(ops))
 	open := func(o operation) bool { return o.Outcome == Failed || o.Kind == Take && o.Outcome == RejectedDegraded }
 	for i, o := range ops {
 		stays[i] = stay{o.Call, o.Reply, o.Units}
@@ -68,12 +69,14 @@ func shown(ops []operation, at Reading, attempts bool, visit func(m int64, momen
 // expected, and a reading in the middle of nothing is expected to a unit.
 func TestExpectBucket(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen := seeded(41), tally{}
+	r := seeded(41)
+	seen := tally{}
 	histories := testenv.Pick(400, 1200)
 	for range histories {
 		ops := counted(r, generator{span: 9, length: 2, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0, expiries: r.IntN(2) == 0})
 		flow := flows[r.IntN(len(flows))]
-		limit, initial := int64(5), r.Int64N(3)
+		limit := int64(5)
+		initial := r.Int64N(3)
 		p := newPail(limit, initial, flow[0], flow[1])
 		at := Reading{Call: r.Int64N(14)}
 		at.Reply = at.Call + r.Int64N(2)
@@ -86,7 +89,8 @@ func TestExpectBucket(t *testing.T) {
 			want := Interval{1 << 60, -1}
 			shown(ops, at, attempts, func(m int64, moments, units []int64) {
 				v := p.missing(m, moments, units)
-				want.Lo, want.Hi = min(want.Lo, max(0, v-1)), max(want.Hi, v)
+				want.Lo = min(want.Lo, max(0, v-1))
+				want.Hi = max(want.Hi, v)
 			})
 			if got.Units.Lo > want.Hi || got.Units.Hi < want.Hi || got.Units.Lo > want.Lo+1 {
 				t.Fatalf("%s in %+v, initial %d, %v: %+v, shown were %+v%s", counts, at, initial, flow, got, want, explain(ops))
@@ -107,7 +111,8 @@ func TestExpectBucket(t *testing.T) {
 // TestExpectOwnWindow is the same for windows that begin with their first request.
 func TestExpectOwnWindow(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen := seeded(42), tally{}
+	r := seeded(42)
+	seen := tally{}
 	for range 1200 {
 		ops := counted(r, generator{span: 16, length: 1, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0, expiries: r.IntN(2) == 0})
 		initial := r.Int64N(3)
@@ -144,7 +149,8 @@ func TestExpectOwnWindow(t *testing.T) {
 					v += units[i]
 				}
 			}
-			want.Lo, want.Hi = min(want.Lo, v), max(want.Hi, v)
+			want.Lo = min(want.Lo, v)
+			want.Hi = max(want.Hi, v)
 		})
 		if !got.Units.holds(want) {
 			t.Fatalf("in %+v, initial %d: %+v, shown were %+v%s", at, initial, got, want, explain(ops))

@@ -76,11 +76,14 @@ func expectation(all []reservation, at Reading, attempts, honest bool, fill func
 		for _, r := range all {
 			one := Interval{1 << 60, -1 << 60}
 			r.values(m, attempts, honest, func(x int64) bool { return in(m, x) }, func(v int64) {
-				one.Lo, one.Hi = min(one.Lo, v), max(one.Hi, v)
+				one.Lo = min(one.Lo, v)
+				one.Hi = max(one.Hi, v)
 			})
-			sum.Lo, sum.Hi = sum.Lo+one.Lo, sum.Hi+one.Hi
+			sum.Lo = sum.Lo + one.Lo
+			sum.Hi = sum.Hi + one.Hi
 		}
-		out.Lo, out.Hi = min(out.Lo, sum.Lo), max(out.Hi, sum.Hi)
+		out.Lo = min(out.Lo, sum.Lo)
+		out.Hi = max(out.Hi, sum.Hi)
 	}
 	return out
 }
@@ -99,7 +102,8 @@ func reservations(r *rand.Rand, n int, length int64) []reservation {
 		if e.Outcome != Admitted {
 			continue
 		}
-		held, from := e.Units, e.Reply
+		held := e.Units
+		from := e.Reply
 		for _, k := range []Kind{Commit, Refund} {
 			if r.IntN(2) == 0 {
 				continue
@@ -110,12 +114,14 @@ func reservations(r *rand.Rand, n int, length int64) []reservation {
 			case k == Commit:
 				g.Units = held - r.Int64N(held+3)
 			case r.IntN(3) == 0:
-				g.Kind, g.Reply = Expire, g.Call
+				g.Kind = Expire
+				g.Reply = g.Call
 			}
 			if g.Kind != Expire && r.IntN(5) == 0 {
 				g.Outcome = Failed
 			}
-			held, from = held-g.Units, g.Reply
+			held = held - g.Units
+			from = g.Reply
 			out[i].gives = append(out[i].gives, g)
 		}
 	}
@@ -141,7 +147,8 @@ func TestExpectIsExact(t *testing.T) {
 		"standing": standingConfig(5, 0), "tumbling": tumblingConfig(5, 0), "rolling": rollingConfig(5, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, seen := seeded(21), tally{}
+			r := seeded(21)
+			seen := tally{}
 			for range 2500 {
 				all := reservations(r, 1+r.IntN(4), 1+r.Int64N(4))
 				events := flat(all)
@@ -149,7 +156,8 @@ func TestExpectIsExact(t *testing.T) {
 				at.Reply = at.Call + max(0, r.Int64N(4)-1)
 				initial := r.Int64N(3)
 				cfg.Initial = func(uint32) int64 { return initial }
-				in, fill := func(_, _ int64) bool { return true }, func(int64) int64 { return initial }
+				in := func(_, _ int64) bool { return true }
+				fill := func(int64) int64 { return initial }
 				switch name {
 				case "tumbling":
 					w := windowOf(at.Call)
@@ -273,7 +281,8 @@ func TestExpectWithoutARule(t *testing.T) {
 	if err != nil || !ok || got.Units.Distance(-1e15) != 0 || got.Units.Distance(1e15) != 0 || got.Held.Distance(1e15) != 0 {
 		t.Errorf("a counter of nothing: %+v, %v, %v", got, ok, err)
 	}
-	if _, _, err = Expect(Config{}, 0, nil, Reading{}, "leases"); err == nil {
+	_, _, err = Expect(Config{}, 0, nil, Reading{}, "leases")
+	if err == nil {
 		t.Error("an unknown way of counting is judged")
 	}
 }
@@ -308,16 +317,20 @@ func TestPlantedDrift(t *testing.T) {
 		t.Errorf("attempts: %+v with a surplus of %+v", got, surplus)
 	}
 	history[10].Outcome = RejectedDegraded
-	if got, surplus, _ = expected(history, rest, quota.CountsAttempts, 4); got != (Interval{102, 104}) || surplus != (Interval{8, 10}) {
+	got, surplus, _ = expected(history, rest, quota.CountsAttempts, 4)
+	if got != (Interval{102, 104}) || surplus != (Interval{8, 10}) {
 		t.Errorf("attempts, one not seen: %+v with a surplus of %+v", got, surplus)
 	}
-	if got, _, _ = expected(history, rest, quota.CountsAdmitted, 4); got != (Interval{94, 96}) {
+	got, _, _ = expected(history, rest, quota.CountsAdmitted, 4)
+	if got != (Interval{94, 96}) {
 		t.Errorf("a degraded rejection may be counted: %+v", got)
 	}
-	if got, _, err = expected(history, rest, quota.CountsNothing, 4); err != nil || got.Distance(-1e15) != 0 || got.Width() <= 0 {
+	got, _, err = expected(history, rest, quota.CountsNothing, 4)
+	if err != nil || got.Distance(-1e15) != 0 || got.Width() <= 0 {
 		t.Errorf("a counter of nothing: %+v, %v", got, err)
 	}
-	if _, _, err = expected(history, rest, "leases", 4); err == nil {
+	_, _, err = expected(history, rest, "leases", 4)
+	if err == nil {
 		t.Error("an unknown way of counting is judged")
 	}
 }

@@ -19,7 +19,8 @@ import (
 // (doubled), by definition, over the limit: at most what was not there from the
 // start.
 func behind(ops []operation, m, length, limit, initial int64, counts func(operation) bool) int64 {
-	used, there := int64(0), int64(0)
+	used := int64(0)
+	there := int64(0)
 	if m >= 1 && m < 2*length {
 		there = initial
 		used = initial
@@ -56,10 +57,12 @@ func disjoint(excess func(m int64) int64, from, to, length int64) (sum, worst in
 func TestRollingFigures(t *testing.T) {
 	testenv.Sequential(t)
 	const length = 6
-	r, seen := seeded(41), tally{}
+	r := seeded(41)
+	seen := tally{}
 	for i := range 1000 {
 		g := generator{Rand: r, span: 10 + r.Int64N(40), length: 1 + r.Int64N(4), cost: 1 + r.Int64N(2), early: 8 * r.Int64N(2)}
-		if g.refunds = i%2 == 0; g.refunds {
+		g.refunds = i%2 == 0
+		if g.refunds {
 			g.early = 0
 		}
 		ops := g.history(2 + r.IntN(12))
@@ -68,7 +71,8 @@ func TestRollingFigures(t *testing.T) {
 				ops[k].Outcome = Failed
 			}
 		}
-		limit, initial := 1+r.Int64N(3), r.Int64N(4)
+		limit := 1 + r.Int64N(3)
+		initial := r.Int64N(4)
 		v := Judge(rollingConfig(limit, initial), events(ops))
 		gaveBack := slices.ContainsFunc(ops, func(o operation) bool { return o.Kind != Take })
 		admitted := func(o operation) bool { return o.admitted() }
@@ -112,18 +116,21 @@ func TestRollingFigures(t *testing.T) {
 // subset.
 func TestRollingPacking(t *testing.T) {
 	const length = 6
-	r, seen := seeded(42), tally{}
+	r := seeded(42)
+	seen := tally{}
 	for range 1200 {
 		g := generator{Rand: r, span: 24, length: 1 + r.Int64N(5), cost: 1, early: 12 * r.Int64N(2)}
 		ops := slices.DeleteFunc(g.history(2+r.IntN(6)), func(o operation) bool { return !o.admitted() })
 		if len(ops) == 0 {
 			continue
 		}
-		limit, initial := 1+r.Int64N(3), r.Int64N(4)
+		limit := 1 + r.Int64N(3)
+		initial := r.Int64N(4)
 		v := Judge(rollingConfig(limit, initial), events(ops))
 		most := int64(0)
 		for set := range 1 << len(ops) {
-			n, fits := int64(0), true
+			n := int64(0)
+			fits := true
 			for m := int64(-20); m < 40 && fits; m++ {
 				load := int64(0)
 				if m >= 0 && m < length {

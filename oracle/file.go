@@ -81,7 +81,8 @@ func (w *frameWriter) history(to io.Writer, h *History) error {
 		if err != nil {
 			return err
 		}
-		w.takes, w.gives = w.takes+s.takes, w.gives+s.gives
+		w.takes = w.takes + s.takes
+		w.gives = w.gives + s.gives
 	}
 	for b := range h.memory() {
 		if err := w.events(to, &b); err != nil {
@@ -300,7 +301,8 @@ func (f *File) frame(kind byte, payload []byte, visit func(*Event)) error {
 				f.GiveBacks++
 			}
 			if e.wellFormed() {
-				f.longest, f.instances = max(f.longest, e.Reply-e.Call), max(f.instances, int(e.Instance)+1)
+				f.longest = max(f.longest, e.Reply-e.Call)
+				f.instances = max(f.instances, int(e.Instance)+1)
 			}
 			visit(e)
 			return nil

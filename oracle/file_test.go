@@ -29,7 +29,10 @@ func sample(t testing.TB, o HistoryOptions) (*History, []Event) {
 		e.Reply = e.Call + r.Int64N(500)
 		switch r.IntN(10) {
 		case 0:
-			e.Kind, e.Units, e.TakeCall, e.TakeReply = Kind(1+r.IntN(3)), r.Int64N(9)-3, e.Call-r.Int64N(1000), e.Call-10
+			e.Kind = Kind(1 + r.IntN(3))
+			e.Units = r.Int64N(9) - 3
+			e.TakeCall = e.Call - r.Int64N(1000)
+			e.TakeReply = e.Call - 10
 		case 1:
 			e.Units = r.Int64N(1 << 40)
 		}
@@ -474,10 +477,13 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, call, reply, units int64, subject uint32, kind, outcome, tier, instance uint8, tc, tr int64) {
 		e := Event{Call: call, Reply: reply, Units: units, Subject: subject, Kind: Kind(kind), Outcome: Outcome(outcome), Tier: tier, Instance: instance}
 		if e.Kind != Take {
-			e.TakeCall, e.TakeReply = tc, tr
+			e.TakeCall = tc
+			e.TakeReply = tr
 		}
 		second := e
-		second.Call, second.Units, second.Instance = reply, call, 0
+		second.Call = reply
+		second.Units = call
+		second.Instance = 0
 		want := []Event{e, second, e, e}
 		x := extent{low: math.MaxUint32}
 		x.widen(subject)
@@ -518,7 +524,8 @@ func FuzzOpenHistory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out File
 		x := index{groups: groupEvents}
-		out.want, out.index = everySubject, &x
+		out.want = everySubject
+		out.index = &x
 		if err := out.read(bytes.NewReader(data), func(e *Event) {
 			if e.Subject < 1<<16 {
 				x.add(e)

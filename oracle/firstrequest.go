@@ -73,16 +73,20 @@ func openings(openers []interval, lost, length int64) (out []opened) {
 	slices.SortFunc(byReply, func(a, b interval) int { return cmp.Compare(a.reply, b.reply) })
 	// What replies from here on can do: the least call of all that reply no earlier,
 	// and the least reply of all that are called no earlier.
-	calls, replies := make([]int64, len(openers)), make([]int64, len(openers))
-	call, reply := int64(forever), int64(forever)
+	calls := make([]int64, len(openers))
+	replies := make([]int64, len(openers))
+	call := int64(forever)
+	reply := int64(forever)
 	for i := len(openers) - 1; i >= 0; i-- {
-		call, reply = min(call, byReply[i].call), min(reply, openers[i].reply)
+		call = min(call, byReply[i].call)
+		reply = min(reply, openers[i].reply)
 		calls[i], replies[i] = call, reply
 	}
 	w := opened{lo: min(calls[0], lost), hi: replies[0]}
 	for {
 		out = append(out, w)
-		from, to := w.lo+length, w.hi
+		from := w.lo + length
+		to := w.hi
 		if to < forever {
 			to += length
 		}
@@ -128,7 +132,8 @@ func (f *firstRequest) until(reply int64) int {
 // between reports whether an effect in [call, reply] can lie in no window.
 func (f *firstRequest) between(call, reply int64, first, last int) bool {
 	for k := max(first-1, -1); k <= last; k++ {
-		from, to := int64(-maxTime), int64(forever)
+		from := int64(-maxTime)
+		to := int64(forever)
 		if k >= 0 {
 			from = f.windows[k].lo + f.length
 		}
@@ -217,7 +222,8 @@ func (f *firstRequest) fill() {
 			}
 		}
 	}
-	f.worstFalse, f.mostFalse = own, own
+	f.worstFalse = own
+	f.mostFalse = own
 	for _, e := range f.gives {
 		t := f.names.taken(e)
 		first, last := f.span(t.call, t.reply)
@@ -279,7 +285,8 @@ func (f *firstRequest) judgeWindow(k int) {
 			w.falsely += b2n(r.always && r.first == r.last) * r.least()
 		}
 	}
-	f.worstFalse, f.mostFalse = max(f.worstFalse, w.falsely), max(f.mostFalse, w.maybe)
+	f.worstFalse = max(f.worstFalse, w.falsely)
+	f.mostFalse = max(f.mostFalse, w.maybe)
 	f.place(w, k, b2n(first == last)*initial, fits.most)
 	f.keep(w, initial, fits.least)
 }

@@ -50,7 +50,9 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 			stays[i].reply = o.Call + 9 // or never, which is as if it came at the end
 		}
 	}
-	fits, mayFit, total := make([]int, len(ops)), make([]int, len(ops)), 0
+	fits := make([]int, len(ops))
+	mayFit := make([]int, len(ops))
+	total := 0
 	placements(stays, func(at []int64) {
 		for i, o := range ops {
 			if o.of >= 0 && at[i] < at[o.of] {
@@ -76,7 +78,8 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 				}
 				for i, o := range ops {
 					if o.admitted() && windowAt(windows, at[i]) == w && (at[i] < m || sharing && at[i] == m) {
-						units, admitted = units+o.Units, admitted+o.Units
+						units = units + o.Units
+						admitted = admitted + o.Units
 						for k, g := range ops {
 							given := g.of == i && (at[k] < m || sharing && at[k] == m)
 							if given && (g.Units < 0 || expired || g.Kind != Expire && g.Outcome != Failed) {
@@ -95,7 +98,8 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 					peaks[w] = max(peaks[w], min(units-limit, admitted))
 				case o.rejected():
 					free := o.Units <= limit
-					most, least := int64(0), int64(0)
+					most := int64(0)
+					least := int64(0)
 					if w >= 0 {
 						most, _ = used(w, at[i], true, false)
 						least, _ = used(w, at[i], false, true)
@@ -108,10 +112,13 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 			}
 			var sum, worst int64
 			for _, p := range peaks {
-				sum, worst = sum+p, max(worst, p)
+				sum = sum + p
+				worst = max(worst, p)
 			}
-			out.leak, out.possible = min(out.leak, sum), max(out.possible, sum)
-			out.worst, out.mostWorst = min(out.worst, worst), max(out.mostWorst, worst)
+			out.leak = min(out.leak, sum)
+			out.possible = max(out.possible, sum)
+			out.worst = min(out.worst, worst)
+			out.mostWorst = max(out.mostWorst, worst)
 		}
 	})
 	for i, o := range ops {
@@ -140,7 +147,9 @@ func TestFirstRequest(t *testing.T) {
 		{"refunds", generator{span: 20, length: 1, cost: 2, refunds: true, gap: 1, failedToo: true, commits: true, expiries: true}, false, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, seen, missed := seeded(31), tally{}, tally{}
+			r := seeded(31)
+			seen := tally{}
+			missed := tally{}
 			const histories = 1200
 			for range histories {
 				c.g.Rand = r
@@ -152,7 +161,8 @@ func TestFirstRequest(t *testing.T) {
 				if c.failed {
 					ops[r.IntN(len(ops))].Outcome = Failed
 				}
-				limit, initial := 1+r.Int64N(3), r.Int64N(5)-2
+				limit := 1 + r.Int64N(3)
+				initial := r.Int64N(5) - 2
 				initial = max(0, initial)
 				want := tryOwn(ops, limit, initial)
 				v := Judge(ownConfig(limit, initial), events(ops))

@@ -114,7 +114,8 @@ func (n *failAfter) Write(b []byte) (int, error) {
 func TestWritesThatFail(t *testing.T) {
 	b := block{takes: make([]record, lastChunk+1), gives: make([]Event, 2*lastChunk+1)}
 	for n := range 6 {
-		to, w := failAfter(n), frameWriter{}
+		to := failAfter(n)
+		w := frameWriter{}
 		err := w.events(&to, &b)
 		if whole := n == 5; whole != (err == nil) || whole != (w.takes == lastChunk+1) || whole != (w.gives == 2*lastChunk+1) || to != 0 {
 			t.Errorf("%d frames: %v, %d and %d events", n, err, w.takes, w.gives)
@@ -142,7 +143,8 @@ func TestDamageIsLocated(t *testing.T) {
 	const first = len("quotabench-history 1\n")
 	events := []int{0, 0, 0, 2, 3}
 	for damaged := range frames {
-		b, at := []byte("quotabench-history 1\n"), first
+		b := []byte("quotabench-history 1\n")
+		at := first
 		var w frameWriter
 		for i, f := range frames {
 			var one bytes.Buffer

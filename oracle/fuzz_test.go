@@ -14,14 +14,17 @@ func FuzzJudge(f *testing.F) {
 		if len(data) < 3 {
 			return
 		}
-		limit, initial, windows := int64(data[0]%6), int64(data[1]%6), data[2]%2 == 1
+		limit := int64(data[0] % 6)
+		initial := int64(data[1] % 6)
+		windows := data[2]%2 == 1
 		ops := decode(data[3:])
 		cfg := standingConfig(limit, initial)
 		if windows {
 			cfg = tumblingConfig(limit, initial)
 		}
 		v := Judge(cfg, events(ops))
-		got, want := figures(v), try(ops, limit, initial, windows)
+		got := figures(v)
+		want := try(ops, limit, initial, windows)
 		if !hasTakes(ops) {
 			return
 		}
@@ -48,7 +51,10 @@ func decode(data []byte) []operation {
 			i := int(data[1]) % len(ops)
 			if ops[i].admitted() && !back[i] {
 				back[i] = true
-				o.of, o.Kind, o.Outcome, o.Units = i, Refund, Admitted, ops[i].Units
+				o.of = i
+				o.Kind = Refund
+				o.Outcome = Admitted
+				o.Units = ops[i].Units
 				o.Call = ops[i].Reply + int64(data[2]%8)
 				o.Reply = o.Call + int64(data[3]%16)
 				if data[0]&0x40 != 0 {

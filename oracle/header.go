@@ -78,7 +78,8 @@ type timelineJSON struct {
 }
 
 func (h *Header) encode() ([]byte, error) {
-	p, w := &h.Policy, &h.Policy.Window
+	p := &h.Policy
+	w := &h.Policy.Window
 	out := headerJSON{
 		Strategy: h.Strategy, Epoch: h.Epoch, Counts: h.Counts, Tiers: h.Tiers, Limits: h.Changes,
 		Policy: policyJSON{Name: p.Name, Limit: p.Limit, Unit: p.Unit, Window: w.Kind, Length: int64(w.Length), Refill: w.Refill},

@@ -132,7 +132,10 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 	begins := x.grouped()
 	if len(begins) > 1 && x.scatter != "" {
 		x.apart, err = x.scatterTo(begins)
-		defer func() { _, x.apart = x.apart.close(), nil }() // they are of no use to anybody
+		defer func() {
+			_ = x.apart.close()
+			x.apart = nil
+		}() // they are of no use to anybody
 		if err != nil {
 			yield(nil, fmt.Errorf("put a history in the order of its subjects: %w", err))
 			return
@@ -162,7 +165,8 @@ func (x *index) grouped() (begins []int) {
 	n := int64(0)
 	for p := range x.places() {
 		if p == 0 || n > 0 && n+x.events(p) > x.groups {
-			begins, n = append(begins, p), 0
+			begins = append(begins, p)
+			n = 0
 		}
 		n += x.events(p)
 	}
@@ -176,7 +180,8 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 	}
 	var failed error
 	x.subjects(limit, func(events []Event, err error) bool {
-		if failed = err; failed != nil {
+		failed = err
+		if failed != nil {
 			return false
 		}
 		if !cfg.about(events) {
@@ -184,7 +189,8 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 		}
 		j.subject(events)
 		for _, see := range visit {
-			if failed = see(events); failed != nil {
+			failed = see(events)
+			if failed != nil {
 				return false
 			}
 		}
@@ -209,7 +215,8 @@ type group struct {
 }
 
 func (g *group) gather(x *index, first, last int) error {
-	g.start, g.taken = append(g.start[:0], 0), g.taken[:0]
+	g.start = append(g.start[:0], 0)
+	g.taken = g.taken[:0]
 	for p := first; p < last; p++ {
 		g.start = append(g.start, g.start[p-first]+int(x.events(p)))
 	}
@@ -240,7 +247,8 @@ func (g *group) fill(x *index, first, last int) error {
 
 // addBlock is add for all events of a block.
 func (g *group) addBlock(x *index, first int, b *block) error {
-	next, records := g.next, g.records
+	next := g.next
+	records := g.records
 	for i := range b.takes {
 		r := &b.takes[i]
 		p := x.at(r.subject) - first
@@ -290,7 +298,8 @@ func (g *group) take(subject uint32, place int) []Event {
 		r := &records[i]
 		e := r.event()
 		if e.Kind != Take {
-			e.TakeCall, e.TakeReply = g.taken[r.subject].call, g.taken[r.subject].reply
+			e.TakeCall = g.taken[r.subject].call
+			e.TakeReply = g.taken[r.subject].reply
 		}
 		e.Subject = subject
 		g.events = append(g.events, e)

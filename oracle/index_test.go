@@ -119,7 +119,8 @@ func TestHistoryThatChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x.groups, now = c.groups, c.is
+			x.groups = c.groups
+			now = c.is
 			if how == "blocks" {
 				b := block{}
 				for i := range now {

@@ -97,9 +97,11 @@ func (j *judge) subject(events []Event) {
 	first := len(j.out.Windows)
 	j.id = events[0].Subject
 	j.initial = j.cfg.initial(j.id)
-	j.takes, j.gives = slices.Grow(j.takes[:0], len(events)), j.gives[:0]
+	j.takes = slices.Grow(j.takes[:0], len(events))
+	j.gives = j.gives[:0]
 	j.rejected = 0
-	j.wrongly, j.wrong = 0, j.wrong[:0]
+	j.wrongly = 0
+	j.wrong = j.wrong[:0]
 	j.overran = 0
 	j.names = naming{}
 	for i := range events {
@@ -179,7 +181,8 @@ func (j *judge) inFlight() {
 		}
 	}
 	slices.Sort(j.replies)
-	done, begun := 0, 0
+	done := 0
+	begun := 0
 	for _, e := range j.takes {
 		if e.short() {
 			continue
@@ -203,7 +206,8 @@ func (j *judge) inSpan() {
 		}
 	}
 	slices.SortFunc(j.latest, func(a, b answer) int { return cmp.Compare(a.reply, b.reply) })
-	units, gone := int64(0), 0
+	units := int64(0)
+	gone := 0
 	for _, e := range j.takes {
 		if !e.admitted() {
 			continue
@@ -314,10 +318,12 @@ func (j *judge) stretches() {
 			delete(first, e.Instance)
 			continue
 		case f == nil || f.Tier != e.Tier:
-			f, first[e.Instance] = e, e
+			f = e
+			first[e.Instance] = e
 		}
 		if length := e.Reply - f.Call; length > j.out.LongestWrong {
-			j.out.LongestWrong, j.out.LongestTier = length, e.Tier
+			j.out.LongestWrong = length
+			j.out.LongestTier = e.Tier
 		}
 	}
 }

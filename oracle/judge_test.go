@@ -51,18 +51,21 @@ func (c tally) check(t *testing.T, least int) {
 // TestStandingIsExact: both ends of every figure are those of trying all orders.
 func TestStandingIsExact(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen := seeded(1), tally{}
+	r := seeded(1)
+	seen := tally{}
 	for range 6000 {
 		g := generator{Rand: r, span: 20, length: 8, cost: 3, refunds: r.IntN(3) > 0, failedToo: true, gap: 1, expiries: r.IntN(2) == 0}
 		ops := g.history(2 + r.IntN(4))
-		limit, initial := 1+r.Int64N(5), r.Int64N(4)
+		limit := 1 + r.Int64N(5)
+		initial := r.Int64N(4)
 		want := truths(ops, limit, initial, false)
 		v := Judge(standingConfig(limit, initial), events(ops))
 		got := figures(v)
 		within := got.within(want)
 		// That two rejections are each wrong in some order does not make both so in
 		// one, and likewise for right ones.
-		got.falseWorst, got.falseMost = want.falseWorst, want.falseMost
+		got.falseWorst = want.falseWorst
+		got.falseMost = want.falseMost
 		if got != want || !within {
 			t.Fatalf("limit %d, initial %d:\n got %+v\nwant %+v%s", limit, initial, got, want, explain(ops))
 		}
@@ -89,12 +92,14 @@ func figures(v Verdict) truth {
 // trying all orders in all windows.
 func TestTumblingIsExact(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen := seeded(2), tally{}
+	r := seeded(2)
+	seen := tally{}
 	loose := 0
 	for range 6000 {
 		g := generator{Rand: r, span: 30, length: 14, cost: 1 + r.Int64N(3), early: 20 * r.Int64N(2)}
 		ops := g.history(1 + r.IntN(5))
-		limit, initial := 1+r.Int64N(4), r.Int64N(4)
+		limit := 1 + r.Int64N(4)
+		initial := r.Int64N(4)
 		want := try(ops, limit, initial, true)
 		v := Judge(tumblingConfig(limit, initial), events(ops))
 		got := figures(v)
@@ -177,7 +182,8 @@ func leastByUnit(ops []operation, limit, initial int64) int64 {
 // both are nearly always reached.
 func TestTumblingWithRefundsIsSound(t *testing.T) {
 	testenv.Sequential(t)
-	r, seen := seeded(3), tally{}
+	r := seeded(3)
+	seen := tally{}
 	missed := tally{}
 	sharp := 0
 	for range 12000 {
@@ -185,7 +191,8 @@ func TestTumblingWithRefundsIsSound(t *testing.T) {
 			Rand: r, span: 24, length: 9, cost: 1 + r.Int64N(2), refunds: true, failedToo: r.IntN(2) == 0, gap: r.Int64N(2),
 			commits: r.IntN(2) == 0, expiries: r.IntN(3) == 0,
 		}
-		limit, initial := 1+r.Int64N(4), r.Int64N(3)
+		limit := 1 + r.Int64N(4)
+		initial := r.Int64N(3)
 		if r.IntN(4) == 0 {
 			g.fill = initial
 		}
@@ -229,29 +236,38 @@ func rollingConfig(limit, initial int64) Config {
 // rejects are exact.
 func TestRolling(t *testing.T) {
 	const length = 2 * 6 // doubled, as placements are
-	r, seen := seeded(4), tally{}
-	tight, reached := 0, 0
+	r := seeded(4)
+	seen := tally{}
+	tight := 0
+	reached := 0
 	for range 1500 {
 		g := generator{Rand: r, span: 16, length: 2, cost: 1 + r.Int64N(2)}
 		if r.IntN(8) == 0 {
-			g.length, g.span = 9, 12
+			g.length = 9
+			g.span = 12
 		}
 		n := 2 + r.IntN(4)
 		if g.length > 2 {
 			n = 2 + r.IntN(2)
 		}
 		ops := g.history(n)
-		limit, initial := 1+r.Int64N(3), r.Int64N(3)
+		limit := 1 + r.Int64N(3)
+		initial := r.Int64N(3)
 		stays := make([]stay, len(ops))
 		for i, o := range ops {
 			stays[i] = stay{o.Call, o.Reply, o.Units}
 		}
-		least, most, worst := int64(1<<60), int64(0), int64(1<<60)
-		total, fits := 0, make([]int, len(ops))
+		least := int64(1 << 60)
+		most := int64(0)
+		worst := int64(1 << 60)
+		total := 0
+		fits := make([]int, len(ops))
 		placements(stays, func(at []int64) {
 			total++
 			removed, peak := greedy(ops, at, limit, initial, length)
-			least, most, worst = min(least, removed), max(most, removed), min(worst, peak)
+			least = min(least, removed)
+			most = max(most, removed)
+			worst = min(worst, peak)
 		})
 		var always, once int64
 		for i, o := range ops {
@@ -313,7 +329,8 @@ func greedy(ops []operation, at []int64, limit, initial, length int64) (removed,
 	// Before the epoch nothing is placed in these histories.
 	var kept []point
 	for _, p := range points {
-		used, all := fill(p.at), fill(p.at)
+		used := fill(p.at)
+		all := fill(p.at)
 		mine := int64(0)
 		for _, k := range kept {
 			if k.at > p.at-length {
@@ -351,7 +368,8 @@ func lookBack(ops []operation, i int, initial, length int64) (low, high int64) {
 			if k == i || !o.admitted() {
 				continue
 			}
-			canIn, canOut := false, false
+			canIn := false
+			canOut := false
 			for x := 2 * o.Call; x <= 2*o.Reply; x++ {
 				in := x <= m && x > m-length
 				canIn = canIn || in
@@ -364,7 +382,8 @@ func lookBack(ops []operation, i int, initial, length int64) (low, high int64) {
 				lo += o.Units
 			}
 		}
-		low, high = min(low, lo), max(high, hi)
+		low = min(low, lo)
+		high = max(high, hi)
 	}
 	return low, high
 }

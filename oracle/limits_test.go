@@ -17,7 +17,8 @@ import (
 // more, counts every one that it loses, and calls itself full when three chunks of
 // each worker are left.
 func TestExactLimits(t *testing.T) {
-	take, refund := Event{Units: 1}, Event{Kind: Refund, Units: 1}
+	take := Event{Units: 1}
+	refund := Event{Kind: Refund, Units: 1}
 	for _, c := range []struct {
 		name       string
 		event      Event
@@ -229,7 +230,8 @@ func gated(t *testing.T, memory int64) (*History, *gate) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, g := NewHistory(HistoryOptions{Workers: 1, Dir: t.TempDir(), Memory: memory}), &gate{f, make(chan bool)}
+	h := NewHistory(HistoryOptions{Workers: 1, Dir: t.TempDir(), Memory: memory})
+	g := &gate{f, make(chan bool)}
 	h.spill = &spill{file: f, to: g, done: make(chan struct{})}
 	go h.write()
 	return h, g

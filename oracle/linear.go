@@ -36,7 +36,8 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 	}
 	// A negative room is the operator's doing, and still nothing may be admitted.
 	if admitted > max(room, 0) {
-		l.Safe, l.Exact = false, false
+		l.Safe = false
+		l.Exact = false
 		return
 	}
 	if !l.Exact {

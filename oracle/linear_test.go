@@ -8,7 +8,8 @@ import (
 // TestLinearIsExact: the decision is that of trying every order, with every
 // failed request in effect at some moment or never.
 func TestLinearIsExact(t *testing.T) {
-	r, seen := seeded(7), tally{}
+	r := seeded(7)
+	seen := tally{}
 	for range 5000 {
 		g := generator{Rand: r, span: 16, length: 10, cost: 1}
 		ops := g.history(1 + r.IntN(6))
@@ -17,7 +18,8 @@ func TestLinearIsExact(t *testing.T) {
 				ops[i].Outcome = Failed
 			}
 		}
-		limit, initial := r.Int64N(4), r.Int64N(3)
+		limit := r.Int64N(4)
+		initial := r.Int64N(3)
 		wantSafe, wantExact := tryLinear(ops, limit, initial)
 		got := Judge(standingConfig(limit, initial), events(ops)).Linear
 		if want := (Linear{true, wantSafe, wantExact}); got != want {
@@ -33,7 +35,8 @@ func TestLinearIsExact(t *testing.T) {
 // TestLinearOfWindows: every window of every subject must have an order, and what
 // is not decided is said not to be.
 func TestLinearOfWindows(t *testing.T) {
-	admitted, rejected := one(0, 0, 1, Admitted), one(0, 4, 1, Rejected)
+	admitted := one(0, 0, 1, Admitted)
+	rejected := one(0, 4, 1, Rejected)
 	next := one(0, width, 1, Admitted)
 	other := one(1, 0, 1, Rejected)
 	all := Linear{true, true, true}
@@ -84,9 +87,11 @@ func tryLinear(ops []operation, limit, initial int64) (safe, exact bool) {
 				continue
 			}
 			fits := units+1 <= limit
-			next, ok := units+1, right
+			next := units + 1
+			ok := right
 			if o.Outcome == Rejected {
-				next, ok = units, right && !fits
+				next = units
+				ok = right && !fits
 			} else if !fits {
 				continue
 			}

@@ -33,7 +33,8 @@ func TestManyEvents(t *testing.T) {
 		call := i * 500
 		h.Append(int(i%workers), Event{Call: call, Reply: call + 20_000 + i%7*100, Units: 1, Subject: uint32(i / perTrial), Outcome: o})
 	}
-	recorded, rss := time.Duration(clock.Nano()-began), peakRSS(t)
+	recorded := time.Duration(clock.Nano() - began)
+	rss := peakRSS(t)
 	v, err := h.Judge(Config{Window: quota.Window{Kind: quota.CalendarMonth}, Limit: 50, Epoch: time.Unix(1_700_000_000, 0)})
 	if err != nil {
 		t.Fatal(err)

@@ -157,9 +157,11 @@ func Agree(v Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
 		if leak := t.Leak(limit); leak != w.Leak && !gaveBack && steady && cfg.leakIsPlain() {
 			report(k, "leak of %d units online, %d in the history", leak, w.Leak)
 		}
-		bound, what := w.FalseRejects, "certain"
+		bound := w.FalseRejects
+		what := "certain"
 		if gaveBack || !steady {
-			bound, what = w.FalseRejectsPossible, "possible"
+			bound = w.FalseRejectsPossible
+			what = "possible"
 		}
 		if t.FalseRejects > bound {
 			report(k, "%d false rejects online, only %d %s in the history", t.FalseRejects, bound, what)

@@ -98,7 +98,8 @@ func online(r *rand.Rand, ops []operation, limit, initial int64, windows bool) m
 
 // TestOnlineAgrees: whatever the cells say, the exact verdict says too.
 func TestOnlineAgrees(t *testing.T) {
-	r, seen := seeded(5), tally{}
+	r := seeded(5)
+	seen := tally{}
 	for i := range 8000 {
 		windows := i%2 == 0
 		g := generator{Rand: r, span: 40, length: 6, cost: 3, refunds: r.IntN(2) == 0, failedToo: true, gap: 1}
@@ -108,7 +109,8 @@ func TestOnlineAgrees(t *testing.T) {
 				ops[k].Outcome = Failed
 			}
 		}
-		limit, initial := 2+r.Int64N(8), r.Int64N(4)
+		limit := 2 + r.Int64N(8)
+		initial := r.Int64N(4)
 		cfg := standingConfig(limit, initial)
 		if windows {
 			cfg = tumblingConfig(limit, initial)
@@ -208,7 +210,8 @@ func TestConcurrentRun(t *testing.T) {
 	cells := make([]Cell, subjects)
 	var mu sync.Mutex
 	used := make([]int64, subjects)
-	leaked, refused := 0, 0
+	leaked := 0
+	refused := 0
 	decide := func(s int) bool {
 		mu.Lock()
 		defer mu.Unlock()

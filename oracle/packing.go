@@ -16,7 +16,9 @@ import (
 // checked against while that request is under way. What was admitted before may be more.
 func (r roller) possible(cfg *Config, stays []stay) (out int64) {
 	var strict lowestFirst
-	changes, initial, least := len(cfg.Changes) > 0, max(0, r.initial), strict.limit
+	changes := len(cfg.Changes) > 0
+	initial := max(0, r.initial)
+	least := strict.limit
 	if !changes {
 		initial = min(initial, r.limit)
 		least = func(int64) int64 { return r.limit }
@@ -120,15 +122,19 @@ func (r roller) chains(admitted []stay) (leaks []stretch) {
 	if r.limit < 1 || r.initial > r.limit {
 		return nil
 	}
-	byCall, byReply := slices.Clone(admitted), make([]int, len(admitted))
+	byCall := slices.Clone(admitted)
+	byReply := make([]int, len(admitted))
 	slices.SortFunc(byCall, func(a, b stay) int { return cmp.Compare(a.call, b.call) })
 	for i := range byReply {
 		byReply[i] = i
 	}
 	slices.SortFunc(byReply, func(a, b int) int { return cmp.Compare(byCall[a].reply, byCall[b].reply) })
 	first := make([]int64, len(byCall)) // moment of each
-	full, initial := filled{limit: r.limit}, r.initial
-	ordered, since, done := r.ordered(byCall), 0, 0
+	full := filled{limit: r.limit}
+	initial := r.initial
+	ordered := r.ordered(byCall)
+	since := 0
+	done := 0
 	for i, s := range byCall {
 		if s.call > 0 {
 			full.admit(0, initial)
@@ -148,7 +154,8 @@ func (r roller) chains(admitted []stay) (leaks []stretch) {
 		}
 		leaks = append(leaks, stretch{after(s.reply), 1})
 		if !ordered {
-			since, full = i+1, filled{limit: r.limit}
+			since = i + 1
+			full = filled{limit: r.limit}
 		}
 	}
 	return leaks

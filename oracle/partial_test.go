@@ -23,7 +23,8 @@ func withRest(ops []operation, rest []int64) []Event {
 	for i, n := range rest {
 		if n > 0 {
 			short := out[i]
-			short.Outcome, short.Units = Short, n
+			short.Outcome = Short
+			short.Units = n
 			out = append(out, short)
 		}
 	}
@@ -35,13 +36,16 @@ func withRest(ops []operation, rest []int64) []Event {
 // least. What it was granted counts, and what it was not takes no room.
 func TestPartialGrants(t *testing.T) {
 	for _, windows := range []bool{false, true} {
-		r, seen := seeded(51), tally{}
+		r := seeded(51)
+		seen := tally{}
 		for range 3000 {
 			g := generator{Rand: r, span: 20, length: 6, cost: 2, refunds: !windows && r.IntN(2) == 0, gap: 1}
 			ops, rest := partly(g, 2+r.IntN(3))
-			limit, initial := 1+r.Int64N(6), r.Int64N(3)
+			limit := 1 + r.Int64N(6)
+			initial := r.Int64N(3)
 			whole := truths(ops, limit, initial, windows)
-			least, most := make([]int64, len(ops)), make([]int64, len(ops))
+			least := make([]int64, len(ops))
+			most := make([]int64, len(ops))
 			for i := range least {
 				least[i] = rest[i]
 			}
@@ -49,7 +53,8 @@ func TestPartialGrants(t *testing.T) {
 				used := map[int64]int64{0: initial}
 				charged := map[int]int64{}
 				for _, e := range seq {
-					o, w := ops[e.op], e.window
+					o := ops[e.op]
+					w := e.window
 					if !windows {
 						w = 0
 					}
@@ -66,8 +71,10 @@ func TestPartialGrants(t *testing.T) {
 			})
 			var surely, maybe, shorts, restUnits int64
 			for i := range ops {
-				surely, maybe = surely+least[i], maybe+most[i]
-				shorts, restUnits = shorts+b2i(rest[i] > 0), restUnits+rest[i]
+				surely = surely + least[i]
+				maybe = maybe + most[i]
+				shorts = shorts + b2i(rest[i] > 0)
+				restUnits = restUnits + rest[i]
 			}
 			cfg := standingConfig(limit, initial)
 			if windows {

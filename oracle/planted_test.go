@@ -52,7 +52,9 @@ func TestPlantedLeak(t *testing.T) {
 	if v.Touched.Windows != 100 {
 		t.Errorf("touched %+v", v.Touched)
 	}
-	v.Windows, v.CrossingLeaks, v.Touched = nil, nil, want.Touched
+	v.Windows = nil
+	v.CrossingLeaks = nil
+	v.Touched = want.Touched
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("got  %+v\nwant %+v", v, want)
 	}
@@ -304,7 +306,8 @@ func TestRollingRoomIsThere(t *testing.T) {
 		// The most that any choice of the rejected gives, without a window over the limit.
 		most := int64(0)
 		for choice := range 1 << len(history) {
-			taken, n := []int64{}, int64(0)
+			taken := []int64{}
+			n := int64(0)
 			for i, e := range history {
 				if chosen := choice>>i&1 == 1; e.Outcome == Admitted || chosen {
 					taken = append(taken, e.Call)

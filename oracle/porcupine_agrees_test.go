@@ -117,7 +117,8 @@ func TestAgreesWithEveryOrder(t *testing.T) {
 					back.Outcome = oracle.Failed
 				}
 				if r.IntN(4) == 0 {
-					back.Kind, back.Units = oracle.Commit, -1
+					back.Kind = oracle.Commit
+					back.Units = -1
 				}
 				events = append(events, back)
 			}
@@ -183,7 +184,8 @@ func orderAt(head *oracle.Header, events []oracle.Event, exact bool, changed int
 				if 2*at > changed {
 					limit = head.Changes[0].Limit
 				}
-				w, then := window(at), used
+				w := window(at)
+				then := used
 				switch {
 				case e.Kind != oracle.Take:
 					then[home[i-1]] -= e.Units
@@ -200,9 +202,11 @@ func orderAt(head *oracle.Header, events []oracle.Event, exact bool, changed int
 				case e.Outcome == oracle.Admitted:
 					continue
 				}
-				done[i], home[i] = true, w
+				done[i] = true
+				home[i] = w
 				found := next(at, then)
-				if done[i] = false; found {
+				done[i] = false
+				if found {
 					return true
 				}
 			}
@@ -247,7 +251,9 @@ func callers(late int64, back bool) (out []oracle.Event) {
 			return
 		}
 		e := oracle.Event{Call: now, Subject: uint32(r.IntN(4)), Units: 1 + r.Int64N(3), Outcome: oracle.Rejected}
-		counters, write, window := used[e.Subject], now+1+r.Int64N(50), int64(0)
+		counters := used[e.Subject]
+		write := now + 1 + r.Int64N(50)
+		window := int64(0)
 		e.Reply = write + 1 + r.Int64N(50)
 		if !back {
 			window = write / 5000
@@ -298,9 +304,15 @@ func TestPorcupinePlanted(t *testing.T) {
 	first := take(0, 1, 2, oracle.Admitted)
 	first.Call = 1
 	back := oracle.Event{Kind: oracle.Refund, Call: 10, Reply: 11, Units: 2, TakeCall: 1, TakeReply: 1}
-	gone, lost, unnamed := back, back, back
-	gone.Kind, lost.Outcome, unnamed.TakeCall, unnamed.TakeReply = oracle.Expire, oracle.Failed, 0, 0
-	full, again := take(20, 21, 1, oracle.Rejected), take(20, 21, 2, oracle.Admitted)
+	gone := back
+	lost := back
+	unnamed := back
+	gone.Kind = oracle.Expire
+	lost.Outcome = oracle.Failed
+	unnamed.TakeCall = 0
+	unnamed.TakeReply = 0
+	full := take(20, 21, 1, oracle.Rejected)
+	again := take(20, 21, 2, oracle.Admitted)
 	rider := take(width-5, width+5, 2, oracle.Admitted)
 	undone := oracle.Event{Kind: oracle.Refund, Call: width + 6, Reply: width + 7, Units: 2, TakeCall: rider.Call, TakeReply: rider.Reply}
 	for _, c := range []struct {

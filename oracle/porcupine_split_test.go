@@ -144,7 +144,9 @@ func (s *splitter) give(e *oracle.Event) {
 		}
 		o.unknown = s.at(e.TakeCall).Index != home
 		o.call = max(e.Call, e.TakeReply)
-		o.first, o.last, o.reply = home, home, max(e.Reply, o.call)
+		o.first = home
+		o.last = home
+		o.reply = max(e.Reply, o.call)
 		s.settle(o, e)
 	} else {
 		o.reply = never
@@ -163,7 +165,8 @@ func (s *splitter) settle(o *operation, e *oracle.Event) {
 	if i < 0 {
 		return
 	}
-	if o.after = s.open[at][i]; o.call == o.after.reply {
+	o.after = s.open[at][i]
+	if o.call == o.after.reply {
 		o.after.at = o.after
 	}
 	s.open[at] = slices.Delete(s.open[at], i, i+1)
@@ -174,7 +177,8 @@ func (s *splitter) parts(subject uint32) (out []part) {
 	var end time.Time
 	windows := map[int64]bool{} // that begin within the part at hand
 	for _, o := range s.list {
-		w, last := s.at(o.call), s.at(o.until)
+		w := s.at(o.call)
+		last := s.at(o.until)
 		o.steady = w.Index == last.Index
 		if len(out) == 0 || !w.Start.Before(end) && s.Window.Kind != quota.Standing {
 			first := s.begin(w, subject)
@@ -184,11 +188,13 @@ func (s *splitter) parts(subject uint32) (out []part) {
 					first.limit = c.Limit
 				}
 			}
-			out, end = append(out, part{list: []*operation{first}}), w.End
+			out = append(out, part{list: []*operation{first}})
+			end = w.End
 			clear(windows)
 		}
 		p := &out[len(out)-1]
-		if p.list = append(p.list, o); o.unknown {
+		p.list = append(p.list, o)
+		if o.unknown {
 			p.why = "a request that crossed the boundary of a window gave units back"
 		}
 		if last.End.After(end) {
@@ -207,7 +213,8 @@ func (s *splitter) parts(subject uint32) (out []part) {
 // begin resets the counter. It is called and answered at once.
 func (s *splitter) begin(w quota.Span, subject uint32) *operation {
 	o := &operation{kind: begin, call: int64(w.Start.Sub(s.Epoch)), last: w.Index, limit: -1}
-	if o.reply = o.call; w.Contains(s.Epoch) && s.Initial != nil {
+	o.reply = o.call
+	if w.Contains(s.Epoch) && s.Initial != nil {
 		o.units = s.Initial(subject)
 	}
 	return o
@@ -217,7 +224,8 @@ func (s *splitter) begin(w quota.Span, subject uint32) *operation {
 // late and to give back early. If units never come back, it is best to take early and to reject late. The whole
 // interval is left if the limit changes, if a commit used more than was reserved, or if there are two windows to choose from.
 func (o *operation) narrow(exact, grows, whole bool) {
-	o.from, o.to = o.call, o.reply
+	o.from = o.call
+	o.to = o.reply
 	switch {
 	case !o.steady || whole:
 	case !exact && o.kind == admit, grows && o.kind == reject:
@@ -244,7 +252,8 @@ func (p *part) operations(exact bool) (out []porcupine.Operation) {
 		number, length uint32
 		end            int64
 	}
-	chains, n := map[class][]*chain{}, uint32(0)
+	chains := map[class][]*chain{}
+	n := uint32(0)
 	for _, o := range list {
 		k := class{o.kind, o.units, o.short, o.last, o.at}
 		if o.kind == begin || o.kind == change { // these have an order of their own
@@ -258,10 +267,13 @@ func (p *part) operations(exact bool) (out []porcupine.Operation) {
 		}
 		if best == nil {
 			best = &chain{number: n}
-			chains[k], n = append(chains[k], best), n+1
+			chains[k] = append(chains[k], best)
+			n = n + 1
 		}
-		o.chain, o.place = best.number, best.length
-		best.length, best.end = best.length+1, o.to
+		o.chain = best.number
+		o.place = best.length
+		best.length = best.length + 1
+		best.end = o.to
 		out = append(out, porcupine.Operation{Input: o, Call: o.from, Return: o.to})
 	}
 	return out

@@ -105,7 +105,8 @@ const (
 
 func (s *search) run(p *part) answer {
 	operations := p.operations(s.exact)
-	s.left, s.why = mostBytes/(stateBytes+int64(len(operations))/8), p.why
+	s.left = mostBytes / (stateBytes + int64(len(operations))/8)
+	s.why = p.why
 	if s.why != "" {
 		return undecided
 	}
@@ -126,7 +127,8 @@ func (s *search) model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return counter{window: before} },
 		Step: func(state, input, _ any) (bool, any) {
-			c, o := state.(counter), input.(*operation)
+			c := state.(counter)
+			o := input.(*operation)
 			switch {
 			case s.why != "":
 				return false, c
@@ -152,7 +154,8 @@ func (s *search) step(c *counter, o *operation) bool {
 	here := c.window <= o.last
 	switch o.kind {
 	case begin:
-		c.window, c.used = o.last, o.units
+		c.window = o.last
+		c.used = o.units
 		if o.limit >= 0 {
 			c.limit = o.limit
 		}

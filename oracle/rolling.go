@@ -24,7 +24,8 @@ func (j *judge) rolling() {
 	j.asked.reset(0)
 	j.answered.reset(0)
 	// What was asked for and what was answered differ by failed requests alone.
-	answered, steps := &j.asked, 2*len(j.takes)+2
+	answered := &j.asked
+	steps := 2*len(j.takes) + 2
 	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return !e.answered() }) {
 		answered = &j.answered
 		answered.expect(steps)
@@ -62,7 +63,8 @@ func (j *judge) rolling() {
 	leaks, worst, may := j.overRolling(r, present, admitted)
 	if !w.GaveBack && len(j.cfg.Changes) == 0 {
 		if chains := r.chains(present); int64(len(chains)) > excesses(leaks) {
-			leaks, worst = chains, max(worst, 1)
+			leaks = chains
+			worst = max(worst, 1)
 		}
 	}
 	for _, s := range leaks {
@@ -276,7 +278,8 @@ func (r roller) leak(low *curve) (chosen []stretch, worst int64) {
 
 // leakAbove is leak under a limit that changes, by a walk along the effective one.
 func (r roller) leakAbove(low *curve, x effective) (chosen []stretch, worst int64) {
-	units, over := low.base, curve{}
+	units := low.base
+	over := curve{}
 	for steps := low.steps; ; {
 		m := min(x.next(), nextOf(steps))
 		if m == forever {

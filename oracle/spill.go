@@ -63,7 +63,9 @@ func (h *History) write() {
 			h.fail(err)
 			return
 		}
-		h.spill.size, h.spill.takes, h.spill.gives = w.written, w.takes, w.gives
+		h.spill.size = w.written
+		h.spill.takes = w.takes
+		h.spill.gives = w.gives
 		h.blocks[0] = block{}
 		h.blocks = h.blocks[1:]
 		h.kept -= b.len()

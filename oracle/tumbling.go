@@ -114,7 +114,8 @@ func (t *tumbling) next() bool {
 		w.Crossed = true
 		p := &rider{Event: e, home: t.home, always: true}
 		if e.admitted() {
-			p.unplaced, p.kept = t.toPlace(e), e.Units
+			p.unplaced = t.toPlace(e)
+			p.kept = e.Units
 		}
 		t.riders = append(t.riders, p)
 	}
@@ -167,7 +168,8 @@ func (t *tumbling) overWindow() (over excess, may int64) {
 	u := &t.used
 	life := lasting{instant(t.start), instant(t.end), instant(t.end) - 1}
 	if limit, is := t.steady(life.from, life.tail); is {
-		t.most, t.least = limit, limit
+		t.most = limit
+		t.least = limit
 		return u.low.overLimit(limit, t.end), u.mayExceed(limit)
 	}
 	u.hold()
@@ -242,7 +244,8 @@ func (t *tumbling) toPlace(e *Event) int64 {
 func (t *tumbling) judgeRejections() {
 	w := &t.out.Windows[t.home]
 	t.falseRejects(w, t.here)
-	w.sure.falseRejects, w.sure.falsePossible = w.FalseRejectUnits, w.FalseRejectUnitsPossible
+	w.sure.falseRejects = w.FalseRejectUnits
+	w.sure.falsePossible = w.FalseRejectUnitsPossible
 	for _, p := range t.riders {
 		if p.rejected() {
 			// Nothing enters the curves at or after the window's end that could matter.
@@ -368,14 +371,17 @@ func (t *tumbling) leave() {
 // finish settles the figures that depend on all windows of the subject.
 func (t *tumbling) finish(windows []windowVerdict) {
 	swept := t.sweptLeak > t.packedLeak
-	leak, by := t.packedLeak, t.packedBy
+	leak := t.packedLeak
+	by := t.packedBy
 	if swept {
-		leak, by = t.sweptLeak, t.sweptBy
+		leak = t.sweptLeak
+		by = t.sweptBy
 	}
 	t.blame(by)
 	t.out.LeakPossible += max(leak, min(t.possiblePacked+t.overran, t.possibleSwept))
 	for i := range windows {
-		w, r := &windows[i], t.records[i]
+		w := &windows[i]
+		r := t.records[i]
 		w.Leak = r.packed
 		if swept {
 			w.Leak = r.swept

@@ -42,8 +42,10 @@ func Union(sources ...Source) (*File, error) {
 
 // sameLimits reports whether two sources were limited alike.
 func sameLimits(x, y *Source) bool {
-	p, q := x.agreed(), y.agreed()
-	a, b := &x.Header, &y.Header
+	p := x.agreed()
+	q := y.agreed()
+	a := &x.Header
+	b := &y.Header
 	return p.Real.Equal(q.Real) && p.Policy.Equal(q.Policy) && p.Speed == q.Speed && a.Policy.Limit == b.Policy.Limit &&
 		a.Policy.Window.Kind == b.Policy.Window.Kind && a.Policy.Window.Length == b.Policy.Window.Length &&
 		a.Policy.Window.Refill == b.Policy.Window.Refill && a.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
@@ -69,7 +71,8 @@ func joined(all []Source) *File {
 	h.Tiers = nil
 	h.Policy.Window.Timeline = all[0].agreed()
 	h.Epoch = all[0].began()
-	h.Initial, h.Names = map[uint32]int64{}, map[uint32]string{}
+	h.Initial = map[uint32]int64{}
+	h.Names = map[uint32]string{}
 	for i := range all {
 		o := &all[i]
 		if at := o.began(); at.Before(h.Epoch) {
@@ -81,7 +84,8 @@ func joined(all []Source) *File {
 			}
 		}
 		maps.Copy(h.Names, o.Header.Names)
-		out.Takes, out.GiveBacks = out.Takes+o.Takes, out.GiveBacks+o.GiveBacks
+		out.Takes = out.Takes + o.Takes
+		out.GiveBacks = out.GiveBacks + o.GiveBacks
 	}
 	instances := 0
 	for i := range all {
@@ -140,7 +144,8 @@ type scattered []*spill
 // scatterTo writes the events of each group, which begins at one of the places, to a file of
 // its own: then a long history is read twice, however many groups it has.
 func (x *index) scatterTo(begins []int) (out scattered, err error) {
-	writers, held := make([]frameWriter, len(begins)), make([][]Event, len(begins))
+	writers := make([]frameWriter, len(begins))
+	held := make([][]Event, len(begins))
 	for range begins {
 		f, err := os.CreateTemp(x.scatter, "history-*.part")
 		if err != nil {
@@ -150,7 +155,8 @@ func (x *index) scatterTo(begins []int) (out scattered, err error) {
 	}
 	flush := func(i int) error {
 		err := writers[i].events(out[i].to, &block{gives: held[i]})
-		out[i].size, held[i] = writers[i].written, held[i][:0]
+		out[i].size = writers[i].written
+		held[i] = held[i][:0]
 		return err
 	}
 	err = x.each(everySubject, func(e *Event) error {
@@ -159,7 +165,8 @@ func (x *index) scatterTo(begins []int) (out scattered, err error) {
 		if !found {
 			i--
 		}
-		if held[i] = append(held[i], *e); len(held[i]) == lastChunk {
+		held[i] = append(held[i], *e)
+		if len(held[i]) == lastChunk {
 			return flush(i)
 		}
 		return nil

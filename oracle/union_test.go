@@ -33,9 +33,11 @@ func sourcesOf(t testing.TB, head Header, clocks []skewed, events []Event) (all 
 			if takes%len(clocks) != g {
 				continue
 			}
-			e.Call, e.Reply = e.Call-late, e.Reply-late
+			e.Call = e.Call - late
+			e.Reply = e.Reply - late
 			if e.Kind != Take && e.TakeCall+e.TakeReply != 0 {
-				e.TakeCall, e.TakeReply = e.TakeCall-late, e.TakeReply-late
+				e.TakeCall = e.TakeCall - late
+				e.TakeReply = e.TakeReply - late
 			}
 			h.Append(0, e)
 		}

@@ -135,16 +135,23 @@ type Verdict struct {
 // With is the verdict with the leak and the false rejects of another quota of the same requests
 // added to its own. A request that is over both limits counts twice.
 func (v Verdict) With(o *Verdict) Verdict {
-	v.LeakUnits, v.LeakPossible = v.LeakUnits+o.LeakUnits, v.LeakPossible+o.LeakPossible
-	v.LeakWorst, v.LeakPossibleWorst = max(v.LeakWorst, o.LeakWorst), max(v.LeakPossibleWorst, o.LeakPossibleWorst)
-	v.LeakedRequests, v.LeakSubjects = v.LeakedRequests+o.LeakedRequests, v.LeakSubjects+o.LeakSubjects
+	v.LeakUnits = v.LeakUnits + o.LeakUnits
+	v.LeakPossible = v.LeakPossible + o.LeakPossible
+	v.LeakWorst = max(v.LeakWorst, o.LeakWorst)
+	v.LeakPossibleWorst = max(v.LeakPossibleWorst, o.LeakPossibleWorst)
+	v.LeakedRequests = v.LeakedRequests + o.LeakedRequests
+	v.LeakSubjects = v.LeakSubjects + o.LeakSubjects
 	v.LeakTiers = byTier(maps.Clone(v.LeakTiers), o.LeakTiers)
-	v.Crossings, v.LeakWindows = v.Crossings+o.Crossings, v.LeakWindows+o.LeakWindows
+	v.Crossings = v.Crossings + o.Crossings
+	v.LeakWindows = v.LeakWindows + o.LeakWindows
 	v.CrossingLeaks = slices.Concat(v.CrossingLeaks, o.CrossingLeaks)
-	v.OverOffered, v.NeverGiven = v.OverOffered+o.OverOffered, v.NeverGiven+o.NeverGiven
-	v.FalseRejects, v.FalseRejectsPossible = v.FalseRejects+o.FalseRejects, v.FalseRejectsPossible+o.FalseRejectsPossible
+	v.OverOffered = v.OverOffered + o.OverOffered
+	v.NeverGiven = v.NeverGiven + o.NeverGiven
+	v.FalseRejects = v.FalseRejects + o.FalseRejects
+	v.FalseRejectsPossible = v.FalseRejectsPossible + o.FalseRejectsPossible
 	if o.LongestWrong > v.LongestWrong {
-		v.LongestWrong, v.LongestTier = o.LongestWrong, o.LongestTier
+		v.LongestWrong = o.LongestWrong
+		v.LongestTier = o.LongestTier
 	}
 	v.FalseRejectUnits += o.FalseRejectUnits
 	v.FalseRejectUnitsPossible += o.FalseRejectUnitsPossible
@@ -161,10 +168,12 @@ type touched struct {
 
 func (t *touched) add(w *windowVerdict) {
 	if t.Windows == 0 {
-		t.First, t.Last = w.Index, w.Index
+		t.First = w.Index
+		t.Last = w.Index
 	}
 	t.Windows++
-	t.First, t.Last = min(t.First, w.Index), max(t.Last, w.Index)
+	t.First = min(t.First, w.Index)
+	t.Last = max(t.Last, w.Index)
 	t.Crossed = t.Crossed || w.Crossed
 }
 
@@ -226,7 +235,8 @@ func (v *Verdict) Broken(p quota.Property) (certain, possible int64, exercised b
 	case quota.PropertyLeak:
 		return v.LeakWorst, v.LeakPossibleWorst, v.Crossings > 0
 	case quota.PropertyFalseReject:
-		certain, possible = v.FalseRejectWorst, v.FalseRejectPossibleWorst
+		certain = v.FalseRejectWorst
+		possible = v.FalseRejectPossibleWorst
 		if v.Explained() {
 			possible = certain
 		}

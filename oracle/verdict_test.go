@@ -32,7 +32,9 @@ func TestElsewhere(t *testing.T) {
 				t.Errorf("%s, %s: %+v, %v, %v, want %d", kind, counts, got, ok, err, want)
 			}
 		}
-		cfg.Limit, cfg.From, cfg.Below = 1, 5, 0
+		cfg.Limit = 1
+		cfg.From = 5
+		cfg.Below = 0
 		if v := Judge(cfg, events); v.Issued.Requests != 2 || v.LeakUnits != 1 || v.FalseRejects != 0 {
 			t.Errorf("%s, second: %+v", kind, v)
 		}
@@ -51,7 +53,8 @@ func TestMaxSpan(t *testing.T) {
 				Subject: uint32(rng.IntN(2)), Call: call, Reply: call + rng.Int64N(20), Units: 1 + rng.Int64N(3), Outcome: Outcome(rng.IntN(3)),
 			})
 		}
-		longest, want := map[uint32]int64{}, int64(0)
+		longest := map[uint32]int64{}
+		want := int64(0)
 		for _, e := range events {
 			longest[e.Subject] = max(longest[e.Subject], e.Reply-e.Call)
 		}
@@ -81,7 +84,8 @@ func TestMaxSpan(t *testing.T) {
 func TestPlantedLongestWrong(t *testing.T) {
 	at := func(call int64, outcome Outcome, tier, instance uint8) Event {
 		e := one(0, call, 1, outcome)
-		e.Tier, e.Instance = tier, instance
+		e.Tier = tier
+		e.Instance = instance
 		return e
 	}
 	epoch := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
@@ -153,10 +157,12 @@ func TestBrief(t *testing.T) {
 		var touched touched
 		for i, x := range whole.Windows {
 			if i == 0 {
-				touched.First, touched.Last = x.Index, x.Index
+				touched.First = x.Index
+				touched.Last = x.Index
 			}
 			touched.Windows++
-			touched.First, touched.Last = min(touched.First, x.Index), max(touched.Last, x.Index)
+			touched.First = min(touched.First, x.Index)
+			touched.Last = max(touched.Last, x.Index)
 			touched.Crossed = touched.Crossed || x.Crossed
 		}
 		if touched.Windows < 20 || whole.Touched != touched {

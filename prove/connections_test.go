@@ -59,7 +59,8 @@ func connectingLimiter(way string) *strategies.Meta {
 			}(sub.Channel())
 		case "a client of its own":
 			own := redis.NewClient(c.rdb.Options())
-			c.rdb, c.close = own, own.Close
+			c.rdb = own
+			c.close = own.Close
 		}
 		return c, nil
 	})
@@ -79,7 +80,8 @@ func (c *connecting) Allow(ctx context.Context, subject string) (ok bool, err er
 	case "Watch":
 		err = c.rdb.Watch(ctx, func(tx *redis.Tx) error {
 			n, err := tx.Get(ctx, key).Int64()
-			if ok = n < c.policy.Limit; err != nil && !errors.Is(err, redis.Nil) || !ok {
+			ok = n < c.policy.Limit
+			if err != nil && !errors.Is(err, redis.Nil) || !ok {
 				return err
 			}
 			_, err = c.count(ctx, tx, key)
@@ -135,7 +137,8 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	out := proved(t, plantedVariable+"="+strings.Join(ways, ","))
-	logged, test := map[string]string{}, ""
+	logged := map[string]string{}
+	test := ""
 	for line := range strings.Lines(out) {
 		if words := strings.Fields(line); len(words) > 2 && words[0] == "===" {
 			test = words[2]

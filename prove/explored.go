@@ -36,7 +36,9 @@ func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Con
 	}
 	out := explore.Searches(sel, cfg)
 	if len(o.Faults) > 0 {
-		cfg.Instances, cfg.Faults, cfg.Properties = out[0].Instances, o.Faults, []explore.Property{explore.Guarantee, explore.TTL, explore.Stuck}
+		cfg.Instances = out[0].Instances
+		cfg.Faults = o.Faults
+		cfg.Properties = []explore.Property{explore.Guarantee, explore.TTL, explore.Stuck}
 		out = append(out, cfg)
 	}
 	return out
@@ -46,13 +48,15 @@ func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Con
 // the budget. test is the pattern of the test that makes them.
 func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) {
 	t.Helper()
-	searches, ends := o.searches(t, sel), clock.Nano()+int64(max(o.Budget, 0))
+	searches := o.searches(t, sel)
+	ends := clock.Nano() + int64(max(o.Budget, 0))
 	small := o.served
 	small.Limit = max(int64(o.Clients)-1, 1)
 	if _, err := searches[0].Complete(sel); err != nil && sel.ServesPolicy(&small) != nil {
 		t.Skipf("not searched: %v", err)
 	}
-	found, tried := map[string]bool{}, map[quota.Fault]bool{}
+	found := map[string]bool{}
+	tried := map[quota.Fault]bool{}
 	var made results.Exploration
 	for i, cfg := range searches {
 		if o.Budget > 0 {

@@ -169,9 +169,12 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 		exactly.Kinds = promised
 		m.Guarantee = append(slices.Clone(m.Guarantee), exactly)
 	}
-	o.Clients, o.Days, o.Seed = cmp.Or(o.Clients, 2), cmp.Or(o.Days, 30), cmp.Or(o.Seed, 1)
+	o.Clients = cmp.Or(o.Clients, 2)
+	o.Days = cmp.Or(o.Days, 30)
+	o.Seed = cmp.Or(o.Seed, 1)
 	m.Form = strategies.Library // searched as code that somebody else wrote
-	if o.served = o.Policy; o.Policy.Limit != 0 {
+	o.served = o.Policy
+	if o.Policy.Limit != 0 {
 		return &m, o, m.ServesPolicy(&o.Policy)
 	}
 	if p, err := explore.ExamplePolicy(&m); err == nil {
@@ -180,7 +183,8 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 	}
 	for _, p := range quota.Policies() {
 		if m.ServesPolicy(&p) == nil {
-			o.Policy, o.served = p, p
+			o.Policy = p
+			o.served = p
 			break
 		}
 	}

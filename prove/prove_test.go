@@ -30,7 +30,8 @@ type counter struct {
 }
 
 func (c counter) Allow(ctx context.Context, key string) (bool, error) {
-	limit, length := c.policy.Limit, c.policy.Window.Length
+	limit := c.policy.Limit
+	length := c.policy.Window.Length
 	now := c.now().UTC().Truncate(length)
 	key += now.Format(time.RFC3339Nano)
 	switch c.planted {

@@ -73,7 +73,8 @@ func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	policy, instances := o.served, o.Instances
+	policy := o.served
+	instances := o.Instances
 	if instances == 0 {
 		instances = 2
 		if len(sel.Needs) == 0 {

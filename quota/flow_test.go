@@ -19,8 +19,10 @@ func TestFlow(t *testing.T) {
 			continue
 		}
 		f := w.Flow()
-		a, b := r.Int64N(1<<r.IntN(61))-r.Int64N(1<<r.IntN(61)), r.Int64N(1<<r.IntN(61))
-		la, lb := f.At(a), f.At(b)
+		a := r.Int64N(1<<r.IntN(61)) - r.Int64N(1<<r.IntN(61))
+		b := r.Int64N(1 << r.IntN(61))
+		la := f.At(a)
+		lb := f.At(b)
 		rate := big.NewRat(w.Refill, int64(w.Length))
 		exact := func(ns int64) *big.Rat { return new(big.Rat).Mul(rate, new(big.Rat).SetInt64(ns)) }
 		of := func(l Level) *big.Rat {

@@ -25,7 +25,8 @@ func OneOf(name string, known []string) string {
 const maxListed = 240
 
 func listed(names []string) string {
-	list, length := names, 0
+	list := names
+	length := 0
 	for i, n := range names {
 		if length += len(n) + 2; length > maxListed && i > 0 {
 			list = names[:i]
@@ -42,13 +43,15 @@ func listed(names []string) string {
 // Nearest is the known name that is at most two changes of a letter away from
 // name, or "" if there is none.
 func Nearest(name string, known []string) string {
-	best, distance := "", 3 // more changes than 2 make another word
+	best := ""
+	distance := 3 // more changes than 2 make another word
 	for _, n := range known {
 		if len(name) > len(n)+2 || len(n) > len(name)+2 {
 			continue // and a name of a megabyte takes no time
 		}
 		if d := edits(strings.ToLower(name), n); d < distance && d < len(n)-1 {
-			best, distance = n, d
+			best = n
+			distance = d
 		}
 	}
 	return best
@@ -68,7 +71,8 @@ func edits(a, b string) int {
 			if a[i] != b[j] {
 				d = min(diagonal, row[j], row[j+1]) + 1
 			}
-			diagonal, row[j+1] = row[j+1], d
+			diagonal = row[j+1]
+			row[j+1] = d
 		}
 	}
 	return row[len(b)]

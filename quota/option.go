@@ -129,7 +129,8 @@ func (o Option) number(v string) (x float64, err error) {
 		d, err = time.ParseDuration(v)
 		x = float64(d)
 	case "float":
-		if x, err = strconv.ParseFloat(v, 64); math.IsNaN(x) || math.IsInf(x, 0) {
+		x, err = strconv.ParseFloat(v, 64)
+		if math.IsNaN(x) || math.IsInf(x, 0) {
 			err = strconv.ErrRange
 		}
 	default:

@@ -43,7 +43,8 @@ func ParsePolicy(text string) (Policy, error) {
 	}
 	p := Policy{Unit: m[2]}
 	var errs [6]error
-	if p.Limit, errs[0] = strconv.ParseInt(m[1], 10, 64); errs[0] != nil {
+	p.Limit, errs[0] = strconv.ParseInt(m[1], 10, 64)
+	if errs[0] != nil {
 		errs[0] = fmt.Errorf("the limit is above %d", int64(MaxLimit))
 	}
 	if p.Limit == 1 {
@@ -58,7 +59,8 @@ func ParsePolicy(text string) (Policy, error) {
 		p.Window.Length, errs[2] = ParseLength(m[6])
 	case m[7] != "":
 		p.Window.Kind = Bucket
-		if p.Window.Refill, errs[1] = strconv.ParseInt(m[7], 10, 64); errs[1] != nil {
+		p.Window.Refill, errs[1] = strconv.ParseInt(m[7], 10, 64)
+		if errs[1] != nil {
 			errs[1] = fmt.Errorf("the refill is above %d", int64(MaxLimit))
 		}
 		p.Window.Length, errs[2] = ParseLength(m[8])
@@ -277,7 +279,9 @@ func (p Policy) As(kind Kind) Policy {
 	case Bucket:
 		length = time.Duration(min(max(1, float64(p.Limit)/float64(w.Refill)*float64(w.Length)), float64(MaxLength)))
 	}
-	p.Window, p.Doc, p.Source = Window{Kind: kind}, "", ""
+	p.Window = Window{Kind: kind}
+	p.Doc = ""
+	p.Source = ""
 	if kind.HasLength() {
 		p.Window.Length = length
 	}

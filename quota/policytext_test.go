@@ -119,7 +119,9 @@ func TestPoliciesHaveTexts(t *testing.T) {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 		got, err := ParsePolicy(p.Text())
-		got.Name, got.Doc, got.Source = p.Name, p.Doc, p.Source
+		got.Name = p.Name
+		got.Doc = p.Doc
+		got.Source = p.Source
 		if err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%s, %q: %+v, %v", p.Name, p.Text(), got, err)
 		}

@@ -143,7 +143,8 @@ func (w Window) RealLength() time.Duration { return w.Timeline.Scale(w.Length) }
 func (w Window) Label(index int64) string {
 	switch w.Kind {
 	case CalendarMonth:
-		y, m := floorDiv(index, 12), floorMod(index, 12)
+		y := floorDiv(index, 12)
+		m := floorMod(index, 12)
 		return fmt.Sprintf("%04d-%02d", y, m+1)
 	case CalendarDay:
 		return time.Unix(index*86400, 0).UTC().Format(time.DateOnly)

@@ -132,7 +132,8 @@ func windowsAgree(t *testing.T, w Window, at time.Time) {
 	if got := w.Span(s.Index); got != s {
 		t.Fatalf("%v: At gives %v, Span %v", w.Kind, s, got)
 	}
-	prev, next := w.Span(s.Index-1), w.Span(s.Index+1)
+	prev := w.Span(s.Index - 1)
+	next := w.Span(s.Index + 1)
 	if !prev.End.Equal(s.Start) || !next.Start.Equal(s.End) {
 		t.Fatalf("%v: windows %d to %d do not touch: %v %v %v", w.Kind, prev.Index, next.Index, prev, s, next)
 	}

@@ -53,10 +53,12 @@ func together[T any](a, b *T) *T {
 // Add adds the numbers of a part to those of a whole, fields of one name. A field that is
 // tagged parts:"max" becomes the largest one, and parts:"-" is left to others. What is set in one of them is set.
 func Add(whole, part any) {
-	to, from := reflect.ValueOf(whole).Elem(), reflect.ValueOf(part).Elem()
+	to := reflect.ValueOf(whole).Elem()
+	from := reflect.ValueOf(part).Elem()
 	for i := range to.NumField() {
 		f := to.Type().Field(i)
-		x, y := to.Field(i), from.FieldByName(f.Name)
+		x := to.Field(i)
+		y := from.FieldByName(f.Name)
 		how := f.Tag.Get("parts")
 		switch {
 		case how == "-":

@@ -75,7 +75,8 @@ func (h *Histogram) RecordAtLeast(ns int64) {
 func (h *Histogram) Reset() {
 	h.h.Reset()
 	h.few = h.few[:0]
-	h.atLeast, h.outOfRange = 0, 0
+	h.atLeast = 0
+	h.outOfRange = 0
 }
 
 // Merge adds what another histogram holds.

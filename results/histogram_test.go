@@ -75,7 +75,8 @@ func TestHistogramOutOfRange(t *testing.T) {
 // TestHistogramOfFew: values that are kept by themselves count like others, and merging
 // them does not walk through the histogram.
 func TestHistogramOfFew(t *testing.T) {
-	one, all := NewHistogram(), NewHistogram()
+	one := NewHistogram()
+	all := NewHistogram()
 	for n := range 5 * maxFew {
 		few := NewHistogram()
 		for i := range maxFew / 2 {
@@ -114,7 +115,8 @@ func TestHistogramOfFew(t *testing.T) {
 }
 
 func TestHistogramStored(t *testing.T) {
-	a, b := NewHistogram(), NewHistogram()
+	a := NewHistogram()
+	b := NewHistogram()
 	for i := range int64(5_000) {
 		a.Record(i * 977)
 		b.RecordAtLeast(i * 1_013)

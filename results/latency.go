@@ -51,7 +51,8 @@ type JobLatency struct {
 func (r *Run) JobP99() (ns float64, ok bool) {
 	for i := range r.Jobs {
 		if d := &r.Jobs[i].During; d.Samples >= stat.MinSamples(0.99) {
-			ns, ok = max(ns, float64(d.P99)), true
+			ns = max(ns, float64(d.P99))
+			ok = true
 		}
 	}
 	return ns, ok

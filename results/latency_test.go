@@ -17,7 +17,8 @@ func spread(n int, ns int64) *Histogram {
 // TestLatencyOfParts: a distribution in parts stores each value once, and reads as
 // a histogram of all of them does.
 func TestLatencyOfParts(t *testing.T) {
-	admitted, failed := spread(900, 1e6), spread(300, 7e6)
+	admitted := spread(900, 1e6)
+	failed := spread(300, 7e6)
 	failed.RecordAtLeast(3e9)
 	failed.Record(2 * MaxDuration)
 	l := must[Latency](t)(LatencyOf([]Part{{"admitted", "redis", admitted}, {"rejected", "redis", NewHistogram()}, {"error", "", failed}, {"error", "x", nil}}))
@@ -72,8 +73,10 @@ func TestFewStallsWidenTheInterval(t *testing.T) {
 			r.Params.Loop = OpenLoop
 			a := must[Latency](t)(spread(5_000, 1e6).Latency())
 			r.Service = a
-			r.Service.StallsP99, r.Service.StallsP999 = service, service
-			a.StallsP99, a.StallsP999 = response, response
+			r.Service.StallsP99 = service
+			r.Service.StallsP999 = service
+			a.StallsP99 = response
+			a.StallsP999 = response
 			r.Response = &a
 			out = append(out, r)
 		}

@@ -83,7 +83,8 @@ func signedRank(x []float64) float64 {
 		}
 		i = j
 	}
-	sum, most := 0, n*(n+1) // of doubled ranks
+	sum := 0
+	most := n * (n + 1) // of doubled ranks
 	for i, v := range x {
 		switch {
 		case v > 0:

@@ -57,7 +57,8 @@ func TestComparePairs(t *testing.T) {
 		}
 	}
 	all := Summarise(runs)
-	a, b := &all[0], &all[1]
+	a := &all[0]
+	b := &all[1]
 	if a.Label != "a" {
 		a, b = b, a
 	}

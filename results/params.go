@@ -97,10 +97,15 @@ const (
 // Compared are the parameters that have to be equal for two runs to be comparable with each other: all except those of the
 // strategy, those that follow from others, and how long was measured.
 func (p Params) Compared() Params {
-	p.Label, p.Client, p.Unit = "", "", ""
-	p.PolicyLimit, p.RateFrom, p.Subjects = 0, "", 0
+	p.Label = ""
+	p.Client = ""
+	p.Unit = ""
+	p.PolicyLimit = 0
+	p.RateFrom = ""
+	p.Subjects = 0
 	p.Stream = ""
-	p.Requests, p.DurationNS = 0, 0
+	p.Requests = 0
+	p.DurationNS = 0
 	return p
 }
 

@@ -39,7 +39,8 @@ func newPool(rounds []*Latency) *pool {
 	slices.Sort(p.values)
 	p.values = slices.Compact(p.values)
 	for _, round := range bars {
-		upTo, sum := make([]int64, len(p.values)), int64(0)
+		upTo := make([]int64, len(p.values))
+		sum := int64(0)
 		for i, v := range p.values {
 			for len(round) > 0 && round[0].value == v {
 				sum += round[0].count
@@ -96,7 +97,8 @@ const resamples = 1000
 // for every statistic and in every program.
 func interval(n int, value float64, statistic func(times []int64) float64) (lo, hi float64) {
 	rng := rand.New(rand.NewPCG(uint64(n), resamples))
-	times, values := make([]int64, n), make([]float64, resamples)
+	times := make([]int64, n)
+	values := make([]float64, resamples)
 	var sum, squares float64
 	for i := range values {
 		clear(times)
@@ -105,14 +107,17 @@ func interval(n int, value float64, statistic func(times []int64) float64) (lo, 
 		}
 		values[i] = statistic(times)
 		l := math.Log(values[i] / value)
-		sum, squares = sum+l, squares+l*l
+		sum = sum + l
+		squares = squares + l*l
 	}
 	slices.Sort(values)
 	t := student(n-1) * math.Sqrt(float64(n)/float64(n-1))
 	k := int(0.5 * math.Erfc(t/math.Sqrt2) * resamples)
-	lo, hi = values[k], values[resamples-1-k]
+	lo = values[k]
+	hi = values[resamples-1-k]
 	if by := math.Exp(t * math.Sqrt(max(0, squares-sum*sum/resamples)/resamples)); !math.IsNaN(by) && !math.IsInf(by, 0) {
-		lo, hi = min(lo, value/by), max(hi, value*by)
+		lo = min(lo, value/by)
+		hi = max(hi, value*by)
 	}
 	return lo, hi
 }
@@ -149,7 +154,8 @@ func meanOf(values []float64) Figure {
 func (p *pool) figure(q float64) Figure {
 	n := len(p.upTo)
 	f := Figure{Value: float64(p.quantile(q, nil)), Rounds: n}
-	f.Lo, f.Hi = f.Value, f.Value
+	f.Lo = f.Value
+	f.Hi = f.Value
 	if n >= LeastRounds {
 		f.Coverage = targetCoverage
 		f.Lo, f.Hi = interval(n, f.Value, func(times []int64) float64 { return float64(p.quantile(q, times)) })

@@ -47,7 +47,8 @@ func TestAllRoundsEnter(t *testing.T) {
 		for i := range n {
 			for _, label := range []string{"a", "b", "c", "d"} {
 				r := round(i+1, 0, float64(1000+i))
-				r.Params.Label, r.ElapsedNS = label, 1e9
+				r.Params.Label = label
+				r.ElapsedNS = 1e9
 				change(label, i+1, &r)
 				runs = append(runs, r)
 			}
@@ -122,7 +123,9 @@ func TestFasterThanBare(t *testing.T) {
 		var runs []Run
 		for i := range 8 {
 			r := round(i+1, 0, 1000*c.ratio)
-			r.ReferencePerS, r.Cost.Commands, r.Params.Client = 1000+float64(i), c.commands, c.client
+			r.ReferencePerS = 1000 + float64(i)
+			r.Cost.Commands = c.commands
+			r.Params.Client = c.client
 			runs = append(runs, r)
 		}
 		s := one(t, runs...)

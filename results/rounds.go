@@ -54,7 +54,8 @@ func orderStatistics(n int) (k int, coverage float64) {
 	tail := p
 	for j := 1; 2*j <= n; j++ {
 		if c := 1 - 2*tail; c >= targetCoverage {
-			k, coverage = j, c
+			k = j
+			coverage = c
 		}
 		p *= float64(n-j+1) / float64(j)
 		tail += p

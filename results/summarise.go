@@ -18,7 +18,8 @@ func Summarise(runs []Run) []Summary {
 		settings.Add(runs[i].setting(), &runs[i])
 		rounds.Add(runs[i].Key(), &runs[i])
 	}
-	out, measured := make([]Summary, len(rounds.Keys)), new(byte)
+	out := make([]Summary, len(rounds.Keys))
+	measured := new(byte)
 	for i, k := range rounds.Keys {
 		out[i] = summariseGroup(k, rounds.Of[k], settings.Of[rounds.Of[k][0].setting()], nil)
 		for s := &out[i]; s != nil; s = s.Paced {
@@ -42,7 +43,8 @@ func paced(runs []*Run) []*Run {
 // summariseGroup condenses the rounds of one strategy. All are the runs of all strategies
 // in the same setting. Busy are rounds whose other loops the machine disturbed.
 func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
-	first, disturbed := runs[0], disturbedRounds(all)
+	first := runs[0]
+	disturbed := disturbedRounds(all)
 	s := Summary{
 		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
 		PerProcess: first.PerProcess, Outside: first.Outside, Avoid: first.Avoid, NotExplored: first.NotExplored,
@@ -100,7 +102,8 @@ func (s *Summary) audit(runs []*Run) {
 func (s *Summary) correctness(runs []*Run) {
 	var medians []float64
 	var leakPct, overPct float64
-	l, fr := &s.Leak, &s.FalseRejects
+	l := &s.Leak
+	fr := &s.FalseRejects
 	fr.Explained = len(runs) > 0
 	for _, r := range runs {
 		s.Issued += r.Issued
@@ -119,7 +122,8 @@ func (s *Summary) correctness(runs []*Run) {
 			s.LeakTiers[tier] += n
 		}
 		medians = append(medians, r.Leak.MedianUnits)
-		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)
+		leakPct = max(leakPct, r.Leak.PctOfLimit)
+		overPct = max(overPct, r.Leak.PctOfOverQuota)
 
 		fr.merge(r.FalseRejects)
 		s.Rolling = together(s.Rolling, r.Rolling)
@@ -130,7 +134,8 @@ func (s *Summary) correctness(runs []*Run) {
 	}
 	l.MedianUnits = stat.Median(medians)
 	// If a denominator was not recorded the worst round speaks for all.
-	l.PctOfLimit, l.PctOfOverQuota = leakPct, overPct
+	l.PctOfLimit = leakPct
+	l.PctOfOverQuota = overPct
 	if base := float64(s.Params.Limit) * float64(l.Trials); base > 0 {
 		l.PctOfLimit, l.PossiblePctOfLimit = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)
 	}
@@ -192,7 +197,9 @@ func (s *Summary) mergeDrift(d *Drift) {
 		s.Drift = &Drift{}
 	}
 	if format.Magnitude(d.Units) > format.Magnitude(s.Drift.Units) {
-		s.Drift.Units, s.Drift.PctOfLimit, s.Drift.PctOfUsage = d.Units, d.PctOfLimit, d.PctOfUsage
+		s.Drift.Units = d.Units
+		s.Drift.PctOfLimit = d.PctOfLimit
+		s.Drift.PctOfUsage = d.PctOfUsage
 	}
 	for _, t := range d.Tiers {
 		m, known := collect.In(&s.Drift.Tiers, t, func(x TierDrift) bool { return x.Tier == t.Tier && x.At == t.At })

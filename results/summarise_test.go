@@ -45,7 +45,8 @@ func TestSummariseLeak(t *testing.T) {
 }
 
 func TestSummariseFalseRejects(t *testing.T) {
-	a, b := round(1, 5, 1), round(2, 0, 1)
+	a := round(1, 5, 1)
+	b := round(2, 0, 1)
 	a.FalseRejects = FalseRejects{Count: 10, Possible: 12, Units: 20}
 	s := one(t, a, b)
 	// 10 / (10 + 105 + 100 - 5)
@@ -55,7 +56,8 @@ func TestSummariseFalseRejects(t *testing.T) {
 }
 
 func TestSummariseExplained(t *testing.T) {
-	a, b := round(1, 0, 1), round(2, 0, 1)
+	a := round(1, 0, 1)
+	b := round(2, 0, 1)
 	a.FalseRejects, b.FalseRejects = FalseRejects{Possible: 12, Explained: true}, FalseRejects{Possible: 5, Explained: true}
 	if f := one(t, a, b).FalseRejects; f.Possible != 0 || !f.Explained {
 		t.Errorf("both rounds explained: %+v", f)
@@ -67,7 +69,9 @@ func TestSummariseExplained(t *testing.T) {
 }
 
 func TestSummariseExtras(t *testing.T) {
-	a, b, c := round(1, 0, 1), round(2, 0, 1), round(3, 0, 1)
+	a := round(1, 0, 1)
+	b := round(2, 0, 1)
+	c := round(3, 0, 1)
 	a.Rolling, b.Rolling = &Rolling{WorstUnits: 20, Multiple: 2, Units: 1, Possible: 4}, &Rolling{WorstUnits: 13, Multiple: 1.3, Units: 2, Possible: 2}
 	a.Settlement, c.Settlement = &Settlement{Commits: 3, Refunds: 1, Errors: 1}, &Settlement{Commits: 4, Abandoned: 2}
 	a.Lateness = &Lateness{PacerP50: 10, BacklogHalf: 1, BacklogEnd: 2}
@@ -100,7 +104,8 @@ func TestSettingsApart(t *testing.T) {
 		"outages":    func(p *Params) { p.Trouble = trouble.MustParse("redis:away@0.3-0.6") },
 		"clocks":     func(p *Params) { p.Trouble = trouble.MustParse("instance/0:clock=2s") },
 	} {
-		a, b := round(1, 0, 1), round(1, 0, 1)
+		a := round(1, 0, 1)
+		b := round(1, 0, 1)
 		change(&b.Params)
 		if a.Key() == b.Key() {
 			t.Errorf("rounds that differ in %s are taken for rounds of one measurement", name)
@@ -130,7 +135,9 @@ func TestSummariseLatePacer(t *testing.T) {
 }
 
 func TestSummariseDiscardedRounds(t *testing.T) {
-	good, wrong, slow := round(1, 0, 500), round(2, 9, 510), round(3, 0, 90)
+	good := round(1, 0, 500)
+	wrong := round(2, 9, 510)
+	slow := round(3, 0, 90)
 	wrong.Audit.Discard("history-overflow", DiscardsCorrectness, "x")
 	slow.Audit.Discard("cpu-steal", Disturbs, "y")
 	cut := round(4, 0, 70)
@@ -157,14 +164,17 @@ func TestSummariseDiscardedRounds(t *testing.T) {
 }
 
 func TestSummariseGroups(t *testing.T) {
-	a, b, c := round(1, 0, 1), round(1, 0, 1), round(1, 0, 1)
+	a := round(1, 0, 1)
+	b := round(1, 0, 1)
+	c := round(1, 0, 1)
 	b.Params.Label = "s:x=1"
 	c.Params.Limit = 20
 	if got := Summarise([]Run{a, b, c, a}); len(got) != 3 || got[0].Rounds != 2 {
 		t.Errorf("%d groups, %d rounds in the first; want 3 and 2", len(got), got[0].Rounds)
 	}
 	d := round(2, 0, 1)
-	d.Params.Subjects, d.Params.Stream = 77, "other"
+	d.Params.Subjects = 77
+	d.Params.Stream = "other"
 	if a.Key() != d.Key() {
 		t.Error("what differs between rounds of one measurement is in the key")
 	}
@@ -216,7 +226,8 @@ func TestSummariseVerdicts(t *testing.T) {
 }
 
 func TestSummariseDrift(t *testing.T) {
-	a, b := round(1, 0, 1), round(2, 0, 1)
+	a := round(1, 0, 1)
+	b := round(2, 0, 1)
 	a.Drift = &Drift{Units: 3, Tiers: []TierDrift{{Tier: "redis", At: "rest", Units: 3, Readings: 5, Total: 4}}}
 	b.Drift = &Drift{Units: -8, Tiers: []TierDrift{
 		{Tier: "redis", At: "rest", Units: -2, Readings: 5, Total: 2}, {Tier: "postgres", At: "rest", Units: -8, Readings: 5},
@@ -244,7 +255,8 @@ func TestSummarisePercentiles(t *testing.T) {
 		}
 		r := round(1, 0, 1)
 		r.Service = must[Latency](t)(h.Latency())
-		r.Service.StallsP99, r.Service.StallsP999 = stalls, stalls
+		r.Service.StallsP99 = stalls
+		r.Service.StallsP999 = stalls
 		return r
 	}
 	rounds := func(n, samples, stalls int) []Run {
@@ -319,9 +331,14 @@ func TestSummariseWaitedRounds(t *testing.T) {
 // throughput and leaks from the closed ones.
 func TestSummarisePaced(t *testing.T) {
 	with := func(label string, perS float64, p99 int64, saturated bool) Run {
-		r, o := round(1, 3, perS), round(1, 0, 500)
-		r.Params.Label, r.Params.Loop, r.Paced = label, ClosedLoop, &o
-		o.Params.Label, o.Params.Loop, o.Params.RatePerS = label, OpenLoop, 500
+		r := round(1, 3, perS)
+		o := round(1, 0, 500)
+		r.Params.Label = label
+		r.Params.Loop = ClosedLoop
+		r.Paced = &o
+		o.Params.Label = label
+		o.Params.Loop = OpenLoop
+		o.Params.RatePerS = 500
 		o.Response = &Latency{Distribution: Distribution{Samples: 1_000_000, P50: p99 / 4, P99: p99, Max: p99, StallsP99: -1, StallsP999: -1}}
 		o.Reference = &Distribution{Samples: 1_000_000, P50: 7, P99: 8, Max: 9, StallsP99: -1, StallsP999: -1}
 		o.Lateness = &Lateness{Saturated: saturated}
@@ -352,7 +369,8 @@ func TestSummariseMeter(t *testing.T) {
 	for i, n := range []int64{6, 8, 1000} {
 		r := &runs[i]
 		r.Meter = []Measure{{Name: "retries", Unit: "retries", Value: n}, {Name: "depth", Unit: "charges", Kind: "most", Value: 10 * n}}
-		r.Admitted, r.Rejected = []int64{10, 4, 1}[i], []int64{10, 4, 1}[i]
+		r.Admitted = []int64{10, 4, 1}[i]
+		r.Rejected = []int64{10, 4, 1}[i]
 	}
 	runs[2].Audit.Valid = false
 	m := one(t, runs...).Meter

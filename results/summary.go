@@ -155,7 +155,8 @@ func (s *Summary) Overloaded() bool {
 // Latency is what callers wait for: the response time in open loop, also of one
 // next to a closed loop, and the service time if there is only a closed loop.
 func (s *Summary) Latency() *Percentiles {
-	if s = s.AtRate(); s.Response != nil {
+	s = s.AtRate()
+	if s.Response != nil {
 		return s.Response
 	}
 	return &s.Service
@@ -250,7 +251,8 @@ func (d *Drift) Worst(at string) (worst TierDrift, ok bool) {
 	}
 	for _, t := range d.Tiers {
 		if t.At == at && t.Readings > 0 && (!ok || format.Magnitude(t.Units) > format.Magnitude(worst.Units)) {
-			worst, ok = t, true
+			worst = t
+			ok = true
 		}
 	}
 	return worst, ok

@@ -81,7 +81,8 @@ func (f *File) SweepSeries() []SweepSeries {
 			series.Second = s.Params.Point[f.Sweep.Parameters[1].Name]
 		}
 		p := SweepPoint{Value: s.Params.Point[first.Name], Summary: s}
-		if p.X, p.Numeric = SweepNumber(p.Value); !p.Numeric {
+		p.X, p.Numeric = SweepNumber(p.Value)
+		if !p.Numeric {
 			p.X = float64(slices.Index(first.Values, p.Value))
 		}
 		of, _ := collect.In(&out, series, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
@@ -172,11 +173,14 @@ func (s *SweepSeries) Knee() Knee {
 	if len(at) < minKneePoints {
 		return none("fewer than 3 values have a throughput", 0)
 	}
-	first, last := &s.Points[at[0]], &s.Points[at[len(at)-1]]
-	low, high := first.figure().Value, first.figure().Value
+	first := &s.Points[at[0]]
+	last := &s.Points[at[len(at)-1]]
+	low := first.figure().Value
+	high := first.figure().Value
 	for _, i := range at {
 		y := s.Points[i].figure().Value
-		low, high = min(low, y), max(high, y)
+		low = min(low, y)
+		high = max(high, y)
 		if s.Points[i].figure().Rounds < 2 {
 			return none("one round says nothing about how much figures vary", 0)
 		}
@@ -184,11 +188,13 @@ func (s *SweepSeries) Knee() Knee {
 	if high == low || last.X == first.X {
 		return none("decisions per second do not change", 0)
 	}
-	best, distance := -1, 0.0
+	best := -1
+	distance := 0.0
 	for _, i := range at[1 : len(at)-1] {
 		p := &s.Points[i]
 		if d := (p.figure().Value - line(first, last, p.X, func(f *Figure) float64 { return f.Value })) / (high - low); d > distance {
-			best, distance = i, d
+			best = i
+			distance = d
 		}
 	}
 	switch {
@@ -212,6 +218,7 @@ func (p *SweepPoint) figure() *Figure { return &p.Summary.Throughput }
 
 // line is the height at x of the straight line between two points.
 func line(a, b *SweepPoint, x float64, of func(*Figure) float64) float64 {
-	from, to := of(a.figure()), of(b.figure())
+	from := of(a.figure())
+	to := of(b.figure())
 	return from + (to-from)*(x-a.X)/(b.X-a.X)
 }

@@ -206,7 +206,8 @@ func (s *Summary) lateness(rounds []*Lateness) {
 	}
 	for i, r := range rounds {
 		if i == 0 || r.BacklogEnd > l.BacklogEnd {
-			l.BacklogHalf, l.BacklogEnd = r.BacklogHalf, r.BacklogEnd
+			l.BacklogHalf = r.BacklogHalf
+			l.BacklogEnd = r.BacklogEnd
 		}
 		if r.Saturated {
 			l.Saturated = true
@@ -220,7 +221,9 @@ func (s *Summary) lateness(rounds []*Lateness) {
 func percentiles(rounds []*Latency) Percentiles {
 	var p Percentiles
 	var total int64
-	stalls99, stalls999, known := 0, 0, false
+	stalls99 := 0
+	stalls999 := 0
+	known := false
 	fewest := int64(math.MaxInt64)
 	for _, l := range rounds {
 		p.Max = max(p.Max, l.Max)
@@ -230,7 +233,8 @@ func percentiles(rounds []*Latency) Percentiles {
 		// Events behind p99.9 are among those behind p99. They may be more if the samples
 		// between the two never pause for long enough to end an event.
 		if n := max(l.StallsP99, l.StallsP999); n >= 0 {
-			stalls99, known = stalls99+n, true
+			stalls99 = stalls99 + n
+			known = true
 		}
 		stalls999 += max(l.StallsP999, 0)
 	}
@@ -256,9 +260,11 @@ func percentiles(rounds []*Latency) Percentiles {
 			for i, l := range rounds {
 				values[i] = float64(value(l))
 			}
-			out.Figure, out.Status = OverRounds(values), PerRound
+			out.Figure = OverRounds(values)
+			out.Status = PerRound
 		default:
-			out.Figure, out.Status = all.figure(q), Pooled
+			out.Figure = all.figure(q)
+			out.Status = Pooled
 		}
 		if known && stalls < minStalls && out.Coverage > 0 {
 			out.Hi = max(out.Hi, float64(p.Max)) // one stall more or less moves it anywhere up to the largest value

@@ -98,7 +98,9 @@ func (u *unpacker) inflate(encoded string) (err error) {
 		return err
 	}
 	size := int64(int32(big.Uint32(u.head[4:])))
-	figures, lowest, highest := int32(big.Uint32(u.head[12:])), int64(big.Uint64(u.head[16:])), int64(big.Uint64(u.head[24:]))
+	figures := int32(big.Uint32(u.head[12:]))
+	lowest := int64(big.Uint64(u.head[16:]))
+	highest := int64(big.Uint64(u.head[24:]))
 	switch {
 	case int32(big.Uint32(u.head[:]))&^cookieFlags != hdr.V2EncodingCookieBase:
 		return errors.New("it is of another version")
@@ -151,7 +153,8 @@ func (u *unpacker) each(to *Histogram) (total int64, err error) {
 func zigZag(b []byte) (x int64, n int) {
 	var v uint64
 	for n < len(b) && n < numberBytes {
-		c, shift := uint64(b[n]), 7*n
+		c := uint64(b[n])
+		shift := 7 * n
 		n++
 		if n < numberBytes {
 			v |= c & 0x7f << shift
@@ -215,7 +218,9 @@ func (l *Latency) add(to *Histogram) (stored bool, err error) {
 			return false, fmt.Errorf("part %d: %w", i, err)
 		}
 		stored = stored && has
-		samples, atLeast, outOfRange = samples+p.Samples, atLeast+p.AtLeast, outOfRange+p.OutOfRange
+		samples = samples + p.Samples
+		atLeast = atLeast + p.AtLeast
+		outOfRange = outOfRange + p.OutOfRange
 	}
 	if samples != l.Samples || atLeast != l.AtLeast || outOfRange != l.OutOfRange {
 		return false, fmt.Errorf("the parts hold %d values (%d unfinished, %d out of range), the whole says %d (%d, %d)",

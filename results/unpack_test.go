@@ -121,7 +121,8 @@ func TestUnpackAsTheLibrary(t *testing.T) {
 
 // TestUnpackAddsUp merges parts as histograms merge.
 func TestUnpackAddsUp(t *testing.T) {
-	want, parts := NewHistogram(), []Part{{Outcome: "admitted", Histogram: NewHistogram()}, {Outcome: "rejected", Histogram: NewHistogram()}}
+	want := NewHistogram()
+	parts := []Part{{Outcome: "admitted", Histogram: NewHistogram()}, {Outcome: "rejected", Histogram: NewHistogram()}}
 	for i := range int64(4_000) {
 		parts[i%2].Histogram.RecordAtLeast(i * i * 977)
 	}

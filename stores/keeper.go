@@ -85,7 +85,8 @@ func RemoveDead(ctx context.Context, s Store) (string, error) {
 			return "", err
 		}
 		removed += n
-		owners[h.Owner], last = true, h.Owner
+		owners[h.Owner] = true
+		last = h.Owner
 	}
 	switch len(owners) {
 	case 0:

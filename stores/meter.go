@@ -134,7 +134,8 @@ func (c *meterConn) Write(p []byte) (int, error) {
 	var got Parsed
 	if c.parser != nil {
 		var ok bool
-		if got, ok = c.parser.Parse(p); !ok {
+		got, ok = c.parser.Parse(p)
+		if !ok {
 			c.parser = nil
 			c.meter.Unparsed.Add(1)
 		}

@@ -136,7 +136,8 @@ func TestParseSpecs(t *testing.T) {
 }
 
 func TestOpenSet(t *testing.T) {
-	opened, closed = nil, nil
+	opened = nil
+	closed = nil
 	s, err := stores.OpenSet(t.Context(), []stores.Spec{{Name: "fake.2", From: "b"}, {Name: "fake", From: "a"}, {Name: "fake.3", From: "none"}})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +165,8 @@ func TestOpenSetThatFails(t *testing.T) {
 		{stores.Spec{Name: "fake.2", From: "good"}, "two stores of the name fake.2"},
 		{stores.Spec{Name: "other", From: "good"}, "no kind of store"},
 	} {
-		opened, closed = nil, nil
+		opened = nil
+		closed = nil
 		s, err := stores.OpenSet(t.Context(), []stores.Spec{{Name: "fake.2", From: "a"}, x.last})
 		if s != nil || err == nil {
 			t.Errorf("%+v: %v, %v", x.last, s, err)
@@ -243,7 +245,8 @@ func TestOpenNeeded(t *testing.T) {
 		{Name: "fake.given", From: "good"},
 		{Name: "further.given", From: "spec"},
 	}
-	opened, closed = nil, nil
+	opened = nil
+	closed = nil
 	s, err := stores.OpenNeeded(t.Context(), specs, []string{"further.2", "further.bad", "further.given", "fake", "fake.3", "other.1"})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +273,8 @@ func TestOpenNeeded(t *testing.T) {
 
 // What was asked for must be had.
 func TestOpenNeededThatFails(t *testing.T) {
-	opened, closed = nil, nil
+	opened = nil
+	closed = nil
 	s, err := stores.OpenNeeded(t.Context(), []stores.Spec{{Name: "fake.3", From: "bad"}, {Name: "fake", From: "good"}}, nil)
 	if s != nil || err == nil || !slices.Equal(closed, []string{"good"}) {
 		t.Errorf("%v, %v, closed %v", s, err, closed)

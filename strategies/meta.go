@@ -238,7 +238,8 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 
 // Excludes returns why the strategy cannot be run in the mode; ok is false if it can.
 func (m *Meta) Excludes(mode Mode) (why string, ok bool) {
-	if why, ok = m.Excluded[mode]; !ok && m.Outside && mode != ModeMeasure {
+	why, ok = m.Excluded[mode]
+	if !ok && m.Outside && mode != ModeMeasure {
 		return "it is a service, measured from outside: its process has steps and a clock of its own", true
 	}
 	if m.ClockFixed && mode == ModeSimulate && !ok {

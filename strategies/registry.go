@@ -128,7 +128,8 @@ func Parse(list string) ([]Selection, error) {
 	}
 	var out []Selection
 	for _, n := range named {
-		if out, err = appendSelected(out, n); err != nil {
+		out, err = appendSelected(out, n)
+		if err != nil {
 			return nil, err
 		}
 	}

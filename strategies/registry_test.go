@@ -100,7 +100,8 @@ func TestRegisterTwice(t *testing.T) {
 func TestBuildIn(t *testing.T) {
 	m := complete("far")
 	open := m.Open
-	m.Open, m.Elsewhere = nil, "build with -tags far"
+	m.Open = nil
+	m.Elsewhere = "build with -tags far"
 	withRegistry(t, m, complete("near"))
 	far, err := Lookup("far")
 	if err != nil {

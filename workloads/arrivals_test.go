@@ -61,7 +61,8 @@ func TestPoisson(t *testing.T) {
 		}
 		var square, product float64
 		var beyond [3]int
-		last, before := time.Duration(0), mean
+		last := time.Duration(0)
+		before := mean
 		for _, x := range at {
 			gap := float64(x - last)
 			square += (gap - mean) * (gap - mean)
@@ -71,7 +72,8 @@ func TestPoisson(t *testing.T) {
 					beyond[k]++
 				}
 			}
-			last, before = x, gap
+			last = x
+			before = gap
 		}
 		if cv := math.Sqrt(square/n) / mean; math.Abs(cv-1) > 5*math.Sqrt(2./n) {
 			t.Errorf("rate %v: coefficient of variation %v", rate, cv)
@@ -94,7 +96,8 @@ func TestPoissonAddsUp(t *testing.T) {
 	at := arrive(t, a, err, n)
 	perLog := uint64(math.Round(math.Ln2 * 1e6 * (1 << 16)))
 	random := newStream(9, seed.Arrivals)
-	sum, gap := new(big.Int), new(big.Int)
+	sum := new(big.Int)
+	gap := new(big.Int)
 	for i, got := range at {
 		gap.SetUint64(negLog2(random.at(uint64(i))))
 		sum.Add(sum, gap.Mul(gap, new(big.Int).SetUint64(perLog)))

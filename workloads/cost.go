@@ -28,7 +28,9 @@ type cost struct {
 func parseCost(form string) (cost, error) {
 	name, rest, more := strings.Cut(form, ":")
 	if digits(form) {
-		name, rest, more = "constant", form, true
+		name = "constant"
+		rest = form
+		more = true
 	}
 	c := cost{name: name}
 	switch {
@@ -39,7 +41,8 @@ func parseCost(form string) (cost, error) {
 		if !ok {
 			return cost{}, fmt.Errorf("cost %q: N is a whole number from 1 to %d", form, int64(maxCost))
 		}
-		c.low, c.high = n, n
+		c.low = n
+		c.high = n
 		return c, nil
 	case name == "uniform" && more:
 		a, b, _ := strings.Cut(rest, "-")
@@ -114,7 +117,8 @@ func (c cost) prices(p *quota.Policy) (prices, error) {
 	case "constant":
 		out.list = []int64{c.low}
 	case "uniform":
-		out.low, out.high = c.low, c.high
+		out.low = c.low
+		out.high = c.high
 	case "lognormal":
 		out.table = newLognormal(c.median, c.sigma)
 	}
@@ -200,7 +204,8 @@ type lognormal struct {
 func newLognormal(median, sigma float64) *lognormal {
 	l := new(lognormal)
 	for k := range l.upper {
-		octave, step := k/steps, k%steps
+		octave := k / steps
+		step := k % steps
 		tail := math.Ldexp(1+float64(step)/steps, octave) * lognormalTail
 		far := math.Exp(sigma * normalTail(tail))
 		l.upper[k] = max(1, int64(math.Round(median*far)))
@@ -215,9 +220,11 @@ func normalTail(p float64) float64 { return math.Sqrt2 * math.Erfcinv(2*p) }
 
 // quantile is the cost below which the share x / 2^64 of all costs is.
 func (l *lognormal) quantile(x uint64) int64 {
-	edges, tail := &l.lower, x
+	edges := &l.lower
+	tail := x
 	if x>>63 == 1 {
-		edges, tail = &l.upper, ^x
+		edges = &l.upper
+		tail = ^x
 	}
 	// tail / 2^64 is the probability beyond x on its side of the median.
 	octave := bits.LeadingZeros64(tail) - 1
@@ -226,7 +233,8 @@ func (l *lognormal) quantile(x uint64) int64 {
 	}
 	mantissa := tail << (octave + 2) // what follows the leading one
 	k := (octaves-1-octave)*steps + int(mantissa>>(64-stepBits))
-	from, to := edges[k], edges[k+1]
+	from := edges[k]
+	to := edges[k+1]
 	part := mantissa << stepBits >> 1 // as a share of 2^63
 	if from <= to {
 		return from + scale(uint64(to-from), part)

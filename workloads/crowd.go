@@ -41,11 +41,13 @@ func newCrowd(p Params) (c *crowd, weights []uint64, notes []string, err error) 
 		what:     newStream(p.Seed, seed.Costs),
 		names:    subjectNames(subjects),
 	}
-	if c.prices, err = form.prices(p.Policy); err != nil {
+	c.prices, err = form.prices(p.Policy)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	weights = popular.weights(subjects)
-	if c.filled, err = newFilled(p, weights); err != nil {
+	c.filled, err = newFilled(p, weights)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	c.table = newAlias(weights)

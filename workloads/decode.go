@@ -24,7 +24,8 @@ func decodeApache(text string) record {
 	if !ok || len(rest) < len(apacheTime) {
 		return lost("no time in brackets")
 	}
-	stamp, rest := rest[:len(apacheTime)], rest[len(apacheTime):]
+	stamp := rest[:len(apacheTime)]
+	rest = rest[len(apacheTime):]
 	at, err := time.Parse(apacheTime, stamp)
 	if err != nil {
 		return lost("time %.40q is not like %s", stamp, apacheTime)
@@ -58,7 +59,8 @@ func apacheDamage(rest string) string {
 	if !more {
 		return ""
 	}
-	if rest, why = quoted(" "+rest, "referrer"); why != "" {
+	rest, why = quoted(" "+rest, "referrer")
+	if why != "" {
 		return why
 	}
 	_, why = quoted(rest, "user agent")
@@ -103,7 +105,9 @@ func csvFormat(header string) *dialect {
 		}
 		return -1
 	}
-	stamp, in, out := find("timestamp"), find("contexttokens"), find("generatedtokens")
+	stamp := find("timestamp")
+	in := find("contexttokens")
+	out := find("generatedtokens")
 	if stamp >= 0 && in >= 0 && out >= 0 {
 		t := azure{columns: len(names), time: stamp, in: in, out: out}
 		return &dialect{label: "Azure LLM CSV", unit: "tokens", costIs: "its context tokens plus its generated tokens",

@@ -122,7 +122,8 @@ func FuzzReadTrace(f *testing.F) {
 		if len(tr.rows)+tr.dropped != rows || len(tr.rows) == 0 {
 			t.Errorf("%d used and %d dropped of %d rows", len(tr.rows), tr.dropped, rows)
 		}
-		line, unused := 0, 0
+		line := 0
+		unused := 0
 		for _, d := range tr.damaged {
 			if d.Line <= line || d.Reason == "" {
 				t.Errorf("damaged row %+v after line %d", d, line)
@@ -161,7 +162,8 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add(int64(1431857103), int64(680590000), "83.149.9.216", uint32(374), uint32(44), int8(2))
 	f.Add(int64(0), int64(0), "é::1", uint32(0), uint32(1), int8(-11))
 	f.Fuzz(func(t *testing.T, sec, nano int64, subject string, in, out uint32, hours int8) {
-		sec, nano = sec&(1<<33-1), nano&(1<<29-1)
+		sec = sec & (1<<33 - 1)
+		nano = nano & (1<<29 - 1)
 		if !plainName(subject) {
 			return
 		}

@@ -21,7 +21,8 @@ type filled struct {
 func newFilled(p Params, weights []uint64) (filled, error) {
 	f := filled{limit: p.Policy.Limit}
 	var err error
-	if f.all, err = fillUnits(p); err != nil {
+	f.all, err = fillUnits(p)
+	if err != nil {
 		return filled{}, err
 	}
 	share := 0.0

@@ -127,7 +127,8 @@ func TestOverQuotaShare(t *testing.T) {
 			t.Errorf("share %v of %d subjects: full %v, want %v", c.share, len(got), got, c.want)
 		}
 	}
-	a, b := chooseFull(weights, 0.05, newStream(5, seed.Full)), chooseFull(weights, 0.05, newStream(6, seed.Full))
+	a := chooseFull(weights, 0.05, newStream(5, seed.Full))
+	b := chooseFull(weights, 0.05, newStream(6, seed.Full))
 	same := 0
 	for i := range a {
 		if a[i] && b[i] {

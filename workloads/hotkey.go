@@ -61,10 +61,12 @@ func newHotKey(p Params) (Stream, Info, error) {
 		requests: p.Requests,
 		order:    newStream(p.Seed, seed.Costs),
 	}
-	if s.prices, err = form.prices(p.Policy); err != nil {
+	s.prices, err = form.prices(p.Policy)
+	if err != nil {
 		return nil, Info{}, err
 	}
-	if s.filled, err = newFilled(p, nil); err != nil {
+	s.filled, err = newFilled(p, nil)
+	if err != nil {
 		return nil, Info{}, err
 	}
 	twice := 2 * p.Policy.Limit
@@ -110,7 +112,8 @@ func (s *crossings) leastOf(n int) int64 {
 
 func (s *crossings) At(i int64, op *Op) {
 	*op = Op{Subject: uint32(i / s.perCross)}
-	block, pos := i/s.block, i%s.block
+	block := i / s.block
+	pos := i % s.block
 	switch {
 	case s.list == nil:
 		r := shuffledRange(s.order, uint64(block), uint64(pos), uint64(s.block))

@@ -95,7 +95,8 @@ func TestHotKeyOfDistributions(t *testing.T) {
 			t.Errorf("%s: a crossing is only sure to ask for %d units, limit %d", c.cost, sure, c.limit)
 		}
 		crossings := 200_000/n + 3
-		total, firsts := int64(0), 0
+		total := int64(0)
+		firsts := 0
 		var below [4]int // operations below the quartiles
 		for k := range crossings {
 			var sum int64
@@ -136,7 +137,8 @@ func TestHotKeyOfDistributions(t *testing.T) {
 
 // shareBelow is the share of costs below c, by bisection of the quantile function.
 func shareBelow(p *prices, c int64) float64 {
-	lo, hi := uint64(0), uint64(math.MaxUint64)
+	lo := uint64(0)
+	hi := uint64(math.MaxUint64)
 	for lo < hi {
 		if mid := lo + (hi-lo)/2; p.draw(mid) >= c {
 			hi = mid

@@ -97,7 +97,8 @@ func (m *Meta) complete(p Params) (Params, error) {
 	}
 	p.given = p.Options
 	var err error
-	if p.Options, err = quota.Complete(m.Options, p.given); err != nil {
+	p.Options, err = quota.Complete(m.Options, p.given)
+	if err != nil {
 		return p, err
 	}
 	return p, m.ServesPolicy(p.Policy)
@@ -148,7 +149,8 @@ func readable[T any](parse func(form string) (T, error)) func(form string) error
 
 // popularity of the subjects, and how many there are.
 func (p Params) popularity() (who popularity, subjects int, err error) {
-	if who, err = parsePopularity(p.Options["popularity"]); err != nil {
+	who, err = parsePopularity(p.Options["popularity"])
+	if err != nil {
 		return who, 0, err
 	}
 	subjects = int(p.Options.Int("subjects"))

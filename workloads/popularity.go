@@ -136,7 +136,8 @@ type column struct {
 
 // newAlias needs at most maxSubjects weights of at most weightOne each.
 func newAlias(weights []uint64) alias {
-	n, sum := uint64(len(weights)), total(weights)
+	n := uint64(len(weights))
+	sum := total(weights)
 	// With all weights times n, a column holds exactly sum.
 	left := make([]uint64, n)
 	var small, large []uint32

@@ -158,7 +158,8 @@ func (t *trace) add(l line, numbers map[string]uint32) {
 	var n uint32
 	if !t.anonymous {
 		var ok bool
-		if n, ok = numbers[rec.subject]; !ok {
+		n, ok = numbers[rec.subject]
+		if !ok {
 			n = uint32(len(t.names))
 			name := strings.Clone(rec.subject) // or it would keep its whole line
 			numbers[name] = n
@@ -232,7 +233,8 @@ func (lr *lineReader) binary() bool {
 func (lr *lineReader) next() bool {
 	for {
 		lr.buf = lr.buf[:0]
-		cut, length := false, 0
+		cut := false
+		length := 0
 		part, err := lr.r.ReadSlice('\n')
 		for ; errors.Is(err, bufio.ErrBufferFull); part, err = lr.r.ReadSlice('\n') {
 			cut = lr.keep(part) || cut

@@ -83,7 +83,8 @@ func TestGoldenForms(t *testing.T) {
 func TestFingerprintTellsApart(t *testing.T) {
 	for _, m := range All() {
 		base := Params{Seed: 1, Policy: usual(t, m)}
-		seed, limited := base, base
+		seed := base
+		limited := base
 		seed.Seed = 2
 		limited.Requests = 4
 		s, _ := build(t, m.Name, base)

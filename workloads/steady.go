@@ -54,7 +54,8 @@ func (c *crowd) usedUp(p Params, weights []uint64) string {
 		return ""
 	}
 	sum := float64(total(weights))
-	room, over := float64(c.limit-c.all)/c.mean(), c.weight
+	room := float64(c.limit-c.all) / c.mean()
+	over := c.weight
 	for i, w := range weights {
 		full := c.full != nil && c.full[i]
 		if checks := float64(p.Requests) * float64(w) / sum; !full && checks > room {

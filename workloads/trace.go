@@ -150,7 +150,8 @@ func (s *replay) fill(_ *trace, p Params) (notes []string, err error) {
 	for r, i := range ranked {
 		weights[r] = counts[i]
 	}
-	if s.filled, err = newFilled(p, weights); err != nil {
+	s.filled, err = newFilled(p, weights)
+	if err != nil {
 		return nil, err
 	}
 	if s.full != nil {

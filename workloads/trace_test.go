@@ -112,7 +112,8 @@ func TestAzureTrace(t *testing.T) {
 		t.Errorf("fingerprint %s, want %s", got, want)
 	}
 
-	p.Policy, p.Requests = policy(t, "agent-api"), 100
+	p.Policy = policy(t, "agent-api")
+	p.Requests = 100
 	p.Set("subjects", 7)
 	p.Set("over-quota", 0.3)
 	s, info = build(t, "trace", p)

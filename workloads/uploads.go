@@ -47,11 +47,14 @@ func newUploads(p Params) (Stream, Info, error) {
 	if err != nil {
 		return nil, Info{}, err
 	}
-	fail, abandon, misjudge := p.Options.Float("fail-share"), p.Options.Float("abandon-share"), p.Options.Float("misjudged-share")
+	fail := p.Options.Float("fail-share")
+	abandon := p.Options.Float("abandon-share")
+	misjudge := p.Options.Float("misjudged-share")
 	if fail+abandon > 1 {
 		return nil, Info{}, fmt.Errorf("the shares of failed and abandoned sessions, %v and %v, are more than 1 together", fail, abandon)
 	}
-	settle, hold := p.Options.Duration("settle"), p.Options.Duration("hold")
+	settle := p.Options.Duration("settle")
+	hold := p.Options.Duration("hold")
 	u := &uploads{
 		crowd:     *c,
 		fates:     newStream(p.Seed, seed.Fates),

@@ -20,7 +20,8 @@ func TestUploadsFates(t *testing.T) {
 			var op Op
 			s.At(i, &op)
 			fates[op.Fate]++
-			settles, committed := op.Fate != FateAbandon, op.Fate == FateCommit
+			settles := op.Fate != FateAbandon
+			committed := op.Fate == FateCommit
 			if op.Actual != 0 != committed || op.Hold != 0 != committed || op.Settle != 0 && !settles {
 				t.Fatalf("operation %d is %+v", i, op)
 			}
@@ -90,7 +91,9 @@ func TestUploadsWithoutTimes(t *testing.T) {
 func TestMisjudgedCommits(t *testing.T) {
 	const n = 100_000
 	s, info := build(t, "uploads", Params{Seed: 7, Policy: policy(t, "tenant-uploads"), Options: given("misjudged-share", 0.4, "cost", "uniform:1-9")})
-	commits, fewer, more := 0, 0, 0
+	commits := 0
+	fewer := 0
+	more := 0
 	var exact [10]int
 	var of [10]int
 	for i := range int64(n) {

@@ -63,7 +63,8 @@ func (f *finding) shortest() (int, error) {
 	}
 	var err error
 	for range mostRuns {
-		if err = f.measured(); err == nil {
+		err = f.measured()
+		if err == nil {
 			break
 		}
 	}

@@ -105,7 +105,8 @@ func TestAgainstSimulated(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != cli.ExitOK || found.Pairs != 2 {
 		t.Fatalf("exit %d: %v: %s%s", code, err, &out, &errs)
 	}
-	timed, rounds := 0, map[string]int{"incr-expire": 4, "exact": 1}
+	timed := 0
+	rounds := map[string]int{"incr-expire": 4, "exact": 1}
 	for _, r := range found.Rows {
 		switch {
 		case r.Figure == compare.ClientCPU && *r.Base > 0 && *r.Head > 0 && r.Test.BaseRounds == rounds[r.Strategy]:

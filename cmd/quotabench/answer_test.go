@@ -32,17 +32,29 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		change func(*results.Run)
 		want   []string // of the configuration in force
 	}{
-		"all defaults":       {func(*results.Run) {}, []string{"policy: agent-api", "workload: hot-key", "workers: 50", "limit: 50"}},
-		"another limit":      {func(r *results.Run) { r.Params.Limit, r.Params.Workers = 20, 8 }, []string{"limit: 20", "workers: 8"}},
-		"a policy of a text": {func(r *results.Run) { r.Policy, r.Params.Limit = "20-links-per-calendar-month", 20 }, []string{"limit: 20"}},
-		"a small policy":     {func(r *results.Run) { r.Policy, r.Params.Limit = "user-links", 20 }, []string{"policy: user-links", "limit: 20"}},
+		"all defaults": {func(*results.Run) {}, []string{"policy: agent-api", "workload: hot-key", "workers: 50", "limit: 50"}},
+		"another limit": {func(r *results.Run) {
+			r.Params.Limit = 20
+			r.Params.Workers = 8
+		}, []string{"limit: 20", "workers: 8"}},
+		"a policy of a text": {func(r *results.Run) {
+			r.Policy = "20-links-per-calendar-month"
+			r.Params.Limit = 20
+		}, []string{"limit: 20"}},
+		"a small policy": {func(r *results.Run) {
+			r.Policy = "user-links"
+			r.Params.Limit = 20
+		}, []string{"policy: user-links", "limit: 20"}},
 		"a stream": {func(r *results.Run) {
-			r.Workload, r.Params.Limit, r.Params.Workload = "steady", 1000, map[string]string{"popularity": "zipf:1.1"}
+			r.Workload = "steady"
+			r.Params.Limit = 1000
+			r.Params.Workload = map[string]string{"popularity": "zipf:1.1"}
 		}, []string{"workload: steady:popularity=zipf:1.1", "limit: 1000"}},
 		"instances by default": {func(r *results.Run) { r.Params.Instances = 2 }, []string{"instances: 2"}},
 		"clocks and a client that repeats": {func(r *results.Run) {
 			r.Params.Instances = 2
-			r.Params.Retries, r.Params.DecisionTimeoutNS = 2, 3e9
+			r.Params.Retries = 2
+			r.Params.DecisionTimeoutNS = 3e9
 			r.Params.Trouble = trouble.MustParse("instance/0:clock=2s", "instance/1:clock=-2s@0.5")
 		}, []string{"client:\n  - plain:retries=2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5", "decision-timeout: 3s"}},
 	} {

@@ -94,7 +94,8 @@ func TestPrintedOutput(t *testing.T) {
 		}
 		for _, m := range printed.FindAllStringSubmatch(string(text), -1) {
 			shown++
-			args, block := wordsOf(m[1]), m[2]
+			args := wordsOf(m[1])
+			block := m[2]
 			var stdout, stderr bytes.Buffer
 			if args[0] == "run" {
 				args = []string{"report", filepath.Join(repo, "results/baseline/first"), "--out", filepath.Join(t.TempDir(), "report.html")}
@@ -320,7 +321,8 @@ func wordsOf(line string) (out []string) {
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '\'' || r == '"'):
-			quote, begun = r, true
+			quote = r
+			begun = true
 		case quote == 0 && r == ' ':
 			if begun || word.Len() > 0 {
 				out = append(out, word.String())

@@ -113,7 +113,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	t.Logf("%-8s %-10s %8s %12s %15s %21s %5s", "command", "ended by", "moments", "longest end", "left by itself", "after the next start", "lost")
 	for i, c := range toKill {
 		if moments > 0 { // over all of it, however fast this machine is at present
-			if c.lasts = k.whole(&c); t.Failed() {
+			c.lasts = k.whole(&c)
+			if t.Failed() {
 				return
 			}
 		}
@@ -181,7 +182,9 @@ func (k *killing) command(args ...string) *exec.Cmd {
 // kill ends one command at n moments.
 func (k *killing) kill(c *killed, e *ending, n int) {
 	longest := time.Duration(0)
-	itself, after, lost := 0, 0, 0
+	itself := 0
+	after := 0
+	lost := 0
 	for i := range n {
 		dir := fmt.Sprintf("%s-%s-%d", c.name, strings.ReplaceAll(e.name, " ", "-"), i)
 		at := time.Duration(k.rng.Int64N(int64(c.lasts)))
@@ -217,7 +220,8 @@ const stuck = 2 * time.Minute
 func (k *killing) end(c *killed, e *ending, at time.Duration, dir string) (stdout, stderr string, took time.Duration) {
 	cmd := k.command(append(c.args(k), "--out", dir)...)
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdout = &out
+	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
 		k.t.Fatal(err)
 	}
@@ -269,7 +273,8 @@ func (k *killing) again() string {
 func (k *killing) left() (l left) {
 	ctx := context.Background()
 	var err error
-	if l.keys, err = k.server.Admin().Keys(ctx, "*").Result(); err != nil {
+	l.keys, err = k.server.Admin().Keys(ctx, "*").Result()
+	if err != nil {
 		k.t.Fatal(err)
 	}
 	for _, at := range []string{k.postgres, k.postgres2} {

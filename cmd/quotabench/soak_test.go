@@ -87,7 +87,9 @@ func grows(samples []float64, slack float64) bool {
 	}
 	rises := func(a, b []float64) bool { return at(b, 0.25) > at(a, 0.5)*(1+slack) }
 	samples = samples[len(samples)-3*n:]
-	first, second, third := samples[:n], samples[n:2*n], samples[2*n:]
+	first := samples[:n]
+	second := samples[n : 2*n]
+	third := samples[2*n:]
 	return rises(first, second) && rises(second, third)
 }
 

@@ -102,13 +102,17 @@ func simulate(t *testing.T, meta *strategies.Meta) (*sim.Report, error) {
 	t.Helper()
 	var cfg sim.Config
 	var err error
-	if cfg.Policy, err = quota.ParsePolicy("10 searches per rolling 1m"); err != nil {
+	cfg.Policy, err = quota.ParsePolicy("10 searches per rolling 1m")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Workload, err = workloads.Lookup("hot-key"); err != nil {
+	cfg.Workload, err = workloads.Lookup("hot-key")
+	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Strategies = []strategies.Selection{{Meta: meta}}
-	cfg.Requests, cfg.Workers, cfg.Seed = 2_000, 8, 1
+	cfg.Requests = 2_000
+	cfg.Workers = 8
+	cfg.Seed = 1
 	return sim.Run(context.Background(), cfg)
 }

@@ -13,11 +13,13 @@ import (
 func TestClockBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {
-		ahead, drift := r.Int64N(4_000_000)-2_000_000, r.Int64N(200)-100 // ns, and ns for each ms
+		ahead := r.Int64N(4_000_000) - 2_000_000
+		drift := r.Int64N(200) - 100 // ns, and ns for each ms
 		at := time.Unix(1_800_000_000, 0)
 		truth := func(ms int64) int64 { return ahead + drift*ms }
 		told := func(ms int64) offset {
-			there, back := time.Duration(r.Int64N(500_000)), time.Duration(r.Int64N(500_000))
+			there := time.Duration(r.Int64N(500_000))
+			back := time.Duration(r.Int64N(500_000))
 			coordinator := at.Add(time.Duration(ms) * time.Millisecond)
 			own := coordinator.Add(time.Duration(truth(ms)))
 			return exchange(own.Add(-there), coordinator, own.Add(back))
@@ -26,7 +28,8 @@ func TestClockBounds(t *testing.T) {
 		within := func(c offset, at int64) bool {
 			return max(c.OffsetNS-at, at-c.OffsetNS) <= c.ErrorNS
 		}
-		one, three := told(0), measured(0)
+		one := told(0)
+		three := measured(0)
 		if !within(one, truth(0)) || !within(three, truth(0)) || three.ErrorNS > 500_000 {
 			t.Fatalf("%+v and %+v of %d", one, three, truth(0))
 		}
@@ -37,7 +40,8 @@ func TestClockBounds(t *testing.T) {
 			}
 		}
 	}
-	a, b := offset{OffsetNS: 0, ErrorNS: 5}, offset{OffsetNS: 100, ErrorNS: 9}
+	a := offset{OffsetNS: 0, ErrorNS: 5}
+	b := offset{OffsetNS: 100, ErrorNS: 9}
 	if a.both(b) != a || b.both(a) != a {
 		t.Error("of two that contradict each other, the narrower one counts")
 	}

@@ -68,7 +68,8 @@ func listen(m meeting, p plan) (*coordinator, error) {
 	c := &coordinator{plan: p, members: map[int]*generator{}, over: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	var err error
-	if c.conn, err = m.connect(); err != nil {
+	c.conn, err = m.connect()
+	if err != nil {
 		return nil, err
 	}
 	// Two subscriptions have a goroutine each: a file that is being kept delays no reading of the clock.
@@ -392,7 +393,8 @@ func (c *coordinator) store(g *generator, body []byte) (err error) {
 		return err
 	}
 	if g.file == nil {
-		if g.file, err = c.plan.Keep(g.Index, p.Name); err != nil {
+		g.file, err = c.plan.Keep(g.Index, p.Name)
+		if err != nil {
 			return err
 		}
 	}

@@ -247,13 +247,15 @@ func joinLatencies(out *results.Run, runs []*results.Run) (err error) {
 			settled = append(settled, &x.Settlement.Service)
 		}
 	}
-	if out.Service, err = addLatencies(service); err != nil {
+	out.Service, err = addLatencies(service)
+	if err != nil {
 		return err
 	}
 	out.Response = nil
 	if response != nil {
 		out.Response = new(results.Latency)
-		if *out.Response, err = addLatencies(response); err != nil {
+		*out.Response, err = addLatencies(response)
+		if err != nil {
 			return err
 		}
 	}

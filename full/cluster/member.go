@@ -68,7 +68,8 @@ func attend(ctx, limited context.Context, at meeting, h hello, now func() time.T
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	context.AfterFunc(m.link, func() { m.cancel(context.Cause(m.link)) })
 	m.Inbox = nats.NewInbox()
-	if err = subscribe(m.conn, m.Inbox, m.hear); err == nil {
+	err = subscribe(m.conn, m.Inbox, m.hear)
+	if err == nil {
 		err = ask(limited, m.conn, m.at.join(), request{callJoin, m.Index, m.hello}, &m.welcome)
 	}
 	if err == nil {

@@ -71,7 +71,8 @@ func merge(ctx context.Context, dirs []string) (results.File, error) {
 func open(dir, name string) (h handedBack, err error) {
 	h.dir = dir
 	h.name = name
-	if h.file, err = codec.Read(filepath.Join(dir, render.ResultsName)); err != nil {
+	h.file, err = codec.Read(filepath.Join(dir, render.ResultsName))
+	if err != nil {
 		return h, err
 	}
 	b, err := os.ReadFile(filepath.Join(dir, knownName))
@@ -177,7 +178,8 @@ func decide(ctx context.Context, r *results.Run, sources []source, from []*hande
 		}
 		all = append(all, generatorOf{run: x, Source: oracle.Source{File: f}})
 		g := &all[len(all)-1]
-		if g.known, err = from[i].knows(x); err != nil {
+		g.known, err = from[i].knows(x)
+		if err != nil {
 			return err
 		}
 		g.Ahead = g.known.Ahead

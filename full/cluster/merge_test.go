@@ -60,7 +60,10 @@ func hand(t testing.TB, g, requests int, change func(*results.Run, *oracle.Heade
 	r := &f.Runs[0]
 	r.Paced = nil
 	r.Guarantee = []results.Clause{}
-	r.Issued, r.Admitted, r.Rejected, r.Errors = int64(requests), admitted, int64(requests)-admitted, 0
+	r.Issued = int64(requests)
+	r.Admitted = admitted
+	r.Rejected = int64(requests) - admitted
+	r.Errors = 0
 	r.ElapsedNS = int64(requests) * 10_000
 	f.Provenance.Time = f.Provenance.Time.Add(late)
 	ahead := (late - 1) * time.Millisecond
@@ -173,7 +176,10 @@ func promised(t testing.TB, change func(*results.Run, *oracle.Header, *known)) (
 	add(1, second+second/2, 90, oracle.Admitted)
 	for g := range 2 {
 		dirs = append(dirs, hand(t, g, len(events)/2, func(r *results.Run, h *oracle.Header, k *known) {
-			r.Strategy, r.Workload, r.Params.Instances, r.Params.Label = promising.Name, "boundary", 1, promising.Name
+			r.Strategy = promising.Name
+			r.Workload = "boundary"
+			r.Params.Instances = 1
+			r.Params.Label = promising.Name
 			k.SyncPeriod = time.Duration(g+5) * time.Second
 			for _, c := range promising.Guarantee {
 				r.Guarantee = append(r.Guarantee, results.Clause{Property: string(c.Property), Formula: c.Formula, Verdict: results.Undecided})
@@ -192,7 +198,8 @@ func promised(t testing.TB, change func(*results.Run, *oracle.Header, *known)) (
 			}
 		}, func(i int) oracle.Event {
 			e := events[2*i+g]
-			e.Call, e.Reply = e.Call-int64(g)*1_000_000, e.Reply-int64(g)*1_000_000 // by its epoch
+			e.Call = e.Call - int64(g)*1_000_000
+			e.Reply = e.Reply - int64(g)*1_000_000 // by its epoch
 			return e
 		}))
 	}
@@ -329,9 +336,11 @@ func TestMergeTakesMemoryByLength(t *testing.T) {
 // BenchmarkMerge says what merging takes; the growth of memory is that of its peak. QUOTABENCH_LONG=1 merges 40 histories of 5 and of 10
 // million requests.
 func BenchmarkMerge(b *testing.B) {
-	n, lengths := 4, []int{1_000_000, 2_000_000}
+	n := 4
+	lengths := []int{1_000_000, 2_000_000}
 	if os.Getenv("QUOTABENCH_LONG") != "" {
-		n, lengths = 40, []int{5_000_000, 10_000_000}
+		n = 40
+		lengths = []int{5_000_000, 10_000_000}
 	}
 	for _, requests := range lengths {
 		dirs := handed(b, n, requests)

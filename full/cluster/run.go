@@ -105,7 +105,8 @@ func (c *cluster) Prepare(s *group.Settings) (bool, error) {
 			c.generators, c.index))
 	}
 	var err error
-	if c.at, err = parseMeeting(cmp.Or(c.meet, os.Getenv(meetingVariable))); err != nil {
+	c.at, err = parseMeeting(cmp.Or(c.meet, os.Getenv(meetingVariable)))
+	if err != nil {
 		return false, s.Wrong("meet", err)
 	}
 	for name, given := range map[string]string{"history": s.History, "against": s.Against, "metrics": s.Metrics} {
@@ -172,7 +173,8 @@ func (c *cluster) check(x *session.Session, cfg *measure.Config) (map[string]str
 		return nil, err
 	}
 	cfg.Strategies = selected
-	if err = cfg.Complete(); err == nil { // the stores are known now
+	err = cfg.Complete()
+	if err == nil { // the stores are known now
 		err = cfg.CheckRoom(x.Ctx)
 	}
 	return skipped, exit.With(exit.Usage, err)

@@ -285,7 +285,8 @@ func (s *site) watch(t *testing.T) *seen {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err = fmt.Fprintf(conn, "AUTH %s\r\nMONITOR\r\n", o.Password); err != nil {
+	_, err = fmt.Fprintf(conn, "AUTH %s\r\nMONITOR\r\n", o.Password)
+	if err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(conn)

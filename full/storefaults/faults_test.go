@@ -95,10 +95,15 @@ var fewFaults = []string{"FLUSHALL", "memory full", "one counter overwritten"}
 // named, the run is invalid, no strategy is said to have broken its word, and nothing is
 // left behind once the store is back.
 func TestFaultsOfStores(t *testing.T) {
-	every, timeout := monitor.Every, monitor.Timeout
-	t.Cleanup(func() { monitor.Every, monitor.Timeout = every, timeout })
+	every := monitor.Every
+	timeout := monitor.Timeout
+	t.Cleanup(func() {
+		monitor.Every = every
+		monitor.Timeout = timeout
+	})
 	// A store to which nothing happens has long to answer: the machine may be busy.
-	monitor.Every, monitor.Timeout = 10*time.Millisecond, time.Minute
+	monitor.Every = 10 * time.Millisecond
+	monitor.Timeout = time.Minute
 	var calm, all sync.WaitGroup // they mostly wait, so that more may run than there are cores
 	defer all.Wait()
 	tight := make(chan struct{})
@@ -110,7 +115,8 @@ func TestFaultsOfStores(t *testing.T) {
 		run := func(t *testing.T) {
 			calmed := sync.OnceFunc(calm.Done)
 			defer calmed() // if the store is missing
-			v, made := start(t), map[string]bool{}
+			v := start(t)
+			made := map[string]bool{}
 			t.Run("nothing", func(t *testing.T) { v.calm(t, store) })
 			calmed()
 			<-tight
@@ -170,7 +176,8 @@ func (v *victim) suffer(t *testing.T, f *fault, a act) {
 			t.Fatalf("the fault took longer than a run of %v", lasts)
 		}
 		t.Logf("a run of %v was too short", lasts)
-		lasts, longer = 3*lasts, 2*longer
+		lasts = 3 * lasts
+		longer = 2 * longer
 	}
 }
 
@@ -188,7 +195,8 @@ func (v *victim) attempt(t *testing.T, f *fault, a act, lasts, longer time.Durat
 	if err != nil {
 		t.Fatal(err)
 	}
-	timer, made := passTimer{make(chan struct{}), make(chan struct{})}, make(chan error, 1)
+	timer := passTimer{make(chan struct{}), make(chan struct{})}
+	made := make(chan error, 1)
 	go func() {
 		select {
 		case <-timer.begun:
@@ -205,7 +213,8 @@ func (v *victim) attempt(t *testing.T, f *fault, a act, lasts, longer time.Durat
 	}()
 	began := clock.Nano()
 	r = measured(t, f.strategy, store, func(cfg *measure.Config) {
-		cfg.Timer, cfg.Cores = timer, measure.Cores{Mode: measure.CoresShared}
+		cfg.Timer = timer
+		cfg.Cores = measure.Cores{Mode: measure.CoresShared}
 		cfg.Duration, cfg.Policy.Limit, cfg.Load, cfg.HistoryLimit = lasts, max(f.limit, faultLimit), harness.Closed(), faultHistory
 		cfg.Stream.Set("subjects", faultSubjects)
 		cfg.Workers = 4

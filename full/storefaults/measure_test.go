@@ -22,7 +22,10 @@ func measured(t *testing.T, strategy string, store stores.Store, change func(*me
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Workers, plan.Seed, plan.Duration, plan.Stores = 8, 3, 300*time.Millisecond, stores.NewSet()
+	plan.Workers = 8
+	plan.Seed = 3
+	plan.Duration = 300 * time.Millisecond
+	plan.Stores = stores.NewSet()
 	if err := plan.Stores.Add(store.Driver(), store); err != nil {
 		t.Fatal(err)
 	}

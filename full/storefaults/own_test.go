@@ -86,9 +86,14 @@ func shared(t *testing.T, server *redisstore.Store) stores.Store {
 // TestOwnFaultsAreNotTheStores: on a store that others have access to, a strategy that loses
 // counts by a race is called broken. One that removes its own counters is undecided.
 func TestOwnFaultsAreNotTheStores(t *testing.T) {
-	every, timeout := monitor.Every, monitor.Timeout
-	t.Cleanup(func() { monitor.Every, monitor.Timeout = every, timeout })
-	monitor.Every, monitor.Timeout = 10*time.Millisecond, time.Minute
+	every := monitor.Every
+	timeout := monitor.Timeout
+	t.Cleanup(func() {
+		monitor.Every = every
+		monitor.Timeout = timeout
+	})
+	monitor.Every = 10 * time.Millisecond
+	monitor.Timeout = time.Minute
 	server := startRedis(t, "process")
 	for name, planted := range map[string]corrupt{
 		"racy":    {pause: time.Millisecond},
@@ -98,14 +103,19 @@ func TestOwnFaultsAreNotTheStores(t *testing.T) {
 			store := shared(t, server)
 			r := measured(t, "incr-expire", store, func(cfg *measure.Config) {
 				taken := new(atomic.Int64)
-				cfg.Load, cfg.Policy.Limit, cfg.Requests, cfg.Duration = harness.Closed(), 60, 6000, 0
+				cfg.Load = harness.Closed()
+				cfg.Policy.Limit = 60
+				cfg.Requests = 6000
+				cfg.Duration = 0
 				cfg.Stream.Set("subjects", 12)
 				cfg.Strategies = []strategies.Selection{{Meta: &strategies.Meta{
 					Name: "corrupt", Doc: "counts wrong", Form: strategies.Baseline, Counts: quota.CountsAdmitted,
 					Needs: []strategies.Need{strategies.NeedRedis}, Kinds: quota.Kinds(), Guarantee: []quota.Clause{quota.Exactly()},
 					Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 						c := planted
-						c.redis, c.prefix, c.taken = strategies.Redis(env), env.Prefix, taken
+						c.redis = strategies.Redis(env)
+						c.prefix = env.Prefix
+						c.taken = taken
 						return &c, nil
 					},
 				}}}
@@ -141,7 +151,10 @@ func TestLossBeforeThePass(t *testing.T) {
 	server := startRedis(t, "process")
 	store := shared(t, server)
 	r := measured(t, "incr-expire-atomic", store, func(cfg *measure.Config) {
-		cfg.Load, cfg.Policy.Limit, cfg.Requests, cfg.Duration = harness.Closed(), 60, 2000, 0
+		cfg.Load = harness.Closed()
+		cfg.Policy.Limit = 60
+		cfg.Requests = 2000
+		cfg.Duration = 0
 		cfg.Stream.Set("subjects", 12)
 		cfg.Stream.Set("fill", 1)
 		meta := *cfg.Strategies[0].Meta

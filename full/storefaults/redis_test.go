@@ -235,7 +235,8 @@ func clusterVictim(t *testing.T) *victim {
 	var from, to int
 	for _, r := range ranges {
 		if r.Nodes[0].Addr == opt.Addrs[0] {
-			from, to = r.Start, r.End
+			from = r.Start
+			to = r.End
 		}
 	}
 	whole := func(ctx context.Context) error { // again, as far as each of them sees

@@ -52,7 +52,8 @@ func processOf(t *testing.T, pid int, addr string) *process {
 	}
 	p.dir, err = os.Readlink(proc + "cwd")
 	p.must(err)
-	if p.data = p.dir; filepath.Base(p.data) != "data" {
+	p.data = p.dir
+	if filepath.Base(p.data) != "data" {
 		p.data = filepath.Join(p.dir, "data")
 	}
 	info, err := os.Stat(p.data)
@@ -117,9 +118,11 @@ func (p *process) start(ctx context.Context) error {
 // launch starts it, so that it ends with this process.
 func (p *process) launch() error {
 	cmd := exec.Command(p.args[0], p.args[1:]...)
-	cmd.Dir, cmd.Env = p.dir, p.env
+	cmd.Dir = p.dir
+	cmd.Env = p.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: p.user}
-	started, done := make(chan error), make(chan struct{})
+	started := make(chan error)
+	done := make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // the signal is tied to the thread
 		defer runtime.UnlockOSThread()
@@ -133,7 +136,8 @@ func (p *process) launch() error {
 	if err := <-started; err != nil {
 		return err
 	}
-	p.pid, p.done = cmd.Process.Pid, done
+	p.pid = cmd.Process.Pid
+	p.done = done
 	return nil
 }
 

@@ -89,7 +89,8 @@ func opened(ctx context.Context) (set *stores.Set, said string, err error) {
 	for _, name := range names {
 		specs = append(specs, stores.Spec{Name: name, From: cmp.Or(os.Getenv("QUOTABENCH_"+strings.ToUpper(name)), "auto")})
 	}
-	if set, err = stores.OpenSet(ctx, specs); err != nil {
+	set, err = stores.OpenSet(ctx, specs)
+	if err != nil {
 		return nil, "", err
 	}
 	for _, name := range names {
@@ -157,7 +158,8 @@ func (m *measured) pass(b *testing.B) {
 // measure carries out that many requests, with a reference loop before and after that
 // lasts as long as said, and none of 0.
 func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, reference time.Duration) *results.Run {
-	sel, w := m.sel, m.workload
+	sel := m.sel
+	w := m.workload
 	cfg := measure.Config{
 		Plan: harness.Plan{
 			Strategies: []strategies.Selection{sel}, Workload: w, Seed: 1, Load: harness.Closed(), Stores: m.stores, Requests: int64(requests),

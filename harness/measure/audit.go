@@ -50,7 +50,8 @@ func (p *pass) discard(code, discards, format string, args ...any) {
 
 // auditRecording asks whether everything that happened was recorded.
 func (p *pass) auditRecording() {
-	r, d := p.run, p.d
+	r := p.run
+	d := p.d
 	if d.full.Load() {
 		p.discard("ended-early", results.DiscardsNothing,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", r.Issued)
@@ -65,7 +66,8 @@ func (p *pass) auditRecording() {
 	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
 		p.discard("sample-mismatch", results.DiscardsCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
 	}
-	names, touched := map[quota.Subject]struct{}{}, 0
+	names := map[quota.Subject]struct{}{}
+	touched := 0
 	for _, s := range d.subjects.all() {
 		if s.touched() {
 			names[s.name] = struct{}{}
@@ -83,7 +85,8 @@ func (p *pass) auditStore(st *siteStore) {
 		p.discard("meter-lost", results.DiscardsNothing, "the traffic of %d connections to %s could not be followed: "+
 			"commands and statements are too low", st.traffic.Unparsed, st.name)
 	}
-	b, a := st.before, st.after
+	b := st.before
+	a := st.after
 	if !p.canCompare(st) || a.Incarnation != b.Incarnation { // it, or some of its servers, is another one or did not answer
 		return
 	}
@@ -191,7 +194,8 @@ func newCrossRunAudit() *crossRunAudit {
 // its round that were asked as much.
 func (a *crossRunAudit) sameRequests(r *results.Run, hash uint64) {
 	if a.round != r.Repetition {
-		a.round, a.requests = r.Repetition, map[int64]asked{}
+		a.round = r.Repetition
+		a.requests = map[int64]asked{}
 	}
 	first, ok := a.requests[r.Issued]
 	if !ok {
@@ -288,9 +292,11 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 		if len(ratios) < minTrendRounds {
 			continue
 		}
-		lo, hi := math.Inf(1), 0.0
+		lo := math.Inf(1)
+		hi := 0.0
 		for _, x := range ratios {
-			lo, hi = min(lo, x), max(hi, x)
+			lo = min(lo, x)
+			hi = max(hi, x)
 		}
 		if lo < 1+minTrend && hi > 1-minTrend {
 			continue

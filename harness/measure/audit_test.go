@@ -71,7 +71,8 @@ func TestPlantedKindsOfErrors(t *testing.T) {
 	}) {
 		t.Errorf("audit %+v, want errors: %s", r.Audit, want)
 	}
-	if r = measureOne(t, &planted{}, "hot-key", nil); r.ErrorKinds != nil {
+	r = measureOne(t, &planted{}, "hot-key", nil)
+	if r.ErrorKinds != nil {
 		t.Errorf("%+v of no errors", r.ErrorKinds)
 	}
 }
@@ -128,7 +129,10 @@ func TestAuditControls(t *testing.T) {
 
 // A run whose history is nearly full ends early, and counts as far as it came.
 func TestRunEndsBeforeItsHistoryOverflows(t *testing.T) {
-	r := measureOne(t, &planted{leak: 1}, "hot-key", func(c *Config) { c.HistoryLimit, c.Requests = 20_000, 100_000 })
+	r := measureOne(t, &planted{leak: 1}, "hot-key", func(c *Config) {
+		c.HistoryLimit = 20_000
+		c.Requests = 100_000
+	})
 	if !r.Audit.Valid || r.Partial || !hasReason(r, "ended-early") {
 		t.Errorf("audit %+v", r.Audit)
 	}
@@ -150,7 +154,9 @@ func TestRunEndsWithItsTrials(t *testing.T) {
 		}
 	}
 	r := measureOne(t, p, "hot-key", func(c *Config) {
-		c.base, c.Requests, c.Duration = v.timebase(), 0, 10*time.Second
+		c.base = v.timebase()
+		c.Requests = 0
+		c.Duration = 10 * time.Second
 	})
 	if !r.Audit.Valid || r.Partial || !hasReason(r, "ended-early") {
 		t.Errorf("audit %+v", r.Audit)

@@ -35,16 +35,32 @@ func TestMeasurementsAreBounded(t *testing.T) {
 		change func(c *Config)
 	}{
 		{"", func(c *Config) {
-			c.Pool, c.Instances, c.ClientRetries, c.Rounds, c.Duration = 235, 255, MaxRetries, MaxRounds, MaxDuration
+			c.Pool = 235
+			c.Instances = 255
+			c.ClientRetries = MaxRetries
+			c.Rounds = MaxRounds
+			c.Duration = MaxDuration
 		}},
 		{"a pool of 10001 connections: give 1 to 10000", func(c *Config) { c.Pool = MaxPool + 1 }},
 		{"a pool of 4294967296 connections", func(c *Config) { c.Pool = 1 << 32 }},
-		{"236 connections in each of 255 instances are 60180 to each store", func(c *Config) { c.Pool, c.Instances = 236, 255 }},
+		{"236 connections in each of 255 instances are 60180 to each store", func(c *Config) {
+			c.Pool = 236
+			c.Instances = 255
+		}},
 		{"101 client retries: give 0 to 100", func(c *Config) { c.ClientRetries = MaxRetries + 1 }},
 		{"a duration of 24h0m0.000000001s: give at most 24h0m0s", func(c *Config) { c.Duration = MaxDuration + 1 }},
-		{"11 strategies in 1000 rounds are 11000 runs", func(c *Config) { c.Strategies, c.Rounds = sized(t, "hot-key", 11).Strategies, 1000 }},
-		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) { c.Load, c.Duration = harness.Load{Loop: harness.Both, PerSecond: 1e9}, time.Second }},
-		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) { c.Load, c.Duration = harness.OpenAt(1e9), time.Second }},
+		{"11 strategies in 1000 rounds are 11000 runs", func(c *Config) {
+			c.Strategies = sized(t, "hot-key", 11).Strategies
+			c.Rounds = 1000
+		}},
+		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) {
+			c.Load = harness.Load{Loop: harness.Both, PerSecond: 1e9}
+			c.Duration = time.Second
+		}},
+		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) {
+			c.Load = harness.OpenAt(1e9)
+			c.Duration = time.Second
+		}},
 		{"a rate of NaN", func(c *Config) { c.Load = harness.Load{Loop: harness.Both, PerSecond: math.NaN()} }},
 	} {
 		cfg := sized(t, "hot-key", 1)

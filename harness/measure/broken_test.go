@@ -30,7 +30,8 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 		plan.Workers = 100
 	}
 	if fault == "restarted" { // clients look for a server once a second
-		plan.Duration, after = 5*time.Second, 0.95
+		plan.Duration = 5 * time.Second
+		after = 0.95
 	}
 	plan.Trouble = trouble.MustParse(driver + ":" + fault + "@0.3-0.6")
 	met := func(results.Run) bool { return true } // or the fault came too late to be noticed
@@ -152,7 +153,8 @@ func TestNotBreakable(t *testing.T) {
 	for fault, part := range map[string]string{
 		"restarted": "use process:durable", "node-stopped": "no fault node-stopped of redis", "locked": "no fault locked of redis", "connections-taken": "no fault connections-taken of redis",
 	} {
-		plan.Trouble, plan.Duration = trouble.MustParse("redis:"+fault+"@0.3-0.6"), time.Second
+		plan.Trouble = trouble.MustParse("redis:" + fault + "@0.3-0.6")
+		plan.Duration = time.Second
 		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", fault, err)
 		}

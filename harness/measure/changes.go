@@ -66,7 +66,8 @@ func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error, c
 			if !wait(at - time.Duration(tb.nano()-begun)) {
 				return
 			}
-			if *err = change(&e); *err != nil {
+			*err = change(&e)
+			if *err != nil {
 				return
 			}
 		}
@@ -93,7 +94,8 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 // changes are those that were made, since the epoch: what came before the first request is in force from the start.
 func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 	for _, c := range o.made {
-		c.From, c.To = max(0, c.From-epoch), max(0, c.To-epoch)
+		c.From = max(0, c.From-epoch)
+		c.To = max(0, c.To-epoch)
 		out = append(out, c)
 	}
 	return out

@@ -14,10 +14,15 @@ import (
 // are sent, and what is enforced or leaks stays so.
 func TestClientsBeside(t *testing.T) {
 	runs := measureReal(t, "incr-expire,incr-expire@autopipeline,check-then-set@autopipeline", "agent-api", "hot-key", func(c *Config) {
-		c.Workers, c.Instances, c.Policy.Limit = 32, 1, 50
-		c.Requests, c.Duration = 2000, 0
+		c.Workers = 32
+		c.Instances = 1
+		c.Policy.Limit = 50
+		c.Requests = 2000
+		c.Duration = 0
 	})
-	plain, auto, racy := runs["incr-expire"], runs["incr-expire@autopipeline"], runs["check-then-set@autopipeline"]
+	plain := runs["incr-expire"]
+	auto := runs["incr-expire@autopipeline"]
+	racy := runs["check-then-set@autopipeline"]
 	for _, r := range runs {
 		if !r.Audit.Valid {
 			t.Fatalf("%s: %+v", r.Params.Label, r.Audit)
@@ -44,7 +49,8 @@ func TestClientsBeside(t *testing.T) {
 // call that hangs, although pipelines keep no deadline of a caller.
 func TestOutageOfPipelines(t *testing.T) {
 	r := measureLonger(t, "incr-expire@autopipeline", "link-hits", "steady", func(c *Config) {
-		c.Load, c.DecisionTimeout = harness.Closed(), 8*time.Second
+		c.Load = harness.Closed()
+		c.DecisionTimeout = 8 * time.Second
 		c.Stream.Set("subjects", 3)
 		c.Trouble = trouble.MustParse("redis:away@0.4-0.7")
 	}, func(r results.Run) bool { return r.Degraded > 0 })["incr-expire@autopipeline"]
@@ -72,7 +78,9 @@ func TestPipelineTimeout(t *testing.T) {
 // strategies have, so that it is one measure for all of them.
 func TestReferenceIsPlain(t *testing.T) {
 	r := measureReal(t, "incr-expire@autopipeline", "agent-api", "hot-key", func(c *Config) {
-		c.NoReference, c.Requests, c.Duration = false, 1000, 0
+		c.NoReference = false
+		c.Requests = 1000
+		c.Duration = 0
 	})["incr-expire@autopipeline"]
 	if r.ReferencePerS <= 0 || bareClient.Client != "" {
 		t.Errorf("the loop is %v per second, of the client %q", r.ReferencePerS, bareClient.Client)

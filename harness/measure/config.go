@@ -112,7 +112,8 @@ const (
 
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
-	c.Workers, c.Rounds = cmp.Or(c.Workers, 50), cmp.Or(c.Rounds, 10)
+	c.Workers = cmp.Or(c.Workers, 50)
+	c.Rounds = cmp.Or(c.Rounds, 10)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
 		if len(c.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Skew)) > 0 {
@@ -192,7 +193,8 @@ func (c *Config) checkTrouble() error {
 
 // checkOutage reports an outage that its store cannot have, or of a store that the run has not.
 func (c *Config) checkOutage(e *trouble.Event) error {
-	name, word := e.Where.Name, e.What.Word
+	name := e.Where.Name
+	word := e.What.Word
 	store, here := c.Stores.Get(name)
 	switch {
 	case c.lacks(name):

@@ -49,7 +49,10 @@ func verdictsOf(t *testing.T, redis *redisstore.Store, postgres *pgstore.Store, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Policy.Limit, plan.Workers, plan.Seed, plan.Requests = 20, 8, 5, requests // more workers would time out on a slow disk
+	plan.Policy.Limit = 20
+	plan.Workers = 8
+	plan.Seed = 5
+	plan.Requests = requests // more workers would time out on a slow disk
 	plan.Stores = setOf(t, redis, postgres)
 	report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 	if err != nil {

@@ -47,7 +47,8 @@ func ParseCores(text string) (Cores, error) {
 		case named && again:
 			return Cores{}, fmt.Errorf("the cores of the %s are given twice", name)
 		case named:
-			last, lists[name] = name, value
+			last = name
+			lists[name] = value
 		default:
 			lists[last] += "," + part
 		}

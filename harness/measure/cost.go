@@ -256,7 +256,8 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 		sent := p.s.traffic(mallocs()).sub(before)
 		switch {
 		case i == 0:
-			out.First, admitted = sent.cost(1), d.Admitted
+			out.First = sent.cost(1)
+			admitted = d.Admitted
 		case d.Admitted && taken.n < probeRequests:
 			taken.add(sent)
 		case !d.Admitted && rejected.n < probeRequests:

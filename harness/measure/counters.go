@@ -38,7 +38,8 @@ const (
 // open prepares to read. Nothing is read if counters change by other things than
 // decisions, or if nobody else has access.
 func (c *counters) open(ctx context.Context, p *pass) {
-	s, kind := p.s, p.policy.Window.Kind
+	s := p.s
+	kind := p.policy.Window.Kind
 	shared := false
 	for _, st := range s.stores {
 		shared = shared || !st.Owned()
@@ -192,7 +193,8 @@ func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, li
 		w := d.window(b.Call + d.epoch)
 		begun := w.index == d.firstWindow || b.Call+d.epoch-w.start > margin
 		if !begun || w.end-b.Reply-d.epoch < margin || i > 0 && d.window(a.Call+d.epoch).index != w.index {
-			least, a = math.MinInt64, b
+			least = math.MinInt64
+			a = b
 			continue
 		}
 		before := inFlight(events, b)

@@ -38,7 +38,9 @@ func TestOwnProcessorTime(t *testing.T) {
 	}
 	threads := 3 * runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
-	outer, before, inner := other(), readOwnCPU(), other()
+	outer := other()
+	before := readOwnCPU()
+	inner := other()
 	var busy, read sync.WaitGroup
 	read.Add(1)
 	for range threads {

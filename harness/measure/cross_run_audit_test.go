@@ -130,7 +130,10 @@ func TestAuditStores(t *testing.T) {
 	}{
 		{"keys-under-prefix", results.DiscardsCorrectness, func(p *pass, _ *siteStore) { p.s.strays = 1 }},
 		{"store-restarted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
-		{"", "", func(_ *pass, st *siteStore) { st.before.Incarnation, st.before.Commands = "a,b", 1000 }}, // one did not answer
+		{"", "", func(_ *pass, st *siteStore) {
+			st.before.Incarnation = "a,b"
+			st.before.Commands = 1000
+		}}, // one did not answer
 		{"store-evicted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
 		{"store-forked", results.Disturbs, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
 		{"store-counts-less", results.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
@@ -166,7 +169,8 @@ func TestAuditTimings(t *testing.T) {
 			p.own.used = 400 * time.Millisecond
 		}},
 		{"other-measurements", results.DisturbsTimings, func(p *pass) { // whose servers keep the machine busy
-			p.machine, p.accompanied = machine.CPUTime{Busy: 0.6, Total: 1}, true
+			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
+			p.accompanied = true
 		}},
 		{"histogram-overflow", results.DisturbsTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
 		{"pacer-late", results.DisturbsResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},

@@ -30,7 +30,8 @@ func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
 	server := storetest.Postgres(t)
 	for _, name := range testenv.Pick(names[:1], names) {
 		r := measureLonger(t, name, "agent-api", "hot-key", func(c *Config) {
-			c.Load, c.Policy.Limit = harness.Closed(), 20
+			c.Load = harness.Closed()
+			c.Policy.Limit = 20
 			c.Stores = setOf(t, server)
 			c.Trouble = trouble.MustParse("postgres:away@0.4-0.6")
 		}, func(r results.Run) bool { return r.Audit.Has("planned-errors") && decided(r, 0, 1) > 0 })[name]

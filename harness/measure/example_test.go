@@ -25,7 +25,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	plan.Policy.Limit, plan.Stores, plan.Workers, plan.Requests, plan.Seed = 10, set, 4, 400, 1
+	plan.Policy.Limit = 10
+	plan.Stores = set
+	plan.Workers = 4
+	plan.Requests = 400
+	plan.Seed = 1
 	report, err := measure.Measure(ctx, measure.Config{Plan: plan, Rounds: 1, NoReference: true})
 	if err != nil {
 		fmt.Println(err)

@@ -26,7 +26,8 @@ func TestFailover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Duration, plan.Stores = time.Minute, setOf(t, storetest.Redis(t))
+	plan.Duration = time.Minute
+	plan.Stores = setOf(t, storetest.Redis(t))
 	plan.Trouble = trouble.MustParse("redis:failover@0.5-0.52")
 	cfg := Config{Plan: plan}
 	if err := cfg.Complete(); err == nil {
@@ -68,12 +69,16 @@ func failover(t *testing.T, server stores.Store, names string, f masterDies) {
 			t.Fatal(err)
 		}
 	}
-	plan.Arrivals, plan.Workers, plan.Seed, plan.Stores = "constant", f.workers, 3, set
+	plan.Arrivals = "constant"
+	plan.Workers = f.workers
+	plan.Seed = 3
+	plan.Stores = set
 	plan.Stream.Set("subjects", 1)
 	plan.Stream.Set("popularity", "uniform")
 	plan.Stream.Set("over-quota", 0)
 	report := longer(t, f.shortest, func(d time.Duration) *Report {
-		plan.Load, plan.Duration = harness.OpenAt(float64(f.rate)), d
+		plan.Load = harness.OpenAt(float64(f.rate))
+		plan.Duration = d
 		plan.Policy.Limit = int64(f.limit * float64(f.rate) * d.Seconds())
 		plan.Trouble = trouble.List{{
 			Where: trouble.Where{Name: "redis", Instance: trouble.All}, When: trouble.When{From: f.at, To: f.at + 0.02},

@@ -37,7 +37,8 @@ type agenda struct {
 
 func (a *agenda) Len() int { return len(a.list) }
 func (a *agenda) Less(i, j int) bool {
-	x, y := &a.list[i], &a.list[j]
+	x := &a.list[i]
+	y := &a.list[j]
 	return x.due < y.due || x.due == y.due && x.seq < y.seq
 }
 func (a *agenda) Swap(i, j int) { a.list[i], a.list[j] = a.list[j], a.list[i] }
@@ -70,8 +71,12 @@ type settlement struct{ commits, refunds, abandoned, failed, chargedForNothing a
 // it was answered. Who was granted fewer than it asked for uses no more than those.
 func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
 	f.due = k.last + int64(op.Settle)
-	f.subject, f.fate, f.hold = op.Subject, op.Fate, int64(op.Hold)
-	if f.units, f.actual = granted, op.Actual; granted < op.Units {
+	f.subject = op.Subject
+	f.fate = op.Fate
+	f.hold = int64(op.Hold)
+	f.units = granted
+	f.actual = op.Actual
+	if granted < op.Units {
 		f.actual = min(op.Actual, granted)
 	}
 	if op.Fate == workloads.FateAbandon {
@@ -146,7 +151,8 @@ func (k *worker) settle(f followUp) {
 		return
 	}
 	k.follow = f
-	if k.settling = &k.follow; everyCall {
+	k.settling = &k.follow
+	if everyCall {
 		k.Beat()
 	}
 	var err error
@@ -172,7 +178,8 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance,
 		TakeCall: f.takeCall, TakeReply: f.takeReply}
 	if committing && canCommit {
-		e.Kind, e.Units = oracle.Commit, f.units-f.actual
+		e.Kind = oracle.Commit
+		e.Units = f.units - f.actual
 	}
 	k.last = reply
 	if committing {
@@ -188,7 +195,8 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 		}
 		switch {
 		case f.hold > 0:
-			f.fate, f.due = workloads.FateFail, reply+f.hold
+			f.fate = workloads.FateFail
+			f.due = reply + f.hold
 			k.agenda.add(f)
 		case f.doubtful:
 			k.abandon(f)
@@ -209,7 +217,8 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 		f.cell.GiveBack(e.Units)
 	}
 	if k.d.history != nil {
-		e.Call, e.Reply = f.call-k.d.epoch, reply-k.d.epoch
+		e.Call = f.call - k.d.epoch
+		e.Reply = reply - k.d.epoch
 		k.d.history.Append(k.id, e)
 	}
 }

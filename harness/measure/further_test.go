@@ -57,7 +57,8 @@ func TestServicesAtAnotherSpeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	outside := *plan.Strategies[0].Meta
-	outside.Outside, outside.Needs = true, nil
+	outside.Outside = true
+	outside.Needs = nil
 	plan.Strategies[0].Meta = &outside
 	for speed, refused := range map[float64]bool{0: false, 1: false, 60: true} {
 		c := Config{Plan: plan}
@@ -105,7 +106,8 @@ func TestCrossSlot(t *testing.T) {
 	}()
 	runs := measureReal(t, "lua-reserve,incr-expire-atomic", "agent-api", "hot-key", func(c *Config) {
 		c.Stores, c.Policy.Limit, c.Load = setOf(t, cluster), 20, harness.Closed()
-		c.Requests, c.Duration = 1000, 0
+		c.Requests = 1000
+		c.Duration = 0
 	})
 	r := runs["lua-reserve"]
 	if !r.Audit.Valid || r.Issued == 0 || r.Errors != r.Issued || !strings.Contains(r.FirstError, "CROSSSLOT") {
@@ -160,16 +162,22 @@ func TestReplicasCatchUp(t *testing.T) {
 	sel := f.selection()
 	sel.Needs = []strategies.Need{"redis", "redis.replica"}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		f.master, f.replica, f.prefix = strategies.Redis(env), env.Clients["redis.replica"].(redis.UniversalClient), env.Prefix
+		f.master = strategies.Redis(env)
+		f.replica = env.Clients["redis.replica"].(redis.UniversalClient)
+		f.prefix = env.Prefix
 		return f, nil
 	}
 	master := storetest.Redis(t)
-	set, replica := setOf(t, master), &watched{Store: storetest.Further(t, "redis.replica").(*redisstore.Store)}
+	set := setOf(t, master)
+	replica := &watched{Store: storetest.Further(t, "redis.replica").(*redisstore.Store)}
 	if err := set.Add("redis.replica", replica); err != nil {
 		t.Fatal(err)
 	}
 	r := measureOne(t, &f.planted, "hot-key", func(c *Config) {
-		c.Strategies, c.base, c.Workers, c.Stores = []strategies.Selection{sel}, nil, 4, set
+		c.Strategies = []strategies.Selection{sel}
+		c.base = nil
+		c.Workers = 4
+		c.Stores = set
 		c.Requests = 400
 	})
 	if !r.Audit.Valid || r.Errors != 0 || r.Issued == 0 {
@@ -193,7 +201,8 @@ func TestFullMemory(t *testing.T) {
 		}
 		r := measureReal(t, "incr-expire-atomic", "agent-api", "steady", func(c *Config) {
 			c.Stores, c.Policy.Limit, c.Load, c.Workers = setOf(t, store), 1, harness.Closed(), 2
-			c.Requests, c.Duration = 12_000, 0
+			c.Requests = 12_000
+			c.Duration = 0
 			c.Stream.Set("subjects", 6_000)
 			c.Stream.Set("popularity", "uniform")
 			c.Stream.Set("over-quota", 0)

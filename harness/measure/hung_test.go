@@ -54,7 +54,10 @@ func (s *slow) config(t *testing.T, policy, workload string, deadline time.Durat
 		Name: "slow", Doc: "takes its time", Form: strategies.Baseline, Kinds: quota.Kinds(), GivesBack: true,
 		Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return s, nil },
 	}}}
-	p.Requests, p.Workers, p.Seed, p.DecisionTimeout = 400, 3, 3, deadline
+	p.Requests = 400
+	p.Workers = 3
+	p.Seed = 3
+	p.DecisionTimeout = deadline
 	return Config{Plan: p, Rounds: 1, NoReference: true}
 }
 
@@ -162,7 +165,8 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 	if err != nil || !report.Interrupted || len(report.Runs) != 2 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	first, second := report.Runs[0], report.Runs[1]
+	first := report.Runs[0]
+	second := report.Runs[1]
 	if first.Issued != 400 || first.Partial || !second.Partial || second.Issued < 200 || second.DidNotReturn == 0 {
 		t.Errorf("%d requests, then %d, of which %d did not return: %+v", first.Issued, second.Issued, second.DidNotReturn, second.Audit)
 	}
@@ -190,7 +194,8 @@ func (*unreadable) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.
 // TestAbandonedWorkerTouchesNothing: what returns after it was given up is not
 // counted. The race detector sees what it touches.
 func TestAbandonedWorkerTouchesNothing(t *testing.T) {
-	release, returned := make(chan bool), make(chan bool, 1)
+	release := make(chan bool)
+	returned := make(chan bool, 1)
 	s := &slow{take: func(_ context.Context, n int64) error {
 		if n == 100 {
 			<-release

@@ -109,8 +109,10 @@ func BenchmarkDecision(b *testing.B) {
 		return perOp(n, func(ops int) {
 			var sum int64
 			for range ops {
-				a, c := timeOfDay(), timeOfDay()
-				d, e := timeOfDay(), timeOfDay()
+				a := timeOfDay()
+				c := timeOfDay()
+				d := timeOfDay()
+				e := timeOfDay()
 				sum += int64(c.Sub(a)) + int64(e.Sub(d))
 			}
 			sink.Add(sum)
@@ -132,7 +134,8 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	redis := storetest.Redis(b)
 	cfg := instrumentConfig(b, redis)
 	// Few short pairs show that it works, and give no figure to rely on.
-	n, d := testenv.Pick(4, 20), testenv.Pick(250*time.Millisecond, time.Second)
+	n := testenv.Pick(4, 20)
+	d := testenv.Pick(250*time.Millisecond, time.Second)
 	decisions := func() float64 { return decisionsPerSecond(b, cfg, d) }
 	var keys, one float64
 	for b.Loop() {
@@ -231,7 +234,9 @@ func instrumentConfig(b *testing.B, redis *redisstore.Store) Config {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan.Workers, plan.Seed, plan.Stores = instrumentWorkers, 1, setOf(b, redis)
+	plan.Workers = instrumentWorkers
+	plan.Seed = 1
+	plan.Stores = setOf(b, redis)
 	return Config{Plan: plan, Rounds: 1, NoReference: true}
 }
 
@@ -271,7 +276,8 @@ func BenchmarkPacer(b *testing.B) {
 		ratio = pairs(4, func() float64 {
 			p := newPacer(wallTime.nano, 10_000)
 			defer p.close()
-			before, start := clock.Processor(), wallTime.nano()
+			before := clock.Processor()
+			start := wallTime.nano()
 			l := lateness(p.wait)
 			cores = float64(clock.Processor()-before) / float64(wallTime.nano()-start)
 			return l

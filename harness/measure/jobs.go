@@ -62,7 +62,8 @@ func (r *jobRunner) start(ctx context.Context) {
 	// queue would be lost otherwise.
 	rounds, cut := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancel(ctx)
-	r.cancel, r.cut = cancel, cut
+	r.cancel = cancel
+	r.cut = cut
 	for _, j := range r.jobs {
 		j.Begin()
 		r.wg.Go(func() { j.loop(ctx, rounds) })

@@ -31,7 +31,8 @@ const readers = 8
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
 	for began, again := m.tb.nano(), true; again; {
 		var err error
-		if again, err = guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", s.CatchUp); err != nil {
+		again, err = guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", s.CatchUp)
+		if err != nil {
 			return err
 		}
 		if again && time.Duration(m.tb.nano()-began) > catchUpLimit {
@@ -43,7 +44,8 @@ func (m *measurement) catchUp(ctx context.Context, s *site) error {
 
 // judge turns a finished pass into its figures. The jobs have stopped.
 func (p *pass) judge(ctx context.Context) error {
-	d, r := p.d, p.run
+	d := p.d
+	r := p.run
 	r.ElapsedNS = max(d.end-d.epoch, 0)
 	p.discardFailed()
 	p.losses()
@@ -69,7 +71,8 @@ func (p *pass) judge(ctx context.Context) error {
 		return err
 	}
 	facts.Noticed = append(facts.Noticed, jumps...)
-	behind, asked := newSlowest(r.ElapsedNS), askedHash{}
+	behind := newSlowest(r.ElapsedNS)
+	asked := askedHash{}
 	thirds := thirdsOf(r)
 	over := overTimeOf(r)
 	jobs := p.jobLatencies()
@@ -129,7 +132,8 @@ func (p *pass) facts() *harness.Facts {
 	}
 	facts.Noticed, facts.Pause = p.noticed(), time.Duration(p.s.paused.Load())
 	facts.Unwatched = p.stores.Len() < len(p.s.stores)
-	facts.LimitChanges, facts.Overwritten = p.limits.changes(d.epoch), p.overwritten
+	facts.LimitChanges = p.limits.changes(d.epoch)
+	facts.Overwritten = p.overwritten
 	return facts
 }
 
@@ -235,7 +239,8 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 		p.run.Audit.Discard("jobs-not-idle", results.DiscardsNothing,
 			fmt.Sprintf("background jobs still changed something after %s", settleLimit))
 	}
-	if list, err = p.readCounters(ctx, how, subjects); err != nil {
+	list, err = p.readCounters(ctx, how, subjects)
+	if err != nil {
 		return err
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AfterJobs, SettledNS: took, List: list})
@@ -289,8 +294,10 @@ func (p *pass) latencies() error {
 	if err != nil {
 		return err
 	}
-	p.run.Response, p.run.Service = &all, service
-	l, wait := &p.d.lateness, rec.mergeOne(func(s *stripe) *results.Histogram { return s.wait })
+	p.run.Response = &all
+	p.run.Service = service
+	l := &p.d.lateness
+	wait := rec.mergeOne(func(s *stripe) *results.Histogram { return s.wait })
 	p.run.Lateness = &results.Lateness{
 		PacerP50: l.pacer.Quantile(0.5), PacerP99: l.pacer.Quantile(0.99),
 		WorkerP50: wait.Quantile(0.5), WorkerP99: wait.Quantile(0.99),

@@ -37,7 +37,9 @@ func TestKilledCallers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sel, open, keys := all[0], all[0].Open, int64(0)
+	sel := all[0]
+	open := all[0].Open
+	keys := int64(0)
 	meta := *sel.Meta
 	sel.Meta = &meta
 	sel.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {

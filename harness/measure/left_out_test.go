@@ -22,9 +22,14 @@ import (
 // soonGone has little time pass between two questions to a store. Each may be answered
 // late: the machine may be busy.
 func soonGone(t *testing.T) {
-	timeout, pauses := goneTimeout, gonePauses
-	t.Cleanup(func() { goneTimeout, gonePauses = timeout, pauses })
-	goneTimeout, gonePauses = time.Minute, []time.Duration{time.Millisecond, 20 * time.Millisecond}
+	timeout := goneTimeout
+	pauses := gonePauses
+	t.Cleanup(func() {
+		goneTimeout = timeout
+		gonePauses = pauses
+	})
+	goneTimeout = time.Minute
+	gonePauses = []time.Duration{time.Millisecond, 20 * time.Millisecond}
 }
 
 // onRun is told of each run that begins.
@@ -74,7 +79,10 @@ func TestStoreThatIsGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan.Workers, plan.Seed, plan.Duration, plan.Load = 4, c.seed, 30*time.Millisecond, harness.Closed()
+			plan.Workers = 4
+			plan.Seed = c.seed
+			plan.Duration = 30 * time.Millisecond
+			plan.Load = harness.Closed()
 			plan.Stores = setOf(t, server)
 			if other == "pg-conditional" {
 				plan.Stores = setOf(t, server, storetest.Postgres(t))
@@ -89,7 +97,8 @@ func TestStoreThatIsGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			runs, invalid := map[string]int{}, map[string]int{}
+			runs := map[string]int{}
+			invalid := map[string]int{}
 			for _, r := range report.Runs {
 				runs[r.Strategy]++
 				if !r.Audit.Valid {
@@ -150,7 +159,8 @@ func TestStoreIsAskedAFewTimes(t *testing.T) {
 		{"silent", 9, 3, context.DeadlineExceeded, true},
 		{"says something else", 9, 1, errors.New("not in this mood"), false},
 	} {
-		h, set := &hesitant{until: c.until, err: c.err}, stores.NewSet()
+		h := &hesitant{until: c.until, err: c.err}
+		set := stores.NewSet()
 		if err := set.Add("other", h); err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,8 @@ func (l *Live) begin(p *pass) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.underWay, l.pass, l.began = l.of(p.run.Params.Label, p.run.Params.Loop), p, p.d.tb.nano()
-	l.underWay.Round, l.underWay.Running = p.run.Repetition, true
+	l.underWay.Round = p.run.Repetition
+	l.underWay.Running = true
 }
 
 // end is told that it is over, and whether all workers have returned.
@@ -106,7 +107,8 @@ func (l *Live) end(returned bool) {
 	if returned {
 		f.soFar(l.pass)
 	}
-	l.underWay, l.pass = nil, nil
+	l.underWay = nil
+	l.pass = nil
 }
 
 // soFar takes what is known of the pass at this moment, except latencies.
@@ -168,7 +170,8 @@ func (l *Live) Figures() []LiveFigures {
 	var out []LiveFigures
 	for _, f := range l.figures {
 		x := f.LiveFigures
-		x.Latencies, x.Judged = slices.Clone(f.over), slices.Clone(f.Judged)
+		x.Latencies = slices.Clone(f.over)
+		x.Judged = slices.Clone(f.Judged)
 		if f == l.underWay {
 			now := l.pass.d.rec.live()
 			x.PerS, x.Latencies = l.rate(now), added(x.Latencies, now)
@@ -229,7 +232,8 @@ func (r *recorder) live() (out []harness.LiveLatency) {
 		for k, c := range s.cells {
 			if c != nil {
 				x := *c
-				x.Outcome, x.Tier = outcomes[k/maxTiers], r.tiers.name(uint8(k%maxTiers))
+				x.Outcome = outcomes[k/maxTiers]
+				x.Tier = r.tiers.name(uint8(k % maxTiers))
 				out = added(out, []harness.LiveLatency{x})
 			}
 		}

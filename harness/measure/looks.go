@@ -58,7 +58,8 @@ func newJobLatency(name string, r *roundTimes, epoch, length int64) *jobLatency 
 	sorted := slices.Clone(r.list)
 	slices.SortFunc(sorted, func(a, b roundTime) int { return cmp.Compare(a.from, b.from) })
 	for _, t := range sorted {
-		from, to := t.from-epoch, t.to-epoch
+		from := t.from - epoch
+		to := t.to - epoch
 		if to < 0 || from > length {
 			continue
 		}

@@ -99,7 +99,8 @@ func ms(n float64) int64 { return int64(n * 1e6) }
 type oneWait struct{ from, to int64 }
 
 func (w oneWait) Explains(all iter.Seq[monitor.Moment], least int64) float64 {
-	moments, explained := 0., 0.
+	moments := 0.
+	explained := 0.
 	for m := range all {
 		moments++
 		if w.to-w.from >= least && m.From < w.to && w.from < m.To+m.Latency {

@@ -97,12 +97,14 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		}
 		after, err := m.reference(ctx)
 		if ctx.Err() != nil {
-			after, err = loop{}, nil // it was cut short
+			after = loop{}
+			err = nil // it was cut short
 		}
 		between(&r, before, after, errors.Join(refErr, err))
 		runs = append(runs, r)
 		m.obs.SoFar(runs)
-		before, refErr = after, err
+		before = after
+		refErr = err
 	}
 	m.checkRacyControl(runs, selected)
 	m.atRate(ctx, round, selected, runs, stream, info)
@@ -129,7 +131,8 @@ func between(r *results.Run, before, after loop, err error) {
 		r.ReferencePerS = max(before.perS, after.perS)
 		return
 	}
-	r.ReferencePerS, r.ReferenceChange = (before.perS+after.perS)/2, after.perS/before.perS
+	r.ReferencePerS = (before.perS + after.perS) / 2
+	r.ReferenceChange = after.perS / before.perS
 	if r.Params.Loop == results.ClosedLoop {
 		r.Reference = before.latencyWith(after)
 	}
@@ -162,12 +165,14 @@ func (m *measurement) siteName(suffix string) string { return m.id + "_" + suffi
 func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream,
 	info workloads.Info) (run results.Run, begun bool) {
 	if _, other := m.cfg.Policies[sel.String()]; other {
-		own, cfg := *m, *m.cfg
+		own := *m
+		cfg := *m.cfg
 		cfg.Plan = cfg.For(sel)
 		own.cfg, m = &cfg, &own
 	}
 	run = m.cfg.Blank(sel, round, stream, info)
-	run.Params.Pool, run.Params.Retries = m.cfg.Pool, m.cfg.ClientRetries
+	run.Params.Pool = m.cfg.Pool
+	run.Params.Retries = m.cfg.ClientRetries
 	begun, err := m.runOne(ctx, sel, stream, info, &run)
 	if !begun && ctx.Err() != nil {
 		return run, false

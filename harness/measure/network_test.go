@@ -130,7 +130,8 @@ func TestNetworkBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Stores, plan.Instances = setOf(t, storetest.Redis(t)), 2
+	plan.Stores = setOf(t, storetest.Redis(t))
+	plan.Instances = 2
 	for text, part := range map[string]string{
 		"redis/2:cut": "instances are 0 to 1", "redis.7:cut": "no store redis.7",
 	} {

@@ -65,7 +65,8 @@ func TestOpenLoopSaturates(t *testing.T) {
 	p := &planted{delay: func(ctx context.Context) { _ = wallTime.clock.Sleep(ctx, 10*time.Millisecond) }}
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.base, c.Workers, c.Load, c.Arrivals = nil, 2, harness.OpenAt(2000), "constant"
-		c.Requests, c.Duration = 0, 300*time.Millisecond
+		c.Requests = 0
+		c.Duration = 300 * time.Millisecond
 		c.Stream = workloads.Params{Options: quota.Options{"subjects": "50"}}
 	})
 	if !r.Lateness.Saturated {
@@ -115,7 +116,8 @@ func TestPacerIsEarlierThanSleep(t *testing.T) {
 	}
 	const attempts, turns, moments, margin = 60, 10, 50, 1.5
 	for range attempts {
-		ours, theirs := results.NewHistogram(), results.NewHistogram()
+		ours := results.NewHistogram()
+		theirs := results.NewHistogram()
 		for range turns {
 			if early := recordLateness(ours, p.wait, moments); early > 0 {
 				t.Errorf("the pacer was early %d times", early)
@@ -156,7 +158,9 @@ func TestOpenLoopIsReadyWhenItBegins(t *testing.T) {
 	s := rec.stripe(0)
 	for _, outcome := range []oracle.Outcome{oracle.Admitted, oracle.Rejected} {
 		i := slot(outcome, 0)
-		latency, service, wait := s.latency[i], s.service[i], s.wait
+		latency := s.latency[i]
+		service := s.service[i]
+		wait := s.wait
 		rec.recordOpen(s, outcome, 0, openTimes{3, 2, 1})
 		if latency != s.latency[i] || service != s.service[i] || wait != s.wait {
 			t.Errorf("histograms are made when the first request is %v", outcome)

@@ -46,7 +46,8 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 			return
 		}
 		if behind > 0 {
-			if o.err = o.failing(o.ctx, stores.FailsOver.Detach); o.err != nil || !wait(behind) {
+			o.err = o.failing(o.ctx, stores.FailsOver.Detach)
+			if o.err != nil || !wait(behind) {
 				return
 			}
 		}
@@ -79,7 +80,8 @@ const reconnectGrace = int64(1100 * time.Millisecond)
 
 // span is when the outage was, since the epoch; ok is false if it never began.
 func (o *outage) span(epoch int64) (s results.Span, ok bool) {
-	from, to := o.from.Load(), o.to.Load()
+	from := o.from.Load()
+	to := o.to.Load()
 	away := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
 	return results.Span{Store: o.Where.Name, FromNS: from - epoch, ToNS: to - epoch, Away: away}, from != 0
 }

@@ -34,7 +34,8 @@ func (m *measurement) paced(load harness.Load) *measurement {
 	cfg.Load, cfg.Load.Loop = load, workloads.Open
 	perRound := pacedSamples / float64(min(cfg.Rounds, results.LeastRounds))
 	cfg.Duration = max(cfg.Duration, time.Duration(perRound/load.PerSecond*float64(time.Second)))
-	cfg.Timer, cfg.Archive = nil, ""
+	cfg.Timer = nil
+	cfg.Archive = ""
 	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(),
 		places: m.places, leftOut: m.leftOut, latencyOnly: true}
 }
@@ -93,7 +94,8 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 		for i := range runs {
 			sel, ok := selectionOf(selected, runs[i].Params.Label)
 			if t := runs[i].ThroughputPerS; ok && t > 0 && t < least && counts(sel) {
-				least, label = t, sel.String()
+				least = t
+				label = sel.String()
 			}
 		}
 		return least
@@ -102,7 +104,8 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 	if math.IsInf(least, 1) {
 		least = slowest(func(strategies.Selection) bool { return true })
 	}
-	switch rate = min(max(least/2, leastAutoRate), mostAutoRate); {
+	rate = min(max(least/2, leastAutoRate), mostAutoRate)
+	switch {
 	case label == "":
 		from = "the highest automatic rate"
 	case least/2 < leastAutoRate:

@@ -31,8 +31,13 @@ func TestPacedLatencyIsThePlantedOne(t *testing.T) {
 		}
 	}
 	r := measureOne(t, p, "hot-key", func(c *Config) {
-		c.base, c.Workers, c.Load, c.Arrivals = nil, 8, harness.Load{Loop: harness.Both, PerSecond: 2000}, "constant"
-		c.Requests, c.Duration, c.ReferenceLength = 0, 250*time.Millisecond, 20*time.Millisecond
+		c.base = nil
+		c.Workers = 8
+		c.Load = harness.Load{Loop: harness.Both, PerSecond: 2000}
+		c.Arrivals = "constant"
+		c.Requests = 0
+		c.Duration = 250 * time.Millisecond
+		c.ReferenceLength = 20 * time.Millisecond
 		c.Stores = setOf(t, storetest.EmbeddedRedis(t))
 	})
 	o := r.Paced
@@ -66,7 +71,9 @@ func TestPacedLeavesNothingElse(t *testing.T) {
 		t.Error("an open loop that was not asked for")
 	}
 	r := measureOne(t, &planted{}, "steady", func(c *Config) {
-		c.base, c.Load, c.Requests = nil, harness.Load{Loop: harness.Both, PerSecond: 5000}, 500
+		c.base = nil
+		c.Load = harness.Load{Loop: harness.Both, PerSecond: 5000}
+		c.Requests = 500
 	})
 	if r.Paced != nil || r.Params.RatePerS != 1000 {
 		t.Errorf("an open loop beside an open loop: %+v", r.Params)
@@ -121,7 +128,8 @@ func tailed(n int64, sleep func(time.Duration)) strategies.Selection {
 			sleep(0)
 		}), nil
 	}
-	sel.Guarantee, sel.Counts = nil, ""
+	sel.Guarantee = nil
+	sel.Counts = ""
 	return sel
 }
 
@@ -144,7 +152,9 @@ func TestPlantedTail(t *testing.T) {
 		})
 		return r.Latency().Distribution
 	}
-	none, many, few := latency(0), latency(50), latency(200)
+	none := latency(0)
+	many := latency(50)
+	few := latency(200)
 	if none.P9999 > tail/100 || many.P99 < tail || many.P99 > tail+tail/100 || few.P999 < tail || few.P99 > tail/100 {
 		t.Errorf("p99.99 is %d ns with nothing planted, p99 is %d ns with 1 ms in 2 %%, p99.9 and p99 are %d and %d ns with 1 ms in 0.5 %%", none.P9999, many.P99, few.P999, few.P99)
 	}
@@ -167,7 +177,8 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 			latency := func(n int64) results.Distribution {
 				r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
 					c.base, c.Workers, c.Load, c.NoReference = nil, 50, harness.OpenAt(loop.rate), true
-					c.Requests, c.Duration = 0, 300*time.Millisecond
+					c.Requests = 0
+					c.Duration = 300 * time.Millisecond
 					c.Strategies = []strategies.Selection{tailed(n, time.Sleep)}
 				})
 				for _, reason := range r.Audit.Reasons {
@@ -178,7 +189,9 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 				return r.Latency().Distribution
 			}
 			for attempt := 1; ; attempt++ {
-				none, many, few := latency(0), latency(50), latency(200)
+				none := latency(0)
+				many := latency(50)
+				few := latency(200)
 				if many.P99 < tail || few.P999 < tail {
 					t.Fatalf("p99 is %v with 1 ms in 2 %%, p99.9 is %v with 1 ms in 0.5 %%", time.Duration(many.P99), time.Duration(few.P999))
 				}

@@ -29,7 +29,8 @@ func TestPause(t *testing.T) {
 	var meanwhile int64 // decided, away from the ends of the pause
 	// It is repeated until a request began early in the pause, and others went on.
 	r := longer(t, time.Second, func(d time.Duration) results.Run {
-		plan.Duration, pause = d, min(d/4, 2*time.Second) // the client waits for 3 s
+		plan.Duration = d
+		pause = min(d/4, 2*time.Second) // the client waits for 3 s
 		plan.Trouble = trouble.List{{
 			Where: trouble.Where{Name: trouble.Instances}, What: trouble.What{Word: trouble.Paused, For: pause}, When: trouble.When{From: 0.3, To: 0.3},
 		}}
@@ -92,7 +93,8 @@ func TestNoPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Instances, plan.Duration = 2, time.Minute
+	plan.Instances = 2
+	plan.Duration = time.Minute
 	for text, part := range map[string]string{
 		"instance/2:paused=1s@0.5": "give instance/1:paused=1s@0.5", "instances:paused=1m@0.5": "within the duration",
 		"instances:paused=20s@0.5": "--decision-timeout", "instances:restarted@0.5": "simulate it",

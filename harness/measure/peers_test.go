@@ -64,10 +64,14 @@ func TestPeersClockBounds(t *testing.T) {
 func TestPeersKnowWhatWasFilled(t *testing.T) {
 	for number := range 2 {
 		others := &plannedPeers{number: number, of: 2}
-		p, dir := &planted{drift: 2}, t.TempDir()
+		p := &planted{drift: 2}
+		dir := t.TempDir()
 		r := measureOne(t, p, "steady", func(c *Config) {
 			c.Stream.Options = map[string]string{"subjects": "4", "fill": "0.5", "over-quota": "0"}
-			c.Load, c.Requests, c.Policy.Limit, c.Archive = harness.Closed(), 12, 10, dir
+			c.Load = harness.Closed()
+			c.Requests = 12
+			c.Policy.Limit = 10
+			c.Archive = dir
 			c.Peers = others
 		})
 		f, err := oracle.OpenHistory(filepath.Join(dir, r.HistoryName()))

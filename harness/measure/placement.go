@@ -272,7 +272,8 @@ func (p *placer) confineStores(ctx context.Context, list string) error {
 	set := p.allowed
 	if list != "" {
 		var err error
-		if set, err = cores.Parse(list); err != nil {
+		set, err = cores.Parse(list)
+		if err != nil {
 			return err
 		}
 	}

@@ -9,8 +9,11 @@ import (
 )
 
 func TestPlace(t *testing.T) {
-	redis, postgres := standing{place: stores.StartedHere}, standing{place: stores.StartedHere, sql: true}
-	beside, remote, inside := standing{place: stores.OnThisHost}, standing{place: stores.Elsewhere}, standing{place: stores.InProcess}
+	redis := standing{place: stores.StartedHere}
+	postgres := standing{place: stores.StartedHere, sql: true}
+	beside := standing{place: stores.OnThisHost}
+	remote := standing{place: stores.Elsewhere}
+	inside := standing{place: stores.InProcess}
 	const closed, open = false, true
 	type want struct {
 		mode, harness, stores string
@@ -21,7 +24,8 @@ func TestPlace(t *testing.T) {
 	apart := func(harness, stores string, procs int) want {
 		return want{results.PlacedApart, harness, stores, procs, "started here"}
 	}
-	auto, asApart := Cores{}, Cores{Mode: CoresApart}
+	auto := Cores{}
+	asApart := Cores{Mode: CoresApart}
 	for _, tc := range []struct {
 		name   string
 		asked  Cores

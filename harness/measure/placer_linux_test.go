@@ -75,7 +75,10 @@ func spied(ctx context.Context, t *testing.T, store stores.Store, asked Cores, r
 		t.Fatal(err)
 	}
 	plan.Strategies = []strategies.Selection{sel}
-	plan.Workers, plan.Duration, plan.Load, plan.Stores = 4, 30*time.Millisecond, harness.OpenAt(rate), setOf(t, store)
+	plan.Workers = 4
+	plan.Duration = 30 * time.Millisecond
+	plan.Load = harness.OpenAt(rate)
+	plan.Stores = setOf(t, store)
 	cfg := Config{
 		Plan:   plan,
 		Rounds: 1, Cores: asked, ReferenceLength: 10 * time.Millisecond,
@@ -98,7 +101,8 @@ func TestPassesArePlaced(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	half := len(all) - len(all)/2
 	order := cores.Adjacent(all)
-	first, last := cores.Of(order[:half]...), cores.Of(order[half:]...)
+	first := cores.Of(order[:half]...)
+	last := cores.Of(order[half:]...)
 	for _, tc := range []struct {
 		name            string
 		asked           Cores
@@ -148,7 +152,8 @@ func TestPlacementEndsWithTheMeasurement(t *testing.T) {
 	if !known || len(all) < 2 {
 		t.Skip("needs two cores")
 	}
-	redis, procs := storetest.Redis(t), runtime.GOMAXPROCS(0)
+	redis := storetest.Redis(t)
+	procs := runtime.GOMAXPROCS(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	spied(ctx, t, redis, Cores{}, 0, cancel)
 	free(t, all, procs, redis)

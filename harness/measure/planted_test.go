@@ -66,7 +66,8 @@ func (p *planted) Used(_ context.Context, s quota.Subject, _ *quota.Policy) ([]q
 }
 
 func (p *planted) selection() strategies.Selection {
-	p.used, p.seen = map[quota.Subject]int64{}, map[quota.Subject]int64{}
+	p.used = map[quota.Subject]int64{}
+	p.seen = map[quota.Subject]int64{}
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has known faults", Form: strategies.Baseline, Counts: quota.CountsAdmitted,
 		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Rolling},
@@ -227,7 +228,11 @@ func TestPlantedUnderLoad(t *testing.T) {
 		rejectNo: func(n int64) bool { return n == 5 },
 		delay:    func(ctx context.Context) { _ = wallTime.clock.Sleep(ctx, 5*time.Millisecond) },
 	}
-	r := measureOne(t, p, "hot-key", func(c *Config) { c.base, c.Workers, c.Requests = nil, 40, 2000 })
+	r := measureOne(t, p, "hot-key", func(c *Config) {
+		c.base = nil
+		c.Workers = 40
+		c.Requests = 2000
+	})
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
 	}
@@ -248,7 +253,10 @@ func TestPlantedUnderLoad(t *testing.T) {
 }
 
 func TestRunsNeverShowCountsOfWarmUp(t *testing.T) {
-	r := measureOne(t, &planted{}, "hot-key", func(c *Config) { c.Workers, c.base = 8, nil })
+	r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
+		c.Workers = 8
+		c.base = nil
+	})
 	requireValid(t, r)
 	if r.Issued != 4000 {
 		t.Errorf("issued %d of 4000", r.Issued)

@@ -29,8 +29,11 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	defer end(nil)
 	for i, cfg := range cfgs {
 		if i > 0 {
-			cfg.Stores, cfg.Cores, cfg.Observer = cfgs[0].Stores, cfgs[0].Cores, cfgs[0].Observer
-			cfg.Rounds, cfg.Earlier = points[0].cfg.Rounds, cfgs[0].Earlier
+			cfg.Stores = cfgs[0].Stores
+			cfg.Cores = cfgs[0].Cores
+			cfg.Observer = cfgs[0].Observer
+			cfg.Rounds = points[0].cfg.Rounds
+			cfg.Earlier = cfgs[0].Earlier
 		}
 		if err := cfg.Complete(); err != nil {
 			return nil, err
@@ -53,7 +56,8 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		runs += p.runs()
 	}
 	first.obs.Begin(runs)
-	begun, longest := first.tb.nano(), int64(0)
+	begun := first.tb.nano()
+	longest := int64(0)
 	for round := first.cfg.Earlier + 1; round <= first.cfg.last() && ctx.Err() == nil; round++ {
 		start := first.tb.nano()
 		if first.cfg.outOfTime(round, start-begun+longest) {
@@ -106,7 +110,8 @@ func (c *Config) outOfTime(round int, end int64) bool {
 
 // watchOthers returns a function that reports whether another measurement of this process was under way since.
 func watchOthers() func() bool {
-	ended, begun := measurements.ended.Load(), measurements.begun.Load()
+	ended := measurements.ended.Load()
+	begun := measurements.begun.Load()
 	return func() bool { return begun > ended+1 || measurements.begun.Load() > begun }
 }
 
@@ -149,13 +154,16 @@ func (p *point) runs() int {
 // measure runs one round. A trace is the same in every round; what is generated is not,
 // so rounds are not the same sample over and over.
 func (p *point) measure(ctx context.Context, round int) error {
-	stream, info := p.trace, p.report.Info
+	stream := p.trace
+	info := p.report.Info
 	if stream == nil {
 		var err error
-		if stream, info, err = p.cfg.NewStreamUnless(ctx, round); err != nil {
+		stream, info, err = p.cfg.NewStreamUnless(ctx, round)
+		if err != nil {
 			return err
 		}
-		if _, err = p.cfg.CheckReplay(info, MaxDuration); err != nil {
+		_, err = p.cfg.CheckReplay(info, MaxDuration)
+		if err != nil {
 			return err
 		}
 		p.report.Info = info
@@ -188,7 +196,8 @@ func (p *point) audited() []results.Run {
 
 func (p *point) finish(ctx context.Context) *Report {
 	p.report.Runs = p.audited()
-	p.report.Interrupted, p.report.Skipped = ctx.Err() != nil, p.leftOut.skipped
+	p.report.Interrupted = ctx.Err() != nil
+	p.report.Skipped = p.leftOut.skipped
 	return p.report
 }
 

@@ -154,7 +154,8 @@ func (u *unsteady) Take(ctx context.Context, r quota.Request) (quota.Decision, e
 // open has one more connection opened, and sends more commands in each attempt.
 func (u *unsteady) open(ctx context.Context) error {
 	options := *u.redis.Options()
-	options.PoolSize, options.MinIdleConns = 1, 0
+	options.PoolSize = 1
+	options.MinIdleConns = 0
 	another := redis.NewClient(&options)
 	defer another.Close() //nolint:errcheck // all that counts was sent
 	for range u.attempts {

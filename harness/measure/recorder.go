@@ -68,7 +68,8 @@ func (r *recorder) warmed(open bool) *recorder {
 				continue
 			}
 			h.Reset() // writes to all of it, as touched does
-			admitted, rejected := slot(oracle.Admitted, uint8(tier)), slot(oracle.Rejected, uint8(tier))
+			admitted := slot(oracle.Admitted, uint8(tier))
+			rejected := slot(oracle.Rejected, uint8(tier))
 			s := &out.stripes[i]
 			s.latency[admitted], s.latency[rejected] = h, touched()
 			if open {
@@ -93,7 +94,8 @@ var spare struct {
 func touched() (h *results.Histogram) {
 	spare.Lock()
 	if n := len(spare.list); n > 0 {
-		h, spare.list = spare.list[n-1], spare.list[:n-1]
+		h = spare.list[n-1]
+		spare.list = spare.list[:n-1]
 	}
 	spare.Unlock()
 	if h == nil {

@@ -107,7 +107,8 @@ func (l *losing) Break(ctx context.Context, fault string, scope stores.Scope) (f
 			cut.Store(r.Options().Addr, true)
 			return errors.Join(r.ConfigSet(ctx, "masterauth", "wrong").Err(), r.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err())
 		})
-		if err = errors.Join(err, clock.Wall{}.Sleep(ctx, 100*time.Millisecond)); err != nil {
+		err = errors.Join(err, clock.Wall{}.Sleep(ctx, 100*time.Millisecond))
+		if err != nil {
 			return nil, err
 		}
 		n = 0
@@ -124,12 +125,14 @@ func TestNodeKilledInARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sel, left := (&planted{}).selection(), int64(0)
+	sel := (&planted{}).selection()
+	left := int64(0)
 	sel.Needs = []strategies.Need{strategies.NeedRedis}
 	state := &incremented{mu: new(sync.Mutex), asked: map[quota.Subject]bool{}, left: &left}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		in := *state
-		in.c, in.prefix = strategies.Redis(env), env.Prefix
+		in.c = strategies.Redis(env)
+		in.prefix = env.Prefix
 		return &in, nil
 	}
 	plan.Strategies = []strategies.Selection{sel}

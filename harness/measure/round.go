@@ -47,7 +47,8 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	policy := m.from(opened)
 	defer func() {
 		_, lost := m.meet(ctx, "end") // what all have asked for may go now
-		if s.apart = lost != nil; err == nil {
+		s.apart = lost != nil
+		if err == nil {
 			err = lost
 		}
 		s.hung(err)
@@ -84,7 +85,8 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if err := p.drive(ctx); err != nil {
 		return true, err
 	}
-	if p.failed = d.failure(); p.failed != nil {
+	p.failed = d.failure()
+	if p.failed != nil {
 		s.lose()
 	}
 	if err := s.jobs.stop(s.aside()); err != nil && p.failed == nil {
@@ -104,7 +106,8 @@ func (m *measurement) site(ctx context.Context, open func() (*site, error)) (s *
 		return nil, at, err
 	}
 	if m.cfg.First() {
-		if s, err = open(); err != nil {
+		s, err = open()
+		if err != nil {
 			return nil, at, err
 		}
 	}
@@ -120,7 +123,9 @@ func (m *measurement) site(ctx context.Context, open func() (*site, error)) (s *
 
 // ready warms up, and sets subjects up for the pass. The drive is the caller's to close, with an error too.
 func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workloads.Info) (*drive, error) {
-	m, s, run := p.m, p.s, p.run
+	m := p.m
+	s := p.s
+	run := p.run
 	if err := p.mark(ctx); err != nil {
 		return nil, err
 	}
@@ -144,7 +149,8 @@ func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workload
 	run.Params.Subjects = d.subjects.n
 	if m.cfg.Open(info) {
 		d.perSecond = m.cfg.RateInForce() / float64(max(d.peers, 1))
-		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
+		d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition)
+		if err != nil {
 			return d, err
 		}
 	}
@@ -300,7 +306,8 @@ func (p *pass) together(ctx, work context.Context) (err error) {
 	if err := p.s.replicate(work); err != nil {
 		return err
 	}
-	if p.began, err = p.m.meet(ctx, "start"); err != nil {
+	p.began, err = p.m.meet(ctx, "start")
+	if err != nil {
 		return err
 	}
 	p.counters.open(work, p)
@@ -312,7 +319,8 @@ func (p *pass) together(ctx, work context.Context) (err error) {
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
 // not end soon after are given up.
 func (p *pass) drive(ctx context.Context) error {
-	d, s := p.d, p.s
+	d := p.d
+	s := p.s
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stopped := context.AfterFunc(ctx, func() {
@@ -325,11 +333,13 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	before := s.traffic(heapAllocs())
 	p.meter = s.Meter()
-	counts, pools := map[string]stores.Counts{}, s.poolUse()
+	counts := map[string]stores.Counts{}
+	pools := s.poolUse()
 	for name, st := range s.stores {
 		counts[name] = st.meter.Snapshot()
 	}
-	cpu, own := machine.ReadCPU(), readOwnCPU()
+	cpu := machine.ReadCPU()
+	own := readOwnCPU()
 	others := watchOthers()
 	over := p.plan(work)
 	p.stores.Begin(work, d.tb.nano)
@@ -376,7 +386,8 @@ func (p *pass) drive(ctx context.Context) error {
 
 // plan begins what is to happen while requests are measured. What it returns ends that.
 func (p *pass) plan(ctx context.Context) (over []func()) {
-	c, d := p.m.cfg, p.d
+	c := p.m.cfg
+	d := p.d
 	over = p.s.goWrong()
 	p.limits = operator{d: d, session: p.s.Session}
 	over = append(over, p.limits.schedule(ctx, c.Trouble.Of(trouble.Change), c.Duration), p.overwrite(ctx))

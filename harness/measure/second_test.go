@@ -17,7 +17,8 @@ func (o oneAfterTheOther) Take(ctx context.Context, r quota.Request) (quota.Deci
 	if err != nil || !d.Admitted || r.Second.Policy == nil {
 		return d, err
 	}
-	r.Subject, r.Policy = r.Second.Subject, r.Second.Policy
+	r.Subject = r.Second.Subject
+	r.Policy = r.Second.Policy
 	d, err = o.planted.Take(ctx, r)
 	d.BySecond = !d.Admitted
 	return d, err

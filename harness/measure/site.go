@@ -108,13 +108,16 @@ func (s *site) prepare(ctx context.Context) error {
 		case s.stores[name] != nil:
 			continue
 		}
-		st, err := &siteStore{Store: store, name: name}, error(nil)
+		st := &siteStore{Store: store, name: name}
+		err := error(nil)
 		if s.cfg.First() { // which has the lease
-			if s.strays, err = s.prepared(ctx, store); err != nil {
+			s.strays, err = s.prepared(ctx, store)
+			if err != nil {
 				return err
 			}
 		}
-		if st.others, err = monitor.Count(ctx, store); err != nil {
+		st.others, err = monitor.Count(ctx, store)
+		if err != nil {
 			return fmt.Errorf("open %s: %w", s.Selection, err)
 		}
 		s.stores[name] = st
@@ -133,7 +136,8 @@ func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) 
 
 // Furnish serves [harness.Session.Open].
 func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
-	env.Clock, env.TrueClock = s.tb.clock, s.tb.clock
+	env.Clock = s.tb.clock
+	env.TrueClock = s.tb.clock
 	if i := env.Instance; i < len(s.clocks) {
 		env.Clock = skewed{Clock: s.clocks[i], s: s}
 	}
@@ -148,7 +152,8 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
 		}
 		if s.Selection.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
-			o.AutoPipeline, o.Timeout = true, s.cfg.pipelineTimeout()
+			o.AutoPipeline = true
+			o.Timeout = s.cfg.pipelineTimeout()
 		}
 		c, err := st.Connect(ctx, s.scope, o)
 		if err != nil {
@@ -197,7 +202,8 @@ func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 	wrap := s.link(store, instance)
 	if link := wrap; len(s.pauses) > 0 {
 		wrap = func(c net.Conn) net.Conn {
-			if c = (heldConn{c, func() { s.stand(instance) }}); link != nil {
+			c = (heldConn{c, func() { s.stand(instance) }})
+			if link != nil {
 				c = link(c)
 			}
 			return c
@@ -239,7 +245,8 @@ func (s *site) close(ctx context.Context) error {
 		}
 	}
 	errs = append(errs, s.recover(ctx))
-	s.conns, s.stores = nil, nil
+	s.conns = nil
+	s.stores = nil
 	return errors.Join(errs...)
 }
 
@@ -343,7 +350,8 @@ func (c *Config) CheckRoom(ctx context.Context) error {
 					rooms[name] = &room{left, setting}
 				}
 			}
-			has, each := rooms[name], c.poolFor(s, name, st.Driver())
+			has := rooms[name]
+			each := c.poolFor(s, name, st.Driver())
 			if has == nil || each*c.Instances <= has.left {
 				continue
 			}

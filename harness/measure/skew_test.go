@@ -36,7 +36,8 @@ func (s turned) Take(ctx context.Context, r quota.Request) (quota.Decision, erro
 	}
 	s.used.mu.Lock()
 	defer s.used.mu.Unlock()
-	name, d := string(r.Subject), quota.Decision{Tier: quota.TierProcess}
+	name := string(r.Subject)
+	d := quota.Decision{Tier: quota.TierProcess}
 	if s.used.of[name] == nil {
 		s.used.of[name] = map[int64]int64{}
 	}
@@ -52,7 +53,9 @@ func (s turned) Close(context.Context) error { return nil }
 // turning is a strategy that counts so, by a clock that an instance finds in its surroundings.
 func turning(name string, needs []strategies.Need, now func(env strategies.Env) func(context.Context) (time.Time, error)) strategies.Selection {
 	sel := (&planted{}).selection()
-	sel.Name, sel.Needs, sel.Counts = name, needs, quota.CountsNothing
+	sel.Name = name
+	sel.Needs = needs
+	sel.Counts = quota.CountsNothing
 	sel.Guarantee = []quota.Clause{quota.Exactly(), quota.Exactly(quota.FaultClock)}
 	used := &turnedUsage{of: map[string]map[int64]int64{}}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
@@ -85,7 +88,9 @@ func TestWrongClock(t *testing.T) {
 		base.clock = virtualWall{tb: base}
 		r := measureOne(t, &planted{}, "boundary", func(c *Config) {
 			oneSubject(c, 100)
-			c.base, c.Requests, c.Duration = base, 0, 4*time.Millisecond
+			c.base = base
+			c.Requests = 0
+			c.Duration = 4 * time.Millisecond
 			c.Trouble = trouble.List{trouble.ClockAhead(0, 300*time.Microsecond)}
 			c.Strategies = []strategies.Selection{turning("planted", nil, func(env strategies.Env) func(context.Context) (time.Time, error) {
 				return func(context.Context) (time.Time, error) {
@@ -127,7 +132,8 @@ func TestClocksOfStores(t *testing.T) {
 			}
 			return func(ctx context.Context) (time.Time, error) {
 				stored, err := strategies.Redis(env).Time(ctx).Result()
-				before, own := env.TrueClock.Now(), env.Clock.Now()
+				before := env.TrueClock.Now()
+				own := env.Clock.Now()
 				if after := env.TrueClock.Now(); own.Sub(before) < want || own.Sub(after) > want {
 					t.Errorf("the clock of instance %d is ahead by %v to %v, want %v", env.Instance, own.Sub(after), own.Sub(before), want)
 				}
@@ -144,7 +150,8 @@ func TestClocksOfStores(t *testing.T) {
 		plan.Trouble = trouble.List{trouble.ClockAhead(0, ahead)}
 		cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
 		oneSubject(&cfg, 50)
-		cfg.Load, cfg.Duration = harness.Closed(), d
+		cfg.Load = harness.Closed()
+		cfg.Duration = d
 		report, err := Measure(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -202,14 +209,16 @@ func TestNoSkew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Instances, plan.Requests = 2, 100
+	plan.Instances = 2
+	plan.Requests = 100
 	for text, part := range map[string]string{"instance/2:clock=1s": "give instance/1:clock=1s", "instances:clock=1s@0.5": "needs a duration"} {
 		plan.Trouble = trouble.MustParse(text)
 		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	plan.Trouble, plan.Duration = trouble.MustParse("limit:is=7@0.5", "instance/0:clock=1s"), time.Minute
+	plan.Trouble = trouble.MustParse("limit:is=7@0.5", "instance/0:clock=1s")
+	plan.Duration = time.Minute
 	c := Config{Plan: plan}
 	if err := c.Complete(); err == nil || !strings.Contains(err.Error(), "leave out the clocks that are wrong") {
 		t.Errorf("with a limit that changes: %v", err)

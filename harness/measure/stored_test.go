@@ -49,13 +49,15 @@ func TestPlantedKeys(t *testing.T) {
 		sel := h.selection()
 		sel.Needs = []strategies.Need{strategies.NeedRedis}
 		sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			h.redis, h.prefix = strategies.Redis(env), env.Prefix
+			h.redis = strategies.Redis(env)
+			h.prefix = env.Prefix
 			return h, nil
 		}
 		return measureOne(t, &h.planted, "hot-key", func(cfg *Config) {
 			h.delay = nil
 			cfg.Strategies, cfg.base, cfg.Workers, cfg.Stores = []strategies.Selection{sel}, nil, 4, setOf(t, server)
-			cfg.Requests, cfg.Duration = 0, d
+			cfg.Requests = 0
+			cfg.Duration = d
 		})
 	}, func(r results.Run) bool { // counted at each quarter, and requests came in between
 		return len(r.Stored) == 1 && len(r.Stored[0].OverTime) == results.Quarters-1 &&
@@ -80,7 +82,8 @@ func TestPlantedKeys(t *testing.T) {
 			t.Errorf("%+v, want as many keys without an end, of 1000 bytes each", at)
 		}
 	}
-	first, last := k.OverTime[0].Entries, k.OverTime[2].Entries
+	first := k.OverTime[0].Entries
+	last := k.OverTime[2].Entries
 	if !slices.IsSortedFunc(k.OverTime, func(a, b results.StoredAt) int { return int(a.Entries - b.Entries) }) || first == 0 || last == first || last > k.Entries {
 		t.Errorf("over time %+v, %d at the end", k.OverTime, k.Entries)
 	}

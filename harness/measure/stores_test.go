@@ -50,7 +50,8 @@ func TestPlantedCost(t *testing.T) {
 	sel := c.selection()
 	sel.Needs = []strategies.Need{strategies.NeedRedis}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		c.redis, c.prefix = strategies.Redis(env), env.Prefix
+		c.redis = strategies.Redis(env)
+		c.prefix = env.Prefix
 		return c, nil
 	}
 	redis := storetest.EmbeddedRedis(t)
@@ -83,7 +84,9 @@ func measureReal(t *testing.T, list, policy, workload string, change func(*Confi
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Workers, plan.Seed, plan.Duration = 8, 3, 300*time.Millisecond
+	plan.Workers = 8
+	plan.Seed = 3
+	plan.Duration = 300 * time.Millisecond
 	plan.Stores = setOf(t, storetest.EmbeddedRedis(t))
 	cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
 	if change != nil {
@@ -181,7 +184,9 @@ func TestFailedWorkStaysCharged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Strategies = []strategies.Selection{new(planted).selection()}
-	p.Policy.Limit, p.Requests, p.Workers = 1<<40, 400, 3
+	p.Policy.Limit = 1 << 40
+	p.Requests = 400
+	p.Workers = 3
 	for option, value := range map[string]any{"fail-share": 1, "abandon-share": 0, "hold": time.Duration(0), "settle": time.Duration(0)} {
 		p.Stream.Set(option, value)
 	}

@@ -64,7 +64,10 @@ func TestOnlyWhoIsAskedIsFilled(t *testing.T) {
 	p := &planted{}
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.Stream.Options = map[string]string{"subjects": "1000", "fill": "0.5", "over-quota": "0"}
-		c.Load, c.Requests, c.Workers, c.Policy.Limit = harness.OpenAt(1e6), 300, 8, 10
+		c.Load = harness.OpenAt(1e6)
+		c.Requests = 300
+		c.Workers = 8
+		c.Policy.Limit = 10
 	})
 	filled := 0
 	for _, used := range p.used {

@@ -64,7 +64,8 @@ func (d *drive) newWorker(ctx context.Context, id int) *worker {
 func (k *worker) begin(c *windowCell, units int64) (mark int64) {
 	if c != k.announcedTo || k.announced < units {
 		k.withdraw()
-		k.announcedTo, k.announced = c, units*k.share
+		k.announcedTo = c
+		k.announced = units * k.share
 		k.mark = c.Begin(k.announced)
 	}
 	k.announced -= units
@@ -119,17 +120,20 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	s := d.subjects.at(op.Subject)
 	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Units: op.Units}
 	if op.Fate != workloads.FateNone {
-		req.Settles, req.Life = true, d.life
+		req.Settles = true
+		req.Life = d.life
 	}
 	d.plan.ChargeSecond(&req, i)
 	w, c, mark, call := k.enter(s, op.Units)
 	limit := d.limit.Load() // after the clock was read: what is in force now was so then, or later
 	req.Policy = limit.policy
-	if k.call = call; everyCall {
+	k.call = call
+	if everyCall {
 		k.Beat()
 	}
 	dec, err := k.take(i, req)
-	if reply = d.tb.nano(); reply-call > monitor.LongCall {
+	reply = d.tb.nano()
+	if reply-call > monitor.LongCall {
 		err = k.Returned(err)
 	}
 	k.call = 0
@@ -204,7 +208,8 @@ func (k *worker) enter(s *subject, units int64) (w *window, c *windowCell, mark,
 			c = s.cell(w.index)
 			mark = k.begin(c, units)
 		}
-		if call = d.tb.nano(); call < w.end {
+		call = d.tb.nano()
+		if call < w.end {
 			return w, c, mark, call
 		}
 		// A window ended since the worker last looked: the request belongs to the next.
@@ -252,7 +257,8 @@ func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted int64, 
 
 // work runs a loop on every worker, and returns when each has ended or was given up.
 func (d *drive) work(ctx context.Context, loop func(k *worker)) {
-	crew, callers := make([]*worker, d.workers), make([]*monitor.Caller, d.workers)
+	crew := make([]*worker, d.workers)
+	callers := make([]*monitor.Caller, d.workers)
 	var wg sync.WaitGroup
 	wg.Add(len(crew))
 	for i := range crew {
@@ -336,7 +342,8 @@ func (k *worker) lost(err error) {
 
 // lostTake records a take that has no answer as one that failed.
 func (k *worker) lostTake(now int64) {
-	d, op := k.d, &k.op
+	d := k.d
+	op := &k.op
 	if d.online {
 		s := d.subjects.at(op.Subject)
 		w := d.window(k.call)

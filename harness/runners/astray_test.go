@@ -154,7 +154,11 @@ func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Strategies, p.Requests, p.Workers, p.Seed, p.DecisionTimeout = list, 4000, 4, 3, longDeadline
+	p.Strategies = list
+	p.Requests = 4000
+	p.Workers = 4
+	p.Seed = 3
+	p.DecisionTimeout = longDeadline
 	p.Policy.Limit = 50
 	p.Stores = stores.NewSet()
 	if err := p.Stores.Add(string(strategies.NeedRedis), storetest.EmbeddedRedis(t)); err != nil {
@@ -227,7 +231,8 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 		var report *measure.Report
 		run := func() {
 			var err error
-			if report, err = measure.Measure(t.Context(), measure.Config{Plan: p, Rounds: 2, NoReference: true}); err != nil {
+			report, err = measure.Measure(t.Context(), measure.Config{Plan: p, Rounds: 2, NoReference: true})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -283,7 +288,8 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 		var report *sim.Report
 		run := func() {
 			var err error
-			if report, err = sim.Run(t.Context(), sim.Config{Plan: p}); report == nil {
+			report, err = sim.Run(t.Context(), sim.Config{Plan: p})
+			if report == nil {
 				t.Fatal(err)
 			}
 		}
@@ -351,7 +357,8 @@ func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 	for mode, run := range map[string]func(*testing.T, context.Context, strategies.Selection) error{
 		"sim": func(t *testing.T, ctx context.Context, sel strategies.Selection) error {
 			p := plan(t, exactControl(t), sel)
-			p.Stores, p.DecisionTimeout = nil, harness.MaxDecisionTimeout
+			p.Stores = nil
+			p.DecisionTimeout = harness.MaxDecisionTimeout
 			report, err := sim.Run(ctx, sim.Config{Plan: p, Parallel: 1})
 			if report == nil || !report.Interrupted || len(report.Runs) != 2 || report.Runs[0].Issued != 4000 {
 				t.Errorf("%+v", report)

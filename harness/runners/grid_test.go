@@ -201,7 +201,8 @@ func (sessionStream) At(i int64, op *workloads.Op) {
 	case 1, 2:
 		op.Fate = workloads.FateFail
 	default:
-		op.Fate, op.Actual = workloads.FateCommit, 1+int64(n/11%3)
+		op.Fate = workloads.FateCommit
+		op.Actual = 1 + int64(n/11%3)
 		op.Hold = time.Duration(n/13%60_000) * time.Microsecond
 	}
 }
@@ -254,8 +255,10 @@ func TestUnsureCommits(t *testing.T) {
 	for _, kind := range []quota.Kind{quota.Standing, quota.Fixed, quota.Rolling, quota.Bucket, quota.FirstRequest} {
 		for _, mode := range []strategies.Mode{strategies.ModeMeasure, strategies.ModeSimulate} {
 			t.Run(fmt.Sprintf("%s/%s", kind, mode), func(t *testing.T) {
-				meta, late := *exact, new(atomic.Int64)
-				meta.Name, meta.Control = "unsure", ""
+				meta := *exact
+				late := new(atomic.Int64)
+				meta.Name = "unsure"
+				meta.Control = ""
 				meta.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 					s, err := exact.Open(ctx, env)
 					if err != nil {
@@ -281,7 +284,8 @@ func TestUnsureCommits(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						r, plan.Duration = &report.Runs[0], 2*plan.Duration
+						r = &report.Runs[0]
+						plan.Duration = 2 * plan.Duration
 					}
 				}
 				if clean(t, r); late.Load() == 0 || r.Settlement.Errors == 0 {

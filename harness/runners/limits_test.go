@@ -32,7 +32,8 @@ type baked struct {
 func (b baked) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	b.first.CompareAndSwap(0, req.Policy.Limit)
 	p := *req.Policy
-	if p.Limit = b.first.Load(); p.Limit != req.Policy.Limit {
+	p.Limit = b.first.Load()
+	if p.Limit != req.Policy.Limit {
 		b.old.Add(1)
 	}
 	req.Policy = &p
@@ -96,7 +97,10 @@ func TestLimitChanges(t *testing.T) {
 		}
 		t.Run(c.name+"/simulate", func(t *testing.T) {
 			p := plan
-			p.Load, p.Arrivals, p.Duration, p.Workers = harness.OpenAt(1), "constant", 20*time.Second, 5
+			p.Load = harness.OpenAt(1)
+			p.Arrivals = "constant"
+			p.Duration = 20 * time.Second
+			p.Workers = 5
 			report, err := sim.Run(t.Context(), sim.Config{Plan: p})
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +117,8 @@ func TestLimitChanges(t *testing.T) {
 		})
 		t.Run(c.name+"/measure", func(t *testing.T) {
 			p := plan
-			p.Load, p.Workers = harness.Closed(), 4
+			p.Load = harness.Closed()
+			p.Workers = 4
 			var r *results.Run
 			// A busy machine may get few requests through after a change, or hold one up that began
 			// before it, so the history leaves open which limit was in force.
@@ -148,7 +153,10 @@ func TestBadLimitChanges(t *testing.T) {
 		why    string
 		change func(*harness.Plan)
 	}{
-		{"duration", func(p *harness.Plan) { p.Duration, p.Requests = 0, 10 }},
+		{"duration", func(p *harness.Plan) {
+			p.Duration = 0
+			p.Requests = 10
+		}},
 		{"bucket", func(p *harness.Plan) {
 			p.Policy.Window = quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 1}
 		}},
@@ -169,7 +177,10 @@ func TestBadLimitChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Workers, p.Instances, p.Duration, p.Trouble = 1, 2, time.Second, trouble.MustParse("limit:is=3@0.5", "instance/1:clock=1s")
+	p.Workers = 1
+	p.Instances = 2
+	p.Duration = time.Second
+	p.Trouble = trouble.MustParse("limit:is=3@0.5", "instance/1:clock=1s")
 	if _, err := sim.Run(t.Context(), sim.Config{Plan: p}); err == nil || !strings.Contains(err.Error(), "one clock") {
 		t.Errorf("with clocks that differ: %v", err)
 	}

@@ -29,7 +29,8 @@ func (g granting) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	d, err := g.Strategy.Take(ctx, req)
 	for err == nil && !d.Admitted && d.Remaining+min(g.planted, 0) > 0 {
 		req.Units = d.Remaining + min(g.planted, 0)
-		if d, err = g.Strategy.Take(ctx, req); d.Admitted {
+		d, err = g.Strategy.Take(ctx, req)
+		if d.Admitted {
 			d.Granted = min(asked, req.Units+max(g.planted, 0))
 			d.Reservation.Request.Units = d.Granted
 		}
@@ -53,7 +54,9 @@ func overExact(t *testing.T, name string, wrap func(strategies.Strategy) strateg
 		t.Fatal(err)
 	}
 	m := *exact
-	m.Name, m.Control, m.GivesBack = name, "", false
+	m.Name = name
+	m.Control = ""
+	m.GivesBack = false
 	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s, err := exact.Open(ctx, env)
 		return wrap(s), err

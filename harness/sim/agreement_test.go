@@ -60,10 +60,14 @@ var racy = []string{"check-then-set", "app-lock"}
 // much they leak; that depends on how a machine schedules, and is not judged.
 func TestAgreement(t *testing.T) {
 	testenv.Sequential(t)
-	concurrencies, rounds, requests := []int{16}, 1, int64(600)
+	concurrencies := []int{16}
+	rounds := 1
+	requests := int64(600)
 	list := exact
 	if os.Getenv("QUOTABENCH_AGREEMENT") == "full" {
-		concurrencies, rounds, requests = []int{4, 16, 64}, 3, 15_000
+		concurrencies = []int{4, 16, 64}
+		rounds = 3
+		requests = 15_000
 		list = slices.Concat(exact, racy)
 	}
 	server := storetest.Redis(t)
@@ -126,7 +130,8 @@ func sameCounts(t *testing.T, real, simulated *results.Run) {
 	of := func(r *results.Run) (c counts) {
 		c = counts{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.FalseRejects.Count, r.Leak.Trials, 0, 0}
 		if r.Drift != nil {
-			c.drift, c.surplus = r.Drift.Units, r.Drift.Tiers[0].Surplus
+			c.drift = r.Drift.Units
+			c.surplus = r.Drift.Tiers[0].Surplus
 		}
 		return c
 	}
@@ -142,7 +147,8 @@ func TestSettlementAgrees(t *testing.T) {
 	for _, workers := range testenv.Pick([]int{64}, []int{4, 64}) {
 		cfg := uploads(t, 0.3, 0)
 		cfg.Workers = workers
-		real, simulated := &measured(t, server, cfg, 1)[0], &run(t, cfg).Runs[0]
+		real := &measured(t, server, cfg, 1)[0]
+		simulated := &run(t, cfg).Runs[0]
 		sameCounts(t, real, simulated)
 		if a, b := real.Settlement, simulated.Settlement; b.Refunds == 0 || a.Refunds < b.Refunds*7/10 {
 			t.Errorf("%d callers: measured %+v, simulated %+v", workers, a, b)
@@ -173,7 +179,8 @@ func TestAbandonedUploadsAreStrandedUntilTheSync(t *testing.T) {
 	if r.Settlement.Abandoned == 0 || r.Drift == nil || len(r.Drift.Tiers) != 2 {
 		t.Fatalf("settlement %+v, drift %+v", r.Settlement, r.Drift)
 	}
-	rest, after := r.Drift.Tiers[0], r.Drift.Tiers[1]
+	rest := r.Drift.Tiers[0]
+	after := r.Drift.Tiers[1]
 	// The policy's costs are 100 and 150.
 	if n := r.Settlement.Abandoned; rest.Total < 100*n || rest.Total > 150*n || rest.Units <= 0 {
 		t.Errorf("%d abandoned uploads leave a drift of %d units", n, rest.Total)

@@ -46,8 +46,10 @@ func TestAuditOfASimulation(t *testing.T) {
 			m.Needs = nil
 		}
 		cfg := config(t, "unlimited", "agent-api", "steady")
-		cfg.Strategies, cfg.Workers = []strategies.Selection{{Meta: &m}}, c.workers
-		cfg.Load, cfg.Duration = harness.OpenAt(10), 10*time.Second
+		cfg.Strategies = []strategies.Selection{{Meta: &m}}
+		cfg.Workers = c.workers
+		cfg.Load = harness.OpenAt(10)
+		cfg.Duration = 10 * time.Second
 		cfg.Stream.Set("over-quota", 0)
 		report, err := sim.Run(t.Context(), cfg)
 		if (err != nil) != (c.code == "unfinished") {

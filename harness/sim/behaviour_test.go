@@ -122,7 +122,8 @@ func exactHasOneClock(t *testing.T, wrong int) {
 func TestKeysExpireInVirtualTime(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := config(t, "incr-expire,incr-expire-atomic,decr-literal", "agent-api", "steady")
-	cfg.Load, cfg.Duration = harness.OpenAt(0.01), 72*time.Hour
+	cfg.Load = harness.OpenAt(0.01)
+	cfg.Duration = 72 * time.Hour
 	cfg.Stream.Set("subjects", 50)
 	report := run(t, cfg)
 	for i := range report.Runs {
@@ -137,19 +138,23 @@ func TestKeysExpireInVirtualTime(t *testing.T) {
 func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
 	testenv.Sequential(t)
 	for _, workload := range []string{"steady", "uploads"} {
-		policy, list := "agent-api", "check-then-set,three-tier,unlimited,exact"
+		policy := "agent-api"
+		list := "check-then-set,three-tier,unlimited,exact"
 		if workload == "uploads" {
-			policy, list = "tenant-uploads", "lua-reserve,exact,unlimited"
+			policy = "tenant-uploads"
+			list = "lua-reserve,exact,unlimited"
 		}
 		cfg := config(t, list, policy, workload)
-		cfg.Load, cfg.Duration = harness.OpenAt(500), 4*time.Second
+		cfg.Load = harness.OpenAt(500)
+		cfg.Duration = 4 * time.Second
 		if workload == "steady" {
 			cfg.Policy.Limit = 30
 			cfg.Stream.Set("subjects", 40)
 		}
 		report := run(t, cfg)
 		for i := range report.Runs {
-			r, s := &report.Runs[i], report.Series[i].Samples
+			r := &report.Runs[i]
+			s := report.Series[i].Samples
 			valid(t, r)
 			if len(s) < 280 {
 				t.Fatalf("%s: %d samples", r.Strategy, len(s))
@@ -178,7 +183,9 @@ func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
 func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := config(t, "three-tier", "agent-tokens", "steady")
-	cfg.Load, cfg.Duration, cfg.Tracked = harness.OpenAt(50), 40*time.Second, 20
+	cfg.Load = harness.OpenAt(50)
+	cfg.Duration = 40 * time.Second
+	cfg.Tracked = 20
 	cfg.Stream.Set("subjects", 20)
 	cfg.PostgresNet = &sim.Network{Servers: 16, Service: sim.Table{{PPM: 0, At: 400 * time.Millisecond}, {PPM: 1e6, At: 400 * time.Millisecond}}}
 	r := run(t, cfg)
@@ -206,13 +213,16 @@ func TestSlowerStoresLeakMore(t *testing.T) {
 	testenv.Sequential(t)
 	leak := func(leg time.Duration) int64 {
 		cfg := config(t, "check-then-set", "agent-api", "hot-key")
-		cfg.Policy.Limit, cfg.Requests, cfg.Load = 50, testenv.Pick[int64](6_000, 20_000), harness.OpenAt(20_000)
+		cfg.Policy.Limit = 50
+		cfg.Requests = testenv.Pick[int64](6_000, 20_000)
+		cfg.Load = harness.OpenAt(20_000)
 		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}}, Reply: sim.Table{{0, leg}, {1e6, leg}}}
 		r := run(t, cfg)
 		valid(t, &r.Runs[0])
 		return r.Runs[0].Leak.Units
 	}
-	fast, slow := leak(0), leak(500*time.Microsecond)
+	fast := leak(0)
+	slow := leak(500 * time.Microsecond)
 	if slow < 100*max(fast, 1) {
 		t.Errorf("leak %d without latency and %d with", fast, slow)
 	}

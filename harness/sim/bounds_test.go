@@ -20,21 +20,34 @@ func TestSimulationsAreBounded(t *testing.T) {
 	}
 	for want, change := range map[string]func(c *Config){
 		"": func(c *Config) {
-			c.Start, c.Duration, c.Every = lastStart, MaxDuration, MaxDuration/MaxSamples
-			c.Load, c.Tracked = harness.OpenAt(0.1), 100
+			c.Start = lastStart
+			c.Duration = MaxDuration
+			c.Every = MaxDuration / MaxSamples
+			c.Load = harness.OpenAt(0.1)
+			c.Tracked = 100
 		},
 		"a duration of 87840h0m0.000000001s: give at":                        func(c *Config) { c.Duration = MaxDuration + 1 },
 		"virtual time starts at 9999-12-31T00:00:00Z: give a moment from 19": func(c *Config) { c.Start = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
 		"virtual time starts at 1969-12-31T23:59:59Z":                        func(c *Config) { c.Start = time.Unix(-1, 0) },
 		"a sample every 1ns for 1m0s makes 60,000,000,000 samples":           func(c *Config) { c.Every = 1 },
-		"100,000 samples of 10,000 tracked subjects are 1,000,000,000 read":  func(c *Config) { c.Every, c.Tracked = time.Minute/MaxSamples, 10_000 },
-		"a sample every 1µs for 1h40m0s makes 6,000,000,000 samples":         func(c *Config) { c.Requests, c.Load, c.Every = 6000, harness.OpenAt(1), time.Microsecond },
-		"1000001 tracked subjects":                                           func(c *Config) { c.Tracked = MaxTracked + 1 },
-		"1e+09 requests per second for 1s are 1,000,000,000 requests":        func(c *Config) { c.Load, c.Duration = harness.OpenAt(1e9), time.Second },
-		"10 requests per second for 1m0s and 10,000,000,000 more of": func(c *Config) {
-			c.Load, c.Rushes = harness.OpenAt(10), []Rush{{Rate: 1e9, From: c.Start, For: 10 * time.Second}}
+		"100,000 samples of 10,000 tracked subjects are 1,000,000,000 read": func(c *Config) {
+			c.Every = time.Minute / MaxSamples
+			c.Tracked = 10_000
 		},
-		"the rush 1@2126-":                                        func(c *Config) { c.Requests, c.Rushes = 5, []Rush{{Rate: 1, From: c.Start.AddDate(100, 0, 0), For: 1}} },
+		"a sample every 1µs for 1h40m0s makes 6,000,000,000 samples": func(c *Config) { c.Requests, c.Load, c.Every = 6000, harness.OpenAt(1), time.Microsecond },
+		"1000001 tracked subjects":                                   func(c *Config) { c.Tracked = MaxTracked + 1 },
+		"1e+09 requests per second for 1s are 1,000,000,000 requests": func(c *Config) {
+			c.Load = harness.OpenAt(1e9)
+			c.Duration = time.Second
+		},
+		"10 requests per second for 1m0s and 10,000,000,000 more of": func(c *Config) {
+			c.Load = harness.OpenAt(10)
+			c.Rushes = []Rush{{Rate: 1e9, From: c.Start, For: 10 * time.Second}}
+		},
+		"the rush 1@2126-": func(c *Config) {
+			c.Requests = 5
+			c.Rushes = []Rush{{Rate: 1, From: c.Start.AddDate(100, 0, 0), For: 1}}
+		},
 		"256 regions: give at most 255":                           func(c *Config) { c.Topology.Regions = strings.Split(strings.Repeat("x,", 255)+"x", ",") },
 		"the region us is given twice":                            func(c *Config) { c.Topology.Regions = []string{"us", "us"} },
 		"the name \"a\\x1b[31m\" of a region":                     func(c *Config) { c.Topology.Regions = []string{"a\x1b[31m"} },

@@ -19,7 +19,8 @@ func onTime(ctx context.Context, d *drive, plan trouble.List, change func(*troub
 		if wait > 0 && d.clock.Sleep(ctx, time.Duration(wait)) != nil || d.ended() {
 			return
 		}
-		if d.changeErr = change(&e); d.changeErr != nil {
+		d.changeErr = change(&e)
+		if d.changeErr != nil {
 			return
 		}
 	}
@@ -42,13 +43,15 @@ func (d *drive) change(ctx context.Context, limit int64, through []int) error {
 // setLimit puts a policy in force, of which the stores may check requests against that
 // many units, from the least to the most.
 func (d *drive) setLimit(p *quota.Policy, least, most int64) {
-	d.policy, d.truth.policy = p, p
+	d.policy = p
+	d.truth.policy = p
 	d.truth.change(least, most)
 }
 
 // change notes a policy with another limit.
 func (t *truth) change(least, most int64) {
-	t.least, t.most = least, most
+	t.least = least
+	t.most = most
 	t.changed++
 }
 

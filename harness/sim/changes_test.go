@@ -14,7 +14,8 @@ import (
 func TestLimitThatIsLoweredSlowly(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := config(t, "three-tier-hardened:recall=0s", "agent-api", "steady")
-	cfg.Topology.Regions, cfg.Topology.Home = []string{"us", "eu", "ap"}, 0.95
+	cfg.Topology.Regions = []string{"us", "eu", "ap"}
+	cfg.Topology.Home = 0.95
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 300, harness.OpenAt(100), 4*time.Minute
 	cfg.Every = -1
 	cfg.Trouble = trouble.MustParse("limit:is=200@0.4")
@@ -32,19 +33,23 @@ func TestLimitThatIsLoweredSlowly(t *testing.T) {
 // that until the next round of reconcile, by 305 s, and by nothing after it; without reconcile it stays so.
 func TestPlantedOverwrite(t *testing.T) {
 	cfg := asking(t, "three-tier:write=through,reconcile=5s", "agent-api")
-	cfg.Load, cfg.Duration, cfg.Every = harness.OpenAt(1), 10*time.Minute, time.Second
+	cfg.Load = harness.OpenAt(1)
+	cfg.Duration = 10 * time.Minute
+	cfg.Every = time.Second
 	cfg.Stream.Set("subjects", 20)
 	cfg.Policy.Limit = 5 // later all are rejected by counts that stay in Redis
 	cfg.Trouble = trouble.MustParse("keys/quota:*:add=500@0.505")
 	report := run(t, cfg)
-	r, series := &report.Runs[0], report.Series[0]
+	r := &report.Runs[0]
+	series := report.Series[0]
 	valid(t, r)
 	if r.Overwritten < 1 || r.Drift.Units != 0 || len(r.Params.Trouble) != 1 || !r.Audit.Has("overwritten") {
 		t.Errorf("%d values changed, drift %+v, audit %+v", r.Overwritten, r.Drift, r.Audit)
 	}
 	wrong := 0
 	for _, s := range series.Samples {
-		at, c := time.Duration(s.AtNS), s.Counters[0]
+		at := time.Duration(s.AtNS)
+		c := s.Counters[0]
 		switch during := at >= 303*time.Second && at <= 305*time.Second; {
 		case c.Worst != 0 && (!during || c.Worst != 500 || c.Drift%500 != 0):
 			t.Errorf("at %v the worst reading is off by %d, all by %d", at, c.Worst, c.Drift)
@@ -65,7 +70,8 @@ func TestPlantedOverwrite(t *testing.T) {
 		t.Errorf("%d values changed, drift %+v; want 2 and 7", r.Overwritten, r.Drift)
 	}
 	cfg.Trouble = trouble.MustParse("keys/nothing:add=10@0.5")
-	if r = &run(t, cfg).Runs[0]; r.Overwritten != 0 || r.Drift.Units != 0 || !r.Audit.Has("overwritten") {
+	r = &run(t, cfg).Runs[0]
+	if r.Overwritten != 0 || r.Drift.Units != 0 || !r.Audit.Has("overwritten") {
 		t.Errorf("no key matches: %d values changed, drift %+v", r.Overwritten, r.Drift)
 	}
 }

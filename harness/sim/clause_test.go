@@ -10,7 +10,9 @@ import (
 // A clause sees the policy in force and the strategy's options.
 func TestClausesSeePolicyAndOptions(t *testing.T) {
 	cfg := config(t, "exact", "agent-api", "hot-key")
-	cfg.Requests, cfg.Workers, cfg.Policy.Limit = 200, 4, 10
+	cfg.Requests = 200
+	cfg.Workers = 4
+	cfg.Policy.Limit = 10
 	meta := *cfg.Strategies[0].Meta
 	meta.Options = []quota.Option{{Name: "burst", Doc: "for the test", Type: "int", Default: "3"}}
 	var seen []quota.Params

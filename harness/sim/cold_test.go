@@ -15,7 +15,10 @@ func TestColdConnections(t *testing.T) {
 	testenv.Sequential(t)
 	medians := func(cold bool) map[string]time.Duration {
 		cfg := config(t, "incr-expire,check-then-set", "agent-api", "steady")
-		cfg.Load, cfg.Duration, cfg.Cold, cfg.Every = harness.OpenAt(100), 20*time.Second, cold, -1
+		cfg.Load = harness.OpenAt(100)
+		cfg.Duration = 20 * time.Second
+		cfg.Cold = cold
+		cfg.Every = -1
 		const leg = 100 * time.Microsecond
 		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}}, Reply: sim.Table{{0, leg}, {1e6, leg}}}
 		out := map[string]time.Duration{}
@@ -30,7 +33,8 @@ func TestColdConnections(t *testing.T) {
 		}
 		return out
 	}
-	warm, cold := medians(false), medians(true)
+	warm := medians(false)
+	cold := medians(true)
 	for name, commands := range map[string]time.Duration{"incr-expire": 1, "check-then-set": 2} {
 		extra := (cold[name] - warm[name]).Round(50 * time.Microsecond)
 		if want := commands * 2 * 200 * time.Microsecond; extra != want {

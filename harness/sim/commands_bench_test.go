@@ -34,7 +34,8 @@ func BenchmarkCommands(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			cfg := Config{Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 			n := defaultRedis()
-			cfg.RedisNet, cfg.PostgresNet = &n, &n
+			cfg.RedisNet = &n
+			cfg.PostgresNet = &n
 			if err := cfg.Topology.complete(1); err != nil {
 				b.Fatal(err)
 			}

@@ -74,7 +74,9 @@ func TestTroubleRefused(t *testing.T) {
 func TestLeakByLatency(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := config(t, "check-then-set,incr-expire-atomic", "agent-api", "hot-key")
-	cfg.Policy.Limit, cfg.Load, cfg.Duration = 20, harness.OpenAt(400), 5*time.Second
+	cfg.Policy.Limit = 20
+	cfg.Load = harness.OpenAt(400)
+	cfg.Duration = 5 * time.Second
 	before := 0.0
 	for _, latency := range []string{"0s", "1ms", "5ms"} { // with which all of the twice as much that is asked for gets through
 		cfg.Trouble = trouble.MustParse("redis:latency=" + latency)

@@ -274,7 +274,8 @@ func (c *Config) Split() (run []strategies.Selection, skipped map[string]string)
 
 // Notes are what a report's header has to say about virtual time and regions.
 func (c *Config) Notes() []string {
-	t, where := &c.Topology, "a Redis in each"
+	t := &c.Topology
+	where := "a Redis in each"
 	if t.SharedRedis {
 		where = "one Redis, in the first"
 	}

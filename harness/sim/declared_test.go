@@ -25,7 +25,8 @@ func TestDeclaredUnderOutages(t *testing.T) {
 		"failover": "redis:failover=500ms@0.25-0.26",
 	}
 	rate := testenv.Pick(50, 100)
-	held, leaked := map[string]int{}, map[string]int64{}
+	held := map[string]int{}
+	leaked := map[string]int64{}
 	for _, m := range strategies.All() {
 		if _, excluded := m.Excludes(strategies.ModeSimulate); excluded || m.NeedsStore(strategies.NeedPostgres) {
 			continue
@@ -35,7 +36,9 @@ func TestDeclaredUnderOutages(t *testing.T) {
 			cfg := config(t, m.Name, p.Name, "steady")
 			cfg.Policy, cfg.Trouble, cfg.Instances = p, trouble.MustParse(o), 2
 			cfg.Policy.Limit = int64(2 * rate)
-			cfg.Load, cfg.Arrivals, cfg.Duration = harness.OpenAt(float64(rate)), "constant", 4*time.Second
+			cfg.Load = harness.OpenAt(float64(rate))
+			cfg.Arrivals = "constant"
+			cfg.Duration = 4 * time.Second
 			cfg.Stream.Set("subjects", 1)
 			cfg.Stream.Set("popularity", "uniform")
 			cfg.Stream.Set("over-quota", 0)

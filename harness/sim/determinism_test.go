@@ -31,9 +31,11 @@ func mixed(t testing.TB) sim.Config {
 	cfg.Policy.Limit = 20
 	cfg.Stream.Set("subjects", 30)
 	cfg.Load, cfg.Duration = harness.OpenAt(2_000), testenv.Pick[time.Duration](100, 200)*time.Millisecond
-	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}}
+	cfg.Instances = 2
+	cfg.Topology = sim.Topology{Regions: []string{"a", "b"}}
 	cfg.Trouble = trouble.List{trouble.ClockAhead(1, time.Millisecond)}
-	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
+	cfg.Every = 50 * time.Millisecond
+	cfg.Tracked = 10
 	return cfg
 }
 
@@ -48,7 +50,8 @@ func TestOneSeedOneTrace(t *testing.T) {
 		}
 	}
 	metered := mixed(t)
-	metered.CPU, metered.Strategies = true, metered.Strategies[:2] // each is simulated four times
+	metered.CPU = true
+	metered.Strategies = metered.Strategies[:2] // each is simulated four times
 	timed := run(t, metered)
 	same(t, "while its processor time is measured", timed, want)
 	for i := range timed.Runs {
@@ -117,10 +120,12 @@ func TestOneTraceOfADay(t *testing.T) {
 		if err := preset.Set(&cfg); err != nil {
 			t.Fatal(err)
 		}
-		if cfg.Strategies, err = strategies.Parse("three-tier"); err != nil {
+		cfg.Strategies, err = strategies.Parse("three-tier")
+		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Requests, cfg.Every = 2_000, -1
+		cfg.Requests = 2_000
+		cfg.Every = -1
 		return cfg
 	}
 	want := traces(run(t, day()))
@@ -138,7 +143,9 @@ func TestExpiryReachesARealServer(t *testing.T) {
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
 	cfg.Policy.Limit = 5
 	cfg.Stream.Set("subjects", 20)
-	cfg.Load, cfg.Duration, cfg.Every = harness.OpenAt(0.01), 20*time.Hour, -1
+	cfg.Load = harness.OpenAt(0.01)
+	cfg.Duration = 20 * time.Hour
+	cfg.Every = -1
 	want := traces(run(t, cfg))
 	cfg.Stores = setOf(t, storetest.Redis(t))
 	same(t, "over a real server", run(t, cfg), want)
@@ -198,7 +205,9 @@ func TestTwoRunsGiveTheSameBytes(t *testing.T) {
 func TestProcessorTimeIsOfFour(t *testing.T) {
 	opened := func(cpu bool) (n int) {
 		cfg := mixed(t)
-		cfg.CPU, cfg.Parallel, cfg.Strategies = cpu, 1, cfg.Strategies[:1]
+		cfg.CPU = cpu
+		cfg.Parallel = 1
+		cfg.Strategies = cfg.Strategies[:1]
 		m := *cfg.Strategies[0].Meta
 		open := m.Open
 		m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {

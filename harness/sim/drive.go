@@ -118,7 +118,8 @@ const ownTime = time.Microsecond
 // loop is a caller of a closed loop.
 func (d *drive) loop(ctx context.Context) {
 	for !d.ended() {
-		i, began := d.next, d.now()
+		i := d.next
+		began := d.now()
 		d.next++
 		d.do(ctx, due{i, began})
 		// A decision without a store takes no virtual time, and a caller who asks
@@ -178,7 +179,8 @@ func (d *drive) serve(ctx context.Context, c *caller) {
 			d.backlog = nil // they are not issued any more
 		}
 		if len(d.backlog) > 0 {
-			c.work, d.backlog = d.backlog[0], d.backlog[1:]
+			c.work = d.backlog[0]
+			d.backlog = d.backlog[1:]
 			continue
 		}
 		if d.over {

@@ -43,7 +43,8 @@ func (p *pass) inBubble(ctx context.Context, w *guard.Watchdog) (err error) {
 	if err := p.cfg.outOfBubbles(p.sel); err != nil {
 		return err
 	}
-	if p.trail, err = isolate.OpenTrail(); err != nil {
+	p.trail, err = isolate.OpenTrail()
+	if err != nil {
 		return err
 	}
 	defer func() {
@@ -110,7 +111,8 @@ func (w *network) adopt(ctx context.Context, cmd redis.Cmder) (context.Context, 
 		return ctx, sched.ErrForeign
 	}
 	if w.foreign && w.watching && !w.inside.Load() {
-		if ctx = w.s.Adopt(ctx); sched.From(ctx) == nil {
+		ctx = w.s.Adopt(ctx)
+		if sched.From(ctx) == nil {
 			return ctx, sched.ErrForeign
 		}
 	}
@@ -142,7 +144,8 @@ func simulateTask(ctx context.Context, t *task, tell func(any) error) (report *R
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Workload, err = workloads.Lookup(t.Workload); err != nil {
+	cfg.Workload, err = workloads.Lookup(t.Workload)
+	if err != nil {
 		return nil, err
 	}
 	cfg.Strategies, cfg.HistoryDir, cfg.Progress = []strategies.Selection{sel}, isolate.Dir(), new(Progress)
@@ -159,7 +162,8 @@ func simulateTask(ctx context.Context, t *task, tell func(any) error) (report *R
 		return tell(&n)
 	})
 	defer end()
-	if report, err = Run(ctx, cfg); report != nil {
+	report, err = Run(ctx, cfg)
+	if report != nil {
 		err = nil // it is in the run's audit
 	}
 	return report, err
@@ -179,7 +183,8 @@ func isolated(ctx context.Context, p *pass) {
 	c.Stream.Policy = nil
 	var err error
 	var report Report
-	if t.Strategy, err = isolate.Told(p.sel, &c.Policy); err == nil {
+	t.Strategy, err = isolate.Told(p.sel, &c.Policy)
+	if err == nil {
 		report, err = isolate.Run[news, Report](ctx, cfg.HistoryDir, isolatedKind, &t, func(n news) {
 			if n.Live != nil {
 				cfg.Live.told(n.Live)

@@ -30,7 +30,8 @@ func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances
 	m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 		return open(env, p), nil
 	})
-	m.Needs, m.Foreign = needs, true
+	m.Needs = needs
+	m.Foreign = true
 	p, err := quota.ParsePolicy("10 requests per fixed 1h")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,8 @@ func (h *hourly) Allow(context.Context, string) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := time.Now().Truncate(h.every); h.stop == nil && !now.Equal(h.window) { //nolint:forbidigo // what is tested is code that does this
-		h.window, h.used = now, 0
+		h.window = now
+		h.used = 0
 	}
 	h.used++
 	return h.used <= perHour, nil
@@ -108,7 +110,8 @@ func leaks(t *testing.T, what string, r *sim.Report, hours int, each, late bool)
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
-	run, want := &r.Runs[0], int64(0)
+	run := &r.Runs[0]
+	want := int64(0)
 	if each {
 		want = int64(hours) * perHour
 	}

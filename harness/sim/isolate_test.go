@@ -100,7 +100,8 @@ func fragiles() (out []strategies.Meta) {
 		m := strategies.FromFunc("fragile-"+how, []quota.Kind{quota.Fixed, quota.CalendarDay}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
 			return newFragile(how), nil
 		})
-		m.Foreign, m.Needs = true, nil
+		m.Foreign = true
+		m.Needs = nil
 		out = append(out, m)
 	}
 	return out
@@ -174,7 +175,10 @@ func TestIsolated(t *testing.T) {
 	if figures := cfg.Live.Figures(); len(figures) != len(cfg.Strategies) || slices.ContainsFunc(figures, func(f sim.LiveFigures) bool { return f.Running }) {
 		t.Errorf("live: %+v", figures)
 	}
-	cfg.Strategies, cfg.Live, cfg.Archive, cfg.Policy.Window = cfg.Strategies[:1], nil, "", quota.Window{Kind: quota.CalendarDay, Location: time.FixedZone("east", 5*3600)}
+	cfg.Strategies = cfg.Strategies[:1]
+	cfg.Live = nil
+	cfg.Archive = ""
+	cfg.Policy.Window = quota.Window{Kind: quota.CalendarDay, Location: time.FixedZone("east", 5*3600)}
 	there, err := sim.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -22,10 +22,12 @@ import (
 
 // judge turns a finished pass into its figures, until the context judging ends.
 func (p *pass) judge(ctx, judging context.Context) error {
-	d, r := p.d, &p.run
+	d := p.d
+	r := &p.run
 	r.ElapsedNS = max(0, d.lastEnd-d.epoch)
 	d.series.finish()
-	r.LostRequests, r.LostReplies = p.st.w.wrong.requests, p.st.w.wrong.replies
+	r.LostRequests = p.st.w.wrong.requests
+	r.LostReplies = p.st.w.wrong.replies
 	if err := p.latencies(); err != nil {
 		return err
 	}
@@ -153,7 +155,8 @@ func (p *pass) audit(v *oracle.Verdict) {
 var outcomeNames = [...]string{oracle.Admitted: "admitted", oracle.Rejected: "rejected", oracle.Failed: "error"}
 
 func (p *pass) latencies() error {
-	d, r := p.d, &p.run
+	d := p.d
+	r := &p.run
 	var parts []results.Part
 	for out := range d.parts {
 		for tier, h := range d.parts[out] {
@@ -168,14 +171,16 @@ func (p *pass) latencies() error {
 	}
 	r.Service = latency
 	if p.openLoop() {
-		if r.Service, err = d.service.Latency(); err != nil {
+		r.Service, err = d.service.Latency()
+		if err != nil {
 			return err
 		}
 		r.Response = &latency
 	}
 	if p.cfg.Workload.GivesBack {
 		s := d.settlement
-		if s.Service, err = d.settled.Latency(); err != nil {
+		s.Service, err = d.settled.Latency()
+		if err != nil {
 			return err
 		}
 		r.Settlement = &s
@@ -185,12 +190,14 @@ func (p *pass) latencies() error {
 
 // costs are per decision.
 func (p *pass) costs(ctx context.Context) error {
-	c, n := &p.run.Cost, float64(p.d.issued)
+	c := &p.run.Cost
+	n := float64(p.d.issued)
 	u, err := p.st.usage(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
-	c.KeysAtEnd, c.KeysWithoutTTL = u.Keys, u.WithoutTTL
+	c.KeysAtEnd = u.Keys
+	c.KeysWithoutTTL = u.WithoutTTL
 	if p.failed == nil {
 		p.run.Meter = p.st.Meter()
 	}
@@ -265,7 +272,8 @@ func (p *pass) overTime() (out []results.StoredAt) {
 // newWitness watches whether the strategy works where a simulation can see it.
 // The wall clock's time is looked for if virtual time never comes near it.
 func (p *pass) newWitness() *witness.Witness {
-	real, virtual := p.real, p.cfg.Start
+	real := p.real
+	virtual := p.cfg.Start
 	if end := virtual.Add(p.cfg.Duration + drain); !end.Before(real) && virtual.Before(real) {
 		virtual = real
 	} else if end.Before(real) {
@@ -294,7 +302,8 @@ const maxProbeRounds = 10_000
 // passed at rest. A strategy that still rejects does not take the time from its
 // clock. It is no part of the trace or of any figure.
 func (p *pass) probe(ctx context.Context) error {
-	d, w := p.d, p.policy.Window
+	d := p.d
+	w := p.policy.Window
 	if d.rejectedLast == "" || d.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || w.Kind == quota.Standing ||
 		ctx.Err() != nil {
 		return nil
@@ -315,7 +324,8 @@ func (p *pass) probe(ctx context.Context) error {
 		}
 		req := quota.Request{ID: harness.ProbeID, Subject: d.rejectedLast, Policy: &p.policy, Units: harness.LeastCost(&p.policy)}
 		dec, err := p.st.Instances[0].Take(ctx, req)
-		admitted, answered = dec.Admitted, err == nil
+		admitted = dec.Admitted
+		answered = err == nil
 	})
 	if err := p.st.s.Simulate(p.st.s.Now().Add(wait+time.Hour), p.st.w.latency); err != nil {
 		return err

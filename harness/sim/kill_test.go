@@ -54,7 +54,9 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 		leaves      bool
 	}{{"incr-expire", "0.2", true}, {"incr-expire", "", false}, {"incr-expire", "0.2,after=2", false}, {"incr-expire-atomic", "0.2", false}} {
 		cfg := asking(t, c.list, "user-links")
-		cfg.Policy.Limit, cfg.Every, cfg.Tracked = 100_000, 0, 10
+		cfg.Policy.Limit = 100_000
+		cfg.Every = 0
+		cfg.Tracked = 10
 		cfg.Stream.Set("subjects", 1000)
 		cfg.Stream.Set("popularity", "uniform")
 		r, first, dead := killing(t, cfg, c.kills)
@@ -103,10 +105,12 @@ func TestKilledReservationsStrand(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := asking(t, "lua-reserve:sync=1h", "tenant-uploads")
 	var err error
-	if cfg.Workload, err = workloads.Lookup("uploads"); err != nil {
+	cfg.Workload, err = workloads.Lookup("uploads")
+	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Policy.Limit, cfg.Stream = 10_000_000, workloads.Params{}
+	cfg.Policy.Limit = 10_000_000
+	cfg.Stream = workloads.Params{}
 	for name, value := range map[string]any{"subjects": 20, "hold": 0, "settle": time.Second, "fail-share": 0, "abandon-share": 0} {
 		cfg.Stream.Set(name, value)
 	}

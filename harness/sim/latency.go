@@ -46,7 +46,8 @@ func (t Table) lines() lines {
 	}
 	var out lines
 	for i := 1; i < len(t); i++ {
-		from, to := int64(t[i-1].PPM)*scale, int64(t[i].PPM)*scale
+		from := int64(t[i-1].PPM) * scale
+		to := int64(t[i].PPM) * scale
 		rise := int64(t[i].At - t[i-1].At)
 		width := uint64(max(1, to-from))
 		out = append(out, line{from: uint64(from), to: uint64(to), width: width, inverse: math.MaxUint64 / width,

@@ -75,14 +75,16 @@ func (l *Live) show(d *drive, x results.Sample, sampled bool) {
 	}
 	var latencies []harness.LiveLatency
 	for key, c := range d.liveParts {
-		c.Outcome, c.Tier = outcomeNames[key[0]], string(d.tiers[key[1]])
+		c.Outcome = outcomeNames[key[0]]
+		c.Tier = string(d.tiers[key[1]])
 		latencies = append(latencies, *c)
 	}
 	meter := d.st.Meter()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !sampled {
-		x.Counters, x.Keys = f.Sample.Counters, f.Sample.Keys
+		x.Counters = f.Sample.Counters
+		x.Keys = f.Sample.Keys
 	}
 	f.Sample = x
 	f.Latencies = latencies
@@ -92,7 +94,8 @@ func (l *Live) show(d *drive, x results.Sample, sampled bool) {
 		f.Tiers = append(f.Tiers, string(t))
 	}
 	f.Counters = slices.Clone(d.series.out.Counters)
-	f.Degraded, f.StoreErrors = d.counts.Degraded, d.counts.Errors.Store
+	f.Degraded = d.counts.Degraded
+	f.StoreErrors = d.counts.Errors.Store
 }
 
 // judged is told of the run when it is over.
@@ -101,11 +104,14 @@ func (l *Live) judged(r *results.Run) {
 		return
 	}
 	kept := *r
-	kept.Service, kept.Response, kept.Settlement = results.Latency{}, nil, nil
+	kept.Service = results.Latency{}
+	kept.Response = nil
+	kept.Settlement = nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := l.index(r.Params.Label); i >= 0 {
-		l.figures[i].Judged, l.figures[i].Running = &kept, false
+		l.figures[i].Judged = &kept
+		l.figures[i].Running = false
 	}
 }
 

@@ -16,7 +16,8 @@ func TestProgress(t *testing.T) {
 	var seen []float64
 	cfg := config(t, "incr-expire,exact", "agent-api", "hot-key")
 	cfg.Requests = 2_000
-	cfg.Progress, cfg.Parallel = &p, 1
+	cfg.Progress = &p
+	cfg.Parallel = 1
 	cfg.SoFar = func([]results.Run) { seen = append(seen, p.Share()) }
 	if _, err := sim.Run(t.Context(), cfg); err != nil {
 		t.Fatal(err)

@@ -149,7 +149,8 @@ func (w *network) send(ctx context.Context, to *route, cmds []redis.Cmder, next 
 		return setErrors(cmds, lost)
 	}
 	w.request(a, to)
-	switch err = next(ctx); {
+	err = next(ctx)
+	switch {
 	case reply:
 		return setErrors(cmds, errLost)
 	case err == nil && w.down(strategies.NeedRedis):

@@ -83,7 +83,8 @@ func (w *network) down(store strategies.Need) bool {
 // befall has what was to happen to a Redis since it was last looked at happen now, when
 // it is looked at again: nothing else has changed it meanwhile.
 func (w *network) befall(to *server, r fakeredis.Redis) {
-	now, was := w.s.Nano(), to.asked
+	now := w.s.Nano()
+	was := to.asked
 	for _, t := range w.turns {
 		if was < t.at && t.at <= now {
 			to.asked = t.at

@@ -26,7 +26,8 @@ func TestOutage(t *testing.T) {
 		"fixed-window": "process", "three-tier": "model",
 	}
 	for i := range report.Runs {
-		r, s := &report.Runs[i], &report.Series[i]
+		r := &report.Runs[i]
+		s := &report.Series[i]
 		valid(t, r)
 		share := float64(r.Degraded+r.Errors) / float64(r.Issued)
 		if share < 0.25 || share > 0.35 {
@@ -94,12 +95,16 @@ func TestRush(t *testing.T) {
 		}
 	}
 	cfg := config(t, "unlimited", "agent-api", "steady")
-	cfg.Load, cfg.Duration, cfg.Every, cfg.Rushes = harness.OpenAt(100), 10*time.Second, time.Second, []sim.Rush{r}
+	cfg.Load = harness.OpenAt(100)
+	cfg.Duration = 10 * time.Second
+	cfg.Every = time.Second
+	cfg.Rushes = []sim.Rush{r}
 	report := run(t, cfg)
 	valid(t, &report.Runs[0])
 	before := int64(0)
 	for _, x := range report.Series[0].Samples {
-		at, n := time.Duration(x.AtNS).Seconds(), x.Issued-before
+		at := time.Duration(x.AtNS).Seconds()
+		n := x.Issued - before
 		before = x.Issued
 		if rush := at > 4.5 && at < 6.5; rush && (n < 900 || n > 1300) || !rush && n > 150 {
 			t.Errorf("%d requests in the second before %v", n, time.Duration(x.AtNS))
@@ -123,7 +128,8 @@ func TestMonthPreset(t *testing.T) {
 	if err := preset.Set(&cfg); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Load, cfg.Every = harness.OpenAt(0.005), 6*time.Hour // the rush is what matters
+	cfg.Load = harness.OpenAt(0.005)
+	cfg.Every = 6 * time.Hour // the rush is what matters
 	report := run(t, cfg)
 	for i := range report.Runs {
 		r := &report.Runs[i]
@@ -190,7 +196,8 @@ func TestComesBackEmpty(t *testing.T) {
 		for i := range report.Runs {
 			r := &report.Runs[i]
 			valid(t, r)
-			if n[r.Strategy] = r.Admitted; empty && len(r.Guarantee) > 0 {
+			n[r.Strategy] = r.Admitted
+			if empty && len(r.Guarantee) > 0 {
 				t.Errorf("%s is held to %+v, and it tolerates no eviction", r.Strategy, r.Guarantee)
 			}
 			if last := r.Params.Trouble[0]; (last.String() == "redis:empty@0.1-0.105") != empty {
@@ -199,7 +206,8 @@ func TestComesBackEmpty(t *testing.T) {
 		}
 		return n
 	}
-	before, after := admitted(false), admitted(true)
+	before := admitted(false)
+	after := admitted(true)
 	// 600 requests come before the outage, and thousands after it.
 	if before["incr-expire"] != 1_000 || after["incr-expire"] < 1_500 {
 		t.Errorf("incr-expire admits %d, and %d where Redis comes back empty: want the limit, and the limit once more",

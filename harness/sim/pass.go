@@ -115,7 +115,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if p.sel.Foreign {
 		p.liveThrough(w)
 	}
-	if p.st, err = openSite(ctx, p.cfg, p.sel, w, p.open); err != nil {
+	p.st, err = openSite(ctx, p.cfg, p.sel, w, p.open)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.st.close(context.WithoutCancel(ctx))) }()
@@ -170,7 +171,9 @@ func (p *pass) metered(issue func() error) error {
 
 // issue has all requests issued, and waits until nothing is in flight.
 func (p *pass) issue(ctx context.Context, w *network) error {
-	c, d, s := p.cfg, p.d, w.s
+	c := p.cfg
+	d := p.d
+	s := w.s
 	d.rest = func() { p.rest(ctx) }
 	w.watching = true
 	d.begin()
@@ -226,14 +229,16 @@ func (p *pass) through(until time.Time) (err error) {
 		switch v := recover().(type) {
 		case nil:
 		case *sched.Panic:
-			p.failed, p.cut = &guard.PanicError{Where: v.Actor, Value: v.Value, Stack: v.Stack}, true
+			p.failed = &guard.PanicError{Where: v.Actor, Value: v.Value, Stack: v.Stack}
+			p.cut = true
 		default:
 			panic(v)
 		}
 	}()
 	err = p.st.s.Simulate(until, p.st.w.latency)
 	if errors.Is(err, sched.ErrInterrupted) {
-		p.cut, err = true, nil
+		p.cut = true
+		err = nil
 	}
 	return err
 }
@@ -256,7 +261,8 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 		return d.aborted() || p.st.unknown() != "" || d.witness.Noted(witness.OtherClient) || d.history.Full()
 	}
 	var err error
-	if d.arrivals, err = p.arrivals(); err != nil {
+	d.arrivals, err = p.arrivals()
+	if err != nil {
 		return err
 	}
 	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: c.Tracked, epoch: d.epoch}

@@ -27,9 +27,11 @@ func Presets() []Preset {
 			Doc:  "a day of ADR-005: 100,000 agents, 10 million checks, three regions",
 			Set: func(c *Config) error {
 				c.Stream.Set("subjects", 100_000)
-				c.Requests, c.Duration = 10_000_000, 24*time.Hour
+				c.Requests = 10_000_000
+				c.Duration = 24 * time.Hour
 				c.Load = harness.OpenAt(float64(c.Requests) / c.Duration.Seconds())
-				c.Topology.Regions, c.Topology.Home = ADR005Regions(), 0.95
+				c.Topology.Regions = ADR005Regions()
+				c.Topology.Home = 0.95
 				return c.named("agent-api", "steady")
 			},
 		},
@@ -78,7 +80,8 @@ func (c *Config) fourClocks() error {
 }
 
 func (c *Config) named(policy, workload string) (err error) {
-	if c.Policy, err = quota.LookupPolicy(policy); err != nil {
+	c.Policy, err = quota.LookupPolicy(policy)
+	if err != nil {
 		return err
 	}
 	c.Workload, err = workloads.Lookup(workload)

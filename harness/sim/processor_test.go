@@ -7,7 +7,8 @@ func TestLeastOf(t *testing.T) {
 	made := func(trace string, ns float64, valid bool) *pass {
 		p := &pass{}
 		p.run.Trace = trace
-		p.run.Cost.ClientCPU, p.run.Audit.Valid = ns, valid
+		p.run.Cost.ClientCPU = ns
+		p.run.Audit.Valid = valid
 		return p
 	}
 	for _, c := range []struct {

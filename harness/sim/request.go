@@ -30,7 +30,8 @@ func (d *drive) do(ctx context.Context, w due) {
 	d.issued++
 	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
 	if op.Fate != workloads.FateNone {
-		req.Settles, req.Life = true, d.cfg.Life
+		req.Settles = true
+		req.Life = d.cfg.Life
 	}
 	d.cfg.ChargeSecond(&req, w.index)
 	answered := false
@@ -97,7 +98,8 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(t.instance),
 	}, granted, w.index)
 	if out == oracle.Admitted && granted < op.Units {
-		op.Units, op.Actual = granted, min(op.Actual, granted)
+		op.Units = granted
+		op.Actual = min(op.Actual, granted)
 	}
 	if d.live != nil && (d.counts.Admitted+d.counts.Rejected+d.counts.Errors.Total())%liveEvery == 0 {
 		d.cfg.Live.show(d, d.state(reply), false)
@@ -271,7 +273,8 @@ func (d *drive) commit(h *holding, actual int64, do func() error) (ended bool, e
 	h.units = actual
 	d.committing = append(d.committing, h)
 	slices.SortFunc(d.committing, func(a, b *holding) int { return cmp.Compare(a.call, b.call) })
-	if err = d.event(h, oracle.Commit, reserved-actual, do); err != nil {
+	err = d.event(h, oracle.Commit, reserved-actual, do)
+	if err != nil {
 		h.units = min(reserved, actual)
 	}
 	i := slices.Index(d.committing, h)

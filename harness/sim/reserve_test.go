@@ -15,7 +15,10 @@ import (
 func nights(t *testing.T, list string, settle, life time.Duration, abandoned float64) map[string]*results.Run {
 	t.Helper()
 	cfg := config(t, list, "tenant-uploads", "uploads")
-	cfg.Load, cfg.Duration, cfg.Life, cfg.Every = harness.OpenAt(0.02), 60*time.Hour, life, time.Hour
+	cfg.Load = harness.OpenAt(0.02)
+	cfg.Duration = 60 * time.Hour
+	cfg.Life = life
+	cfg.Every = time.Hour
 	cfg.Stream.Set("settle", settle)
 	cfg.Stream.Set("hold", 6*time.Hour)
 	cfg.Stream.Set("fail-share", 0)
@@ -45,7 +48,9 @@ func byLabel(t *testing.T, cfg sim.Config) map[string]*results.Run {
 func TestSyncHeals(t *testing.T) {
 	testenv.Sequential(t)
 	runs := nights(t, "lua-reserve,lua-reserve:sync=0s,lua-reserve-hardened", time.Second, 15*time.Minute, 0.2)
-	nightly, never, hardened := runs["lua-reserve"], runs["lua-reserve:sync=0s"], runs["lua-reserve-hardened"]
+	nightly := runs["lua-reserve"]
+	never := runs["lua-reserve:sync=0s"]
+	hardened := runs["lua-reserve-hardened"]
 	for label, r := range runs {
 		if r.Leak.Units != 0 || r.Settlement.Abandoned == 0 {
 			t.Errorf("%s: %d MB leak, and %d uploads were abandoned", label, r.Leak.Units, r.Settlement.Abandoned)

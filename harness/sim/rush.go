@@ -60,7 +60,8 @@ func mergeArrivals(streams ...workloads.Arrivals) *mergedArrivals {
 
 func (r *mergedArrivals) fetch(i int) {
 	at, ok := r.streams[i].Next()
-	if r.next[i] = at; !ok {
+	r.next[i] = at
+	if !ok {
 		r.next[i] = -1
 	}
 }

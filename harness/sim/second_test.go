@@ -21,7 +21,10 @@ func routed(t *testing.T, list, kind string, requests int64) sim.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Second, cfg.Routes, cfg.Workers, cfg.Requests = &second, 1, 1, requests
+	cfg.Second = &second
+	cfg.Routes = 1
+	cfg.Workers = 1
+	cfg.Requests = requests
 	cfg.Stream.Set("subjects", 1)
 	cfg.Stream.Set("over-quota", 0)
 	return cfg

@@ -47,7 +47,8 @@ func (s *sampler) thin(most int) {
 		}
 	}
 	clear(s.out.Samples[len(kept):])
-	s.out.Samples, s.every = kept, 2*s.every
+	s.out.Samples = kept
+	s.every = 2 * s.every
 }
 
 // take adds a sample. Readings happen at one instant and outside of all actors:
@@ -59,10 +60,13 @@ func (s *sampler) take() {
 	x := d.state(now)
 	x.Usage, x.Fill = d.truth.inUse(now)
 	var u stores.Usage
-	if u, s.err = s.d.st.count(context.Background()); s.err != nil {
+	u, s.err = s.d.st.count(context.Background())
+	if s.err != nil {
 		return
 	}
-	x.Keys, x.KeysWithoutTTL, x.Bytes = u.Keys, u.WithoutTTL, max(0, u.Bytes-s.d.st.empty)
+	x.Keys = u.Keys
+	x.KeysWithoutTTL = u.WithoutTTL
+	x.Bytes = max(0, u.Bytes-s.d.st.empty)
 	if s.d.st.Counts() {
 		s.d.st.w.watching = false
 		s.err = s.read(&x, now)
@@ -99,7 +103,8 @@ func (s *sampler) read(x *results.Sample, now int64) error {
 		for _, r := range readings {
 			i := s.counter(r.Tier)
 			for len(x.Counters) <= i {
-				x.Counters, fresh = append(x.Counters, results.Counter{}), append(fresh, 0)
+				x.Counters = append(x.Counters, results.Counter{})
+				fresh = append(fresh, 0)
 			}
 			fresh[i] += countReading(&x.Counters[i], r, want.Distance(r.Units), tr, now)
 		}

@@ -65,7 +65,8 @@ func (st *site) prepare(ctx context.Context) error {
 	if real, ok := st.cfg.Stores.Get(string(strategies.NeedRedis)); ok && needsRedis(st.Selection) {
 		strays, err := real.Prepare(ctx, scope)
 		if err == nil && strays > 0 { // of an earlier run that could not remove them
-			if err = real.Wipe(ctx, scope); err == nil {
+			err = real.Wipe(ctx, scope)
+			if err == nil {
 				_, err = real.Prepare(ctx, scope)
 			}
 		}
@@ -73,7 +74,8 @@ func (st *site) prepare(ctx context.Context) error {
 			return err
 		}
 		st.real = real
-		if st.admin, err = st.connect(ctx, real, 1); err != nil {
+		st.admin, err = st.connect(ctx, real, 1)
+		if err != nil {
 			return err
 		}
 		u, err := st.count(ctx)
@@ -185,7 +187,8 @@ func (st *site) client(ctx context.Context, t fakeredis.Redis, to *route) (redis
 	var c redis.UniversalClient
 	if st.real != nil {
 		var err error
-		if c, err = st.connect(ctx, st.real, poolSize); err != nil {
+		c, err = st.connect(ctx, st.real, poolSize)
+		if err != nil {
 			return nil, err
 		}
 	} else {

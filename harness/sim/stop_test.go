@@ -19,7 +19,10 @@ import (
 func asking(t *testing.T, list, policy string) sim.Config {
 	t.Helper()
 	cfg := config(t, list, policy, "steady")
-	cfg.Load, cfg.Arrivals, cfg.Duration, cfg.Every = harness.OpenAt(100), "constant", 50*time.Second, -1
+	cfg.Load = harness.OpenAt(100)
+	cfg.Arrivals = "constant"
+	cfg.Duration = 50 * time.Second
+	cfg.Every = -1
 	cfg.Stream.Set("subjects", 1)
 	cfg.Stream.Set("over-quota", 0)
 	return cfg
@@ -40,7 +43,8 @@ func TestPausedLease(t *testing.T) {
 	}{{"instance/0:paused=20s@0.0401", true}, {"instance/0:paused=400ms@0.0401", false}} {
 		cfg := asking(t, "lease:block=1000,expired=free", "agent-api")
 		cfg.Instances, cfg.Trouble = 2, trouble.MustParse(c.pause)
-		spent, want := int64(-1), int64(0)
+		spent := int64(-1)
+		want := int64(0)
 		for i := range uint64(201) {
 			if sim.Placed(&cfg, i) == 0 {
 				spent++
@@ -80,10 +84,12 @@ func TestRestartsForget(t *testing.T) {
 		restarts := []string{"instances:restarted@0.25", "instance/0:restarted@0.5", "instances:restarted@0.75"}[:n]
 		for policy, list := range map[string]string{"login": "memory-deque", "agent-api": "incr-expire,incr-expire-atomic"} {
 			cfg := asking(t, list, policy)
-			cfg.Policy.Limit, cfg.Trouble = 50, trouble.MustParse(append(restarts, "instances:paused=3s@0.6")...)
+			cfg.Policy.Limit = 50
+			cfg.Trouble = trouble.MustParse(append(restarts, "instances:paused=3s@0.6")...)
 			report := run(t, cfg)
 			for i := range report.Runs {
-				r, want := &report.Runs[i], int64(0)
+				r := &report.Runs[i]
+				want := int64(0)
 				if valid(t, r); r.Strategy == "memory-deque" {
 					want = int64(50 * n)
 				}
@@ -161,7 +167,8 @@ func (s *ticking) Jobs() []strategies.Job {
 // Jobs stand still with their process, and begin anew with it.
 func TestStoppedJobs(t *testing.T) {
 	cfg := asking(t, "unlimited", "agent-api")
-	meta, rounds := *cfg.Strategies[0].Meta, []time.Duration{}
+	meta := *cfg.Strategies[0].Meta
+	rounds := []time.Duration{}
 	open := meta.Open
 	meta.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		in, err := open(ctx, env)
@@ -183,9 +190,11 @@ func TestForeignRestarts(t *testing.T) {
 	m := strategies.FromFunc("foreign", []quota.Kind{quota.CalendarHour}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
 		return newHourly(time.Hour, true), nil
 	})
-	m.Needs, m.Foreign = nil, true
+	m.Needs = nil
+	m.Foreign = true
 	cfg := asking(t, "exact", "agent-api")
-	cfg.Strategies, cfg.Policy.Limit = []strategies.Selection{{Meta: &m}}, perHour
+	cfg.Strategies = []strategies.Selection{{Meta: &m}}
+	cfg.Policy.Limit = perHour
 	cfg.Trouble = trouble.MustParse("instances:restarted@0.5", "instances:restarted@0.75", "instances:paused=1s@0.2")
 	r := &run(t, cfg).Runs[0]
 	valid(t, r)

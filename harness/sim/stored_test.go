@@ -24,7 +24,8 @@ type hoarder struct {
 
 func (h *hoarder) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	now := h.env.Clock.Now()
-	w, ttl := r.Policy.Window.At(now), time.Duration(0)
+	w := r.Policy.Window.At(now)
+	ttl := time.Duration(0)
 	if h.until {
 		ttl = w.End.Sub(now).Truncate(time.Second) + time.Second
 	}
@@ -57,7 +58,8 @@ func TestKeysOverMonths(t *testing.T) {
 	cfg := config(t, "exact", "user-links", "steady")
 	cfg.Strategies = []strategies.Selection{hoarding(false), hoarding(true)}
 	// Quarters end on 29 January, 26 February, 26 March and 23 April.
-	cfg.Load, cfg.Duration = harness.OpenAt(0.001), 112*24*time.Hour
+	cfg.Load = harness.OpenAt(0.001)
+	cfg.Duration = 112 * 24 * time.Hour
 	cfg.Stream.Set("subjects", subjects)
 	cfg.Stream.Set("popularity", "uniform")
 	report := run(t, cfg)

@@ -101,7 +101,8 @@ func (t *Topology) skewed() bool {
 // skews are how far clocks are ahead, and since when, in nanoseconds from the start; nil if all are from then on.
 func (t *Topology) skews() (ahead []time.Duration, from []int64) {
 	for _, c := range t.clocks {
-		ahead, from = append(ahead, c.Ahead), append(from, int64(c.From))
+		ahead = append(ahead, c.Ahead)
+		from = append(from, int64(c.From))
 	}
 	if !slices.ContainsFunc(from, func(n int64) bool { return n > 0 }) {
 		from = nil

@@ -21,10 +21,12 @@ var shortened = map[string]func(*sim.Config){
 		c.Requests = 5_000
 	},
 	"adr-008-month": func(c *sim.Config) {
-		c.Start, c.Duration = time.Date(2026, time.February, 28, 23, 30, 0, 0, time.UTC), time.Hour
+		c.Start = time.Date(2026, time.February, 28, 23, 30, 0, 0, time.UTC)
+		c.Duration = time.Hour
 	},
 	"adr-008-month-end": func(c *sim.Config) {
-		c.Start, c.Duration = time.Date(2026, time.February, 28, 23, 59, 45, 0, time.UTC), 30*time.Second
+		c.Start = time.Date(2026, time.February, 28, 23, 59, 45, 0, time.UTC)
+		c.Duration = 30 * time.Second
 	},
 }
 
@@ -53,7 +55,8 @@ func TestTracesStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		if cfg.Strategies, err = strategies.Parse("all"); err != nil {
+		cfg.Strategies, err = strategies.Parse("all")
+		if err != nil {
 			t.Fatal(err)
 		}
 		shorten := shortened[preset.Name]
@@ -68,18 +71,25 @@ func TestTracesStay(t *testing.T) {
 		limit                  int64
 		set                    func(*sim.Config)
 	}{
-		{"callers", "agent-api", "hot-key", 5, func(c *sim.Config) { c.Requests, c.Every = 2_000, time.Millisecond }},
+		{"callers", "agent-api", "hot-key", 5, func(c *sim.Config) {
+			c.Requests = 2_000
+			c.Every = time.Millisecond
+		}},
 		{"uploads", "tenant-uploads", "uploads", 500, func(c *sim.Config) { c.Requests = 2_000 }},
 		{"rolling", "50 requests per rolling 1s", "steady", 5, func(c *sim.Config) {
-			c.Load, c.Duration = harness.OpenAt(500), 5*time.Second
+			c.Load = harness.OpenAt(500)
+			c.Duration = 5 * time.Second
 			c.Stream.Set("subjects", 50)
 		}},
 		{"bucket", "50 requests refilling 10 per 1s", "steady", 5, func(c *sim.Config) {
-			c.Load, c.Duration = harness.OpenAt(500), 5*time.Second
+			c.Load = harness.OpenAt(500)
+			c.Duration = 5 * time.Second
 			c.Stream.Set("subjects", 50)
 		}},
 		{"outage", "agent-api", "steady", 5, func(c *sim.Config) {
-			c.Load, c.Duration, c.Cold = harness.OpenAt(500), 5*time.Second, true
+			c.Load = harness.OpenAt(500)
+			c.Duration = 5 * time.Second
+			c.Cold = true
 			c.Stream.Set("subjects", 50)
 			c.Trouble = trouble.MustParse("redis:away@0.3-0.5")
 		}},
@@ -98,7 +108,8 @@ func TestTracesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := strings.Split(string(kept), "\n"), strings.Split(b.String(), "\n")
+	want := strings.Split(string(kept), "\n")
+	got := strings.Split(b.String(), "\n")
 	for i := range max(len(want), len(got)) {
 		line := func(list []string) string {
 			if i < len(list) {

@@ -106,7 +106,8 @@ func (t *truth) at(now int64, of func(int64) window) {
 		return
 	}
 	t.span = of(now)
-	t.usage, t.fill = 0, 0
+	t.usage = 0
+	t.fill = 0
 }
 
 // forget takes out of the sum what has left a rolling window.
@@ -120,7 +121,8 @@ func (t *truth) forget(now int64) {
 		t.head++
 	}
 	if t.head > 1024 && t.head > len(t.recent)/2 {
-		t.recent, t.head = slices.Delete(t.recent, 0, t.head), 0
+		t.recent = slices.Delete(t.recent, 0, t.head)
+		t.head = 0
 	}
 }
 
@@ -185,7 +187,8 @@ type asked struct {
 
 // end notes an answer to a request, which was granted that many of its units.
 func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
-	s, a := of.subject, of.began
+	s := of.subject
+	a := of.began
 	t.touch(s, now)
 	s.own.slow = max(s.own.slow, now-of.call)
 	if of.window != s.window {
@@ -196,7 +199,8 @@ func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
 	switch out {
 	case oracle.Admitted:
 		if !s.own.open {
-			s.own.open, s.own.begun = true, of.call
+			s.own.open = true
+			s.own.begun = of.call
 		}
 		t.use(s, granted, now, now, false)
 		if a.changed != t.changed { // it was right to go by the limit of before
@@ -279,7 +283,8 @@ func (s *subject) initialIn(t *truth) int64 {
 func (t *truth) giveBack(h *holding, units, now int64) {
 	s := &t.subjects[h.subject]
 	t.touch(s, now)
-	at, taken := now, h.reply+t.epoch
+	at := now
+	taken := h.reply + t.epoch
 	switch kind := t.policy.Window.Kind; {
 	case (kind.Tumbling() || kind == quota.FirstRequest) && h.window != s.window:
 		return

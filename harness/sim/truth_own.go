@@ -32,7 +32,8 @@ func (t *truth) hasOwn() bool {
 // fillOwn enters what a subject has in use at the start.
 func (t *truth) fillOwn(s *subject, epoch int64) {
 	if s.initial > 0 {
-		s.own.open, s.own.begun = true, epoch
+		s.own.open = true
+		s.own.begun = epoch
 		if t.policy.Window.Kind == quota.Bucket {
 			t.draw(s, charge{at: epoch, units: s.initial, fill: true})
 		}
@@ -51,8 +52,10 @@ func (t *truth) touchOwn(s *subject, now int64) {
 	}
 	t.level(s, now)
 	if s.used == 0 {
-		s.recent, s.own.base = s.recent[:0], s.own.full
-		s.peak, s.overrun = 0, 0
+		s.recent = s.recent[:0]
+		s.own.base = s.own.full
+		s.peak = 0
+		s.overrun = 0
 	}
 	s.peak = max(0, min(s.peak, s.used-s.allowed))
 }
@@ -83,7 +86,8 @@ func (t *truth) putBack(s *subject, units, at int64) {
 	for i := range s.recent {
 		if c := &s.recent[i]; !c.fill && (c.at == at && !c.over || c.of == at && c.over) {
 			part := min(c.units, units)
-			c.units, units = c.units-part, units-part
+			c.units = c.units - part
+			units = units - part
 			if c.over {
 				s.overrun -= part
 			}

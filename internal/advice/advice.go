@@ -190,7 +190,9 @@ func (d *driver) pass(by time.Duration) {
 
 // Furnish gives an instance clients of its own.
 func (d *driver) Furnish(_ context.Context, env *strategies.Env) error {
-	env.Clock, env.Prefix, env.Clients = d, prefix, map[string]any{}
+	env.Clock = d
+	env.Prefix = prefix
+	env.Clients = map[string]any{}
 	env.Wake = func(string) {} // the jobs run at the end of each window
 	if d.sel.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(nil)

@@ -72,7 +72,8 @@ func (d *driver) slotted(together []string, cmds []redis.Cmder) {
 func (d *driver) look(command sent) {
 	for i, m := range d.mini {
 		for _, k := range m.Keys() {
-			id, now := key{i, k}, strings.Join(entries(m, k), " ")
+			id := key{i, k}
+			now := strings.Join(entries(m, k), " ")
 			lives := m.TTL(k) > 0
 			d.lived[id] = d.lived[id] || lives
 			if d.content[id] == now {
@@ -175,7 +176,8 @@ var (
 
 // keys are those that a command names.
 func keys(args []string) []string {
-	name, rest := args[0], args[1:]
+	name := args[0]
+	rest := args[1:]
 	at, has := counted[name]
 	switch {
 	case len(rest) == 0 || slices.Contains(none, name):
@@ -205,7 +207,8 @@ func keys(args []string) []string {
 // slot is the one of 16,384 that a key belongs to in a Redis Cluster: the CRC-16 of its hash tag, or of the whole key.
 func slot(key string) uint16 {
 	if _, tag, ok := strings.Cut(key, "{"); ok {
-		if tag, _, ok = strings.Cut(tag, "}"); ok && tag != "" {
+		tag, _, ok = strings.Cut(tag, "}")
+		if ok && tag != "" {
 			key = tag
 		}
 	}

@@ -153,11 +153,13 @@ func hincrby(t *Table, args []string) Reply {
 	}
 	n := int64(0)
 	if v, has := e.field(args[2]); has {
-		if n, ok = v.int(); !ok {
+		n, ok = v.int()
+		if !ok {
 			return notAHashInt
 		}
 	}
-	if n, ok = add(n, by); !ok {
+	n, ok = add(n, by)
+	if !ok {
 		return overflow
 	}
 	if e == nil {
@@ -233,7 +235,8 @@ func (d *dict[V]) set(key string, v V) bool {
 		d.vals[i] = v
 		return false
 	}
-	d.keys, d.vals = append(d.keys, key), append(d.vals, v)
+	d.keys = append(d.keys, key)
+	d.vals = append(d.vals, v)
 	if d.index != nil {
 		d.index[key] = len(d.keys) - 1
 	} else if len(d.keys) > scanned {
@@ -259,6 +262,7 @@ func (d *dict[V]) delete(key string) bool {
 		}
 	}
 	delete(d.index, key)
-	d.keys, d.vals = d.keys[:last], d.vals[:last]
+	d.keys = d.keys[:last]
+	d.vals = d.vals[:last]
 	return true
 }

@@ -73,7 +73,8 @@ func parseSet(args []string) (o setOptions, ok bool) {
 				return o, false
 			}
 			i++
-			o.unit, o.expiry = w, args[i]
+			o.unit = w
+			o.expiry = args[i]
 		default:
 			return o, false
 		}
@@ -89,7 +90,8 @@ func set(t *Table, args []string) Reply {
 	at := int64(0)
 	if o.unit != "" {
 		var bad *Reply
-		if at, bad = t.deadlineOf(o.unit, o.expiry, "set"); bad != nil {
+		at, bad = t.deadlineOf(o.unit, o.expiry, "set")
+		if bad != nil {
 			return *bad
 		}
 	}
@@ -127,11 +129,13 @@ func (t *Table) incr(key string, by int64) Reply {
 	}
 	n := int64(0)
 	if e != nil {
-		if n, ok = e.text.int(); !ok {
+		n, ok = e.text.int()
+		if !ok {
 			return notInteger
 		}
 	}
-	if n, ok = add(n, by); !ok {
+	n, ok = add(n, by)
+	if !ok {
 		return overflow
 	}
 	if e == nil {

@@ -29,8 +29,11 @@ func zincrby(t *Table, args []string) Reply { return t.zadd(args[1], args[2:], i
 var increment = map[string]bool{"INCR": true}
 
 func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
-	nx, xx, incr := set["NX"], set["XX"], set["INCR"]
-	lower, higher := set["LT"], set["GT"]
+	nx := set["NX"]
+	xx := set["XX"]
+	incr := set["INCR"]
+	lower := set["LT"]
+	higher := set["GT"]
 	switch {
 	case len(pairs) == 0 || len(pairs)%2 != 0:
 		return syntaxError
@@ -44,7 +47,8 @@ func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
 	scores := make([]float64, len(pairs)/2)
 	for i := range scores {
 		var ok bool
-		if scores[i], ok = parseScore(pairs[2*i]); !ok {
+		scores[i], ok = parseScore(pairs[2*i])
+		if !ok {
 			return notFloat
 		}
 	}
@@ -166,7 +170,8 @@ func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
 		if o.count != -1 && !o.byScore {
 			return limitOfRanks
 		}
-		from, to := args[2], args[3]
+		from := args[2]
+		to := args[3]
 		if o.byScore && o.reverse {
 			from, to = to, from
 		}
@@ -209,7 +214,8 @@ func (o *rangeOptions) parse(t *Table, words []string, fixed bool) *Reply {
 			o.withScores = true
 		case w == "LIMIT" && i+2 < len(words):
 			var ok bool
-			if o.offset, o.count, ok = parseTwo(parseInt, words[i+1], words[i+2]); !ok {
+			o.offset, o.count, ok = parseTwo(parseInt, words[i+1], words[i+2])
+			if !ok {
 				return &notInteger
 			}
 			i += 2

@@ -77,7 +77,9 @@ func (s *session) exec() Reply {
 	if !s.multi {
 		return fault("ERR EXEC without MULTI")
 	}
-	queued, dirty, changed := s.queued, s.dirty, s.changed
+	queued := s.queued
+	dirty := s.dirty
+	changed := s.changed
 	s.end()
 	if dirty {
 		return fault("EXECABORT Transaction discarded because of previous errors.")
@@ -117,16 +119,20 @@ func (s *session) watch(args []string) Reply {
 func (s *session) unwatch() {
 	for _, key := range s.watched {
 		left := slices.DeleteFunc(s.t.watchers[key], func(x *session) bool { return x == s })
-		if s.t.watchers[key] = left; len(left) == 0 {
+		s.t.watchers[key] = left
+		if len(left) == 0 {
 			delete(s.t.watchers, key)
 		}
 	}
-	s.watched, s.changed = nil, false
+	s.watched = nil
+	s.changed = false
 }
 
 // end ends a transaction.
 func (s *session) end() {
-	s.multi, s.dirty, s.queued = false, false, nil
+	s.multi = false
+	s.dirty = false
+	s.queued = nil
 	s.unwatch()
 }
 

@@ -9,7 +9,8 @@ import (
 // TestCopy: what was written since a copy is gone, what it holds is not shared with the
 // table, and time goes on.
 func TestCopy(t *testing.T) {
-	ctx, table := t.Context(), New()
+	ctx := t.Context()
+	table := New()
 	defer table.Close()
 	c := Client(table)
 	defer func() { _ = c.Close() }()

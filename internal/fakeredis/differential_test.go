@@ -195,7 +195,8 @@ func alike(name string, a, b string) bool {
 func inTime(compare func() error) (err error) {
 	for range 100 {
 		began := clock.Nano()
-		if err = compare(); err == nil || clock.Nano()-began < int64(500*time.Millisecond) {
+		err = compare()
+		if err == nil || clock.Nano()-began < int64(500*time.Millisecond) {
 			break
 		}
 	}
@@ -216,7 +217,8 @@ func differ(ctx context.Context, real, ours *redis.Client, t *fakeredis.Table, s
 		t.SetNow(clock.Wall{}.Now().UnixNano())
 		v1, err1 := real.Do(ctx, args...).Result()
 		v2, err2 := ours.Do(ctx, args...).Result()
-		want, got := shown(name, v1, err1), shown(name, v2, err2)
+		want := shown(name, v1, err1)
+		got := shown(name, v2, err2)
 		log = append(log, fmt.Sprintf("%q -> %s", args, want))
 		if !alike(name, want, got) {
 			return fmt.Errorf("seed %d: %q answers %s, want %s; before it:\n%s", seed, args, got, want, strings.Join(log[max(0, len(log)-12):], "\n"))

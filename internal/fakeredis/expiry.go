@@ -30,7 +30,8 @@ func (t *Table) setDeadline(e *entry, at int64) {
 		case at == 0:
 			t.mortal--
 		}
-		e.deadline, e.phase = at, t.now%1e6
+		e.deadline = at
+		e.phase = t.now % 1e6
 	} else if at != 0 {
 		t.touch(e.key) // the same moment once more is a change to those that watch the key
 	}
@@ -81,8 +82,10 @@ func (h *deadlines) Pop() any {
 func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 	return func(t *Table, args []string) Reply {
 		set, rest := options(args[3:], "NX", "XX", "GT", "LT")
-		nx, xx := set["NX"], set["XX"]
-		earlier, later := set["LT"], set["GT"]
+		nx := set["NX"]
+		xx := set["XX"]
+		earlier := set["LT"]
+		later := set["GT"]
 		switch {
 		case len(rest) > 0:
 			return fault("ERR Unsupported option " + rest[0])

@@ -27,7 +27,8 @@ func (t *Table) empty(unixNano int64) {
 	clear(t.keys)
 	clear(t.due)
 	t.mortal = 0
-	t.due, t.now = t.due[:0], unixNano
+	t.due = t.due[:0]
+	t.now = unixNano
 }
 
 // mostSpare is how many entries are kept for the next run.

@@ -149,7 +149,8 @@ func (m *machine) lacking() *lua.LTable {
 
 // locked is a table through which another one is read, and not written.
 func (m *machine) locked(content lua.LValue) *lua.LTable {
-	meta, front := m.lua.NewTable(), m.lua.NewTable()
+	meta := m.lua.NewTable()
+	front := m.lua.NewTable()
 	meta.RawSetString("__index", content)
 	meta.RawSetString("__newindex", m.lua.NewFunction(func(L *lua.LState) int {
 		L.Error(lua.LString("Attempt to modify a readonly table"), 2)

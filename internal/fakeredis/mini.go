@@ -166,7 +166,8 @@ func (m *Mini) dial() net.Conn {
 
 // reload leaves miniredis with the scripts that are kept.
 func (m *Mini) reload() {
-	m.fresh, m.loaded = m.fresh[:0], maps.Clone(m.kept)
+	m.fresh = m.fresh[:0]
+	m.loaded = maps.Clone(m.kept)
 	m.script("flush")
 	for source := range m.kept {
 		m.script("load", source)
@@ -183,7 +184,10 @@ func (m *Mini) script(args ...string) (reply string) {
 }
 
 // Keep implements [Redis].
-func (m *Mini) Keep() { m.kept, m.fresh = maps.Clone(m.loaded), m.fresh[:0] }
+func (m *Mini) Keep() {
+	m.kept = maps.Clone(m.loaded)
+	m.fresh = m.fresh[:0]
+}
 
 // Fresh implements [Redis].
 func (m *Mini) Fresh(buf []string) []string { return appendSorted(buf, m.fresh) }

@@ -150,7 +150,8 @@ func compare(ctx context.Context, real *redis.Client, ours *fakeredis.Mini, pref
 	var log []string
 	for range n {
 		cmds := miniProgram(r, prefix)
-		want, got := answers(ctx, real, cmds), answers(ctx, c, cmds)
+		want := answers(ctx, real, cmds)
+		got := answers(ctx, c, cmds)
 		log = append(log, fmt.Sprintf("%q -> %q", cmds, want))
 		same := slices.Equal(want, got)
 		if !same && !aged(cmds, want, got) {

@@ -34,7 +34,8 @@ func TestProcessAnswersAsTheConnectionDoes(t *testing.T) {
 			func() redis.Cmder { return redis.NewBoolCmd(ctx, args...) },
 			func() redis.Cmder { return redis.NewCmd(ctx, args...) },
 		} {
-			read, direct := make(), make()
+			read := make()
+			direct := make()
 			_ = client.Process(ctx, read)
 			err, ok := table.Process(direct)
 			if !ok {

@@ -38,7 +38,8 @@ func (t *Table) Keep() {
 	for _, s := range t.scripts {
 		s.kept = t.loaded(s)
 	}
-	t.kept, t.fresh = true, t.fresh[:0]
+	t.kept = true
+	t.fresh = t.fresh[:0]
 }
 
 // Fresh implements [Redis].

@@ -198,7 +198,8 @@ func (t *Table) get(key string) *entry {
 	}
 	e := t.last[1]
 	if e == nil || e.key != key || e.removed {
-		if e = t.keys[key]; e == nil {
+		e = t.keys[key]
+		if e == nil {
 			return nil
 		}
 	}
@@ -215,7 +216,8 @@ func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 func (t *Table) create(key string, k kind) *entry {
 	t.wrote(key)
 	e := t.blank()
-	e.key, e.kind = key, k
+	e.key = key
+	e.kind = k
 	switch k {
 	case kindSet:
 		e.members = &dict[struct{}]{}

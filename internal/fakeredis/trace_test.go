@@ -24,11 +24,14 @@ func among(keys fakeredis.Keys, name string) bool {
 func TestTraceTellsAll(t *testing.T) {
 	programs := testenv.Pick(60, 600)
 	ctx := context.Background()
-	read, written := 0, 0
+	read := 0
+	written := 0
 	for seed := range uint64(programs) {
 		r := rand.New(rand.NewPCG(seed, 21)) //nolint:gosec // has to repeat
-		table, other := fakeredis.New(), fakeredis.New()
-		c, d := fakeredis.Client(table), fakeredis.Client(other)
+		table := fakeredis.New()
+		other := fakeredis.New()
+		c := fakeredis.Client(table)
+		d := fakeredis.Client(other)
 		for range 40 {
 			args := program(r)
 			before := table.Keys(nil)
@@ -67,7 +70,8 @@ func TestTraceTellsAll(t *testing.T) {
 				break
 			}
 		}
-		_, _ = c.Close(), d.Close()
+		_ = c.Close()
+		_ = d.Close()
 		table.Close()
 		other.Close()
 	}

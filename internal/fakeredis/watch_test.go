@@ -37,7 +37,8 @@ func TestWatchAgreesWithRedis(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var log []string
 		answer := func(command string, on int) error {
-			name, args := strings.Fields(command)[0], []any{}
+			name := strings.Fields(command)[0]
+			args := []any{}
 			for _, a := range strings.Fields(command) {
 				args = append(args, a)
 			}
@@ -62,7 +63,8 @@ func TestWatchAgreesWithRedis(t *testing.T) {
 		}
 		var queues [2]bool
 		for range 40 {
-			command, on := commands[r.IntN(len(commands))], r.IntN(2)
+			command := commands[r.IntN(len(commands))]
+			on := r.IntN(2)
 			switch command {
 			case "multi":
 				queues[on] = true

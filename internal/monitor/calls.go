@@ -46,7 +46,8 @@ type Caller struct {
 // Init prepares a caller. Calls tells which call of the strategy it is in; "" is none. It is called while the caller stands
 // still.
 func (c *Caller) Init(ctx context.Context, calls func() string) {
-	c.base, c.calls = ctx, calls
+	c.base = ctx
+	c.calls = calls
 	c.renew()
 }
 

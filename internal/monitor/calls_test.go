@@ -15,7 +15,8 @@ import (
 func TestOnlyCallsAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := []string{"", "a decision"} // of which the first is none
-		crew, ended := []*Caller{{}, {}}, make([]bool, len(calls))
+		crew := []*Caller{{}, {}}
+		ended := make([]bool, len(calls))
 		goOn := make(chan struct{})
 		var callers sync.WaitGroup
 		for i, c := range crew {

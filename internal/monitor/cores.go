@@ -96,14 +96,16 @@ func (c *Cores) read(now, late int64) mark {
 	for _, t := range c.waits {
 		old := c.before[t.Thread]
 		c.before[t.Thread] = t
-		waited, times := t.Waited-old.Waited, t.Switches-old.Switches
+		waited := t.Waited - old.Waited
+		times := t.Switches - old.Switches
 		if t.Process == c.own {
 			m.harness += waited
 		} else {
 			m.stores += waited
 		}
 		if waited > m.longest {
-			m.longest, m.mean = waited, waited/max(times, 1)
+			m.longest = waited
+			m.mean = waited / max(times, 1)
 		}
 	}
 	return m
@@ -131,7 +133,8 @@ func (c *Cores) Explains(all iter.Seq[Moment], least int64) float64 {
 	if c.queue == nil || len(c.marks) == 0 {
 		return -1
 	}
-	moments, explained := 0, 0
+	moments := 0
+	explained := 0
 	for m := range all {
 		moments++
 		if c.waited(m.From, m.To+m.Latency, least, m.Latency) {
@@ -182,15 +185,20 @@ func (c *Cores) Record(stolen float64) *results.Waiting {
 		var h, s int64
 		part := c.marks[i:min(i+per, len(c.marks))]
 		for _, m := range part {
-			h, s = h+m.harness, s+m.stores
-			slice.LongestNS, slice.HiccupNS = max(slice.LongestNS, m.longest), max(slice.HiccupNS, m.late)
+			h = h + m.harness
+			s = s + m.stores
+			slice.LongestNS = max(slice.LongestNS, m.longest)
+			slice.HiccupNS = max(slice.HiccupNS, m.late)
 		}
 		took := float64(max(part[len(part)-1].at-from, 1))
-		slice.Harness, slice.Stores = float64(h)/took, float64(s)/took
-		harness, servers = harness+h, servers+s
+		slice.Harness = float64(h) / took
+		slice.Stores = float64(s) / took
+		harness = harness + h
+		servers = servers + s
 		r.Slices = append(r.Slices, slice)
 	}
-	r.Harness, r.Stores = float64(harness)/float64(max(length, 1)), float64(servers)/float64(max(length, 1))
+	r.Harness = float64(harness) / float64(max(length, 1))
+	r.Stores = float64(servers) / float64(max(length, 1))
 	return r
 }
 

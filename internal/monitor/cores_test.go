@@ -124,7 +124,8 @@ func TestCoresWaitWithoutAThread(t *testing.T) {
 			if !strings.Contains(g.Text, "monitor.(*Cores).run") {
 				continue
 			}
-			if state = g.State; state == "chan receive" {
+			state = g.State
+			if state == "chan receive" {
 				return
 			}
 		}
@@ -151,7 +152,8 @@ func TestCoresLeaveTheOnlyThreadAlone(t *testing.T) {
 	}
 	var share float64
 	for range 40 {
-		if share = median(7, func() float64 { return watched() / turns() }, func() float64 { alone := turns(); return watched() / alone }); share >= 0.94 {
+		share = median(7, func() float64 { return watched() / turns() }, func() float64 { alone := turns(); return watched() / alone })
+		if share >= 0.94 {
 			return
 		}
 		t.Logf("next to it a loop gets %.0f %% of its turns", 100*share)
@@ -163,7 +165,8 @@ func TestCoresLeaveTheOnlyThreadAlone(t *testing.T) {
 func median(n int, one, other func() float64) float64 {
 	values := make([]float64, n)
 	for i := range values {
-		if values[i] = one(); i%2 == 1 {
+		values[i] = one()
+		if i%2 == 1 {
 			values[i] = other()
 		}
 	}

@@ -55,7 +55,8 @@ func (i *incident) add(n, from, to int64) {
 	if i.n == 0 {
 		i.from = from
 	}
-	i.n, i.to = i.n+n, to
+	i.n = i.n + n
+	i.to = to
 }
 
 // Mark leaves a mark in the store if it can hold one. It is called before the strategy is asked anything. Meter is that of
@@ -77,7 +78,8 @@ func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scop
 		return err
 	}
 	o := &watched{name: name, store: m, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after.Keys-before.Keys)}
-	if o.sign, err = m.Marked(ctx, scope); err != nil {
+	o.sign, err = m.Marked(ctx, scope)
+	if err != nil {
 		return fmt.Errorf("look at %s: %w", name, err)
 	}
 	l.all = append(l.all, o)
@@ -175,7 +177,8 @@ func (o *watched) look(ctx context.Context) {
 	o.gone = err != nil
 	if err != nil {
 		if o.away == 0 {
-			o.away, o.why = max(o.seen, 1), err
+			o.away = max(o.seen, 1)
+			o.why = err
 		}
 		return
 	}
@@ -194,7 +197,8 @@ func (o *watched) compare(sign stores.Sign, now int64) {
 	switch {
 	case stores.Restarted(o.sign.Incarnation, sign.Incarnation):
 		// What it has not on a disk is gone, and so are its counts.
-		errors, o.anew = nil, true
+		errors = nil
+		o.anew = true
 		o.notice(quota.FaultOutage, results.StoreRestarted, "%s was restarted, or another server took its place, %s", o.name, Span(o.seen, now))
 		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
 	case sign.Incarnation != o.sign.Incarnation: // some of its servers did not answer, nor tell of errors

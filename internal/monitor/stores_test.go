@@ -70,7 +70,8 @@ func TestSpans(t *testing.T) {
 		{"restarted", func(at time.Duration, _ *stores.Meter) (stores.Sign, error) {
 			s := stores.Sign{There: true, Incarnation: "a", Errors: map[string]int64{"OOM": 7}}
 			if at > first {
-				s.Incarnation, s.Errors = "b", nil
+				s.Incarnation = "b"
+				s.Errors = nil
 			}
 			return s, nil
 		}, []string{"store-restarted: x was restarted, or another server took its place, between 0.20 s and 0.30 s", ": "}},

@@ -95,11 +95,15 @@ func ByOwnClocks(events []oracle.Event, skews []time.Duration, from []int64) {
 			}
 			return int64(skews[e.Instance])
 		}
-		a, b := by(e.Call), by(e.Reply)
-		e.Call, e.Reply = e.Call+min(a, b), e.Reply+max(a, b)
+		a := by(e.Call)
+		b := by(e.Reply)
+		e.Call = e.Call + min(a, b)
+		e.Reply = e.Reply + max(a, b)
 		if e.Kind != oracle.Take {
-			a, b = by(e.TakeCall), by(e.TakeReply)
-			e.TakeCall, e.TakeReply = e.TakeCall+min(a, b), e.TakeReply+max(a, b)
+			a = by(e.TakeCall)
+			b = by(e.TakeReply)
+			e.TakeCall = e.TakeCall + min(a, b)
+			e.TakeReply = e.TakeReply + max(a, b)
 		}
 	}
 }
@@ -114,9 +118,11 @@ func MaxSkew(skews []time.Duration, instances int) time.Duration {
 			s = skews[i]
 		}
 		if i == 0 {
-			lo, hi = s, s
+			lo = s
+			hi = s
 		}
-		lo, hi = min(lo, s), max(hi, s)
+		lo = min(lo, s)
+		hi = max(hi, s)
 	}
 	return hi - lo
 }

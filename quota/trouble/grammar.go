@@ -193,7 +193,8 @@ var bandwidth = &value{
 		return err == nil && x >= 1 && x <= 1e12
 	},
 	write: func(w *What) (string, bool) {
-		x, unit := w.Bandwidth, "B"
+		x := w.Bandwidth
+		unit := "B"
 		for _, larger := range []string{"kB", "MB", "GB"} {
 			if x < 1000 || math.Mod(x, 1000) != 0 {
 				break

@@ -50,7 +50,8 @@ func (e Event) String() string {
 		if it.place != e.Where.place() {
 			continue
 		}
-		text, zero := "", false
+		text := ""
+		zero := false
 		if it.value != nil {
 			text, zero = it.value.write(&e.What)
 		}
@@ -119,7 +120,8 @@ func read(text string) (e Event, err error) {
 	if !ok {
 		return e, errors.New("give where something happens and what, with a colon between them")
 	}
-	if e.Where, ok = readWhere(where); !ok {
+	e.Where, ok = readWhere(where)
+	if !ok {
 		return e, errors.New("give a store's name, instances, instance/1, callers, keys/PATTERN or limit, and what happens there")
 	}
 	what, when, timed := cutLast(rest, "@")

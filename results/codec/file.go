@@ -91,7 +91,8 @@ func Decode(b []byte) (results.File, error) { return shapedAs(b, decodeFile) }
 func decodeFile(d document) (f results.File, err error) {
 	earlier := d.top["schema"] == json.Number(strconv.Itoa(earlierSchema))
 	if earlier {
-		if d, err = renewed(d); err != nil {
+		d, err = renewed(d)
+		if err != nil {
 			return results.File{}, err
 		}
 	}

@@ -111,7 +111,8 @@ func (s *shape) add(t json.Token) error {
 			top.names[name], top.name, top.value = true, name, true
 			return nil
 		}
-		if top.value = false; n == 1 {
+		top.value = false
+		if n == 1 {
 			s.top[top.name] = t
 		}
 	}
@@ -209,7 +210,8 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 	for left := most + 1; left > 0; {
 		part := make([]byte, min(left, readPart))
 		n, err := io.ReadFull(r, part)
-		parts, left = append(parts, part[:n]), left-n
+		parts = append(parts, part[:n])
+		left = left - n
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			return bytes.Join(parts, nil), nil

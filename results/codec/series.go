@@ -19,7 +19,8 @@ import (
 func SeriesCSV(series []results.Series) ([]byte, error) {
 	var tiers, counters []string
 	for _, s := range series {
-		tiers, counters = collect.Union(tiers, s.Tiers...), collect.Union(counters, s.Counters...)
+		tiers = collect.Union(tiers, s.Tiers...)
+		counters = collect.Union(counters, s.Counters...)
 	}
 	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects",
 		"keys"}
@@ -77,7 +78,8 @@ func cell(i int, f func(int) string) string {
 func seconds(ns int64) string {
 	sign := ""
 	if ns < 0 {
-		sign, ns = "-", -ns
+		sign = "-"
+		ns = -ns
 	}
 	s := fmt.Sprintf("%s%d.%09d", sign, ns/1e9, ns%1e9)
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")

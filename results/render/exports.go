@@ -88,7 +88,8 @@ func (b *Bundle) Only(name string) (*Bundle, error) {
 		f.Runs = keep(f.Runs, func(r *results.Run) bool { return is(r.Params.Label) })
 		// Which rounds are kept follows from all strategies.
 		f.Summaries = keep(b.File.Summarised(), func(s *results.Summary) bool { return is(s.Label) })
-		out.File, found = &f, len(f.Runs) > 0
+		out.File = &f
+		found = len(f.Runs) > 0
 	}
 	if b.Series != nil {
 		out.Series = keep(b.Series, func(s *results.Series) bool { return is(s.Strategy) })
@@ -99,7 +100,8 @@ func (b *Bundle) Only(name string) (*Bundle, error) {
 		x.Searches = keep(x.Searches, func(s **results.Search) bool { return is((*s).Strategy) })
 		x.Censuses = keep(x.Censuses, func(c **results.Census) bool { return is((*c).Strategy) })
 		x.Replays = keep(x.Replays, func(r **results.Replay) bool { return is((*r).Strategy) })
-		out.Exploration, found = &x, found || len(x.Searches)+len(x.Censuses)+len(x.Replays) > 0
+		out.Exploration = &x
+		found = found || len(x.Searches)+len(x.Censuses)+len(x.Replays) > 0
 	}
 	if !found {
 		return nil, quota.Unknown("strategy", name, known, "")

@@ -35,7 +35,8 @@ func uneven(t *testing.T) results.File {
 			h.Record(int64(scale * (1 + rng.ExpFloat64())))
 		}
 		l := fixture.Must[results.Latency](t)(h.Latency())
-		l.StallsP99, l.StallsP999 = 38, 4
+		l.StallsP99 = 38
+		l.StallsP999 = 4
 		r.Service = l
 	}
 	f.Summaries = results.Summarise(f.Runs)
@@ -63,7 +64,8 @@ func TestOneP99(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
-	latency, leak := fixture.Must[*plot.Plot](t)(plot.Latency(f)), fixture.Must[*plot.Plot](t)(plot.Leak(f))
+	latency := fixture.Must[*plot.Plot](t)(plot.Latency(f))
+	leak := fixture.Must[*plot.Plot](t)(plot.Leak(f))
 	var table []byte
 	for _, r := range render.Exports() {
 		if r.Name == "csv" {

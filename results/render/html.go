@@ -23,7 +23,8 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 	for _, b := range bundles {
 		r := html.Record{Name: b.Name, File: b.File, Exploration: b.Exploration, Provenance: b.Provenance}
 		var err error
-		if r.Drawings, err = b.drawings(explored); err != nil {
+		r.Drawings, err = b.drawings(explored)
+		if err != nil {
 			return nil, err
 		}
 		records = append(records, r)

@@ -51,7 +51,8 @@ func swept() *Bundle {
 	for i := range f.Runs {
 		f.Runs[i].Params.Point = map[string]string{"workers": "1"}
 		more := f.Runs[i]
-		more.Params.Workers, more.Params.Point = 64, map[string]string{"workers": "64"}
+		more.Params.Workers = 64
+		more.Params.Point = map[string]string{"workers": "64"}
 		f.Runs = append(f.Runs, more)
 	}
 	f.Summaries = nil
@@ -80,7 +81,8 @@ func TestExploration(t *testing.T) {
 func TestEachFormat(t *testing.T) {
 	var names, formats []string
 	put := func(o Output) error {
-		names, formats = append(names, o.Name), append(formats, o.Format)
+		names = append(names, o.Name)
+		formats = append(formats, o.Format)
 		if len(o.Bytes) == 0 {
 			t.Errorf("%s is empty", o.Name)
 		}
@@ -155,7 +157,8 @@ func TestReportsHoldNoEscapes(t *testing.T) {
 	f.Runs[0].Params.Label = "a\x1b[31mb"
 	f.Workload.Notes = []string{"note\a\u202e"}
 	x := explored()
-	x.Searches[0].Strategy, x.Searches[0].Findings[0].Detail = "a\x1b[31mb", "detail\x9b31m"
+	x.Searches[0].Strategy = "a\x1b[31mb"
+	x.Searches[0].Findings[0].Detail = "detail\x9b31m"
 	for _, b := range []*Bundle{{File: &f}, {Exploration: x}} {
 		out, err := report(b)
 		if err != nil {

@@ -27,7 +27,10 @@ func TestEveryParameterIsShown(t *testing.T) {
 	shown := func(parameter string) map[string]string {
 		f := fixture.New(1, fixture.Strategies[0])
 		p := &f.Runs[0].Params
-		p.Loop, p.Arrivals, p.RatePerS, p.Instances = results.OpenLoop, "poisson", 500, 1
+		p.Loop = results.OpenLoop
+		p.Arrivals = "poisson"
+		p.RatePerS = 500
+		p.Instances = 1
 		before := f.Runs[0]
 		for _, value := range []string{`"planted"`, `77`, `true`, `["planted", "twice"]`, `{"planted": "77"}`} {
 			if json.Unmarshal([]byte(`{"`+parameter+`": `+value+`}`), p) == nil {

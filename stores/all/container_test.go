@@ -108,7 +108,8 @@ func hideServers(t *testing.T) (path string) {
 
 func TestContainersAreDescribed(t *testing.T) {
 	testenv.Long(t)
-	r, p := storetest.ContainerRedis(t), storetest.ContainerPostgres(t)
+	r := storetest.ContainerRedis(t)
+	p := storetest.ContainerPostgres(t)
 	ctx := context.Background()
 	for _, i := range []stores.Info{r.Info(), p.Info()} {
 		if i.Kind != stores.KindContainer || i.Version == "" || !strings.Contains(i.Detail, "container of ") || i.Addr == "" {
@@ -148,7 +149,8 @@ func TestCloseRemovesContainers(t *testing.T) {
 			}
 			before := containersOf(t, os.Getpid())
 			volumesBefore := volumesOf(t, os.Getpid())
-			or, op := containerOptions(t, storetest.RedisImageEnv), containerOptions(t, storetest.PostgresImageEnv)
+			or := containerOptions(t, storetest.RedisImageEnv)
+			op := containerOptions(t, storetest.PostgresImageEnv)
 			r, err := redis.Open(ctx, kind.spec, or)
 			if err != nil {
 				t.Fatal(err)

@@ -50,10 +50,13 @@ func victim() {
 	o := stores.Options{Dir: os.Getenv(victimEnv), Image: os.Getenv(storetest.RedisImageEnv), NoPull: true}
 	rep := victimReport{PID: os.Getpid()}
 	var err error
-	if kept.redis, err = redis.Open(ctx, os.Getenv(victimKindEnv), o); err == nil {
-		rep.Redis, rep.Addr = kept.redis.PID(), kept.redis.Info().Addr
+	kept.redis, err = redis.Open(ctx, os.Getenv(victimKindEnv), o)
+	if err == nil {
+		rep.Redis = kept.redis.PID()
+		rep.Addr = kept.redis.Info().Addr
 		o.Image = os.Getenv(storetest.PostgresImageEnv)
-		if kept.postgres, err = postgres.Open(ctx, os.Getenv(victimKindEnv), o); err == nil {
+		kept.postgres, err = postgres.Open(ctx, os.Getenv(victimKindEnv), o)
+		if err == nil {
 			rep.Postgres = kept.postgres.PID()
 		}
 	}

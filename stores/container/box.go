@@ -76,7 +76,8 @@ func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec)
 		return nil, errors.Join(err, dir.Remove())
 	}
 	b := &box{engine: e, dir: dir, host: "127.0.0.1", port: port}
-	listen, inner := b.host, network.MustParsePort(strconv.Itoa(port)+"/tcp")
+	listen := b.host
+	inner := network.MustParsePort(strconv.Itoa(port) + "/tcp")
 	if !e.shared {
 		listen = "0.0.0.0" // of the container
 	}

@@ -51,14 +51,16 @@ func (engines) Survey(ctx context.Context, images []server.Image) []server.Findi
 	e, err := cancel.Call(ctx, func() (*engine, error) { return findEngine(ctx) })
 	switch {
 	case err == nil:
-		f.Found, f.Detail = true, e.client.DaemonHost()
+		f.Found = true
+		f.Detail = e.client.DaemonHost()
 		found := []server.Finding{f}
 		for _, i := range images {
 			found = append(found, e.surveyImage(ctx, i))
 		}
 		return found
 	case ctx.Err() != nil:
-		f.Detail, f.Advice = "it does not answer in time", "see what is wrong with it, e.g. by docker info"
+		f.Detail = "it does not answer in time"
+		f.Advice = "see what is wrong with it, e.g. by docker info"
 	default:
 		// The reason is followed by advice for running one.
 		f.Detail, _, _ = strings.Cut(err.Error(), "): ")
@@ -133,7 +135,8 @@ func findEngine(ctx context.Context) (*engine, error) {
 		return nil, noEngine(fmt.Errorf("%T is not a provider of Docker's interface", p))
 	}
 	e := &engine{docker: docker, client: docker.Client()}
-	if e.host, err = docker.DaemonHost(ctx); err != nil {
+	e.host, err = docker.DaemonHost(ctx)
+	if err != nil {
 		return nil, noEngine(err)
 	}
 	info, err := e.client.Info(ctx, client.InfoOptions{})

@@ -109,7 +109,8 @@ func (p *Store) crowd(ctx context.Context, scope stores.Scope) (mend func(contex
 	go func() {
 		defer close(ended)
 		for crowding.Err() == nil {
-			_, _ = take(crowding), clock.Wall{}.Sleep(crowding, 5*time.Millisecond)
+			_ = take(crowding)
+			_ = clock.Wall{}.Sleep(crowding, 5*time.Millisecond)
 		}
 	}()
 	return func(ctx context.Context) (err error) {

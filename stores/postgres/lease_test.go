@@ -74,8 +74,11 @@ func schemas(t *testing.T, p *pgxpool.Pool) (names []string) {
 	return names
 }
 
-func died(o *server.Owner)  { o.Process = "0" + o.Process }
-func other(o *server.Owner) { o.Machine, o.Host = "another boot", "far" }
+func died(o *server.Owner) { o.Process = "0" + o.Process }
+func other(o *server.Owner) {
+	o.Machine = "another boot"
+	o.Host = "far"
+}
 
 // TestOnlyTheDeadAreDropped plants schemas of processes that live, that died, that are
 // elsewhere, and that are unknown.

@@ -16,7 +16,8 @@ func pgwire(t testing.TB, messages ...pgproto3.FrontendMessage) []byte {
 	var b []byte
 	for _, m := range messages {
 		var err error
-		if b, err = m.Encode(b); err != nil {
+		b, err = m.Encode(b)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

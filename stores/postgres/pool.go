@@ -52,7 +52,8 @@ func (p *Store) Pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 
 func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {
 	cfg := p.base.Copy()
-	cfg.MinConns, cfg.MinIdleConns = 0, 0
+	cfg.MinConns = 0
+	cfg.MinIdleConns = 0
 	if o.Tracer != nil {
 		cfg.ConnConfig.Tracer = o.Tracer
 	}
@@ -87,7 +88,8 @@ func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 	}
 	// No dial and no probe in the middle of a run: they would count as the
 	// strategy's.
-	cfg.MaxConnLifetime, cfg.MaxConnIdleTime = 24*time.Hour, 24*time.Hour
+	cfg.MaxConnLifetime = 24 * time.Hour
+	cfg.MaxConnIdleTime = 24 * time.Hour
 	cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
@@ -114,7 +116,8 @@ func metered(m *stores.Meter, inner netHook) netHook {
 	return func(ctx context.Context, cfg *pgconn.Config, c net.Conn) (net.Conn, error) {
 		if inner != nil {
 			var err error
-			if c, err = inner(ctx, cfg, c); err != nil {
+			c, err = inner(ctx, cfg, c)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -49,7 +49,9 @@ func TestFromPool(t *testing.T) {
 // TestWipeAfterItsConnectionWasCut ends all idle connections of the store, as an
 // administrator does.
 func TestWipeAfterItsConnectionWasCut(t *testing.T) {
-	ctx, other, scope := t.Context(), storetest.PostgresPool(t), storetest.Scope(t)
+	ctx := t.Context()
+	other := storetest.PostgresPool(t)
+	scope := storetest.Scope(t)
 	s, err := postgres.FromPool(ctx, freshPool(t))
 	if err != nil {
 		t.Fatal(err)

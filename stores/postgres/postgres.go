@@ -70,7 +70,8 @@ type common = leases.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
 	p := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
-	p.common, p.self.Remove = p.self.Common(), p.remove
+	p.common = p.self.Common()
+	p.self.Remove = p.remove
 	p.self.Answers = func(ctx context.Context) error { return p.admin.Ping(ctx) }
 	return p
 }
@@ -90,10 +91,12 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	if n, ok := strings.CutPrefix(spec, "process:connections="); ok { // which PostgreSQL checks
 		settings := map[string]string{"max_connections": n}
 		maps.Copy(settings, o.Settings)
-		spec, o.Settings = "process", settings
+		spec = "process"
+		o.Settings = settings
 	}
 	if image, ok := strings.CutPrefix(spec, containerImage); ok && image != "" {
-		spec, o.Image = "container", image
+		spec = "container"
+		o.Image = image
 	}
 	switch {
 	case spec == "auto":
@@ -168,7 +171,9 @@ func (p *Store) URL() string {
 // server, login, dialer and hooks. They are metered.
 func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 	p := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a pool that was there already; its server may serve others too"})
-	p.base, p.admin, p.lent = pool.Config(), pool, true
+	p.base = pool.Config()
+	p.admin = pool
+	p.lent = true
 	p.self.About.Addr = address(p.base)
 	if err := p.describe(ctx); err != nil {
 		return nil, fmt.Errorf("use a PostgreSQL pool: %w", err)
@@ -193,7 +198,8 @@ func (p *Store) Close() error {
 func (p *Store) connect(ctx context.Context) error {
 	p.self.About.Addr = address(p.base)
 	var err error
-	if p.admin, err = p.pool(ctx, PoolOptions{Size: 2}); err != nil {
+	p.admin, err = p.pool(ctx, PoolOptions{Size: 2})
+	if err != nil {
 		return err
 	}
 	if err := p.describe(ctx); err != nil {

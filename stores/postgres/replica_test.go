@@ -38,7 +38,8 @@ func further(t *testing.T, f stores.Further) *postgres.Store {
 func TestReplica(t *testing.T) {
 	testenv.Long(t)
 	main := storetest.Postgres(t)
-	ctx, scope := t.Context(), storetest.Scope(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	r := further(t, stores.Further{Name: "postgres.replica", Main: main, MainSpec: "auto"})
 	if !r.Follows() || main.Follows() || !r.Owned() || !strings.Contains(r.Info().Detail, "a replica of "+main.Info().Addr) {
 		t.Fatalf("%+v, follows %v", r.Info(), r.Follows())
@@ -84,7 +85,8 @@ func TestReplicaThatLags(t *testing.T) {
 	testenv.Long(t)
 	const lag = 1500 * time.Millisecond
 	main := storetest.Postgres(t)
-	ctx, scope := t.Context(), storetest.Scope(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	r := further(t, stores.Further{Name: "postgres.replica", Spec: "process:lag=" + lag.String(), Main: main})
 	if _, err := main.Prepare(ctx, scope); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,8 @@ func TestPoolDialWrap(t *testing.T) {
 	if _, err := pl.Exec(context.Background(), "SELECT 1"); err != nil {
 		t.Fatal(err)
 	}
-	before, metered := written, m.Snapshot()
+	before := written
+	metered := m.Snapshot()
 	if _, err := pl.Exec(context.Background(), "SELECT 1"); err != nil {
 		t.Fatal(err)
 	}

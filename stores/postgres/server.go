@@ -97,7 +97,8 @@ func (s planned) serve(ctx context.Context, port int, fill func(*server.Home) er
 	if err != nil {
 		return nil, err
 	}
-	if err = asRoot(home.Root); err == nil {
+	err = asRoot(home.Root)
+	if err == nil {
 		err = fill(home)
 	}
 	if err != nil {
@@ -112,7 +113,8 @@ func (s planned) serve(ctx context.Context, port int, fill func(*server.Home) er
 		return nil, err
 	}
 	p := newStore(c, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + program + home.As})
-	if err = p.aim("127.0.0.1", port, s.password); err == nil {
+	err = p.aim("127.0.0.1", port, s.password)
+	if err == nil {
 		err = p.await(ctx, "data_directory", home.Data)
 	}
 	if err != nil {
@@ -198,7 +200,8 @@ func forgetEnvironment(c *pgx.ConnConfig) {
 	c.RuntimeParams = map[string]string{}
 	c.ValidateConnect = nil
 	c.RequireAuth = ""
-	c.MinProtocolVersion, c.MaxProtocolVersion = "3.0", "3.0"
+	c.MinProtocolVersion = "3.0"
+	c.MaxProtocolVersion = "3.0"
 }
 
 func isURL(spec string) bool {

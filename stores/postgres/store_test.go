@@ -14,7 +14,8 @@ import (
 
 func TestPostgresAsStore(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, p *postgres.Store) {
-		ctx, scope := t.Context(), storetest.Scope(t)
+		ctx := t.Context()
+		scope := storetest.Scope(t)
 		if _, err := p.Prepare(ctx, scope); err != nil {
 			t.Fatal(err)
 		}

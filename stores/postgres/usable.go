@@ -69,13 +69,15 @@ func (p *Store) Room(ctx context.Context) (left int, setting string, known bool)
 		return 0, "", false
 	}
 	// What the harness itself keeps is both in room and among those that are open.
-	left, setting = p.room-max(0, all-int(p.admin.Stat().TotalConns())), "max_connections"
+	left = p.room - max(0, all-int(p.admin.Stat().TotalConns()))
+	setting = "max_connections"
 	for _, x := range []struct {
 		limit, used int
 		setting     string
 	}{{roleLimit, ofRole, "the CONNECTION LIMIT of its role"}, {databaseLimit, ofDatabase, "the CONNECTION LIMIT of its database"}} {
 		if x.limit >= 0 && x.limit-x.used < left {
-			left, setting = x.limit-x.used, x.setting
+			left = x.limit - x.used
+			setting = x.setting
 		}
 	}
 	return left, setting, true

@@ -115,7 +115,8 @@ func (r *Store) moveSlot(ctx context.Context, c *goredis.ClusterClient, scope st
 	key, err1 := r.keyOf(ctx, scope)
 	slot, err2 := c.ClusterKeySlot(ctx, key).Result()
 	from, err3 := c.MasterForKey(ctx, key)
-	to, err := from, cmp.Or(err1, err2, err3)
+	to := from
+	err = cmp.Or(err1, err2, err3)
 	for i := 0; err == nil && to == from; i++ {
 		to, err = c.MasterForKey(ctx, strconv.Itoa(i))
 	}
@@ -130,7 +131,8 @@ func (r *Store) moveSlot(ctx context.Context, c *goredis.ClusterClient, scope st
 		return err
 	}
 	host, port, _ := net.SplitHostPort(to.Options().Addr)
-	limit, password := server.OpenTimeout.Milliseconds(), to.Options().Password
+	limit := server.OpenTimeout.Milliseconds()
+	password := to.Options().Password
 	move := func(ctx context.Context) (err error) {
 		for keys := []string{key}; err == nil && len(keys) > 0; {
 			keys, err = from.ClusterGetKeysInSlot(ctx, int(slot), scanBatch).Result()
@@ -180,7 +182,9 @@ func (r *Store) pairOf(ctx context.Context, password, at string) (master *server
 		_ = c.Close()
 		for _, m := range group {
 			if port := portOf(m); port == f["master_port"] && (master == nil || strings.HasSuffix(at, ":"+port)) {
-				master, heir, err = m.(*server.Child), s, nil
+				master = m.(*server.Child)
+				heir = s
+				err = nil
 			}
 		}
 	}
@@ -199,7 +203,8 @@ func (r *Store) killNode(ctx context.Context, c *goredis.ClusterClient, scope st
 	if err != nil {
 		return nil, err
 	}
-	node, heir := nodeOf(master, password), nodeOf(next, password)
+	node := nodeOf(master, password)
+	heir := nodeOf(next, password)
 	follows := func(ctx context.Context) error {
 		f, err := info(ctx, heir)
 		if online(f, node.Options().Addr) {

@@ -31,7 +31,8 @@ func TestSlotMoves(t *testing.T) {
 	if err := s.CanBreak(t.Context(), "slot-moved"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, scope := t.Context(), storetest.Scope(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	follows := clientOf(t, s, stores.ConnOptions{Redirected: true})
 	const keys = 50
 	key := func(i int) string { return fmt.Sprintf("%s{planted}%d", scope.Prefix(), i) }
@@ -50,7 +51,8 @@ func TestSlotMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		early, late := clientOf(t, s, stores.ConnOptions{}), clientOf(t, s, stores.ConnOptions{}) // which know where the slot is
+		early := clientOf(t, s, stores.ConnOptions{})
+		late := clientOf(t, s, stores.ConnOptions{}) // which know where the slot is
 		mend, err := s.Break(ctx, "slot-moved", scope)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +106,8 @@ func TestNodeKilled(t *testing.T) {
 		t.Errorf("a cluster without replicas: %v", err)
 	}
 	s := started(t, "process:cluster=3,replicas=1")
-	ctx, scope := t.Context(), storetest.Scope(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	const keys = 60 // on all masters
 	for round := range 2 {
 		if err := s.CanBreak(ctx, "node-killed"); err != nil {
@@ -156,7 +159,9 @@ func TestNodeKilled(t *testing.T) {
 // TestNodeWithKeysIsKilled: the master that is killed is the one that has the run's only key, on each of three.
 func TestNodeWithKeysIsKilled(t *testing.T) {
 	testenv.Long(t)
-	s, ctx, scope := started(t, "process:cluster=3,replicas=1"), t.Context(), storetest.Scope(t)
+	s := started(t, "process:cluster=3,replicas=1")
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	c := clientOf(t, s, stores.ConnOptions{}).(*goredis.ClusterClient)
 	for i := range 60 { // those of others, on all masters
 		if err := c.Set(ctx, fmt.Sprintf("other%d", i), 1, 0).Err(); err != nil {

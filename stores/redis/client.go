@@ -31,7 +31,9 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	opt.PoolSize, opt.MaxRetries = o.Pool, retries(o)
 	opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
 	if o.Timeout > 0 {
-		opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
+		opt.DialTimeout = o.Timeout
+		opt.ReadTimeout = o.Timeout
+		opt.WriteTimeout = o.Timeout
 	}
 	opt.Dialer = r.redirect(dialer(o, opt.Dialer, opt.DialTimeout, opt.TLSConfig))
 	return goredis.NewClient(&opt)
@@ -125,7 +127,8 @@ func command(p []byte) (name []byte, size int, ok bool) {
 	words, at, ok := number(p, '*')
 	for i := range words {
 		length, begin, ok := number(p[at:], '$')
-		from, to := at+begin, at+begin+length
+		from := at + begin
+		to := at + begin + length
 		if !ok || begin == 0 || to+len("\r\n") > len(p) {
 			return nil, 0, ok
 		}

@@ -70,7 +70,8 @@ func startCluster(ctx context.Context, masters, replicas int, one func() (*Store
 func meet(ctx context.Context, nodes []*Store, masters int) error {
 	for i, n := range nodes {
 		if i < masters {
-			from, to := i*slots/masters, (i+1)*slots/masters-1
+			from := i * slots / masters
+			to := (i+1)*slots/masters - 1
 			if err := n.admin.ClusterAddSlotsRange(ctx, from, to).Err(); err != nil {
 				return fmt.Errorf("give slots to %s: %w", n.base.Addr, err)
 			}
@@ -170,7 +171,8 @@ func (r *Store) reachURL(ctx context.Context, addrs []string, password string) e
 	defer cancel()
 	err := r.connectAll(ctx)
 	if err == nil {
-		if err = r.usable(ctx); err == nil {
+		err = r.usable(ctx)
+		if err == nil {
 			return nil
 		}
 		err = errors.Join(err, r.admin.Close())
@@ -206,11 +208,15 @@ func (r *Store) useCluster(base *goredis.ClusterOptions) {
 		if o.Redirected {
 			opt.MaxRedirects = max(o.Retries, 3) // as by itself
 		}
-		opt.DisableIdentity, opt.ContextTimeoutEnabled = true, true
-		opt.ConnMaxIdleTime, opt.DialerRetries = -1, 1
+		opt.DisableIdentity = true
+		opt.ContextTimeoutEnabled = true
+		opt.ConnMaxIdleTime = -1
+		opt.DialerRetries = 1
 		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		if o.Timeout > 0 {
-			opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
+			opt.DialTimeout = o.Timeout
+			opt.ReadTimeout = o.Timeout
+			opt.WriteTimeout = o.Timeout
 		}
 		opt.Dialer = dialer(o, base.Dialer, opt.DialTimeout, opt.TLSConfig)
 		return goredis.NewClusterClient(&opt)
@@ -223,10 +229,14 @@ func (r *Store) useSentinel(base *goredis.FailoverOptions) {
 		opt := *base
 		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = o.Pool, -1, retries(o)
 		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
-		opt.DisableIdentity, opt.ContextTimeoutEnabled = true, true
-		opt.ConnMaxIdleTime, opt.DialerRetries = -1, 1
+		opt.DisableIdentity = true
+		opt.ContextTimeoutEnabled = true
+		opt.ConnMaxIdleTime = -1
+		opt.DialerRetries = 1
 		if o.Timeout > 0 {
-			opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
+			opt.DialTimeout = o.Timeout
+			opt.ReadTimeout = o.Timeout
+			opt.WriteTimeout = o.Timeout
 		}
 		opt.Dialer = dialer(o, base.Dialer, opt.DialTimeout, opt.TLSConfig)
 		return goredis.NewFailoverClient(&opt)

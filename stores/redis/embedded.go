@@ -113,7 +113,8 @@ func openEmbedded(why string) (*Store, error) {
 			"scripts in transactions or with libraries such as cjson are ten times as slow as others",
 		Durability: "none: memory of this process",
 	})
-	r.base, r.model = goredis.Options{Addr: e.server.Addr()}, e
+	r.base = goredis.Options{Addr: e.server.Addr()}
+	r.model = e
 	if err := r.connect(context.Background()); err != nil {
 		e.close()
 		return nil, fmt.Errorf("start embedded Redis: %w", err)

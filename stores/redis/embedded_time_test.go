@@ -32,7 +32,8 @@ func TestEmbeddedTellsTheTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if step := now.Sub(last); step > 0 {
-			shortest, last = min(shortest, step), now
+			shortest = min(shortest, step)
+			last = now
 		}
 	}
 	if shortest > ageEvery/10 {

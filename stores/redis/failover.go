@@ -91,7 +91,8 @@ func (r *Store) FailOver(ctx context.Context) error {
 	if err == nil {
 		err = p.Kill()
 	}
-	if err = errors.Join(err, r.lose()); err != nil {
+	err = errors.Join(err, r.lose())
+	if err != nil {
 		return fmt.Errorf("stop the master: %w", err)
 	}
 	if len(r.sentinels) > 0 {
@@ -139,10 +140,13 @@ func (r *Store) Recover(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(r.self.Own.Close(), heir.admin.Close())
-	r.self.Own, r.base.Addr, r.self.About.Addr = heir.self.Own, heir.base.Addr, heir.self.About.Addr
+	r.self.Own = heir.self.Own
+	r.base.Addr = heir.base.Addr
+	r.self.About.Addr = heir.self.About.Addr
 	r.nodes = r.nodes[1:]
 	bin, findErr := find()
-	if err = errors.Join(err, findErr); err != nil {
+	err = errors.Join(err, findErr)
+	if err != nil {
 		return fmt.Errorf("start a replica: %w", err)
 	}
 	next, err := openProcess(ctx, bin, false, r.options)

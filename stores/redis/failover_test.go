@@ -81,7 +81,8 @@ func failOver(t *testing.T, spec string, processes int) {
 		_ = c.Ping(ctx).Err() // connections of before are found broken
 		var err error
 		for range 5 {
-			if err = c.Set(ctx, "after", round, 0).Err(); err == nil {
+			err = c.Set(ctx, "after", round, 0).Err()
+			if err == nil {
 				break
 			}
 		}
@@ -123,7 +124,8 @@ func failOver(t *testing.T, spec string, processes int) {
 func TestDetachesTogether(t *testing.T) {
 	testenv.Long(t)
 	s := started(t, "process:sentinel=1,replicas=3")
-	c, ctx := clientOf(t, s, stores.ConnOptions{Pool: 4}), t.Context()
+	c := clientOf(t, s, stores.ConnOptions{Pool: 4})
+	ctx := t.Context()
 	var writers errgroup.Group
 	var stop atomic.Bool
 	for range 4 {
@@ -137,7 +139,8 @@ func TestDetachesTogether(t *testing.T) {
 	storecheck.Eventually(t, "a write", func() bool { return c.Exists(ctx, "n").Val() == 1 })
 	err := s.Detach(ctx)
 	stop.Store(true)
-	if err = errors.Join(err, writers.Wait()); err != nil {
+	err = errors.Join(err, writers.Wait())
+	if err != nil {
 		t.Fatal(err)
 	}
 	first := ""
@@ -194,7 +197,8 @@ func TestLag(t *testing.T) {
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c, least := clientOf(t, s, stores.ConnOptions{}), time.Hour
+	c := clientOf(t, s, stores.ConnOptions{})
+	least := time.Hour
 	for range 10 {
 		begun := clock.Nano()
 		if n, err := waited(t, c); n != 1 || err != nil {

@@ -147,7 +147,8 @@ func (r *Store) durability(ctx context.Context) (text string, evicts bool) {
 	if !ok1 || !ok2 || !ok3 {
 		return "unknown: the server does not show its settings", false
 	}
-	snapshots, log := "no snapshots", "no append-only file"
+	snapshots := "no snapshots"
+	log := "no append-only file"
 	if save != "" {
 		snapshots = "snapshots (" + save + ")"
 	}

@@ -31,7 +31,8 @@ func (r *Store) Count(ctx context.Context) (u stores.Usage, err error) {
 		for name, text := range f {
 			var keys, expire int64
 			if _, bad := fmt.Sscanf(text, "keys=%d,expires=%d", &keys, &expire); bad == nil && strings.HasPrefix(name, "db") {
-				u.Keys, u.WithoutTTL = u.Keys+keys, u.WithoutTTL+keys-expire
+				u.Keys = u.Keys + keys
+				u.WithoutTTL = u.WithoutTTL + keys - expire
 			}
 		}
 		return err
@@ -58,7 +59,8 @@ func (r *Store) usage(ctx context.Context, prefix string, w *weigher) (u stores.
 		for _, k := range keys {
 			if _, again := seen[k]; !again {
 				seen[k] = struct{}{}
-				fresh, ttls = append(fresh, k), append(ttls, pipe.PTTL(ctx, k))
+				fresh = append(fresh, k)
+				ttls = append(ttls, pipe.PTTL(ctx, k))
 			}
 		}
 		if len(ttls) == 0 {
@@ -135,7 +137,8 @@ func scan(ctx context.Context, c goredis.Cmdable, pattern string, f func(c gored
 				return err
 			}
 		}
-		if cursor = next; cursor == 0 {
+		cursor = next
+		if cursor == 0 {
 			return nil
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // very many by a part of them.
 func TestUsageWeighsKeys(t *testing.T) {
 	r := storetest.Redis(t)
-	ctx, scope := t.Context(), storetest.Scope(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	list := make([]any, 1000)
 	for i := range list {
 		list[i] = strings.Repeat("x", 100) // a few of them say nothing about the last one

@@ -47,7 +47,8 @@ func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 	for scope, text := range held {
 		e := leases.Entry{Scope: stores.Scope(scope), Text: text}
 		if o, ok := server.ParseOwner(text); ok {
-			if e.Renewed, err = b.renewed(ctx, o); err != nil {
+			e.Renewed, err = b.renewed(ctx, o)
+			if err != nil {
 				return nil, fmt.Errorf("look at the lease of %s: %w", e.Scope.Prefix(), err)
 			}
 		}

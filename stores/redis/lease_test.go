@@ -42,13 +42,16 @@ func theirs(t *testing.T) (*redis.Store, *goredis.Client) {
 // dead is a process of this machine that has ended, and elsewhere one of another.
 func dead() server.Owner {
 	o := server.Us()
-	o.Run, o.Process = "dead", "0"+o.Process
+	o.Run = "dead"
+	o.Process = "0" + o.Process
 	return o
 }
 
 func elsewhere() server.Owner {
 	o := server.Us()
-	o.Run, o.Machine, o.Host = "elsewhere", "another boot", "far"
+	o.Run = "elsewhere"
+	o.Machine = "another boot"
+	o.Host = "far"
 	return o
 }
 

@@ -13,7 +13,8 @@ import (
 // given to all keys, so that the mark goes when they go.
 func TestMarkKeepsAnExpiryOfOthers(t *testing.T) {
 	for name, s := range map[string]*redis.Store{"process": storetest.Redis(t), "embedded": storetest.EmbeddedRedis(t)} {
-		ctx, scope := t.Context(), storetest.Scope(t)
+		ctx := t.Context()
+		scope := storetest.Scope(t)
 		if err := s.Mark(ctx, scope); err != nil {
 			t.Fatal(err)
 		}

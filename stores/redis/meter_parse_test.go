@@ -86,7 +86,8 @@ func TestMeterConn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hello, incr := resp([]string{"HELLO", "3"}), resp([]string{"INCR", "a"})
+	hello := resp([]string{"HELLO", "3"})
+	incr := resp([]string{"INCR", "a"})
 	write(hello)
 	read()
 	if got, want := m.Snapshot(), (stores.Counts{Connections: 1, SetupCommands: 1}); got != want {

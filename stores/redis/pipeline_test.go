@@ -22,7 +22,8 @@ import (
 func pipelined(t *testing.T, s *redis.Store, o stores.ConnOptions) (goredis.UniversalClient, *stores.Meter, string) {
 	t.Helper()
 	m := new(stores.Meter)
-	o.AutoPipeline, o.Meter = true, m
+	o.AutoPipeline = true
+	o.Meter = m
 	scope := storetest.Scope(t)
 	c, ok := connect(t, s, scope, o).Client().(goredis.UniversalClient)
 	if !ok {

@@ -94,7 +94,9 @@ type common = leases.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
 	r := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
-	r.common, r.self.Remove, r.self.Usage = r.self.Common(), r.remove, r.Usage
+	r.common = r.self.Common()
+	r.self.Remove = r.remove
+	r.self.Usage = r.Usage
 	r.self.Answers = func(ctx context.Context) error { return r.admin.Ping(ctx).Err() }
 	return r
 }
@@ -206,7 +208,8 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 // or interrupted, and Connect refuses to.
 func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) {
 	r := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too"})
-	r.admin, r.lent = c, true
+	r.admin = c
+	r.lent = true
 	if single, ok := c.(*goredis.Client); ok {
 		r.base = *single.Options()
 		r.self.About.Addr = r.base.Addr

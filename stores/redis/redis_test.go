@@ -51,7 +51,8 @@ func TestKeysUnderAndWipeStayInsideThePrefix(t *testing.T) {
 		if err != nil || removed != n+1 {
 			t.Errorf("Wipe removed %d (%v), want %d", removed, err, n+1)
 		}
-		if total, _, err = r.KeysUnder(ctx, prefix); err != nil || total != 0 {
+		total, _, err = r.KeysUnder(ctx, prefix)
+		if err != nil || total != 0 {
 			t.Errorf("%d keys left (%v)", total, err)
 		}
 		if left, err := a.Exists(ctx, outside...).Result(); err != nil || left != int64(len(outside)) {

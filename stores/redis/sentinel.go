@@ -39,13 +39,16 @@ func startSentinels(ctx context.Context, s shape, o stores.Options, one func(sto
 	r.nodes = append([]*Store{master}, master.nodes...)
 	master.nodes = nil
 	opt := &goredis.FailoverOptions{MasterName: masterName, Password: master.base.Password, SentinelPassword: master.base.Password}
-	if err = r.watch(ctx, s.sentinels, o); err == nil {
+	err = r.watch(ctx, s.sentinels, o)
+	if err == nil {
 		for _, n := range r.nodes[1+replicas:] {
 			opt.SentinelAddrs = append(opt.SentinelAddrs, n.base.Addr)
 		}
 		r.self.About.Addr = strings.Join(opt.SentinelAddrs, ",")
 		r.useSentinel(opt)
-		r.watched, r.sentinels, r.nodes = r.nodes[:1+replicas], r.nodes[1+replicas:], nil
+		r.watched = r.nodes[:1+replicas]
+		r.sentinels = r.nodes[1+replicas:]
+		r.nodes = nil
 		r.options = o
 		r.own()
 		err = r.connectAll(ctx)
@@ -62,7 +65,8 @@ func (r *Store) watch(ctx context.Context, sentinels int, o stores.Options) erro
 	if err != nil {
 		return err
 	}
-	master, known := r.nodes[0], len(r.nodes)
+	master := r.nodes[0]
+	known := len(r.nodes)
 	host, port, err := net.SplitHostPort(master.base.Addr)
 	if err != nil {
 		return err
@@ -152,7 +156,8 @@ func (r *Store) gather(ctx context.Context, master *Store) (err error) {
 	defer r.own()
 	for i, n := range r.watched {
 		if n.self.Own.Ended() {
-			if n, err = r.again(ctx, n); err != nil {
+			n, err = r.again(ctx, n)
+			if err != nil {
 				return fmt.Errorf("start a replica: %w", err)
 			}
 			r.watched[i] = n

@@ -61,7 +61,8 @@ func TestSentinel(t *testing.T) {
 func startSentinel(t *testing.T, master *redis.Store) string {
 	t.Helper()
 	bin := testenv.Program(t, "redis")
-	dir, port := t.TempDir(), unusedPort(t)
+	dir := t.TempDir()
+	port := unusedPort(t)
 	host, masterPort, _ := strings.Cut(master.Info().Addr, ":")
 	conf := filepath.Join(dir, "sentinel.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor planted %s %s 1\nsentinel auth-pass planted %s\n",
@@ -98,7 +99,8 @@ func unusedPort(t *testing.T) int {
 // takes its place, which has what was written.
 func TestStartedSentinels(t *testing.T) {
 	testenv.Long(t)
-	s, ctx := started(t, "process:sentinel=3"), t.Context()
+	s := started(t, "process:sentinel=3")
+	ctx := t.Context()
 	if !s.Owned() || stores.PlaceOf(s) != stores.StartedHere || strings.Count(s.Info().Addr, ",") != 2 || s.Info().Version == "" {
 		t.Errorf("%+v, owned %v", s.Info(), s.Owned())
 	}

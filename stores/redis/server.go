@@ -55,9 +55,11 @@ func start(ctx context.Context, bin string, port int, o stores.Options, watch st
 		return nil, err
 	}
 	password := passwordOf(o)
-	name, args := "redis.conf", arguments("127.0.0.1", port, o)
+	name := "redis.conf"
+	args := arguments("127.0.0.1", port, o)
 	if watch != "" { // it writes to its file, which is in a folder that it owns
-		name, args = "data/redis.conf", append(args, "--sentinel")
+		name = "data/redis.conf"
+		args = append(args, "--sentinel")
 	}
 	file, err := home.WriteSecret(name, config(password)+watch)
 	if err != nil {
@@ -146,7 +148,8 @@ func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error)
 	}
 	opt.Password = passwordFromEnv(opt.Password)
 	r := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
-	r.base, r.options = *opt, o
+	r.base = *opt
+	r.options = o
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	if err := r.connect(ctx); err != nil {

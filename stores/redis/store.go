@@ -154,6 +154,7 @@ func (r *Store) adopt() (err error) {
 	for _, n := range r.nodes {
 		err = errors.Join(err, n.admin.Close())
 	}
-	r.self.Own, r.nodes = r.servers(), nil
+	r.self.Own = r.servers()
+	r.nodes = nil
 	return err
 }

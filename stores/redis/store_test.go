@@ -13,7 +13,8 @@ import (
 
 func TestRedisAsStore(t *testing.T) {
 	eachRedis(t, func(t *testing.T, r *redis.Store) {
-		ctx, scope := t.Context(), storetest.Scope(t)
+		ctx := t.Context()
+		scope := storetest.Scope(t)
 		set := func(c stores.Conn, key string) {
 			t.Helper()
 			if err := c.Client().(goredis.UniversalClient).Set(ctx, key, 1, 0).Err(); err != nil {
@@ -44,7 +45,8 @@ func TestRedisAsStore(t *testing.T) {
 		if (u.Bytes > 0) != (r.Info().Kind != stores.KindEmbedded) {
 			t.Errorf("%d bytes of a %s", u.Bytes, r.Info().Kind)
 		}
-		if u.Bytes = 0; err != nil || u != (stores.Usage{Keys: 1, WithoutTTL: 1}) {
+		u.Bytes = 0
+		if err != nil || u != (stores.Usage{Keys: 1, WithoutTTL: 1}) {
 			t.Errorf("usage %+v (%v)", u, err)
 		}
 		if n, err := r.Count(ctx); err != nil || n.Keys != before.Keys+2 || n.WithoutTTL != before.WithoutTTL+2 {
@@ -81,7 +83,8 @@ func TestColdClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := conn.Client().(goredis.UniversalClient)
-		before, sent := m.Connections.Load(), m.Snapshot().Commands
+		before := m.Connections.Load()
+		sent := m.Snapshot().Commands
 		for range 4 {
 			if err := c.Ping(t.Context()).Err(); err != nil {
 				t.Fatal(err)
@@ -91,7 +94,8 @@ func TestColdClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, commands := m.Connections.Load()-before, m.Snapshot().Commands-sent
+		opened := m.Connections.Load() - before
+		commands := m.Snapshot().Commands - sent
 		if want := map[bool]int64{false: 0, true: 5}[cold]; opened != want || commands != 6 {
 			t.Errorf("cold %v: %d connections were opened and %d commands counted, want %d and 6", cold, opened, commands, want)
 		}
@@ -105,7 +109,8 @@ func TestColdClient(t *testing.T) {
 func TestColdClientsOfSeveral(t *testing.T) {
 	testenv.Long(t)
 	for _, spec := range []string{"process:cluster=3", "process:sentinel=3"} {
-		s, scope := started(t, spec), storetest.Scope(t)
+		s := started(t, spec)
+		scope := storetest.Scope(t)
 		for _, cold := range []bool{false, true} {
 			var m stores.Meter
 			conn, err := s.Connect(t.Context(), scope, stores.ConnOptions{Pool: 3, Cold: cold, Meter: &m})

@@ -259,7 +259,8 @@ func secretOf(t *testing.T, s *redis.Store) string {
 
 func checkCluster(t *testing.T, s *redis.Store) {
 	t.Helper()
-	ctx, scope := t.Context(), storetest.Scope(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	var m stores.Meter
 	c := clientOf(t, s, stores.ConnOptions{Pool: 2, Meter: &m})
 	if n := m.Connections.Load(); n < 6 {

@@ -66,7 +66,8 @@ func unusable(err error, addr, password string) error {
 	var c *commandError
 	command := "INFO"
 	if errors.As(err, &c) {
-		command, err = c.command, c.err
+		command = c.command
+		err = c.err
 	}
 	var said goredis.Error
 	if !errors.As(err, &said) {

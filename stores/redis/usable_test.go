@@ -36,7 +36,8 @@ func TestUnusableServersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
-	ctx, a := context.Background(), r.Admin()
+	ctx := context.Background()
+	a := r.Admin()
 	do := func(args ...any) {
 		t.Helper()
 		if err := a.Do(ctx, args...).Err(); err != nil {

@@ -57,7 +57,10 @@ const (
 )
 
 // Servers have long to start: the machine may be busy with other tests.
-func init() { server.OpenTimeout, server.ReachTimeout = 3*time.Minute, 3*time.Minute }
+func init() {
+	server.OpenTimeout = 3 * time.Minute
+	server.ReachTimeout = 3 * time.Minute
+}
 
 // shared is a store that all tests of a binary share. The first call opens it.
 type shared = func() (stores.Store, error)
@@ -140,7 +143,8 @@ func Redis(t testing.TB) *redis.Store {
 // removed when the test ends.
 func RedisClient(t testing.TB) (client *goredis.Client, prefix string) {
 	t.Helper()
-	s, scope := Redis(t), Scope(t)
+	s := Redis(t)
+	scope := Scope(t)
 	client = s.Client(redis.ClientOptions{})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {

@@ -48,7 +48,8 @@ func take(t *testing.T, s strategies.Strategy, p *quota.Policy, id uint64, units
 func TestInstancesShareOneCount(t *testing.T) {
 	env := strategies.Env{Clock: &dial{now: noon}, Shared: new(strategies.Shared)}
 	p := policy(quota.Standing, 0, 1)
-	a, b := open(t, env), open(t, env)
+	a := open(t, env)
+	b := open(t, env)
 	if d := take(t, a, p, 1, 1); !d.Admitted {
 		t.Fatalf("%+v", d)
 	}
@@ -130,7 +131,8 @@ func TestSettling(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The id of an operator's grant must not be that of a request.
-	a, b := take(t, s, p, 0, 4).Reservation, take(t, s, p, 1, 6).Reservation
+	a := take(t, s, p, 0, 4).Reservation
+	b := take(t, s, p, 1, 6).Reservation
 	used := func(want int64) {
 		t.Helper()
 		r, err := s.Used(t.Context(), "s", p)

@@ -108,7 +108,8 @@ func (e *exact) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]q
 	if sub, ok := e.accounts[family.AccountOf(p, s)]; ok {
 		if l, ok := sub.windows[p.Window.At(now).Index]; ok {
 			l.bringUp(p.Window, now)
-			r.Units, r.Known = l.used, true
+			r.Units = l.used
+			r.Known = true
 		}
 	}
 	return []quota.Reading{r}, nil
@@ -144,7 +145,8 @@ func (e *exact) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.
 	defer e.mu.Unlock()
 	for _, s := range subjects {
 		sub := e.subject(s, p)
-		sub.limit, sub.limited = p.Limit, true
+		sub.limit = p.Limit
+		sub.limited = true
 	}
 	return nil
 }

@@ -99,12 +99,15 @@ func (l *ledger) bringUp(w quota.Window, now time.Time) {
 func (l *ledger) expire(w quota.Window, now time.Time) {
 	switch over := !l.begun.IsZero() && now.Sub(l.begun) >= w.RealLength(); {
 	case w.Kind == quota.FirstRequest && over, w.Kind == quota.Bucket && l.pail.missing(now) == 0:
-		l.used, l.entries, l.begun = 0, l.entries[:0], time.Time{}
+		l.used = 0
+		l.entries = l.entries[:0]
+		l.begun = time.Time{}
 	}
 	if w.Kind != quota.Rolling {
 		return
 	}
-	length, gone := w.RealLength(), 0
+	length := w.RealLength()
+	gone := 0
 	for gone < len(l.entries) && now.Sub(l.entries[gone].at) >= length {
 		l.used -= l.entries[gone].units
 		gone++
@@ -122,7 +125,8 @@ func (l *ledger) set(id uint64, units int64) {
 			continue
 		}
 		l.used += units - e.units
-		e.units, e.settled = units, true
+		e.units = units
+		e.settled = true
 		if units == 0 {
 			l.entries = slices.Delete(l.entries, i, i+1)
 		}

@@ -74,11 +74,13 @@ func (s *checkAfter) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	}
 	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(req.Policy.Limit-stored, 0)}
 	if stored <= req.Policy.Limit {
-		d.Admitted, d.Reservation = true, quota.Reservation{Request: req}
+		d.Admitted = true
+		d.Reservation = quota.Reservation{Request: req}
 		return d, nil
 	}
 	s.wasted.Add(req.Units * s.size)
-	if stored, err = s.redis.DecrBy(ctx, key, req.Units).Result(); err != nil {
+	stored, err = s.redis.DecrBy(ctx, key, req.Units).Result()
+	if err != nil {
 		return quota.Decision{}, fmt.Errorf("deleting a file of %s again: %w", req.Subject, err)
 	}
 	d.Remaining = max(req.Policy.Limit-stored, 0)

@@ -124,7 +124,8 @@ func (s *combine) send(ctx context.Context, q *queue, req quota.Request) {
 	defer func() { s.arrive(q, batch, r, err) }()
 	ctx, cancel := s.shared(ctx, batch)
 	defer cancel()
-	if r, err = s.ask(ctx, batch, number, req); err != nil {
+	r, err = s.ask(ctx, batch, number, req)
+	if err != nil {
 		err = fmt.Errorf("take for %s, in a batch of %d: %w", req.Subject, len(batch), err)
 	}
 }

@@ -141,7 +141,8 @@ func (r *rig) until(so func() bool) {
 // hold has the script's first call wait until what it returns is called, and returns when
 // its caller has sent it.
 func (r *rig) hold() (first <-chan answer, release func()) {
-	gate, then := make(chan struct{}), r.wire.at
+	gate := make(chan struct{})
+	then := r.wire.at
 	r.wire.at = func(call int64, send func() error) error {
 		if call == 1 {
 			<-gate
@@ -206,7 +207,8 @@ func TestEachIsAnswered(t *testing.T) {
 			if retry := a.RetryAfter > 0 && a.RetryAfter <= time.Hour; retry == want.Admitted {
 				t.Errorf("caller %d is to wait for %v", i, a.RetryAfter)
 			}
-			a.RetryAfter, want.Tier = 0, quota.TierRedis
+			a.RetryAfter = 0
+			want.Tier = quota.TierRedis
 			if a.err != nil || a.Decision != want {
 				t.Errorf("caller %d got %+v, want %+v", i, a, want)
 			}
@@ -363,7 +365,8 @@ func TestSenderLeaves(t *testing.T) {
 			return send()
 		}
 		_, release := r.hold()
-		sends, rides := r.ask(ctx, 1), r.ask(t.Context(), 1)
+		sends := r.ask(ctx, 1)
+		rides := r.ask(t.Context(), 1)
 		release()
 		if a := <-sends; a.err != nil || !a.Admitted {
 			t.Errorf("the sender got %+v", a)
@@ -429,7 +432,8 @@ func TestTurnPassesOn(t *testing.T) {
 		r.clock = deaf{}
 		ctx, cancel := context.WithCancel(t.Context())
 		first, release := r.hold()
-		gone, next := r.ask(ctx, 5), r.ask(t.Context(), 1)
+		gone := r.ask(ctx, 5)
+		next := r.ask(t.Context(), 1)
 		cancel()
 		release()
 		<-first
@@ -455,7 +459,8 @@ func TestSenderPanics(t *testing.T) {
 			return send()
 		}
 		first, release := r.hold()
-		sends, rides := r.ask(t.Context(), 1), r.ask(t.Context(), 1)
+		sends := r.ask(t.Context(), 1)
+		rides := r.ask(t.Context(), 1)
 		release()
 		<-first
 		r.until(func() bool { return r.wire.calls.Load() == 2 })
@@ -481,7 +486,8 @@ func TestShared(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	now := clock.Wall{}.Now()
-	soon, later := now.Add(time.Hour), now.Add(2*time.Hour)
+	soon := now.Add(time.Hour)
+	later := now.Add(2 * time.Hour)
 	for what, c := range map[string]struct {
 		deadlines []time.Time
 		ends      bool

@@ -54,7 +54,8 @@ func (s *combine) join(ctx context.Context, req quota.Request) (*queue, *caller)
 	if q.busy {
 		c.turn = s.clock.NewEvent()
 	} else {
-		q.busy, c.state = true, sends
+		q.busy = true
+		c.state = sends
 	}
 	q.callers = append(q.callers, c)
 	return q, c
@@ -128,7 +129,9 @@ func (s *combine) arrive(q *queue, batch []*caller, r *reply, err error) {
 	}
 	s.mu.Lock()
 	for i, c := range batch {
-		if c.state, c.err = answered, err; err == nil {
+		c.state = answered
+		c.err = err
+		if err == nil {
 			c.decision = r.decision(i)
 		}
 	}

@@ -17,7 +17,8 @@ var files embed.FS
 
 // meta completes what the strategies have in common. They run on the wall clock alone, because of their clients.
 func meta(client string, m strategies.Meta) strategies.Meta {
-	m.Elsewhere, m.Excluded = strategies.WithFull, map[strategies.Mode]string{
+	m.Elsewhere = strategies.WithFull
+	m.Excluded = map[strategies.Mode]string{
 		strategies.ModeSimulate: client + " waits on the wall clock and on goroutines of its own, which virtual time cannot stop",
 		strategies.ModeExplore:  client + " sends from goroutines of its own, so its commands cannot be held back one by one",
 	}

@@ -66,7 +66,9 @@ func (h *holding) serve(now time.Time, valid time.Duration) {
 	for _, w := range h.waiting {
 		if !w.gone && now.Before(h.ends) && h.fits(w.units, w.limit, now, valid) {
 			h.left -= w.units
-			w.served, w.remaining, h.busy = true, h.left+h.rest, true
+			w.served = true
+			w.remaining = h.left + h.rest
+			h.busy = true
 		}
 	}
 }
@@ -122,7 +124,9 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 	fits := func() bool { return current && h.fits(req.Units, req.Policy.Limit, now, s.valid) }
 	if h.next.number > 0 && !fits() {
 		s.owes(h.debt(h.old))
-		h.old, h.block, h.next = h.block, h.next, block{}
+		h.old = h.block
+		h.block = h.next
+		h.next = block{}
 	}
 	switch {
 	case fits():
@@ -132,17 +136,21 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 			h.wanted = true
 			s.wake(jobPrefetch)
 		}
-		p.spent, p.remaining = true, h.left+h.rest
+		p.spent = true
+		p.remaining = h.left + h.rest
 	case current && h.last.verdict == final && h.lastLimit == req.Policy.Limit && h.last.left < req.Units:
-		p.rejected, p.remaining = true, max(0, h.last.left)
+		p.rejected = true
+		p.remaining = max(0, h.last.left)
 	case h.turn != nil && current && waited < turns && !h.scarce && req.Units < s.block:
-		p.turn, p.waiter = h.turn, &waiter{units: req.Units, limit: req.Policy.Limit}
+		p.turn = h.turn
+		p.waiter = &waiter{units: req.Units, limit: req.Policy.Limit}
 		h.waiting = append(h.waiting, p.waiter)
 	case h.turn != nil || h.scarce || req.Units >= s.block: // no block would have room for it
 		h.busy = true
 	default:
 		h.turn = s.clock.NewEvent()
-		p.draws, p.old = true, h.block
+		p.draws = true
+		p.old = h.block
 		h.block = block{}
 	}
 	return p
@@ -160,7 +168,8 @@ func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	if err == nil && h.window == p.window {
 		h.scarce = s.part(r.left) < least
 		if r.verdict == final {
-			h.last, h.lastLimit = r, limit
+			h.last = r
+			h.lastLimit = limit
 		}
 	}
 	if !p.draws {
@@ -169,11 +178,13 @@ func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	h.scarce = h.scarce || err != nil
 	if r.number > 0 {
 		h.block = r.block(limit, p.sent)
-		h.key, h.scarce = p.key, false
+		h.key = p.key
+		h.scarce = false
 		h.serve(s.clock.Now(), s.valid)
 	}
 	h.turn.Set()
-	h.turn, h.waiting = nil, nil
+	h.turn = nil
+	h.waiting = nil
 }
 
 // served ends a wait, and reports whether the caller was served.
@@ -237,23 +248,29 @@ func (s *lease) fetch(ctx context.Context) (changed bool, err error) {
 	var wanted []*holding
 	was := map[*holding]holding{}
 	for _, h := range s.held {
-		if h.wanted = h.wanted && h.turn == nil && h.number > 0; h.wanted {
-			wanted, was[h] = append(wanted, h), *h
+		h.wanted = h.wanted && h.turn == nil && h.number > 0
+		if h.wanted {
+			wanted = append(wanted, h)
+			was[h] = *h
 		}
 	}
 	s.mu.Unlock()
 	slices.SortFunc(wanted, func(a, b *holding) int { return cmp.Compare(was[a].key, was[b].key) })
 	for _, h := range wanted {
-		of, sent, r := was[h], s.clock.Now(), reply{}
+		of := was[h]
+		sent := s.clock.Now()
+		r := reply{}
 		if err == nil {
 			r, err = s.run(ctx, of.key, charge{limit: of.limit, draws: true}, of.debt(of.old))
 		}
 		changed = changed || r.number > 0
 		s.mu.Lock()
 		if h.window == of.window {
-			h.wanted, h.old = false, block{}
+			h.wanted = false
+			h.old = block{}
 			if err == nil {
-				h.next, h.scarce = r.block(of.limit, sent), r.number == 0
+				h.next = r.block(of.limit, sent)
+				h.scarce = r.number == 0
 			}
 		}
 		if err != nil {
@@ -278,13 +295,15 @@ func (s *lease) idle(all bool) (debts []debt, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	debts, s.owed = s.owed, nil
+	debts = s.owed
+	s.owed = nil
 	for a, h := range s.held {
 		switch over := !now.Before(h.ends); {
 		case h.turn != nil || h.wanted && !all:
 			continue
 		case !all && !over && h.busy && !h.stale(now, s.valid):
-			h.busy, busy = false, true
+			h.busy = false
+			busy = true
 			continue
 		}
 		for _, b := range []block{h.old, h.block, h.next} {

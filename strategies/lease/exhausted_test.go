@@ -9,7 +9,8 @@ func TestExhausted(t *testing.T) {
 	for _, options := range []string{"block=4", "block=4,expired=free"} {
 		b := newBed(t)
 		p := limitOf(10)
-		s, other := b.open(options, 2), b.open(options, 2)
+		s := b.open(options, 2)
+		other := b.open(options, 2)
 		commands := func(what string, l *lease, n int, admitted, want int64) {
 			t.Helper()
 			before := b.commands
@@ -41,7 +42,8 @@ func TestExhausted(t *testing.T) {
 	}
 	// What fits into the rest is asked for.
 	b := newBed(t)
-	s, p := b.open("block=1", 1), limitOf(10)
+	s := b.open("block=1", 1)
+	p := limitOf(10)
 	b.takes(s, p, 7)
 	for range 2 {
 		if d := b.take(s, p, 4); d.Admitted || d.Remaining != 3 {

@@ -92,7 +92,8 @@ func TestSearchedPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leak, lie := r.Found(explore.Leak), r.Found(explore.Guarantee)
+		leak := r.Found(explore.Leak)
+		lie := r.Found(explore.Guarantee)
 		if (leak != nil) != c.leaks || (lie != nil) != c.lies {
 			t.Errorf("%s, late %t: leak %+v, broken guarantee %+v", c.options, c.late, leak, lie)
 		}

@@ -155,7 +155,8 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 			}
 			continue
 		}
-		p.sent, p.key = now, s.key(req.Subject, req.Policy, w.Label)
+		p.sent = now
+		p.key = s.key(req.Subject, req.Policy, w.Label)
 		r, err := s.ask(ctx, req, p)
 		if err != nil {
 			return family.Unanswered(ctx, s.clock, s.open, err)
@@ -208,12 +209,15 @@ type charge struct {
 type reply struct{ verdict, left, number, units int64 }
 
 func (s *lease) run(ctx context.Context, key string, c charge, d debt) (reply, error) {
-	free, block, number := 0, int64(0), int64(0)
+	free := 0
+	block := int64(0)
+	number := int64(0)
 	if s.free {
 		free = 1
 	}
 	if c.draws {
-		block, number = s.block, s.number.Add(1)
+		block = s.block
+		number = s.number.Add(1)
 	}
 	got, err := family.Numbers(script.Run(ctx, s.redis, []string{key}, c.units, c.limit, block, s.share, s.instances,
 		s.ttl.Milliseconds(), d.ends.Add(grace).UnixMilli(), free, s.name, d.number, d.unused, number), 3)

@@ -200,7 +200,8 @@ func (b *bed) want(what string, got, want int64) {
 func TestBlock(t *testing.T) {
 	for block, commands := range map[int]int64{1: 60, 10: 6, 20: 3} {
 		b := newBed(t)
-		s, p := b.open(fmt.Sprintf("block=%d", block), 1), limitOf(1000)
+		s := b.open(fmt.Sprintf("block=%d", block), 1)
+		p := limitOf(1000)
 		b.want("admitted", b.takes(s, p, 60), 60)
 		b.want(fmt.Sprintf("commands with block=%d", block), int64(b.commands), commands)
 		if d := b.take(s, p, 1); d.Tier != quota.TierRedis {
@@ -225,7 +226,8 @@ func TestShrinks(t *testing.T) {
 		{"block=40,share=0.5", 1, []int{1, 21, 31, 36, 38, 39, 40, 41}},
 	} {
 		b := newBed(t)
-		s, p := b.open(c.options, c.instances), limitOf(40)
+		s := b.open(c.options, c.instances)
+		p := limitOf(40)
 		var asked []int
 		for i := 1; i <= 41; i++ {
 			before := b.commands
@@ -254,7 +256,8 @@ func TestDeadline(t *testing.T) {
 		"": 9 * time.Second, "ttl=20s": 19 * time.Second, "margin=3s": 7 * time.Second, "margin=0s": 10 * time.Second,
 	} {
 		b := newBed(t)
-		s, p := b.open(options, 1), limitOf(1000)
+		s := b.open(options, 1)
+		p := limitOf(1000)
 		b.done = func() { b.pass(time.Second) } // the answer is late, and the request was sent before
 		b.takes(s, p, 1)
 		b.pass(valid - time.Second - 1)
@@ -272,7 +275,8 @@ func TestDeadline(t *testing.T) {
 // word to Redis, also those that were rejected.
 func TestEndsWithWindow(t *testing.T) {
 	b := newBed(t)
-	s, p := b.open("ttl=3h", 1), limitOf(30)
+	s := b.open("ttl=3h", 1)
+	p := limitOf(30)
 	for i := range 200 {
 		if _, err := s.Take(t.Context(), quota.Request{Subject: quota.Subject(fmt.Sprint(i)), Policy: p, Units: 1}); err != nil {
 			t.Fatal(err)
@@ -298,12 +302,14 @@ func TestEndsWithWindow(t *testing.T) {
 // TestGivesBackOnce: what is idle goes back, once, however often Redis is told.
 func TestGivesBackOnce(t *testing.T) {
 	b := newBed(t)
-	s, p := b.open("block=10", 1), limitOf(100)
+	s := b.open("block=10", 1)
+	p := limitOf(100)
 	b.takes(s, p, 3)
 	if changed := b.round(s); !changed || b.used() != 10 {
 		t.Errorf("changed %t, %d used: a block in use was given back", changed, b.used())
 	}
-	b.fail, b.late = errors.New("lost"), true
+	b.fail = errors.New("lost")
+	b.late = true
 	if _, err := s.giveBack(t.Context()); err == nil || b.used() != 3 {
 		t.Errorf("error %v, %d used; want an error after the block was given back", err, b.used())
 	}
@@ -315,7 +321,8 @@ func TestGivesBackOnce(t *testing.T) {
 	}
 	b.twice = false
 	b.takes(s, p, 1)
-	b.fail, b.late = errors.New("gone"), false
+	b.fail = errors.New("gone")
+	b.late = false
 	if _, err := s.giveBack(t.Context()); err == nil || b.used() != 14 {
 		t.Errorf("error %v, %d used, want 14: a block was given back without Redis", err, b.used())
 	}
@@ -337,7 +344,8 @@ func TestGivesBackOnce(t *testing.T) {
 // TestGivesBackItsOwn: a number that another instance has drawn since is not taken for its own.
 func TestGivesBackItsOwn(t *testing.T) {
 	b := newBed(t)
-	a, p := b.open("block=10", 2), limitOf(100)
+	a := b.open("block=10", 2)
+	p := limitOf(100)
 	b.takes(a, p, 1)
 	if err := b.client.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -354,7 +362,8 @@ func TestGivesBackItsOwn(t *testing.T) {
 // back nothing of a block that was drawn since.
 func TestGivesBackWhatIsGone(t *testing.T) {
 	b := newBed(t)
-	s, p := b.open("block=10", 1), limitOf(1000)
+	s := b.open("block=10", 1)
+	p := limitOf(1000)
 	b.takes(s, p, 3)
 	b.fail = errors.New("gone")
 	b.take(s, p, 8) // which does not fit, and the block is owed
@@ -377,7 +386,8 @@ func TestGivesBackWhatIsGone(t *testing.T) {
 // TestSentAgain: a draw that a client library sends twice is charged once.
 func TestSentAgain(t *testing.T) {
 	b := newBed(t)
-	s, p := b.open("block=10", 1), limitOf(100)
+	s := b.open("block=10", 1)
+	p := limitOf(100)
 	b.twice = true
 	b.want("admitted", b.takes(s, p, 10), 10)
 	b.want("used", b.used(), 10)
@@ -417,7 +427,8 @@ func TestPause(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBed(t)
 			p := limitOf(20)
-			s, other := b.open(c.options, 2), b.open(c.options, 2)
+			s := b.open(c.options, 2)
+			other := b.open(c.options, 2)
 			if c.plant != nil {
 				c.plant(s)
 			}
@@ -436,7 +447,8 @@ func TestPause(t *testing.T) {
 	for planted, leaks := range map[bool]bool{false: false, true: true} {
 		b := newBed(t)
 		p := limitOf(20)
-		s, other := b.open("expired=free", 2), b.open("expired=free", 2)
+		s := b.open("expired=free", 2)
+		other := b.open("expired=free", 2)
 		if planted {
 			s.valid = 2 * s.ttl
 		}
@@ -456,7 +468,8 @@ func TestPause(t *testing.T) {
 func TestDown(t *testing.T) {
 	for options, open := range map[string]bool{"block=5": false, "block=5,down=open": true} {
 		b := newBed(t)
-		s, p := b.open(options, 1), limitOf(100)
+		s := b.open(options, 1)
+		p := limitOf(100)
 		b.takes(s, p, 1)
 		b.fail = errors.New("gone")
 		for i := range 6 {
@@ -473,10 +486,12 @@ func TestDown(t *testing.T) {
 // TestGivesUp: a caller that has given up gets no decision, whether a block is held or not.
 func TestGivesUp(t *testing.T) {
 	b := newBed(t)
-	s, p := b.open("down=open", 1), limitOf(1000)
+	s := b.open("down=open", 1)
+	p := limitOf(1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.done = cancel
-	b.fail, b.late = context.Canceled, true
+	b.fail = context.Canceled
+	b.late = true
 	for i := range 2 {
 		d, err := s.Take(ctx, quota.Request{Subject: "s", Policy: p, Units: 1})
 		if !errors.Is(err, context.Canceled) {
@@ -505,9 +520,11 @@ func TestJob(t *testing.T) {
 func TestInDoubt(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		b := newBed(t)
-		s, p := b.open("block=10", 1), limitOf(30)
+		s := b.open("block=10", 1)
+		p := limitOf(30)
 		b.takes(s, p, 4)
-		b.fail, b.late = errors.New("gone"), late
+		b.fail = errors.New("gone")
+		b.late = late
 		if d := b.take(s, p, 8); d.Admitted {
 			t.Errorf("%+v without Redis", d)
 		}
@@ -539,7 +556,8 @@ func TestLimitChanges(t *testing.T) {
 func TestStranded(t *testing.T) {
 	b := newBed(t)
 	p := limitOf(10)
-	s, other := b.open("", 2), b.open("", 2)
+	s := b.open("", 2)
+	other := b.open("", 2)
 	b.takes(s, p, 1) // and 4 in its block
 	b.want("admitted elsewhere", b.takes(other, p, 7), 5)
 	b.want("false rejects", other.falseRejects.Load(), 2)
@@ -574,8 +592,10 @@ func TestPrefetch(t *testing.T) {
 		wakes    int
 	}{{"0", 10, 0}, {"0.5", 1, 10}, {"1", 1, 10}} {
 		b := newBed(t)
-		s, p := b.open("block=10,prefetch="+c.prefetch, 1), limitOf(1000)
-		asked, wakes := 0, 0
+		s := b.open("block=10,prefetch="+c.prefetch, 1)
+		p := limitOf(1000)
+		asked := 0
+		wakes := 0
 		for range 100 {
 			if d := b.take(s, p, 1); !d.Admitted || d.Tier == quota.TierRedis {
 				asked++
@@ -602,13 +622,16 @@ func TestPrefetch(t *testing.T) {
 func TestPrefetchFails(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		b := newBed(t)
-		s, p := b.open("block=10,prefetch=0.5", 1), limitOf(1000)
+		s := b.open("block=10,prefetch=0.5", 1)
+		p := limitOf(1000)
 		b.takes(s, p, 6)
-		b.fail, b.late = errors.New("gone"), late
+		b.fail = errors.New("gone")
+		b.late = late
 		if _, err := s.fetch(t.Context()); err == nil {
 			t.Error("an error of Redis is not told")
 		}
-		b.fail, b.woken = nil, nil
+		b.fail = nil
+		b.woken = nil
 		b.takes(s, p, 1)
 		b.fetch(s)
 		b.want("admitted after that", b.takes(s, p, 20), 20)
@@ -624,7 +647,8 @@ func TestPrefetchFails(t *testing.T) {
 		b.want("used in the end", b.used(), want)
 	}
 	b := newBed(t)
-	s, p := b.open("block=10,prefetch=1", 2), limitOf(20)
+	s := b.open("block=10,prefetch=1", 2)
+	p := limitOf(20)
 	b.takes(s, p, 2)
 	b.takes(b.open("block=1", 2), p, 10)
 	b.fetch(s)
@@ -637,7 +661,9 @@ func TestPrefetchFails(t *testing.T) {
 func TestPrefetchIsCounted(t *testing.T) {
 	for _, prefetch := range []string{"0", "0.5", "1"} {
 		b := newBed(t)
-		s, other, p := b.open("block=20,expired=free,prefetch="+prefetch, 1), b.open("block=1,expired=free", 1), limitOf(1000)
+		s := b.open("block=20,expired=free,prefetch="+prefetch, 1)
+		other := b.open("block=1,expired=free", 1)
+		p := limitOf(1000)
 		b.takes(s, p, 1)
 		for n := range int64(80) {
 			b.takes(s, p, 1)

@@ -64,11 +64,13 @@ func killed(t *testing.T, options string) (leak, stranded int64) {
 	p := limitOf(troubled)
 	dies := func(run func(b *bed, s *lease) int64) {
 		b := newBed(t)
-		s, other := b.open(options, 2), b.open(options, 2)
+		s := b.open(options, 2)
+		other := b.open(options, 2)
 		admitted := run(b, s)
 		b.fail = nil
 		l, n := b.ends(admitted, other)
-		leak, stranded = max(leak, l), max(stranded, n)
+		leak = max(leak, l)
+		stranded = max(stranded, n)
 	}
 	for n := range troubled {
 		dies(func(b *bed, s *lease) int64 { return b.takes(s, p, n) })
@@ -78,7 +80,8 @@ func killed(t *testing.T, options string) (leak, stranded int64) {
 			dies(func(b *bed, s *lease) (admitted int64) {
 				for range 2 * troubled {
 					if b.commands == k-1 {
-						b.fail, b.late = errors.New("killed"), late
+						b.fail = errors.New("killed")
+						b.late = late
 					}
 					if admitted += b.takes(s, p, 1); b.commands == k {
 						break

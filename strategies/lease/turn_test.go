@@ -54,7 +54,8 @@ func TestServesWhoWaits(t *testing.T) {
 	for gaveUp, commands := range map[bool]int64{false: 2, true: 1} {
 		b := newBed(t)
 		b.wakes = make(chan struct{}, 2)
-		s, p := b.open("block=3", 1), limitOf(100)
+		s := b.open("block=3", 1)
+		p := limitOf(100)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var ended []<-chan error
@@ -89,9 +90,12 @@ func TestServesWhoWaits(t *testing.T) {
 func TestDrawFails(t *testing.T) {
 	b := newBed(t)
 	b.wakes = make(chan struct{})
-	s, p := b.open("block=10", 1), limitOf(100)
-	ended, asked := make(chan error, 2), make(chan struct{})
-	b.fail, b.late = errors.New("lost"), true
+	s := b.open("block=10", 1)
+	p := limitOf(100)
+	ended := make(chan error, 2)
+	asked := make(chan struct{})
+	b.fail = errors.New("lost")
+	b.late = true
 	b.done = func() {
 		b.queueTo(t.Context(), s, p, ended)
 		b.queueTo(t.Context(), s, p, ended)
@@ -130,7 +134,8 @@ func TestDrawFails(t *testing.T) {
 func TestTurns(t *testing.T) {
 	b := newBed(t)
 	b.wakes = make(chan struct{})
-	s, p := b.open("block=3", 1), limitOf(100)
+	s := b.open("block=3", 1)
+	p := limitOf(100)
 	ended := make(chan quota.Decision, 1)
 	for turn := range turns + 1 {
 		b.done = func() {
@@ -176,7 +181,9 @@ func TestTurnOfAnotherWindow(t *testing.T) {
 	b = newBed(t)
 	s = b.open("block=10,ttl=3h,prefetch=0.5", 1)
 	b.takes(s, p, 6)
-	sent, goes, fetched := make(chan struct{}), make(chan struct{}), make(chan error)
+	sent := make(chan struct{})
+	goes := make(chan struct{})
+	fetched := make(chan error)
 	b.done = func() { close(sent); <-goes }
 	go func() {
 		_, err := s.fetch(t.Context())
@@ -199,7 +206,8 @@ func TestTurnOfAnotherWindow(t *testing.T) {
 // TestLarge: a request as large as a block waits for none, and leaves the one that is there to others.
 func TestLarge(t *testing.T) {
 	b := newBed(t)
-	s, p := b.open("block=10", 1), limitOf(100)
+	s := b.open("block=10", 1)
+	p := limitOf(100)
 	b.done = func() { b.take(s, p, 10) }
 	b.takes(s, p, 1)
 	b.take(s, p, 10)
@@ -213,11 +221,13 @@ func TestLarge(t *testing.T) {
 func TestTurn(t *testing.T) {
 	for limit, commands := range map[int64]int64{100: 1, 3: 3} {
 		b := newBed(t)
-		s, p := b.open("", 2), limitOf(limit)
+		s := b.open("", 2)
+		p := limitOf(limit)
 		if limit == 3 {
 			b.takes(s, p, 1)
 		}
-		second, waited := make(chan int64), false
+		second := make(chan int64)
+		waited := false
 		b.done = func() {
 			waits := make(chan struct{})
 			b.waits = func() { waited = true; close(waits) }

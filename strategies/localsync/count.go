@@ -85,8 +85,10 @@ func (m *memory) begin(c *count, base int64, known, blind bool) {
 	if c.begun || !known && !blind {
 		return
 	}
-	c.begun, c.asked = true, true
-	c.base, c.blind = base, blind
+	c.begun = true
+	c.asked = true
+	c.base = base
+	c.blind = blind
 }
 
 // push is units on their way to Redis. No units only ask for the base.
@@ -120,7 +122,9 @@ func (s *localSync) depart() (list []push) {
 			s.repeats.Add(1)
 		case c.since > 0:
 			s.number++
-			c.sent, c.number, c.since = c.since, s.number, 0
+			c.sent = c.since
+			c.number = s.number
+			c.since = 0
 		}
 		list[i].units, list[i].number = c.sent, c.number
 		if c.sent == 0 {
@@ -135,8 +139,10 @@ func (m *memory) land(p push, used int64, late bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.c.sent = 0
-	if p.c.over = p.c.over || late; !late {
-		p.c.base, p.c.blind = used, false
+	p.c.over = p.c.over || late
+	if !late {
+		p.c.base = used
+		p.c.blind = false
 	}
 }
 

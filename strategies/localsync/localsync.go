@@ -158,7 +158,8 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 		if err := s.fetch(ctx, unknown); err != nil {
 			return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
 		}
-		if d, unknown = s.decide(a, &req, w.Label, w.End, now); unknown == nil {
+		d, unknown = s.decide(a, &req, w.Label, w.End, now)
+		if unknown == nil {
 			return d, nil
 		}
 		s.begin(unknown, 0, false, false)
@@ -178,7 +179,8 @@ func (s *localSync) fetch(ctx context.Context, c *count) error {
 	if err != nil && family.GaveUp(ctx, s.clock) {
 		return err
 	}
-	known, blind = err == nil && verdict != over, err != nil
+	known = err == nil && verdict != over
+	blind = err != nil
 	return nil
 }
 
@@ -239,7 +241,8 @@ func (s *localSync) Used(ctx context.Context, subject quota.Subject, p *quota.Po
 	}
 	r := quota.Reading{Tier: quota.TierRedis}
 	if text, ok := hash["used"]; ok {
-		if r.Units, err = strconv.ParseInt(text, 10, 64); err != nil {
+		r.Units, err = strconv.ParseInt(text, 10, 64)
+		if err != nil {
 			return nil, fmt.Errorf("read what %s has used: %w", subject, err)
 		}
 		r.Known = true

@@ -102,7 +102,8 @@ func (r *rig) open(strategy string) strategies.Strategy {
 		r.Fatal(err)
 	}
 	env := r.env
-	env.Options, env.Rand = list[0].Options, seed.Rand(1, seed.Instance, 1, uint64(r.env.Instances))
+	env.Options = list[0].Options
+	env.Rand = seed.Rand(1, seed.Instance, 1, uint64(r.env.Instances))
 	env.Instance = r.env.Instances
 	r.env.Instances++
 	s, err := list[0].Open(r.Context(), env)
@@ -199,7 +200,8 @@ func TestFates(t *testing.T) {
 	for all := range fates * fates * fates * fates {
 		r := newRig(t)
 		r.policy.Limit = 100
-		a, b := r.open("local-sync"), r.open("local-sync")
+		a := r.open("local-sync")
+		b := r.open("local-sync")
 		left := all
 		for round := range rounds {
 			fate := left % fates
@@ -285,7 +287,8 @@ func TestCold(t *testing.T) {
 func TestHears(t *testing.T) {
 	for _, tells := range []bool{true, false} {
 		r := newRig(t)
-		a, b := r.open("local-sync"), r.open("local-sync")
+		a := r.open("local-sync")
+		b := r.open("local-sync")
 		r.take(a, 1)
 		r.take(b, 4)
 		if !tells {
@@ -304,7 +307,8 @@ func TestHears(t *testing.T) {
 // TestWithoutRedis: who cannot ask begins at zero and says so, until Redis is there again.
 func TestWithoutRedis(t *testing.T) {
 	r := newRig(t)
-	a, b := r.open("local-sync"), r.open("local-sync")
+	a := r.open("local-sync")
+	b := r.open("local-sync")
 	r.take(a, 5)
 	r.sync(a, nil)
 	r.wire.at = func(func() error) error { return errLost }
@@ -376,16 +380,20 @@ func TestWindowEndsMeanwhile(t *testing.T) {
 func TestEveryRequestAsks(t *testing.T) {
 	r := newRig(t)
 	r.policy.Limit = 20
-	ours, theirs := []strategies.Strategy{}, []strategies.Strategy{}
+	ours := []strategies.Strategy{}
+	theirs := []strategies.Strategy{}
 	for range 2 {
-		ours, theirs = append(ours, r.open("local-sync:period=0s")), append(theirs, r.open("incr-expire-atomic"))
+		ours = append(ours, r.open("local-sync:period=0s"))
+		theirs = append(theirs, r.open("incr-expire-atomic"))
 	}
 	if jobs := ours[0].(*localSync).Jobs(); len(jobs) > 0 {
 		t.Errorf("jobs %+v", jobs)
 	}
 	for i, units := range []int64{7, 8, 9, 3, 5, 1, 2, 1, 1, 1} {
-		a, b := r.take(ours[i%2], units), r.take(theirs[i%2], units)
-		if a.RetryAfter = b.RetryAfter; a != b {
+		a := r.take(ours[i%2], units)
+		b := r.take(theirs[i%2], units)
+		a.RetryAfter = b.RetryAfter
+		if a != b {
 			t.Errorf("request %d, of %d units: %+v, and incr-expire-atomic says %+v", i, units, a, b)
 		}
 	}

@@ -121,7 +121,8 @@ func TestBound(t *testing.T) {
 		for _, instances := range []int64{2, 4, 16} {
 			r := simulate(t, fmt.Sprintf("local-sync:period=%v", period), int(instances))
 			// 50 requests a second, and as many as come within a round trip and at either end.
-			bound, most := r.Guarantee[0].Bound, min(int64(100*period.Seconds())+3, 1090*(instances-1))
+			bound := r.Guarantee[0].Bound
+			most := min(int64(100*period.Seconds())+3, 1090*(instances-1))
 			t.Logf("period %v, %d instances: leak %d, bound %d", period, instances, r.Leak.Units, bound)
 			if bound > most || bound < most-3 || r.Leak.Units == 0 {
 				t.Errorf("period %v, %d instances: the leak is %d and its bound %d, want about %d", period, instances, r.Leak.Units, bound, most)
@@ -153,7 +154,10 @@ func TestForgetfulIsFound(t *testing.T) {
 		s, err := open(ctx, env)
 		return &forgetful{localSync: s.(*localSync)}, err
 	}
-	r := simulated(t, "local-sync", func(c *sim.Config) { c.Instances, c.Strategies[0].Meta = 2, &m })
+	r := simulated(t, "local-sync", func(c *sim.Config) {
+		c.Instances = 2
+		c.Strategies[0].Meta = &m
+	})
 	broken := 0
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Broken {

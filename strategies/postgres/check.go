@@ -82,7 +82,8 @@ func (c *check) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 }
 
 func (c *check) take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, index := req.Policy, c.now(req.Policy)
+	p := req.Policy
+	index := c.now(req.Policy)
 	row := c.row(index)
 	remaining, known, err := c.remaining(ctx, req.Subject, p, row)
 	if err != nil {

@@ -156,7 +156,8 @@ func TestSequential(t *testing.T) {
 	tr := &tracer{}
 	s := open(t, newPool(t, tr), "pg-check")
 	tr.take()
-	p, other := policy(t, "agent-tokens", 10), policy(t, "user-links", 10)
+	p := policy(t, "agent-tokens", 10)
+	other := policy(t, "user-links", 10)
 	wantUsed(t, s, "a", p, quota.Reading{})
 	tr.take()
 	for i, step := range []struct {
@@ -220,7 +221,8 @@ func TestRefundAndProvision(t *testing.T) {
 		}
 		wantUsed(t, s, "a", p, quota.Reading{Units: left, Known: true})
 	}
-	grant.Limit, grant.Used = 200, 60
+	grant.Limit = 200
+	grant.Used = 60
 	if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{grant}); err != nil {
 		t.Fatal(err)
 	}

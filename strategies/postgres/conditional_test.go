@@ -26,7 +26,8 @@ func refund(t *testing.T, s strategies.Strategy, r quota.Reservation) {
 func TestConditionalSequential(t *testing.T) {
 	tr := &tracer{}
 	s := conditional(t, tr)
-	p, other := policy(t, "agent-tokens", 10), policy(t, "user-links", 10)
+	p := policy(t, "agent-tokens", 10)
+	other := policy(t, "user-links", 10)
 	wantUsed(t, s, "a", p, quota.Reading{})
 	tr.take()
 	for i, step := range []struct {

@@ -29,7 +29,8 @@ func TestStatements(t *testing.T) {
 		tr := &tracer{}
 		s := open(t, newPool(t, tr), name)
 		tr.take()
-		p, other := policy(t, "agent-tokens", 10), policy(t, "user-links", 10)
+		p := policy(t, "agent-tokens", 10)
+		other := policy(t, "user-links", 10)
 		for i, step := range []struct {
 			units, remaining int64
 			admitted         bool

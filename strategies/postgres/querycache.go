@@ -88,7 +88,8 @@ func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if err := ctx.Err(); err != nil {
 		return quota.Decision{}, err
 	}
-	p, index := req.Policy, q.now(req.Policy)
+	p := req.Policy
+	index := q.now(req.Policy)
 	remaining, tier, err := q.look(ctx, req, index)
 	if err != nil {
 		return quota.Decision{}, err
@@ -105,7 +106,8 @@ func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decisio
 
 // look returns what remains, and where that is known from.
 func (q *queryCache) look(ctx context.Context, req quota.Request, index int64) (int64, quota.Tier, error) {
-	p, key := req.Policy, query{req.Subject, req.Policy.Name}
+	p := req.Policy
+	key := query{req.Subject, req.Policy.Name}
 	remaining, generation, hit, err := q.results.get(ctx, key)
 	switch {
 	case err != nil:
@@ -228,11 +230,13 @@ func field(q query) string { return q.policy + ":" + string(q.subject) }
 // as new.
 func (r *redisCache) get(ctx context.Context, q query) (remaining, generation int64, hit bool, err error) {
 	pipe := r.client.Pipeline()
-	at, kept := pipe.Get(ctx, r.generation), pipe.HGet(ctx, r.kept, field(q))
+	at := pipe.Get(ctx, r.generation)
+	kept := pipe.HGet(ctx, r.kept, field(q))
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return 0, 0, false, fmt.Errorf("ask the cache: %w", err)
 	}
-	if generation, err = at.Int64(); err != nil && !errors.Is(err, redis.Nil) {
+	generation, err = at.Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, 0, false, fmt.Errorf("ask the cache for its generation: %w", err)
 	}
 	remaining, err = kept.Int64()

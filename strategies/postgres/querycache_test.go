@@ -19,7 +19,8 @@ var caches = []string{"pg-query-cache", "pg-query-cache:cache=instance", "pg-que
 // pair opens two instances of one run.
 func pair(t *testing.T, pool *pgxpool.Pool, name string) (a, b strategies.Strategy) {
 	t.Helper()
-	sel, shared := choose(t, name), new(strategies.Shared)
+	sel := choose(t, name)
+	shared := new(strategies.Shared)
 	var client redis.UniversalClient
 	if sel.NeedsStore(strategies.NeedRedis) {
 		c := storetest.Redis(t).Client(redisstore.ClientOptions{Pool: 4})

@@ -127,7 +127,8 @@ func (t *twoPhase) recover(ctx context.Context) error {
 	var left [2][]int64
 	for i := range t.parties {
 		var err error
-		if left[i], err = t.parties[i].prepared(ctx); err != nil {
+		left[i], err = t.parties[i].prepared(ctx)
+		if err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,8 @@ func (l *rowLock) charge(ctx context.Context, req quota.Request, window int64) (
 		if _, err := tx.Exec(ctx, sqlRowCharge, string(req.Subject), p.Name, window, used+req.Units); err != nil {
 			return fmt.Errorf("charge: %w", err)
 		}
-		left, admitted = left-req.Units, true
+		left = left - req.Units
+		admitted = true
 		return nil
 	})
 	return left, admitted, err

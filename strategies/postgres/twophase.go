@@ -188,10 +188,12 @@ func (t *twoPhase) transact(ctx context.Context, work func(context.Context, *pgx
 		}
 	}()
 	for i := range t.parties {
-		if conns[i], err = t.parties[i].pool.Acquire(ctx); err != nil {
+		conns[i], err = t.parties[i].pool.Acquire(ctx)
+		if err != nil {
 			return false, fmt.Errorf("%s: wait for a connection: %w", t.parties[i].tier, err)
 		}
-		if _, err = conns[i].Exec(ctx, "begin"); err == nil {
+		_, err = conns[i].Exec(ctx, "begin")
+		if err == nil {
 			ok, err = work(ctx, conns[i])
 		}
 		if err != nil || !ok {
@@ -218,7 +220,8 @@ func (t *twoPhase) commit(ctx context.Context, conns [2]*pgxpool.Conn) (bool, er
 		if err := prepare(ctx, conns[i].Conn(), t.parties[i].name(d.number)); err != nil {
 			rollBack(ctx, conns[i+1:])
 			if conns[i].Conn().IsClosed() { // without an answer
-				d.asked, d.pid = i+1, conns[i].Conn().PgConn().PID()
+				d.asked = i + 1
+				d.pid = conns[i].Conn().PgConn().PID()
 			}
 			if d.asked > 0 {
 				t.settle(ctx, d)

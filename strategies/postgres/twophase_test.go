@@ -54,7 +54,9 @@ func (in *intruder) TraceQueryStart(ctx context.Context, c *pgx.Conn, q pgx.Trac
 func (in *intruder) at(verb string, nth int, do func(*pgx.Conn)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.verb, in.nth, in.do = verb, nth, do
+	in.verb = verb
+	in.nth = nth
+	in.do = do
 }
 
 func newDatabases(t *testing.T) *databases {
@@ -103,7 +105,8 @@ func (d *databases) wantNothingPrepared(t *testing.T) {
 
 func TestTwoPhaseStatements(t *testing.T) {
 	d := newDatabases(t)
-	s, p := d.open(t), policy(t, "agent-tokens", 10)
+	s := d.open(t)
+	p := policy(t, "agent-tokens", 10)
 	for i, step := range []struct {
 		units, remaining int64
 		admitted         bool
@@ -127,7 +130,8 @@ func TestTwoPhaseStatements(t *testing.T) {
 // TestTwoPhaseRefund: both databases get the units back.
 func TestTwoPhaseRefund(t *testing.T) {
 	d := newDatabases(t)
-	s, p := d.open(t), policy(t, "agent-storage", 10)
+	s := d.open(t)
+	p := policy(t, "agent-storage", 10)
 	held := take(t.Context(), t, s, "a", p, 7).Reservation
 	refund(t, s, held)
 	wantBoth(t, s, p, 0, 0)
@@ -137,7 +141,8 @@ func TestTwoPhaseRefund(t *testing.T) {
 // not keep.
 func TestTwoPhaseNeedsBoth(t *testing.T) {
 	d := newDatabases(t)
-	s, p := d.open(t), policy(t, "agent-storage", 10)
+	s := d.open(t)
+	p := policy(t, "agent-storage", 10)
 	take(t.Context(), t, s, "a", p, 1)
 	if _, err := d.pools[1].Exec(t.Context(), "UPDATE quota_windows SET used_units = 8"); err != nil {
 		t.Fatal(err)
@@ -160,7 +165,8 @@ func TestCoordinatorDies(t *testing.T) {
 		{"PREPARE", 1, 0, 1}, {"PREPARE", 2, 1, 1}, {"COMMIT", 1, 1, 1}, {"COMMIT", 2, 1, 6},
 	} {
 		d := newDatabases(t)
-		s, p := d.open(t), policy(t, "agent-storage", 10)
+		s := d.open(t)
+		p := policy(t, "agent-storage", 10)
 		take(t.Context(), t, s, "a", p, 1)
 		d.tr.at(c.verb, c.nth, func(*pgx.Conn) { panic("the coordinator dies") })
 		func() {
@@ -191,8 +197,10 @@ func TestAnswerIsLost(t *testing.T) {
 		nth      int
 		admitted bool
 	}{{"PREPARE", 1, false}, {"PREPARE", 2, false}, {"COMMIT", 1, true}, {"COMMIT", 2, true}} {
-		d, admin := newDatabases(t), newPool(t, nil)
-		s, p := d.open(t), policy(t, "agent-storage", 10)
+		d := newDatabases(t)
+		admin := newPool(t, nil)
+		s := d.open(t)
+		p := policy(t, "agent-storage", 10)
 		take(t.Context(), t, s, "a", p, 1)
 		d.tr.at(c.verb, c.nth, func(conn *pgx.Conn) {
 			if _, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend($1)", int32(conn.PgConn().PID())); err != nil {
@@ -221,7 +229,8 @@ func TestAnswerIsLost(t *testing.T) {
 // TestCallerGivesUpBetweenPhases: what is being committed is not left half done.
 func TestCallerGivesUpBetweenPhases(t *testing.T) {
 	d := newDatabases(t)
-	s, p := d.open(t), policy(t, "agent-storage", 10)
+	s := d.open(t)
+	p := policy(t, "agent-storage", 10)
 	take(t.Context(), t, s, "a", p, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.tr.at("PREPARE", 2, func(*pgx.Conn) { cancel() })
@@ -235,7 +244,8 @@ func TestCallerGivesUpBetweenPhases(t *testing.T) {
 func TestTwoPhaseConcurrent(t *testing.T) {
 	const workers, limit = 6, 20
 	d := newDatabases(t)
-	s, p := d.open(t), policy(t, "user-links", limit)
+	s := d.open(t)
+	p := policy(t, "user-links", limit)
 	var admitted atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {

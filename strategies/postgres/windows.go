@@ -28,7 +28,8 @@ func openWindows(ctx context.Context, env strategies.Env) (windows, error) {
 // not. It says what it left of the limit.
 func (w *windows) decide(ctx context.Context, req quota.Request,
 	charge func(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error)) (quota.Decision, error) {
-	p, now := req.Policy, w.clock.Now()
+	p := req.Policy
+	now := w.clock.Now()
 	span := p.Window.At(now)
 	left, admitted, err := charge(ctx, req, span.Index)
 	if err != nil {
@@ -83,7 +84,8 @@ func (w *windows) Close(context.Context) error { return nil }
 
 // meta completes what the strategies on one database have in common.
 func meta(m strategies.Meta) strategies.Meta {
-	m.Needs, m.Excluded = []strategies.Need{strategies.NeedPostgres}, family.NotSimulated
+	m.Needs = []strategies.Need{strategies.NeedPostgres}
+	m.Excluded = family.NotSimulated
 	return family.GivingBack(m)
 }
 

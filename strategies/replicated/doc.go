@@ -22,7 +22,8 @@ const needDurable strategies.Need = "redis.durable"
 // meta completes what the strategies have in common.
 func meta(m strategies.Meta) strategies.Meta {
 	m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Standing}
-	m.GivesBack, m.Counts = true, quota.CountsAdmitted
+	m.GivesBack = true
+	m.Counts = quota.CountsAdmitted
 	return m
 }
 

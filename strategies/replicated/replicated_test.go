@@ -317,7 +317,8 @@ func holderThatOutlives(t *testing.T, expiry time.Duration) (waited bool) {
 	given := quota.Options{"expiry": expiry.String(), "delay": "10ms", "tries": "10000"}
 	hook := &stall{reached: make(chan struct{}), release: make(chan struct{})}
 	prefix := storetest.Prefix(t)
-	slow, quick := opened[*redlock](t, &redlockMeta, given, prefix, hook), opened[*redlock](t, &redlockMeta, given, prefix, nil)
+	slow := opened[*redlock](t, &redlockMeta, given, prefix, hook)
+	quick := opened[*redlock](t, &redlockMeta, given, prefix, nil)
 	type outcome struct {
 		admitted bool
 		err      error

@@ -72,7 +72,8 @@ func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key st
 	master := s.redis
 	if c, ok := s.redis.(*redis.ClusterClient); ok {
 		var err error
-		if master, err = c.MasterForKey(ctx, key); err != nil {
+		master, err = c.MasterForKey(ctx, key)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -250,7 +250,8 @@ func (s *hardened) reconcile(ctx context.Context, t tenant) (changed bool, err e
 	}
 	var list []change
 	if len(ended) > 0 {
-		if list, err = s.files.giveUp(ctx, t, ended); err != nil {
+		list, err = s.files.giveUp(ctx, t, ended)
+		if err != nil {
 			return false, err
 		}
 	}
@@ -278,7 +279,8 @@ func (s *hardened) Provision(ctx context.Context, p *quota.Policy, grants []stra
 		return err
 	}
 	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		a, keys := accounts[g.Subject], s.keys.of(tenant{p.Name, g.Subject})
+		a := accounts[g.Subject]
+		keys := s.keys.of(tenant{p.Name, g.Subject})
 		pipe.Del(ctx, keys...)
 		pipe.HSet(ctx, keys[0], "limit", a.limit, "revision", a.revision, "stored", a.stored, "deleted", a.deleted,
 			"version", a.version, "held", 0)

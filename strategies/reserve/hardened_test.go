@@ -75,7 +75,8 @@ func TestHardenedRepeats(t *testing.T) {
 			must(t, s.Refund(t.Context(), b)) // which failed
 			used(t, s, 600)
 		}
-		a.Committed, a.Request.Units = true, 500
+		a.Committed = true
+		a.Request.Units = 500
 		for range 2 {
 			must(t, s.Refund(t.Context(), a)) // which is deleted
 			used(t, s, 100)
@@ -100,7 +101,8 @@ func TestHardenedRepeats(t *testing.T) {
 func TestHardenedOverrun(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := ledgerOf(t, env, 0)
-		a, b := upload(t, s, 500, true), upload(t, s, 500, true)
+		a := upload(t, s, 500, true)
+		b := upload(t, s, 500, true)
 		must(t, s.Commit(t.Context(), a, 700))
 		used(t, s, 1200)
 		must(t, s.Refund(t.Context(), b))
@@ -137,7 +139,8 @@ func TestHardenedAbandoned(t *testing.T) {
 func TestHardenedDiesCommitting(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := ledgerOf(t, env, 100)
-		a, b := upload(t, s, 600, true), upload(t, s, 300, true)
+		a := upload(t, s, 600, true)
+		b := upload(t, s, 300, true)
 		_, err := s.files.keep(t.Context(), fileOf(a), 500)
 		must(t, err)
 		end(t, s, a)
@@ -157,7 +160,8 @@ func TestHardenedDiesCommitting(t *testing.T) {
 func TestHardenedDiesDeleting(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := ledgerOf(t, env, 100)
-		a, b := upload(t, s, 400, true), upload(t, s, 300, true)
+		a := upload(t, s, 400, true)
+		b := upload(t, s, 300, true)
 		for _, r := range []quota.Reservation{a, b} {
 			_, err := s.files.keep(t.Context(), fileOf(r), 200)
 			must(t, err)
@@ -344,7 +348,8 @@ func (s *hardened) session(ctx context.Context, id uint64) error {
 	case 1:
 		err = errors.Join(s.Refund(ctx, r), s.Refund(ctx, r))
 	case 2: // is deleted, of which Redis does not hear
-		if err = s.Commit(ctx, r, 80); err == nil {
+		err = s.Commit(ctx, r, 80)
+		if err == nil {
 			_, err = s.files.drop(ctx, fileOf(r))
 		}
 	case 3:

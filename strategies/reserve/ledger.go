@@ -187,7 +187,8 @@ func (m *modelLedger) changes(ctx context.Context, t tenant, after int64) (list 
 func (m *modelLedger) account(ctx context.Context, t tenant) (a account, ok bool, err error) {
 	err = family.Statement(ctx, m.run, "SELECT ledger_tenants", func() {
 		if row := m.rows.tenants[t]; row != nil {
-			a, ok = row.account, true
+			a = row.account
+			ok = true
 		}
 	})
 	return a, ok, err

@@ -105,7 +105,9 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("reserving for %s: %w", req.Subject, err)
 	}
-	reserved, used, limit := res[0] == 1, res[1], res[2]
+	reserved := res[0] == 1
+	used := res[1]
+	limit := res[2]
 	d := quota.Decision{Admitted: reserved, Tier: quota.TierRedis, Remaining: max(0, limit-used)}
 	if !reserved {
 		s.syncs.want()

@@ -95,7 +95,8 @@ func TestWhenSyncsRun(t *testing.T) {
 		env = with(t, env, quota.Options{"sync": "3s", "demand": demandRejected})
 		env.Wake = func(job string) { woken = append(woken, job) }
 		s := tenantOf(t, env, 100)
-		if jobs = s.Jobs(); len(jobs) != 2 || jobs[0].Every != 3*time.Second || jobs[1].Singleton || jobs[1].Pending == nil {
+		jobs = s.Jobs()
+		if len(jobs) != 2 || jobs[0].Every != 3*time.Second || jobs[1].Singleton || jobs[1].Pending == nil {
 			t.Fatalf("there are %+v, want one every 3 s and one on demand", jobs)
 		}
 		must(t, strategies.Redis(env).Set(t.Context(), env.Prefix+"quota:tenant:t1:used", 1000, 0).Err())

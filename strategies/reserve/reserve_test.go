@@ -193,7 +193,8 @@ func TestDoubleRefund(t *testing.T) {
 func TestFiles(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := tenantOf(t, env, 100)
-		a, b := take(t, s, 150, true), take(t, s, 200, true)
+		a := take(t, s, 150, true)
+		b := take(t, s, 200, true)
 		must(t, s.Commit(t.Context(), a, 120))
 		must(t, s.Commit(t.Context(), b, 200))
 		used(t, s, 450) // a commit leaves Redis alone
@@ -225,7 +226,9 @@ func TestRefundLiteral(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		env = with(t, env, quota.Options{"refund": refundLiteral})
 		s := tenantOf(t, env, 100)
-		failed, deleted, kept := take(t, s, 400, true), take(t, s, 300, true), take(t, s, 200, true)
+		failed := take(t, s, 400, true)
+		deleted := take(t, s, 300, true)
+		kept := take(t, s, 200, true)
 		must(t, s.Refund(t.Context(), failed))
 		used(t, s, 1000)
 		must(t, s.Commit(t.Context(), deleted, 300))
@@ -296,7 +299,8 @@ func TestLeakClause(t *testing.T) {
 	}
 	// All that was asked for may be admitted on top of a limit that was used up at
 	// the start.
-	if p.SyncPeriod = 24 * time.Hour; c.Bound(p) < p.Offered {
+	p.SyncPeriod = 24 * time.Hour
+	if c.Bound(p) < p.Offered {
 		t.Errorf("allows %d units after a round, and %d may leak", c.Bound(p), p.Offered)
 	}
 }

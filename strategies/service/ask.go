@@ -162,7 +162,9 @@ func parseStatuses(text string) (*statuses, error) {
 	for part := range strings.SplitSeq(text, "+") {
 		from, to, ranged := strings.Cut(part, "-")
 		if class, ok := strings.CutSuffix(part, "xx"); ok {
-			from, to, ranged = class+"00", class+"99", true
+			from = class + "00"
+			to = class + "99"
+			ranged = true
 		}
 		if !ranged {
 			to = from

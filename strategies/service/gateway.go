@@ -58,7 +58,8 @@ func (g *gateway) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	g.mu.RUnlock()
 	if !ok {
 		var err error
-		if url, err = g.locate(ctx, req.Policy); err != nil {
+		url, err = g.locate(ctx, req.Policy)
+		if err != nil {
 			return quota.Decision{}, err
 		}
 	}

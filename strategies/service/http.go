@@ -87,7 +87,8 @@ func openHTTP(_ context.Context, env strategies.Env) (strategies.Strategy, error
 
 // apart refuses statuses that would mean two things.
 func apart(o quota.Options) error {
-	admitted, rejected := statusesOf(o["admitted"]), statusesOf(o["rejected"])
+	admitted := statusesOf(o["admitted"])
+	rejected := statusesOf(o["rejected"])
 	for i := range admitted {
 		if admitted[i] && rejected[i] {
 			return fmt.Errorf("the options admitted and rejected have the status %d in common", firstStatus+i)

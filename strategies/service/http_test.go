@@ -88,7 +88,8 @@ func TestStatusesAndHeaders(t *testing.T) {
 		if c.fails != (err != nil) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if c.want.Tier = TierService; err == nil && d != c.want {
+		c.want.Tier = TierService
+		if err == nil && d != c.want {
 			t.Errorf("%s: %+v, want %+v", name, d, c.want)
 		}
 	}

@@ -18,10 +18,13 @@ func TestBoth(t *testing.T) {
 		take := func(id uint64, want quota.Decision) quota.Reservation {
 			t.Helper()
 			req := quota.Request{ID: id, Subject: "a", Policy: user, Units: 1}
-			req.Second.Subject, req.Second.Policy = "r", route
+			req.Second.Subject = "r"
+			req.Second.Policy = route
 			d, err := b.s.Take(t.Context(), req)
 			r := d.Reservation
-			if d.Reservation, want.Tier = (quota.Reservation{}), quota.TierRedis; err != nil || d != want {
+			d.Reservation = (quota.Reservation{})
+			want.Tier = quota.TierRedis
+			if err != nil || d != want {
 				t.Errorf("%s, request %d: %+v, %v, want %+v", both, id, d, err, want)
 			}
 			return r

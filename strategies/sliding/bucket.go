@@ -101,10 +101,13 @@ type bucket struct {
 // meta completes the Meta of a strategy with the scripts of b. A bucket serves its own kind of policy, and limits per
 // length of time, which it keeps by letting the limit flow in over that length.
 func (b bucket) meta(m strategies.Meta) strategies.Meta {
-	m.Needs, m.Counts = []strategies.Need{strategies.NeedRedis}, quota.CountsAdmitted
-	m.Kinds, m.Serves = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}, servesFlow
+	m.Needs = []strategies.Need{strategies.NeedRedis}
+	m.Counts = quota.CountsAdmitted
+	m.Kinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
+	m.Serves = servesFlow
 	m.Options = []quota.Option{{Name: "burst", Type: "int", Default: "0", Min: "0"}}
-	m.Guarantee, m.Open = flowGuarantee, b.open
+	m.Guarantee = flowGuarantee
+	m.Open = b.open
 	return m
 }
 

@@ -55,7 +55,8 @@ func numbered(w quota.Window) quota.Window {
 
 // Take implements [strategies.Strategy].
 func (s *slidingCounter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, s.clock.Now()
+	p := req.Policy
+	now := s.clock.Now()
 	span := numbered(p.Window).At(now)
 	whole := span.End.Sub(span.Start)
 	d, err := s.answer(ctx, counterScript, s.counters(req.Subject, p, span.Index),
@@ -92,12 +93,14 @@ func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, p *quo
 		if !ok {
 			continue
 		}
-		if counts[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+		counts[i], err = strconv.ParseInt(text, 10, 64)
+		if err != nil {
 			return nil, fmt.Errorf("reading the counters of %s: %w", subject, err)
 		}
 		r.Known = r.Known || i == 0 || p.Window.Kind == quota.Rolling
 	}
-	if r.Units = counts[0]; p.Window.Kind == quota.Rolling {
+	r.Units = counts[0]
+	if p.Window.Kind == quota.Rolling {
 		r.Units += int64(math.Ceil(float64(counts[1]) * float64(span.End.Sub(now)) / float64(span.End.Sub(span.Start))))
 	}
 	return []quota.Reading{r}, nil

@@ -68,7 +68,8 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 
 // enter charges a request to each of the quotas or to none.
 func (s *slidingLog) enter(ctx context.Context, reqs []quota.Request) (quota.Decision, error) {
-	keys, args := make([]string, len(reqs)), []any{reqs[0].Units, reqs[0].ID}
+	keys := make([]string, len(reqs))
+	args := []any{reqs[0].Units, reqs[0].ID}
 	for i, r := range reqs {
 		length := r.Policy.Window.RealLength()
 		keys[i], args = s.key(r.Subject, r.Policy), append(args, micros(length), r.Policy.Limit, lifetime(length))

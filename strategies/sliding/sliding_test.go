@@ -111,7 +111,9 @@ func TestBucketsDoNotRound(t *testing.T) {
 				}}
 				b := newBench(t, m, nil)
 				rate := big.NewRat(p.Window.Refill, p.Window.Length.Microseconds())
-				level, last, admitted := new(big.Rat).SetInt64(p.Limit), int64(0), 0
+				level := new(big.Rat).SetInt64(p.Limit)
+				last := int64(0)
+				admitted := 0
 				for range 60 {
 					us := last + r.Int64N(1+int64(p.Window.Length/time.Microsecond)/p.Window.Refill)
 					b.at(time.Duration(us) * time.Microsecond)
@@ -181,7 +183,8 @@ func TestBucketOverWindows(t *testing.T) {
 // TestWeightedIsReached: a window that is used up at its very end and again before the
 // next one ends lets through 2 L - 1 units in one window's length.
 func TestWeightedIsReached(t *testing.T) {
-	b, p := newBench(t, &counterMeta, nil), rolling(5)
+	b := newBench(t, &counterMeta, nil)
+	p := rolling(5)
 	for _, at := range []time.Duration{time.Minute - time.Millisecond, 2*time.Minute - 2*time.Millisecond} {
 		b.at(at)
 		for b.take(p, 1).Admitted {
@@ -210,7 +213,8 @@ func TestWeightedIsReached(t *testing.T) {
 // TestCounterRefund: what is given back leaves the window that it was charged to,
 // also when another has begun.
 func TestCounterRefund(t *testing.T) {
-	b, p := newBench(t, &counterMeta, nil), rolling(4)
+	b := newBench(t, &counterMeta, nil)
+	p := rolling(4)
 	held := b.take(p, 4).Reservation
 	b.at(time.Minute)
 	if n := b.used(p); n != 4 {
@@ -226,7 +230,8 @@ func TestCounterRefund(t *testing.T) {
 
 // TestLogKnowsRequests: a command or a refund that is repeated changes nothing.
 func TestLogKnowsRequests(t *testing.T) {
-	b, p := newBench(t, &logMeta, nil), rolling(3)
+	b := newBench(t, &logMeta, nil)
+	p := rolling(3)
 	ctx := context.Background()
 	req := quota.Request{ID: 7, Subject: "a", Policy: p, Units: 2}
 	for range 3 {
@@ -293,7 +298,8 @@ func TestServesFlow(t *testing.T) {
 	if err := servesFlow(&p); err != nil {
 		t.Error(err)
 	}
-	if p.Window.Length = 24_000 * time.Hour; servesFlow(&p) == nil {
+	p.Window.Length = 24_000 * time.Hour
+	if servesFlow(&p) == nil {
 		t.Error("2^20 units in 24,000 hours of microseconds are served")
 	}
 }

@@ -74,7 +74,8 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 	e.Reply = clock.Nano()
 	granted := units
 	if err == nil && d.Admitted {
-		if granted, err = d.Units(units); err != nil {
+		granted, err = d.Units(units)
+		if err != nil {
 			b.Errorf("%+v: %v", d, err)
 		}
 	}
@@ -85,7 +86,8 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 		e.Outcome = oracle.Admitted
 		if granted < units {
 			short := e
-			short.Outcome, short.Units = oracle.Short, units-granted
+			short.Outcome = oracle.Short
+			short.Units = units - granted
 			b.record(req.ID, short)
 			e.Units = granted
 		}
@@ -154,7 +156,8 @@ func (b *book) record(request uint64, e oracle.Event) {
 	switch {
 	case e.Kind != oracle.Take:
 		take := b.takes[request]
-		e.TakeCall, e.TakeReply = take.Call, take.Reply
+		e.TakeCall = take.Call
+		e.TakeReply = take.Reply
 	case e.Outcome == oracle.Admitted:
 		b.takes[request] = e
 	}
@@ -260,7 +263,8 @@ func (b *book) bound(property quota.Property, offered, cost int64) (bound int64,
 		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered,
 			Policy: b.policy, Options: b.env.Options})
 		if !ok || n < bound {
-			bound, ok = n, true
+			bound = n
+			ok = true
 		}
 	}
 	return bound, ok

@@ -41,7 +41,8 @@ func TestRefundsKnowTheirTake(t *testing.T) {
 		if again := b.take(s, 3); !again.Admitted {
 			t.Fatalf("late by %v: %+v", late, again)
 		}
-		take, refund := b.events[0], b.events[1]
+		take := b.events[0]
+		refund := b.events[1]
 		if refund.Kind != oracle.Refund || refund.TakeCall != take.Call || refund.TakeReply != take.Reply {
 			t.Errorf("late by %v: %+v does not name %+v", late, refund, take)
 		}

@@ -152,7 +152,9 @@ var libraryWindow = time.Second
 // window, never less.
 func (f *fixture) waitForNext(p quota.Policy, limit, offered int64) {
 	f.Helper()
-	p.Limit, p.Window.Length, p.Window.Timeline = limit, libraryWindow, quota.Timeline{}
+	p.Limit = limit
+	p.Window.Length = libraryWindow
+	p.Window.Timeline = quota.Timeline{}
 	if err := f.meta.ServesPolicy(&p); err != nil {
 		f.Logf("no window passes: %v", err)
 		return
@@ -207,7 +209,8 @@ func (f *fixture) returns(p quota.Policy) {
 	if p.Window.Kind == quota.Bucket {
 		p.Window.Refill = returning
 	}
-	short, second := p, p
+	short := p
+	second := p
 	short.Window.Length, second.Window.Length = shortestReturn, time.Second
 	if err := f.meta.ServesPolicy(&short); err != nil && f.meta.ServesPolicy(&second) != nil {
 		f.Logf("no window passes: %v", err)
@@ -346,5 +349,6 @@ func (b *book) setLimit(s subject, limit int64) {
 		break
 	}
 	c.To = clock.Nano() - b.epoch
-	b.policy, b.changes = &next, append(b.changes, c)
+	b.policy = &next
+	b.changes = append(b.changes, c)
 }

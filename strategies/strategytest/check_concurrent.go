@@ -102,7 +102,8 @@ func (f *fixture) cross(p *quota.Policy, crossings int) (several int) {
 		req := quota.Request{Policy: b.policy, Units: 1}
 		for i := range crossings {
 			req.Subject = quota.Subject(fmt.Sprintf("at-once-%d-%d", p.Limit, i))
-			began, got := b.policy.Window.At(f.env.Clock.Now()), int64(0)
+			began := b.policy.Window.At(f.env.Clock.Now())
+			got := int64(0)
 			arrived.Add(1)
 			for spins := 0; arrived.Load() < int64(i+1)*callers; spins++ {
 				if spins > 1000 { // the other one has no processor

@@ -106,7 +106,9 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 	p := anyKind(tb, m, stores)
 	const limit = 5
 	b := f.book(withLimit(p, limit))
-	before, fresh, after := b.subject(0), b.subject(0), b.subject(0)
+	before := b.subject(0)
+	fresh := b.subject(0)
+	after := b.subject(0)
 	b.exhaust(before, 3)
 
 	f.breakStores(true)
@@ -144,7 +146,8 @@ func (b *book) reconnect(s subject) {
 	b.Helper()
 	var err error
 	for from := clock.Nano(); clock.Nano()-from < int64(restLimit); wait(10 * time.Millisecond) {
-		if _, err = b.try(b.ctx(), 0, s, 1); err == nil {
+		_, err = b.try(b.ctx(), 0, s, 1)
+		if err == nil {
 			return
 		}
 	}
@@ -183,7 +186,8 @@ func checkClose(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b.take(s, 1)
 	after := 0
 	for from := clock.Nano(); after == 0 || clock.Nano()-from < int64(restLimit); wait(10 * time.Millisecond) {
-		if after = runtime.NumGoroutine(); after <= before {
+		after = runtime.NumGoroutine()
+		if after <= before {
 			return
 		}
 	}

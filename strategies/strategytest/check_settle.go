@@ -33,7 +33,8 @@ func checkRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 		if err := b.refund(s, r, r.Request.Units); err != nil {
 			tb.Fatalf("refund %d: %v", i, err)
 		}
-		d, again := b.take(s, 1), b.take(s, 1)
+		d := b.take(s, 1)
+		again := b.take(s, 1)
 		if !d.Admitted && b.least(2*b.policy.Limit) > 0 {
 			tb.Errorf("refund %d: a unit was given back, and the next request for one is rejected", i)
 		}

@@ -49,9 +49,11 @@ func TestClauses(t *testing.T) {
 		m := strategies.FromFunc("bucket", []quota.Kind{quota.Fixed}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 			return &bucket{p.Limit + c.more, map[string]int64{}}, nil
 		})
-		m.Needs, m.Guarantee = nil, c.clause
+		m.Needs = nil
+		m.Guarantee = c.clause
 		m.Options = []quota.Option{{Name: "burst", Doc: "most requests beyond the limit", Type: "int", Default: "3"}}
-		failed, log := false, ""
+		failed := false
+		log := ""
 		for _, check := range []string{"meta", "sequential"} {
 			r := observe(t, func(tb testing.TB) { named(t, check).run(tb, &m, Stores{}) })
 			failed = failed || r.failed

@@ -133,7 +133,9 @@ func sample(change func(*double)) *strategies.Meta {
 		panic(err)
 	}
 	m := *exact
-	m.Name, m.Source, m.Form = "double", "the test", strategies.Reference
+	m.Name = "double"
+	m.Source = "the test"
+	m.Form = strategies.Reference
 	m.Needs = []strategies.Need{strategies.NeedRedis}
 	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		if env.Options["mode"] == "bad" {

@@ -136,7 +136,8 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			f.env.Clients[string(need)] = f.traced(client, string(need))
 		default:
 			f.env.Clients[string(need)] = client
-			f.breakOthers, f.needsOthers = stores.Break, true
+			f.breakOthers = stores.Break
+			f.needsOthers = true
 		}
 	}
 	if f.sel.NeedsStore(strategies.NeedRedis) {
@@ -149,7 +150,8 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		}
 		f.env.Clients[string(strategies.NeedRedis)] = f.kind(f.hooked(client, virtual), stores.Client)
 	}
-	needsPostgres, needsSource := f.sel.NeedsStore(strategies.NeedPostgres), f.sel.NeedsStore(strategies.NeedSource)
+	needsPostgres := f.sel.NeedsStore(strategies.NeedPostgres)
+	needsSource := f.sel.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:

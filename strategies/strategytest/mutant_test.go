@@ -67,7 +67,10 @@ var mutants = []struct {
 		}
 	}},
 	{name: "never admits and promises nothing", check: "sequential",
-		meta: func(m *strategies.Meta) { m.Guarantee, m.Form = nil, strategies.Documented },
+		meta: func(m *strategies.Meta) {
+			m.Guarantee = nil
+			m.Form = strategies.Documented
+		},
 		make: func(d *double) {
 			d.take = func(*double, context.Context, quota.Request) (quota.Decision, error) {
 				return quota.Decision{Tier: quota.TierRedis}, nil

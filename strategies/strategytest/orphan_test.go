@@ -38,7 +38,9 @@ func TestOrphans(t *testing.T) {
 		{"hardened", strategies.Hardened, leak, true},
 	} {
 		m := sample(nil)
-		m.Form, m.Guarantee, m.GivesBack = c.form, c.guarantee, false
+		m.Form = c.form
+		m.Guarantee = c.guarantee
+		m.GivesBack = false
 		m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return closed{strategies.Redis(env)}, nil
 		}

@@ -50,7 +50,8 @@ func served(meta *strategies.Meta, stores Stores) []quota.Policy {
 			}
 		}
 		for _, p := range candidates {
-			small, large := p, p
+			small := p
+			large := p
 			small.Limit, large.Limit = smallest, largest
 			if meta.ServesPolicy(&small) == nil && meta.ServesPolicy(&large) == nil {
 				out = append(out, small)

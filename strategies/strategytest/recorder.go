@@ -66,7 +66,8 @@ func observe(t testing.TB, f func(testing.TB)) *recorder {
 		case <-time.After(stuckAfter / 20):
 		}
 		if n := alive.Load(); n != seen {
-			seen, since = n, clock.Nano()
+			seen = n
+			since = clock.Nano()
 		}
 		if clock.Nano()-since < int64(stuckAfter) {
 			continue

@@ -159,7 +159,8 @@ func inMemory(now func() time.Time) *strategies.Meta {
 		}
 		return &memoryWindow{p: p, now: now, spans: map[string]int64{}, used: map[string]int64{}}, nil
 	})
-	m.Needs, m.Guarantee = nil, nil
+	m.Needs = nil
+	m.Guarantee = nil
 	return &m
 }
 

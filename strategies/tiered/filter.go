@@ -133,7 +133,8 @@ func newLayers(s shape, members int) *layers {
 }
 
 func (l *layers) extend() {
-	members, rate := l.members, float64(FilterRate)
+	members := l.members
+	rate := float64(FilterRate)
 	if l.grows {
 		members, rate = layerShape(l.members, len(l.list))
 	}
@@ -144,7 +145,8 @@ func (l *layers) extend() {
 // layerShape is what the n-th layer of a scalable filter is made for. The rates
 // are a geometric series whose sum is FilterRate.
 func layerShape(first uint, n int) (members uint, rate float64) {
-	members, rate = first, FilterRate*(1-layerTightening)
+	members = first
+	rate = FilterRate * (1 - layerTightening)
 	for range n {
 		members *= layerGrowth
 		rate *= layerTightening

@@ -51,7 +51,8 @@ func TestFilter(t *testing.T) {
 	}
 	for _, c := range testenv.Pick(all[:2], all) {
 		t.Run(fmt.Sprintf("grows=%t/%d", c.grows, c.members), func(t *testing.T) {
-			f, list := newFilter(shape{c.grows, FilterMembers(0)}), members(c.members)
+			f := newFilter(shape{c.grows, FilterMembers(0)})
+			list := members(c.members)
 			if !f.rebuild(list) {
 				t.Error("the first members change nothing")
 			}
@@ -161,7 +162,8 @@ func TestQueueKeepsOrder(t *testing.T) {
 	if len(rest) != 5 || q.pending() {
 		t.Errorf("%d items, pending %t; want 5 and none", len(rest), q.pending())
 	}
-	a, b := &schemaUses[0], &schemaUses[1]
+	a := &schemaUses[0]
+	b := &schemaUses[1]
 	for _, u := range []*use{a, a, b, a} {
 		q.put(writeBack{use: u})
 	}

@@ -97,7 +97,8 @@ func TestCheckIgnoresTheAmount(t *testing.T) {
 
 func TestOthersPassBetweenCheckAndCharge(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, "three-tier"), s.open(t, "three-tier")
+		a := s.open(t, "three-tier")
+		b := s.open(t, "three-tier")
 		p := policy(t, "agent-api", 2)
 		a.provision(p, strategies.Grant{Subject: agent, Limit: 2})
 		a.fill(p, 1)
@@ -112,7 +113,8 @@ func TestOthersPassBetweenCheckAndCharge(t *testing.T) {
 
 func TestLateMissErasesCharges(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, "redis-hash"), s.open(t, "redis-hash")
+		a := s.open(t, "redis-hash")
+		b := s.open(t, "redis-hash")
 		p := policy(t, "agent-api", 3)
 		a.provision(p, strategies.Grant{Subject: agent, Limit: 3})
 		d := a.take(at(t.Context(), "hset", func() { b.fill(p, 3) }), p, 1)
@@ -126,7 +128,8 @@ func TestLateMissErasesCharges(t *testing.T) {
 
 func TestQueuesOvertakeEachOther(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, "three-tier"), s.open(t, "three-tier")
+		a := s.open(t, "three-tier")
+		b := s.open(t, "three-tier")
 		p := policy(t, "agent-api", 10)
 		a.provision(p, strategies.Grant{Subject: agent, Limit: 10})
 		a.fill(p, 1)
@@ -169,7 +172,8 @@ func TestChargeAfterExpiry(t *testing.T) {
 func TestOneUseRejectsAllForGood(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		in := s.open(t, "three-tier")
-		sandboxes, api := policy(t, "agent-sandboxes", 1), policy(t, "agent-api", 1_000)
+		sandboxes := policy(t, "agent-sandboxes", 1)
+		api := policy(t, "agent-api", 1_000)
 		in.provision(sandboxes, strategies.Grant{Subject: agent, Limit: 1})
 		in.provision(api, strategies.Grant{Subject: agent, Limit: 1_000})
 		d := in.take(t.Context(), sandboxes, 1)

@@ -22,7 +22,8 @@ func TestInstancesWriteBackTogether(t *testing.T) {
 		const agents, rounds = 200, 5
 		ctx := context.WithValue(t.Context(), untraced{}, true)
 		p := policy(t, "agent-api", 1_000)
-		a, b := s.open(t, "redis-hash"), s.open(t, "redis-hash")
+		a := s.open(t, "redis-hash")
+		b := s.open(t, "redis-hash")
 		grants := make([]strategies.Grant, agents)
 		for i := range grants {
 			grants[i] = strategies.Grant{Subject: quota.Subject(fmt.Sprintf("agent-%03d", i)), Limit: 1_000}

@@ -39,8 +39,10 @@ var literalUses = literal(schemaUses)
 func literal(uses [useCount]use) [useCount]use {
 	for i := range uses {
 		u := &uses[i]
-		u.field, u.limitField = u.name, u.name+"_max"
-		u.usedColumn, u.limitColumn = u.name+"_used", u.name+"_limit"
+		u.field = u.name
+		u.limitField = u.name + "_max"
+		u.usedColumn = u.name + "_used"
+		u.limitColumn = u.name + "_limit"
 	}
 	return uses
 }

@@ -80,7 +80,8 @@ func TestJobs(t *testing.T) {
 func TestWriteThrough(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		const selection = "three-tier:write=through"
-		a, b := s.open(t, selection), s.open(t, selection)
+		a := s.open(t, selection)
+		b := s.open(t, selection)
 		p := policy(t, "agent-api", 3)
 		a.provision(p, strategies.Grant{Subject: agent, Limit: 3})
 		a.run("rebuild")
@@ -139,7 +140,8 @@ func TestWriteLiteral(t *testing.T) {
 		}
 		s.redis.Del(t.Context(), s.prefix+"quota:"+string(agent))
 
-		a, b := s.open(t, "three-tier:write=literal"), s.open(t, "three-tier:write=literal")
+		a := s.open(t, "three-tier:write=literal")
+		b := s.open(t, "three-tier:write=literal")
 		a.provision(p, strategies.Grant{Subject: agent, Limit: 3})
 		a.fill(p, 3)
 		if d := a.take(t.Context(), p, 1); d.Admitted || d.Tier != quota.TierFilter {
@@ -165,7 +167,8 @@ func TestNames(t *testing.T) {
 		} {
 			for naming, field := range map[string]string{"schema": c.schemaField, "literal": c.literalField} {
 				t.Run(c.policy+"/"+naming, func(t *testing.T) {
-					counts, limits := s.prefix+"quota:"+string(agent), s.prefix+"limits:"+string(agent)
+					counts := s.prefix + "quota:" + string(agent)
+					limits := s.prefix + "limits:" + string(agent)
 					s.redis.Del(t.Context(), counts, limits)
 					in := s.open(t, "three-tier:names="+naming)
 					p := policy(t, c.policy, 3)

@@ -40,7 +40,8 @@ func (r *resetter) see(u *use, p *quota.Policy, window int64) (ended bool) {
 		return false
 	}
 	if window >= k.latest { // a caller that was slow does not bring an older policy back
-		k.policy, k.latest = p, window
+		k.policy = p
+		k.latest = window
 	}
 	if window <= k.window || k.woken {
 		return false
@@ -69,7 +70,8 @@ func (r *resetter) done(d dueReset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := &r.seen[d.use]
-	k.window, k.woken = d.window, false
+	k.window = d.window
+	k.woken = false
 }
 
 type dueReset struct {

@@ -98,7 +98,8 @@ func TestNoResetByDefault(t *testing.T) {
 func TestResetIsOfOneUse(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		in := s.open(t, "three-tier:reset=job")
-		storage, march := policy(t, "agent-storage", 1), later(policy(t, "agent-tokens", 2), 0)
+		storage := policy(t, "agent-storage", 1)
+		march := later(policy(t, "agent-tokens", 2), 0)
 		in.provision(storage, strategies.Grant{Subject: agent, Limit: 1})
 		in.provision(march, strategies.Grant{Subject: agent, Limit: 2})
 		in.fill(march, 2)

@@ -43,7 +43,8 @@ func TestSettle(t *testing.T) {
 					r = d.Reservation
 				case "commit":
 					err = in.Strategy.(strategies.Committer).Commit(t.Context(), r, 3)
-					r.Request.Units, r.Committed = 3, true
+					r.Request.Units = 3
+					r.Committed = true
 				case "refund":
 					err = in.Strategy.(strategies.Refunder).Refund(t.Context(), r)
 				}

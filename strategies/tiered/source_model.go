@@ -210,7 +210,8 @@ func (p *past) seen(s quota.Subject) (r row, ok bool) {
 		if v.at > until {
 			break
 		}
-		r, ok = v.row, true
+		r = v.row
+		ok = true
 	}
 	return r, ok
 }

@@ -127,7 +127,8 @@ func (s *stack) openOn(t *testing.T, selection string, c quota.Clock) *opened {
 	client.AddHook(&tap{s})
 	o := &opened{t: t, s: s, client: client}
 	if s.pool != nil {
-		if o.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config()); err != nil {
+		o.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config())
+		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(o.pool.Close)

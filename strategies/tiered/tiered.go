@@ -122,7 +122,8 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 		clock:  env.Clock, redis: strategies.Redis(env), source: src, reads: src, wake: env.Wake, prefix: env.Prefix, filter: f,
 	}
 	if env.Options["source"] == fromReplica {
-		if in.reads, err = openReplica(ctx, env, src); err != nil {
+		in.reads, err = openReplica(ctx, env, src)
+		if err != nil {
 			return nil, fmt.Errorf("open the replica of the database of record: %w", err)
 		}
 	}

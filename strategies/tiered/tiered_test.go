@@ -43,7 +43,8 @@ func TestEveryUse(t *testing.T) {
 						if r := d.Reservation.Request; d.Admitted && (r.ID != uint64(n) || r.Units != 1 || r.Subject != subject) {
 							t.Errorf("reservation %+v", d.Reservation)
 						}
-						if d.Reservation = (quota.Reservation{}); d != want {
+						d.Reservation = (quota.Reservation{})
+						if d != want {
 							t.Errorf("request %d: %+v, want %+v", n, d, want)
 						}
 					}
@@ -65,7 +66,8 @@ func TestEveryUse(t *testing.T) {
 
 func TestFilterLearnsAtRebuild(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, "three-tier"), s.open(t, "three-tier")
+		a := s.open(t, "three-tier")
+		b := s.open(t, "three-tier")
 		p := policy(t, "agent-api", 2)
 		a.provision(p, strategies.Grant{Subject: agent, Limit: 2})
 		a.fill(p, 2)

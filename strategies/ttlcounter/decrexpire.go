@@ -78,7 +78,8 @@ func (o *once) note(label, key string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.label != label || o.keys == nil {
-		o.label, o.keys = label, map[string]bool{}
+		o.label = label
+		o.keys = map[string]bool{}
 	}
 	o.keys[key] = true
 }
@@ -87,7 +88,8 @@ func (o *once) note(label, key string) {
 func (o *once) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.label, o.keys = "", nil
+	o.label = ""
+	o.keys = nil
 }
 
 // Take implements [strategies.Strategy].

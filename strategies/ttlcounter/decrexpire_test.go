@@ -21,7 +21,8 @@ func keyOf(env strategies.Env, p *quota.Policy) string {
 
 func wantCount(t *testing.T, env strategies.Env, key, value string, ttl bool) {
 	t.Helper()
-	v, left := strategies.Redis(env).Get(t.Context(), key).Val(), strategies.Redis(env).TTL(t.Context(), key).Val()
+	v := strategies.Redis(env).Get(t.Context(), key).Val()
+	left := strategies.Redis(env).TTL(t.Context(), key).Val()
 	if v != value || (left > 0) != ttl {
 		t.Errorf("the count is %q with time to live %s, want %s and time to live: %v", v, left, value, ttl)
 	}
@@ -32,7 +33,8 @@ func wantCount(t *testing.T, env strategies.Env, key, value string, ttl bool) {
 func TestDecrExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(5, time.Hour)
-		s, key := open(t, decrExpireMeta, env), keyOf(env, p)
+		s := open(t, decrExpireMeta, env)
+		key := keyOf(env, p)
 		for i, step := range []struct {
 			units, remaining int64
 			admitted         bool
@@ -137,7 +139,8 @@ func listing(t *testing.T, env strategies.Env) (*decrExpire, *sent) {
 	t.Cleanup(func() { closing(t, c) })
 	w := &sent{}
 	c.AddHook(w)
-	env.Clients, env.Options = map[string]any{"redis": c}, quota.Options{"init": initListing}
+	env.Clients = map[string]any{"redis": c}
+	env.Options = quota.Options{"init": initListing}
 	return open(t, decrExpireMeta, env).(*decrExpire), w
 }
 
@@ -188,7 +191,8 @@ func TestListingOrphan(t *testing.T) {
 		t.Cleanup(func() { closing(t, failing) })
 		failing.AddHook(refuse("expire"))
 		broken := env
-		broken.Clients, broken.Options = map[string]any{"redis": failing}, quota.Options{"init": initListing}
+		broken.Clients = map[string]any{"redis": failing}
+		broken.Options = quota.Options{"init": initListing}
 		if d := take(t, open(t, decrExpireMeta, broken), p, 1); d.Admitted || !d.Degraded {
 			t.Errorf("%+v without an EXPIRE, want failing closed", d)
 		}

@@ -46,7 +46,8 @@ func init() {
 			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			late, missed := env.Options.Duration("late"), env.Options.Int("missed")
+			late := env.Options.Duration("late")
+			missed := env.Options.Int("missed")
 			return &scheduledReset{
 				counter:  newCounter(env, userLinks),
 				wake:     env.Wake,
@@ -67,7 +68,8 @@ type scheduledReset struct {
 // Take implements [strategies.Strategy]. The subject is known to the job before its
 // counter exists.
 func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, s.clock.Now()
+	p := req.Policy
+	now := s.clock.Now()
 	span := p.Window.At(now)
 	if s.schedule.see(req.Subject, p, now) {
 		s.wake(jobReset)

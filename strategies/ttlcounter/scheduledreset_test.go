@@ -40,8 +40,11 @@ func scheduled(t *testing.T, env strategies.Env, options quota.Options) (s *sche
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, woken = &hand{now: lastHour}, new(int)
-	env.Clock, env.Shared, env.Options = h, new(strategies.Shared), sel.Options
+	h = &hand{now: lastHour}
+	woken = new(int)
+	env.Clock = h
+	env.Shared = new(strategies.Shared)
+	env.Options = sel.Options
 	env.Wake = func(string) { *woken++ }
 	return open(t, *m, env).(*scheduledReset), h, woken
 }

@@ -245,7 +245,9 @@ func TestLateRequest(t *testing.T) {
 			for try := 0; ; try++ {
 				env := env
 				env.Prefix += fmt.Sprint(i, ":", try, ":")
-				p, from, began := march(1, -c.since), clock.Wall{}.Now(), clock.Nano()
+				p := march(1, -c.since)
+				from := clock.Wall{}.Now()
+				began := clock.Nano()
 				read := &behind{}
 				for _, ago := range c.read {
 					read.times = append(read.times, from.Add(-ago))

@@ -19,10 +19,12 @@ func TestBoth(t *testing.T) {
 				w := &wire{}
 				env.Clients["redis"].(*redis.Client).AddHook(w)
 				s := open(t, fixedMeta, env)
-				user, route := policy(quota.Fixed, time.Minute, 3), policy(quota.Fixed, time.Hour, 1)
+				user := policy(quota.Fixed, time.Minute, 3)
+				route := policy(quota.Fixed, time.Hour, 1)
 				route.Name = "route"
 				req := quota.Request{Subject: "u", Policy: user, Units: 1}
-				req.Second.Subject, req.Second.Policy = "r", route
+				req.Second.Subject = "r"
+				req.Second.Policy = route
 				take := func(admitted, bySecond, degraded bool) {
 					t.Helper()
 					d, err := s.Take(t.Context(), req)

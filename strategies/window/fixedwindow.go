@@ -52,7 +52,8 @@ var fixedMeta = strategies.Meta{
 		if env.Options.Bool("multi") {
 			s.pipeline = strategies.Redis(env).TxPipeline
 		}
-		if s.together = family.Together(env.Options); s.together {
+		s.together = family.Together(env.Options)
+		if s.together {
 			return s, family.Load(ctx, s.redis, bothScript)
 		}
 		return s, nil
@@ -103,7 +104,8 @@ func (s *fixedWindow) both(ctx context.Context, reqs []quota.Request) (quota.Dec
 	args := []any{reqs[0].Units}
 	for _, r := range reqs {
 		span := numbered(r.Policy.Window).At(now)
-		keys, ends = append(keys, s.key(r.Subject, r.Policy, span.Index)), append(ends, span.End)
+		keys = append(keys, s.key(r.Subject, r.Policy, span.Index))
+		ends = append(ends, span.End)
 		args = append(args, r.Policy.Limit, int64(timeToLive(r.Policy.Window)/time.Second))
 	}
 	res, err := family.Numbers(bothScript.Run(ctx, s.redis, keys, args...), 2)
@@ -123,7 +125,8 @@ func (s *fixedWindow) both(ctx context.Context, reqs []quota.Request) (quota.Dec
 
 // one asks one quota.
 func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, s.clock.Now()
+	p := req.Policy
+	now := s.clock.Now()
 	span := numbered(p.Window).At(now)
 	key := s.key(req.Subject, p, span.Index)
 

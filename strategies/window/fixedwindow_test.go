@@ -80,9 +80,11 @@ func TestFixedCommands(t *testing.T) {
 		} {
 			direct := strategies.Redis(env)
 			env, w := wired(t, env)
-			env.Options, env.Prefix = quota.Options{"multi": multi}, env.Prefix+multi+":"
+			env.Options = quota.Options{"multi": multi}
+			env.Prefix = env.Prefix + multi + ":"
 			now.now = start.Add(20 * time.Second)
-			s, p := open(t, fixedMeta, env), policy(quota.Fixed, time.Minute, 3)
+			s := open(t, fixedMeta, env)
+			p := policy(quota.Fixed, time.Minute, 3)
 			take(t, s, p, 1)
 			key := env.Prefix + "contact:203.0.113.10:32189040"
 			direct.Expire(t.Context(), key, time.Second)
@@ -112,7 +114,8 @@ func TestFixedBurst(t *testing.T) {
 		for _, kind := range []quota.Kind{quota.Fixed, quota.Rolling} {
 			env := env
 			env.Prefix += kind.String() + ":"
-			s, p := open(t, fixedMeta, env), policy(kind, 15*time.Minute, 5)
+			s := open(t, fixedMeta, env)
+			p := policy(kind, 15*time.Minute, 5)
 			now.now = start.Add(-1)
 			if n := admitted(t, s, p, 7); n != 5 {
 				t.Errorf("%s: %d of 5 at the end", kind, n)
@@ -135,7 +138,8 @@ func TestFixedFallsBack(t *testing.T) {
 		var wires []*wire
 		for range 2 {
 			env, w := wired(t, env)
-			instances, wires = append(instances, open(t, fixedMeta, env)), append(wires, w)
+			instances = append(instances, open(t, fixedMeta, env))
+			wires = append(wires, w)
 		}
 		if n := admitted(t, instances[0], p, 2); n != 2 {
 			t.Fatalf("%d of 2", n)
@@ -181,7 +185,8 @@ func TestFixedCancelled(t *testing.T) {
 
 func TestFixedProvision(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env, _ *dial) {
-		s, p := open(t, fixedMeta, env), policy(quota.Fixed, time.Minute, 5)
+		s := open(t, fixedMeta, env)
+		p := policy(quota.Fixed, time.Minute, 5)
 		take(t, s, p, 4)
 		for _, units := range []int64{3, 0} {
 			if err := grant(t, s, p, 5, units); err != nil {

@@ -117,7 +117,8 @@ func (s *deques) take(req quota.Request) quota.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// The clock is read under the lock, so that moments are in order.
-	now, length := s.clock.Now(), realLength(p)
+	now := s.clock.Now()
+	length := realLength(p)
 	q := s.of(req.Subject, p)
 	q.trim(now, length)
 

@@ -93,10 +93,12 @@ func TestDequeSpeed(t *testing.T) {
 	p := policy(quota.Rolling, 15*time.Minute, 1)
 	p.Window.Timeline = quota.Timeline{Real: start, Policy: start, Speed: 900}
 	take(t, s, p, 1)
-	if now.now = start.Add(time.Second - 1); take(t, s, p, 1).Admitted {
+	now.now = start.Add(time.Second - 1)
+	if take(t, s, p, 1).Admitted {
 		t.Error("15 minutes pass in less than a second at 900 x")
 	}
-	if now.now = start.Add(time.Second); !take(t, s, p, 1).Admitted {
+	now.now = start.Add(time.Second)
+	if !take(t, s, p, 1).Admitted {
 		t.Error("15 minutes take longer than a second at 900 x")
 	}
 }

@@ -47,9 +47,12 @@ var (
 
 // meta completes what both strategies have in common.
 func meta(m strategies.Meta) strategies.Meta {
-	m.Needs, m.Excluded = []strategies.Need{strategies.NeedPostgres}, family.NotSimulated
+	m.Needs = []strategies.Need{strategies.NeedPostgres}
+	m.Excluded = family.NotSimulated
 	m.Kinds = []quota.Kind{quota.Rolling, quota.Fixed, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour}
-	m.Serves, m.Counts, m.Record = unitsOnly, quota.CountsAdmitted, ofRecord
+	m.Serves = unitsOnly
+	m.Counts = quota.CountsAdmitted
+	m.Record = ofRecord
 	return m
 }
 
@@ -108,7 +111,8 @@ func (v view) admit(ctx context.Context, on family.DB, req quota.Request) (quota
 	if _, err := on.Exec(ctx, sqlInsert, string(req.Subject), p.Name, v.index, v.now); err != nil {
 		return quota.Decision{}, fmt.Errorf("insert a row: %w", err)
 	}
-	d.Admitted, d.Remaining = true, d.Remaining-1
+	d.Admitted = true
+	d.Remaining = d.Remaining - 1
 	return d, nil
 }
 

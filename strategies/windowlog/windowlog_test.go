@@ -115,7 +115,8 @@ func used(t *testing.T, s strategies.Strategy, p *quota.Policy) int64 {
 func TestRollingWindow(t *testing.T) {
 	for _, name := range all {
 		h := &hand{now: start}
-		s, p := open(t, newPool(t, nil), name, h), policy(t, "guest-message", 2)
+		s := open(t, newPool(t, nil), name, h)
+		p := policy(t, "guest-message", 2)
 		for i, step := range []struct {
 			after    time.Duration
 			admitted bool
@@ -143,8 +144,10 @@ func TestRollingWindow(t *testing.T) {
 func TestCalendarMonth(t *testing.T) {
 	for _, name := range all {
 		h := &hand{now: time.Date(2031, time.March, 31, 23, 59, 59, 0, time.UTC)}
-		s, p := open(t, newPool(t, nil), name, h), policy(t, "link-hits", 1)
-		first, second := take(t.Context(), t, s, p), take(t.Context(), t, s, p)
+		s := open(t, newPool(t, nil), name, h)
+		p := policy(t, "link-hits", 1)
+		first := take(t.Context(), t, s, p)
+		second := take(t.Context(), t, s, p)
 		if !first.Admitted || second.Admitted || second.RetryAfter != time.Second {
 			t.Errorf("%s: %+v and %+v", name, first, second)
 		}
@@ -157,7 +160,8 @@ func TestCalendarMonth(t *testing.T) {
 
 func TestProvision(t *testing.T) {
 	for _, name := range all {
-		s, p := open(t, newPool(t, nil), name, &hand{now: start}), policy(t, "guest-message", 3)
+		s := open(t, newPool(t, nil), name, &hand{now: start})
+		p := policy(t, "guest-message", 3)
 		take(t.Context(), t, s, p)
 		for range 2 { // a grant replaces what is there
 			if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{{Subject: "a", Limit: 3, Used: 2}, {Subject: "b", Limit: 3}}); err != nil {
@@ -208,7 +212,8 @@ func TestStatements(t *testing.T) {
 		retrying:   {"begin SELECT SELECT INSERT commit", "begin SELECT SELECT commit"},
 	} {
 		tr := &tracer{}
-		s, p := open(t, newPool(t, tr), name, &hand{now: start}), policy(t, "receipt-email", 1)
+		s := open(t, newPool(t, tr), name, &hand{now: start})
+		p := policy(t, "receipt-email", 1)
 		for i, w := range want {
 			tr.sent = nil
 			take(t.Context(), t, s, p)
@@ -223,9 +228,11 @@ func TestStatements(t *testing.T) {
 // insert.
 func TestRetriesAreCounted(t *testing.T) {
 	tr := &tracer{}
-	s, p := open(t, newPool(t, tr), retrying, &hand{now: start}), policy(t, "receipt-email", 1)
+	s := open(t, newPool(t, tr), retrying, &hand{now: start})
+	p := policy(t, "receipt-email", 1)
 	var other quota.Decision
-	tr.verb, tr.do = "INSERT", func() { other = take(t.Context(), t, s, p) }
+	tr.verb = "INSERT"
+	tr.do = func() { other = take(t.Context(), t, s, p) }
 	if d := take(t.Context(), t, s, p); d.Admitted == other.Admitted {
 		t.Errorf("%+v and %+v, want one to be admitted", d, other)
 	}
@@ -238,11 +245,14 @@ func TestRetriesAreCounted(t *testing.T) {
 // or for its snapshot, is not counted.
 func TestMomentIsThatOfTheDecision(t *testing.T) {
 	for _, name := range []string{locking, retrying} {
-		tr, h := &tracer{}, &hand{now: start}
-		s, p := open(t, newPool(t, tr), name, h), policy(t, "receipt-email", 1)
+		tr := &tracer{}
+		h := &hand{now: start}
+		s := open(t, newPool(t, tr), name, h)
+		p := policy(t, "receipt-email", 1)
 		take(t.Context(), t, s, p)
 		h.pass(time.Hour - time.Nanosecond)
-		tr.verb, tr.do = "begin", func() { h.pass(time.Nanosecond) }
+		tr.verb = "begin"
+		tr.do = func() { h.pass(time.Nanosecond) }
 		if d := take(t.Context(), t, s, p); !d.Admitted {
 			t.Errorf("%s: %+v, want the row of an hour ago to be forgotten", name, d)
 		}
@@ -307,7 +317,8 @@ func TestAtomicDoesNotLeak(t *testing.T) {
 
 func TestGivesUp(t *testing.T) {
 	for _, name := range all {
-		s, p := open(t, newPool(t, nil), name, &hand{now: start}), policy(t, "receipt-email", 1)
+		s := open(t, newPool(t, nil), name, &hand{now: start})
+		p := policy(t, "receipt-email", 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: p, Units: 1}); !errors.Is(err, context.Canceled) {

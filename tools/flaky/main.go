@@ -84,7 +84,8 @@ func (c *config) all(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	if c.logs == "" {
-		if c.logs, err = os.MkdirTemp("", "quotabench-flaky-logs-"); err != nil {
+		c.logs, err = os.MkdirTemp("", "quotabench-flaky-logs-")
+		if err != nil {
 			return 0, err
 		}
 	}

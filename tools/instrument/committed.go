@@ -59,7 +59,8 @@ func readLedger(path string) (ledger, error) {
 	for _, line := range lines[1:] {
 		e := entry{against: line[2]}
 		for i, to := range []*float64{&e.median, &e.least, &e.most} {
-			if *to, err = strconv.ParseFloat(line[3+i], 64); err != nil {
+			*to, err = strconv.ParseFloat(line[3+i], 64)
+			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", path, line[0], err)
 			}
 		}
@@ -122,9 +123,11 @@ func (l ledger) worse(r row, base string) (reason string) {
 	case s == nil:
 		return fmt.Sprintf("no figure, and %s is committed", digits(e.median))
 	}
-	by, apart := s.median/e.median-1, s.least > e.median // by is infinite if 0 is committed
+	by := s.median/e.median - 1
+	apart := s.least > e.median // by is infinite if 0 is committed
 	if r.more {
-		by, apart = 1-s.median/e.median, s.most < e.median
+		by = 1 - s.median/e.median
+		apart = s.most < e.median
 	}
 	switch {
 	case !apart || by < tolerance-1e-9:
@@ -146,7 +149,8 @@ func (r row) standing(base string) (s *standing, against string) {
 	case r.seconds > 0:
 		return nil, ""
 	case r.limit:
-		values, against = slices.Sorted(slices.Values(r.right)), limit
+		values = slices.Sorted(slices.Values(r.right))
+		against = limit
 	case r.group == beforeAndNow:
 		against = base
 	case r.group == theirsAndOurs:

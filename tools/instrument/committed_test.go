@@ -41,7 +41,8 @@ func against(t *testing.T, committed string, p probe, more ...string) (code int,
 // and what gets better.
 func TestBehind(t *testing.T) {
 	ones := []float64{1, 1, 1}
-	less, more := metric{what: "cost", key: "x", unit: "u"}, metric{what: "rate", key: "x", unit: "u", more: true}
+	less := metric{what: "cost", key: "x", unit: "u"}
+	more := metric{what: "rate", key: "x", unit: "u", more: true}
 	for name, c := range map[string]struct {
 		m         metric
 		was, is   []float64

@@ -68,7 +68,8 @@ func differing(a, b string) (n int, err error) {
 	for name := range names {
 		var texts [2][]byte
 		for i, dir := range []string{a, b} {
-			if texts[i], err = os.ReadFile(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			texts[i], err = os.ReadFile(filepath.Join(dir, name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return 0, err
 			}
 		}

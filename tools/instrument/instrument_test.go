@@ -53,7 +53,8 @@ func TestVerdict(t *testing.T) {
 
 func TestRow(t *testing.T) {
 	names := [2]string{"abc", "here"}
-	some, none := sample{"x": 3000, "y": 1}, sample{"y": 2}
+	some := sample{"x": 3000, "y": 1}
+	none := sample{"y": 2}
 	m := metric{key: "x", per: 1000}
 	if r := newRow(m, beforeAndNow, names, []sample{some, some}, []sample{some, {"x": 1500}}); r.missing != "" || !slices.Equal(r.left, []float64{3, 3}) || !slices.Equal(r.right, []float64{3, 1.5}) {
 		t.Errorf("%+v", r)
@@ -243,7 +244,8 @@ func TestPick(t *testing.T) {
 
 // TestMovedPackage finds a package of a tree of before it moved.
 func TestMovedPackage(t *testing.T) {
-	old, now := &side{root: t.TempDir()}, &side{root: t.TempDir()}
+	old := &side{root: t.TempDir()}
+	now := &side{root: t.TempDir()}
 	for _, file := range []string{
 		filepath.Join(old.root, "harness", "a.go"),
 		filepath.Join(now.root, "harness", "a.go"), filepath.Join(now.root, "harness", "measure", "a.go"),
@@ -278,7 +280,8 @@ func TestKnows(t *testing.T) {
 // TestProbes requires of each probe what a typing error would break: a name and keys
 // of its own, and a benchmark that this tree has.
 func TestProbes(t *testing.T) {
-	names, what := map[string]bool{}, map[string]bool{}
+	names := map[string]bool{}
+	what := map[string]bool{}
 	for _, p := range probes() {
 		if names[p.name] || (len(p.metrics) == 0) == (p.check == nil) {
 			t.Errorf("%s: named twice, or without metrics", p.name)
@@ -358,7 +361,8 @@ func TestAgainstHead(t *testing.T) {
 // TestSameModules gives an earlier commit this tree's version of a module.
 func TestSameModules(t *testing.T) {
 	testenv.Long(t)
-	here, base := t.TempDir(), t.TempDir()
+	here := t.TempDir()
+	base := t.TempDir()
 	const mod = "module example.com/m\n\ngo 1.26\n\nrequire (\n\tgolang.org/x/sync %s\n)\n"
 	for folder, version := range map[string]string{here: "v0.24.0", base: "v0.21.0"} {
 		for name, text := range map[string]string{

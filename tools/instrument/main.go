@@ -129,7 +129,8 @@ func (t *tool) open(ctx context.Context, picked []probe, base string) (err error
 		return err
 	}
 	t.here = &side{root: root}
-	if t.dir, err = os.MkdirTemp("", "quotabench-instrument-"); err != nil {
+	t.dir, err = os.MkdirTemp("", "quotabench-instrument-")
+	if err != nil {
 		return err
 	}
 	t.here.bin = filepath.Join(t.dir, "here")
@@ -162,7 +163,8 @@ func (t *tool) checkOut(ctx context.Context, base string) error {
 	t.named = hash[:len("98043b8")]
 	t.base = &side{root: filepath.Join(t.dir, "base"), bin: filepath.Join(t.dir, "built")}
 	t.worktree = true // also if it fails half way
-	if _, err = t.git(ctx, "worktree", "add", "--quiet", "--detach", t.base.root, hash); err != nil {
+	_, err = t.git(ctx, "worktree", "add", "--quiet", "--detach", t.base.root, hash)
+	if err != nil {
 		return err
 	}
 	t.given, err = t.sameModules(ctx)
@@ -216,7 +218,9 @@ func (t *tool) build(ctx context.Context, picked []probe) error {
 
 // measure takes n pairs of samples for each probe.
 func (t *tool) measure(ctx context.Context, picked []probe, n int, committed ledger) (rep report, failed int) {
-	rep.pairs, rep.base, rep.committed = n, t.named, committed
+	rep.pairs = n
+	rep.base = t.named
+	rep.committed = committed
 	for i := 0; i < len(picked) && ctx.Err() == nil; i++ {
 		p := picked[i]
 		fmt.Fprintf(t.stderr, "[%d/%d] %s", i+1, len(picked), p.name)

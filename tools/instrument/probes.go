@@ -197,7 +197,8 @@ func measuringRuns() []probe {
 	beside50 := besideRedisBenchmark(50)
 	beside50.metrics = mark(beside50.metrics, "throughput", 0)
 	auto := besideRedisBenchmark(50, "--client", "autopipeline")
-	auto.name, auto.pairs = "redis-benchmark 50 autopipeline", 3
+	auto.name = "redis-benchmark 50 autopipeline"
+	auto.pairs = 3
 	auto.metrics = mark(auto.metrics, "throughput", 2)
 	for i := range auto.metrics {
 		auto.metrics[i].what += ", --client autopipeline"

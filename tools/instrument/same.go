@@ -158,10 +158,12 @@ func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 			continue
 		}
 		c.compared++
-		was, is := r.base.decisions(), r.here.decisions()
+		was := r.base.decisions()
+		is := r.here.decisions()
 		if r.base.Trace != "" && r.here.Trace != "" {
 			hashes++
-			was, is = r.base.Trace, r.here.Trace
+			was = r.base.Trace
+			is = r.here.Trace
 		}
 		if was == is {
 			c.same++
@@ -264,7 +266,8 @@ func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error)
 	for _, strategy := range strategies {
 		var steps [2]map[string]int
 		for i, s := range []*side{t.base, t.here} {
-			if steps[i], err = t.findings(ctx, s, strategy); err != nil {
+			steps[i], err = t.findings(ctx, s, strategy)
+			if err != nil {
 				return c, err
 			}
 		}
@@ -278,7 +281,8 @@ func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error)
 		}
 		for _, property := range slices.Sorted(maps.Keys(steps[0])) {
 			c.compared++
-			was, is := steps[0][property], steps[1][property]
+			was := steps[0][property]
+			is := steps[1][property]
 			switch name := strategy + ", " + property; {
 			case is == 0:
 				c.differ(reasons, name, format.Plural(int64(was), "step", "steps")+" before, and none found here")

@@ -121,7 +121,8 @@ func TestNoCounterexampleCompared(t *testing.T) {
 // TestUnexplainedFails: a difference without a reason is a row behind.
 func TestUnexplainedFails(t *testing.T) {
 	p := probe{name: "p", pkg: "no/such/package", group: theirsAndOurs, check: func(context.Context, *tool) (c checked, err error) {
-		c.what, c.compared = "the same", 1
+		c.what = "the same"
+		c.compared = 1
 		c.differ(nil, "this", "1 before, and here 2")
 		return c, nil
 	}}
@@ -139,7 +140,8 @@ func TestStrategyNames(t *testing.T) {
 }
 
 func TestDiffering(t *testing.T) {
-	a, b := t.TempDir(), t.TempDir()
+	a := t.TempDir()
+	b := t.TempDir()
 	for path, text := range map[string]string{
 		filepath.Join(a, "same"): "1", filepath.Join(b, "same"): "1", filepath.Join(a, "other"): "1", filepath.Join(b, "other"): "2",
 		filepath.Join(a, "alone"): "", filepath.Join(a, "provenance.json"): "1", filepath.Join(b, "provenance.json"): "2",

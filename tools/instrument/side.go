@@ -51,7 +51,8 @@ func (s *side) build(ctx context.Context, pkg string) error {
 		return nil
 	}
 	if s.built == nil {
-		s.built, s.helps = map[string]string{}, map[string]string{}
+		s.built = map[string]string{}
+		s.helps = map[string]string{}
 	}
 	folder, ok := s.folder(pkg)
 	if !ok {
@@ -106,7 +107,9 @@ type output struct {
 func execute(ctx context.Context, dir, program string, args ...string) (*output, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.Dir = dir
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
 	// A group of its own: Ctrl-C would reach it twice, and end it at once.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -226,7 +229,8 @@ func (t *tool) command(ctx context.Context, s *side, args []string, optional [][
 		return nil, failed
 	}
 	t.noise(out)
-	if got, err = read(out); err != nil {
+	got, err = read(out)
+	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
 	return got, nil

@@ -25,7 +25,8 @@ func inTurns(ctx context.Context, n int, a, b turn) (as, bs []sample, err error)
 	for i := range n {
 		var x, y sample
 		if i%2 == 0 {
-			if x, err = a(ctx); err == nil {
+			x, err = a(ctx)
+			if err == nil {
 				y, err = b(ctx)
 			}
 		} else if y, err = b(ctx); err == nil {
@@ -34,7 +35,8 @@ func inTurns(ctx context.Context, n int, a, b turn) (as, bs []sample, err error)
 		if err != nil {
 			return nil, nil, err
 		}
-		as, bs = append(as, x), append(bs, y)
+		as = append(as, x)
+		bs = append(bs, y)
 	}
 	return as, bs, nil
 }
@@ -119,9 +121,11 @@ const (
 // verdict says which side is better if all pairs agree.
 func (r row) verdict() string {
 	ratios := r.ratios()
-	better, worse := faster, slower
+	better := faster
+	worse := slower
 	if r.unit == mebibytes || r.unit == allocations {
-		better, worse = lessMemory, moreMemory
+		better = lessMemory
+		worse = moreMemory
 	}
 	if r.more {
 		better, worse = worse, better

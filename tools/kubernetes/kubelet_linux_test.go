@@ -233,7 +233,9 @@ func (n *node) ended(t *testing.T, job string) (e end) {
 		if x == nil {
 			return false
 		}
-		name, e.exit, e.at = pods.Items[0].Name, x.ExitCode, x.FinishedAt.Time
+		name = pods.Items[0].Name
+		e.exit = x.ExitCode
+		e.at = x.FinishedAt.Time
 		return true
 	})
 	must(t, n.call(t, http.MethodGet, "/api/v1/namespaces/default/pods/"+name+"/log", nil, &e.log))
@@ -243,7 +245,8 @@ func (n *node) ended(t *testing.T, job string) (e end) {
 // generator is the process of a generator that runs in a pod.
 func generator(t *testing.T, number int) int {
 	t.Helper()
-	index, role := fmt.Sprintf("\x00JOB_COMPLETION_INDEX=%d\x00", number), "\x00--generators\x00"
+	index := fmt.Sprintf("\x00JOB_COMPLETION_INDEX=%d\x00", number)
+	role := "\x00--generators\x00"
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range all {
 		environment, _ := os.ReadFile(process + "/environ") // it may have ended

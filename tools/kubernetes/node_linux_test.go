@@ -188,7 +188,8 @@ func mount(dir string) error {
 	}
 	for i, name := range []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
 		"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"} {
-		path, shadow := "/proc/sys/"+name, filepath.Join(dir, fmt.Sprint("parameter-", i))
+		path := "/proc/sys/" + name
+		shadow := filepath.Join(dir, fmt.Sprint("parameter-", i))
 		value, read := os.ReadFile(path)
 		err = errors.Join(err, read, os.WriteFile(shadow, value, 0o600), syscall.Mount(shadow, path, "", syscall.MS_BIND, ""))
 	}
@@ -238,7 +239,8 @@ func (n *node) start(t *testing.T, program string, args ...string) {
 	log, err := os.Create(filepath.Join("/var/log", filepath.Base(program)+".log"))
 	must(t, err)
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout = log
+	cmd.Stderr = log
 	must(t, cmd.Start())
 	go func() {
 		_, _ = fmt.Fprintln(log, "ended:", cmd.Wait())
@@ -297,7 +299,8 @@ func (n *node) apply(t *testing.T, manifests string) {
 			path = "/apis/batch/v1/namespaces/default/jobs"
 			must(t, yaml.UnmarshalStrict([]byte(doc), &job))
 			pod := &job.Spec.Template.Spec
-			pod.NodeName, pod.HostNetwork = nodeName, true
+			pod.NodeName = nodeName
+			pod.HostNetwork = true
 			var err error
 			body, err = yaml.Marshal(&job)
 			must(t, err)

@@ -52,9 +52,11 @@ func (e *Evidence) fill(p *Page) ([]byte, error) {
 // beside shows what strategies cost with their default options, in the measured records
 // named behind "in", or in the one that has most of them.
 func (e *Evidence) beside(b *bytes.Buffer, words []string) error {
-	names, in := words, []string(nil)
+	names := words
+	in := []string(nil)
 	if i := slices.Index(words, "in"); i >= 0 {
-		names, in = words[:i], words[i+1:]
+		names = words[:i]
+		in = words[i+1:]
 	}
 	var shown [][]figure
 	for i := range e.Runs {

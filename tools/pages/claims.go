@@ -185,7 +185,8 @@ func (v *Verdicts) schedule(b *bytes.Buffer, j *claims.Judgement) error {
 	}
 	var f *results.Finding
 	for _, s := range x.Searches {
-		if _, f = shortest([]*results.Search{s}); f != nil {
+		_, f = shortest([]*results.Search{s})
+		if f != nil {
 			break
 		}
 	}

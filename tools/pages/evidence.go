@@ -48,7 +48,8 @@ func (e *Evidence) others(name string) []string {
 // link to a page, by its heading.
 func (p *Page) link() string {
 	title, _, _ := strings.Cut(strings.TrimSpace(string(p.Bytes)), "\n")
-	if title = strings.TrimSpace(strings.TrimLeft(title, "#")); title == "" {
+	title = strings.TrimSpace(strings.TrimLeft(title, "#"))
+	if title == "" {
 		title = p.Name
 	}
 	return "[" + title + "](" + p.Name + ")"
@@ -115,7 +116,8 @@ func shortest(searches []*results.Search) (of *results.Search, f *results.Findin
 		for i := range s.Findings {
 			x := &s.Findings[i]
 			if f == nil || cmp.Or(cmp.Compare(len(x.Faults), len(f.Faults)), cmp.Compare(leaks(x), leaks(f)), cmp.Compare(len(x.Steps), len(f.Steps))) < 0 {
-				of, f = s, x
+				of = s
+				f = x
 			}
 		}
 	}

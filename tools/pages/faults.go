@@ -46,10 +46,12 @@ func matrix(r *claims.Report) Page {
 		"What it declares under the fault: %s Empty: it has no such store.\n", legend(r))
 	told := map[string]bool{}
 	for _, part := range parts {
-		columns, at := []string{"strategy"}, map[string]int{}
+		columns := []string{"strategy"}
+		at := map[string]int{}
 		for _, cells := range r.ByFault() {
 			if fault := cells[0].Record; !told[fault] && strings.HasPrefix(fault, part.prefix) {
-				told[fault], at[fault] = true, len(columns)
+				told[fault] = true
+				at[fault] = len(columns)
 				columns = append(columns, fault)
 			}
 		}
@@ -99,9 +101,11 @@ const closeMark = "~"
 
 // legend says what the marks mean that there are.
 func legend(r *claims.Report) string {
-	seen, unsure := map[claims.Verdict]bool{}, false
+	seen := map[claims.Verdict]bool{}
+	unsure := false
 	for i := range r.Claims {
-		seen[r.Claims[i].Verdict], unsure = true, unsure || r.Claims[i].Close
+		seen[r.Claims[i].Verdict] = true
+		unsure = unsure || r.Claims[i].Close
 	}
 	var out []string
 	for _, v := range claims.CellVerdicts {

@@ -38,7 +38,8 @@ func TestMatrix(t *testing.T) {
 
 // TestFaultsAreJudged: the page follows from records, and not from the report beside them; what is kept of a matrix suffices.
 func TestFaultsAreJudged(t *testing.T) {
-	from, to := t.TempDir(), filepath.Join(t.TempDir(), "faults")
+	from := t.TempDir()
+	to := filepath.Join(t.TempDir(), "faults")
 	b, err := json.Marshal(claims.Report{Schema: claims.Schema, Claims: []claims.Judgement{
 		{Record: "redis-away", ID: "lease", Verdict: claims.Holds, Directories: []string{"redis-away"}, Commands: []string{"quotabench run lease"}},
 	}})

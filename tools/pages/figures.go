@@ -33,7 +33,8 @@ func quoted(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 
 // setting says what was asked of the strategy, in cells.
 func (f figure) setting() []string {
-	s, p := f.summary, &f.summary.Params
+	s := f.summary
+	p := &f.summary.Params
 	load := fmt.Sprintf("%s requests/s", format.Digits(p.RatePerS))
 	if p.Loop == results.ClosedLoop {
 		load = format.Plural(int64(p.Workers), "worker", "workers")

@@ -69,7 +69,8 @@ func pack(path, dir string) error {
 		for i := range f.Runs {
 			thin(&f.Runs[i])
 		}
-		if b, err = codec.Encode(f); err != nil {
+		b, err = codec.Encode(f)
+		if err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,8 @@ func pack(path, dir string) error {
 		return err
 	}
 	_, err = z.Write(b)
-	if err = errors.Join(err, z.Close(), os.MkdirAll(dir, 0o755)); err != nil {
+	err = errors.Join(err, z.Close(), os.MkdirAll(dir, 0o755))
+	if err != nil {
 		return err
 	}
 	return files.Write(filepath.Join(dir, filepath.Base(path)+".gz"), out.Bytes())

@@ -57,13 +57,16 @@ func write(records, out string) error {
 	if err != nil {
 		return err
 	}
-	if evidence.Verdicts, err = readVerdicts(filepath.Join(records, "claims")); err != nil {
+	evidence.Verdicts, err = readVerdicts(filepath.Join(records, "claims"))
+	if err != nil {
 		return err
 	}
-	if evidence.Faults, err = readFaults(filepath.Join(records, "faults")); err != nil {
+	evidence.Faults, err = readFaults(filepath.Join(records, "faults"))
+	if err != nil {
 		return err
 	}
-	if evidence.Others, err = readOthers(out); err != nil {
+	evidence.Others, err = readOthers(out)
+	if err != nil {
 		return err
 	}
 	all, err := Render(strategies.All(), evidence)
@@ -149,7 +152,8 @@ func readEvidence(dir string) (*Evidence, error) {
 			}
 			name := filepath.Base(filepath.Dir(path))
 			if f.Sweep == nil {
-				e.Runs, e.Names = append(e.Runs, f), append(e.Names, name)
+				e.Runs = append(e.Runs, f)
+				e.Names = append(e.Names, name)
 				return nil
 			}
 			s, err := newSweep(name, f)

@@ -94,7 +94,8 @@ func TestBaselineHasEveryStrategy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, searched := map[string]bool{}, map[string]bool{}
+	run := map[string]bool{}
+	searched := map[string]bool{}
 	for _, r := range slices.Concat(f.Runs, services.Runs, frontier.Runs) {
 		run[r.Strategy] = run[r.Strategy] || r.Audit.Valid
 	}

@@ -71,9 +71,16 @@ func TestSweepsAreDrawn(t *testing.T) {
 func TestPageQuotesItsEvidence(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
 	r := &f.Runs[0]
-	r.Leak.Units, r.Leak.Possible, r.Leak.Trials, r.Leak.LeakedTrials, r.Leak.WorstUnits, r.Leak.Requests = 7, 7, 1_234, 5, 3, 7
+	r.Leak.Units = 7
+	r.Leak.Possible = 7
+	r.Leak.Trials = 1_234
+	r.Leak.LeakedTrials = 5
+	r.Leak.WorstUnits = 3
+	r.Leak.Requests = 7
 	r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
-	r.FalseRejects.PctOfValid, r.FalseRejects.Count, r.FalseRejects.Possible = 2, 400, 400
+	r.FalseRejects.PctOfValid = 2
+	r.FalseRejects.Count = 400
+	r.FalseRejects.Possible = 400
 	r.Admitted = 400*49 + 7
 	r.ThroughputPerS = 43_210
 	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "ADR-RM-3: always", Certain: 3, Verdict: results.Broken}}
@@ -163,7 +170,9 @@ func TestFiguresBesideEachOther(t *testing.T) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		r.ThroughputPerS = 43_210 + float64(i)
-		r.Cost.Commands, r.Cost.SQL, r.Cost.RoundTrips = 3.25, 0.5, 4.75
+		r.Cost.Commands = 3.25
+		r.Cost.SQL = 0.5
+		r.Cost.RoundTrips = 4.75
 	}
 	const from, to = "<!-- make pages: figures of check-then-set one-more -->\n", "<!-- /figures -->"
 	names := strings.Replace(from, "one-more", f.Runs[0].Strategy, 1)

@@ -123,7 +123,8 @@ func watching(conflict bool) do {
 		for range 20 {
 			err = s.rdb.Watch(ctx, func(tx *redis.Tx) error {
 				n, err := number(ctx, tx, key)
-				if ok = err == nil && n < s.policy.Limit; !ok {
+				ok = err == nil && n < s.policy.Limit
+				if !ok {
 					return err
 				}
 				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {

@@ -188,7 +188,9 @@ func memory() []Limiter {
 		limiter("memory-gcra", "", quota.Bucket, func(_ context.Context, s *state, key string) (bool, error) {
 			w := s.policy.Window
 			v, _ := s.shared.LoadOrStore(key, new(atomic.Int64))
-			tat, per, now := v.(*atomic.Int64), w.RealLength().Microseconds(), s.now().UnixMicro()*w.Refill
+			tat := v.(*atomic.Int64)
+			per := w.RealLength().Microseconds()
+			now := s.now().UnixMicro() * w.Refill
 			for {
 				old := tat.Load()
 				next := max(old, now) + per
@@ -226,7 +228,8 @@ func memoryBucket(flown func(parts int64) int64) do {
 	return func(_ context.Context, s *state, key string) (bool, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		w, now := s.policy.Window, s.now()
+		w := s.policy.Window
+		now := s.now()
 		per := int64(w.RealLength())
 		if at, ok := s.moment[key]; !ok {
 			s.used[key] = s.policy.Limit * per

@@ -79,7 +79,8 @@ func TestTable(t *testing.T) {
 	if !ok {
 		t.Skip("it takes most of an hour: make -C tools planted")
 	}
-	only, tools := regexp.MustCompile(pattern), strings.Fields(cmp.Or(os.Getenv(asking), "run sim explore prove"))
+	only := regexp.MustCompile(pattern)
+	tools := strings.Fields(cmp.Or(os.Getenv(asking), "run sim explore prove"))
 	for _, l := range planted.All() {
 		if !only.MatchString(l.Name) {
 			continue
@@ -236,7 +237,8 @@ func verdictOf(tool string, code int, out string) verdict {
 
 // The set has at least as many right limiters as wrong ones, no name twice, and a row for each.
 func TestSet(t *testing.T) {
-	rows, of := committed(t), map[bool]int{}
+	rows := committed(t)
+	of := map[bool]int{}
 	var names []string
 	for _, l := range planted.All() {
 		if slices.Contains(names, l.Name) {

@@ -43,7 +43,9 @@ func (r *refunding) Take(ctx context.Context, req quota.Request) (d quota.Decisi
 	if n == 1 {
 		d.Reservation = quota.Reservation{Request: req, Window: window.Index}
 	}
-	d.Admitted, d.Tier, d.Remaining = n == 1, quota.TierRedis, -1
+	d.Admitted = n == 1
+	d.Tier = quota.TierRedis
+	d.Remaining = -1
 	return d, err
 }
 

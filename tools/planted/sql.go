@@ -64,7 +64,8 @@ func within(level pgx.TxIsoLevel, before ...string) func(context.Context, *pgxpo
 		for range 20 {
 			err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: level}, func(tx pgx.Tx) (err error) {
 				for _, statement := range before {
-					if _, err = tx.Exec(ctx, statement, r.key, r.span); err != nil {
+					_, err = tx.Exec(ctx, statement, r.key, r.span)
+					if err != nil {
 						return err
 					}
 				}
@@ -89,7 +90,8 @@ func tables() []Limiter {
 			}
 			return &table{env, p, take}, err
 		})
-		m.Needs, m.Guarantee = []strategies.Need{strategies.NeedPostgres}, []quota.Clause{quota.Exactly()}
+		m.Needs = []strategies.Need{strategies.NeedPostgres}
+		m.Guarantee = []quota.Clause{quota.Exactly()}
 		return Limiter{Name: name, Defect: wrong, Meta: m}
 	}
 	return []Limiter{

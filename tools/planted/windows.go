@@ -57,7 +57,8 @@ return 1`)),
 					now := s.now().UnixMicro()
 					from := strconv.FormatInt(now-s.length().Microseconds(), 10)
 					n, err := tx.ZCount(ctx, key, "("+from, "+inf").Result()
-					if ok = err == nil && n < s.policy.Limit; !ok {
+					ok = err == nil && n < s.policy.Limit
+					if !ok {
 						return err
 					}
 					_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
@@ -104,7 +105,8 @@ if n + 1 + ` + share + ` > limit then return 0 end
 redis.call('SET', KEYS[1], n + 1, 'PX', math.ceil(length / 500))
 return 1`)
 	return func(ctx context.Context, s *state, key string) (bool, error) {
-		now, length := s.now().UnixMicro(), s.length().Microseconds()
+		now := s.now().UnixMicro()
+		length := s.length().Microseconds()
 		n := now / length
 		keys := []string{key + ":" + strconv.FormatInt(n, 10), key + ":" + strconv.FormatInt(n-1, 10)}
 		admitted, err := script.Run(ctx, s.rdb, keys, s.policy.Limit, length, now%length).Int64()
@@ -174,7 +176,8 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(size * per / units / 1000) + 1)
 return ok`)),
 		limiter("bucket-watch", "", quota.Bucket, func(ctx context.Context, s *state, key string) (ok bool, err error) {
 			w := s.policy.Window
-			per, now := w.RealLength().Microseconds(), s.now().UnixMicro()
+			per := w.RealLength().Microseconds()
+			now := s.now().UnixMicro()
 			for range 20 {
 				err = s.rdb.Watch(ctx, func(tx *redis.Tx) error {
 					b := struct {
@@ -184,8 +187,10 @@ return ok`)),
 					if err := tx.HGetAll(ctx, key).Scan(&b); err != nil {
 						return err
 					}
-					parts, at := min(s.policy.Limit*per, b.Parts+max(0, now-b.At)*w.Refill), max(b.At, now)
-					if ok = parts >= per; !ok {
+					parts := min(s.policy.Limit*per, b.Parts+max(0, now-b.At)*w.Refill)
+					at := max(b.At, now)
+					ok = parts >= per
+					if !ok {
 						return nil
 					}
 					_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
@@ -216,9 +221,11 @@ redis.call('SET', KEYS[1], string.format('%.0f', tat + interval), 'PX', math.cei
 return 1`)),
 		limiter("gcra-get-set", "it reads the moment, and writes the next one", quota.Bucket, func(ctx context.Context, s *state, key string) (bool, error) {
 			w := s.policy.Window
-			per, now := w.RealLength().Microseconds(), s.now().UnixMicro()*w.Refill
+			per := w.RealLength().Microseconds()
+			now := s.now().UnixMicro() * w.Refill
 			tat, err := number(ctx, s.rdb, key)
-			if tat = max(tat, now); err != nil || tat+per-now > s.policy.Limit*per {
+			tat = max(tat, now)
+			if err != nil || tat+per-now > s.policy.Limit*per {
 				return false, err
 			}
 			return true, s.rdb.Set(ctx, key, tat+per, time.Duration(s.policy.Limit*per/w.Refill+1000)*time.Microsecond).Err()

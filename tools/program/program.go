@@ -60,7 +60,8 @@ func (p *Program) Begin(args []string) (code int, ok bool) {
 // or Interrupted if the context has ended.
 func (p *Program) Fail(ctx context.Context, code int, err error) int {
 	if ctx.Err() != nil {
-		code, err = Interrupted, errors.New("interrupted")
+		code = Interrupted
+		err = errors.New("interrupted")
 	}
 	fmt.Fprintf(p.stderr, "%s: %v\n", p.Name(), err)
 	return code

@@ -45,7 +45,8 @@ func main() {
 		known, _ := strategies.Lookup(planted)
 		m := *known
 		open := m.Open
-		m.Name, m.Core = limiter, false
+		m.Name = limiter
+		m.Core = false
 		m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			s, err := open(ctx, env)
 			return &slow{s, n}, err

@@ -129,11 +129,14 @@ func read(path string) (long [][]float64, short []float64, err error) {
 	if len(table) == 0 {
 		return nil, nil, fmt.Errorf("%s is empty", path)
 	}
-	value, start, machine := slices.Index(table[0], "value"), slices.Index(table[0], "starttime"), slices.Index(table[0], "VM_id")
+	value := slices.Index(table[0], "value")
+	start := slices.Index(table[0], "starttime")
+	machine := slices.Index(table[0], "VM_id")
 	if value < 0 || start < 0 || machine < 0 {
 		return nil, nil, fmt.Errorf("%s has no columns value, starttime and VM_id", path)
 	}
-	by, order := map[string][]measurement{}, []string{}
+	by := map[string][]measurement{}
+	order := []string{}
 	for _, row := range table[1:] {
 		v, err := strconv.ParseFloat(row[value], 64)
 		if err != nil || v <= 0 {

@@ -149,11 +149,13 @@ func window(rng *rand.Rand, series [][]float64) []float64 {
 // pairs divides neighbours among the sides at random, as both sides on one machine do.
 func pairs(rng *rand.Rand, w []round) (base, head []round) {
 	for i := 0; i < len(w); i += 2 {
-		a, b := w[i], w[i+1]
+		a := w[i]
+		b := w[i+1]
 		if rng.IntN(2) == 0 {
 			a, b = b, a
 		}
-		base, head = append(base, a), append(head, b)
+		base = append(base, a)
+		head = append(head, b)
 	}
 	return base, head
 }

@@ -73,7 +73,8 @@ func TestTables(t *testing.T) {
 	for range 50 {
 		series += "100,2026-01-02,a\n,2026-01-03,a\n120,2026-01-01,a\n7,2026-01-01,b\n"
 	}
-	path, page := filepath.Join(dir, "s.csv"), filepath.Join(dir, "page.md")
+	path := filepath.Join(dir, "s.csv")
+	page := filepath.Join(dir, "page.md")
 	write := func(path, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -27,7 +27,8 @@ func init() {
 		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 			return make(p), nil
 		})
-		m.Needs, m.PerProcess = nil, true
+		m.Needs = nil
+		m.PerProcess = true
 		register(m)
 	}
 	for name, late := range map[string]time.Duration{"own-clock": 0, "own-clock-late": time.Second} {
@@ -53,7 +54,8 @@ func init() {
 }
 
 func register(m strategies.Meta) {
-	m.Foreign, m.Guarantee = true, []quota.Clause{quota.Exactly(quota.FaultClock)}
+	m.Foreign = true
+	m.Guarantee = []quota.Clause{quota.Exactly(quota.FaultClock)}
 	strategies.Register(m)
 }
 
@@ -74,7 +76,8 @@ type count struct {
 func (c *clocked) Allow(_ context.Context, key string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, n := time.Now(), c.counts[key]
+	now := time.Now()
+	n := c.counts[key]
 	if !now.Before(n.start.Add(c.window + c.late)) {
 		n = count{start: now.Truncate(c.window)}
 	}

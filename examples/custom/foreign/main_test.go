@@ -33,7 +33,8 @@ func TestExploredOrNamed(t *testing.T) {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			x := exec.Command(command, append([]string{"explore"}, c.args...)...)
 			var both bytes.Buffer
-			x.Stdout, x.Stderr = &both, &both
+			x.Stdout = &both
+			x.Stderr = &both
 			err := x.Run()
 			var ended *exec.ExitError
 			if err != nil && !errors.As(err, &ended) {

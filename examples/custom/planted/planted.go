@@ -69,6 +69,7 @@ func register(name, doc string, limiter func(base) strategies.Allower) {
 		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 			return limiter(base{strategies.Redis(env), p.Limit, p.Window.RealLength(), env.Clock.Now}), nil
 		})
-	m.Doc, m.Guarantee = doc, []quota.Clause{quota.Exactly()}
+	m.Doc = doc
+	m.Guarantee = []quota.Clause{quota.Exactly()}
 	strategies.Register(m)
 }

@@ -61,7 +61,8 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 		}
 		switch a.Kind {
 		case Take:
-			if held = c.take(ctx, i, a.Units, &r); !held && c.Ends {
+			held = c.take(ctx, i, a.Units, &r)
+			if !held && c.Ends {
 				return
 			}
 		case Commit:

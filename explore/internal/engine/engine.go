@@ -217,7 +217,11 @@ type Timeline struct {
 }
 
 // Begin forgets the steps.
-func (t *Timeline) Begin() { t.Steps, t.Columns, t.Line = nil, nil, nil }
+func (t *Timeline) Begin() {
+	t.Steps = nil
+	t.Columns = nil
+	t.Line = nil
+}
 
 // Column adds an actor.
 func (t *Timeline) Column(name string, role results.Role) {
@@ -246,7 +250,8 @@ func (t *Timeline) Mark(actor string, role results.Role, event results.StepEvent
 	if t.Line == nil {
 		return
 	}
-	t.Line.Actor, t.Line.Role = actor, role
+	t.Line.Actor = actor
+	t.Line.Role = role
 	t.Write(text, "", event)
 }
 
@@ -273,7 +278,8 @@ func (t *Timeline) Add(command, reply string, event results.StepEvent) {
 		return
 	}
 	if t.Whole && command != "" && l.Reply != "" {
-		l.Command, l.Reply = l.Command+" = "+l.Reply, ""
+		l.Command = l.Command + " = " + l.Reply
+		l.Reply = ""
 	}
 	if command != "" && l.Command != "" && l.Command != "starts" {
 		command = l.Command + "; " + command
@@ -300,7 +306,9 @@ func (t *Timeline) End(at time.Duration, truth *Truth) {
 	if t.Line == nil {
 		return
 	}
-	t.Line.At, t.Line.InUse, t.Line.Limit = at, truth.InUse, truth.Policy.Limit
+	t.Line.At = at
+	t.Line.InUse = truth.InUse
+	t.Line.Limit = truth.Policy.Limit
 	t.Steps = append(t.Steps, *t.Line)
 	t.Line = nil
 }

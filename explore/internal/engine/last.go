@@ -40,7 +40,9 @@ func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
 // It belongs to the instance with which it begins, which may be any: a claim holds for all.
 func (w *World) LastClient() Client {
 	c := w.Client(w.Setup.Clients)
-	c.Name, c.Script, c.Ends = "last", slices.Repeat(Script{{Kind: Take, Units: 1}}, MostAsks), true
+	c.Name = "last"
+	c.Script = slices.Repeat(Script{{Kind: Take, Units: 1}}, MostAsks)
+	c.Ends = true
 	return c
 }
 

@@ -78,7 +78,8 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	m := t.moment()
 	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
 	if kind != oracle.Take {
-		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
+		ev.TakeCall = t.events[take].Call
+		ev.TakeReply = t.events[take].Reply
 		t.settling(take, kind, units)
 	}
 	t.events = append(t.events, ev)
@@ -99,7 +100,9 @@ func (t *Truth) grant(e int, units int64) {
 	}
 	t.events[e].Units = units
 	short := t.events[e]
-	short.Units, short.Reply, short.Outcome = rest, t.moment(), oracle.Short
+	short.Units = rest
+	short.Reply = t.moment()
+	short.Outcome = oracle.Short
 	t.events = append(t.events, short)
 	t.Rejections++
 	t.order.Num(uint64(rest))
@@ -108,7 +111,8 @@ func (t *Truth) grant(e int, units int64) {
 // reply ends it.
 func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 	ev := &t.events[e]
-	ev.Reply, ev.Outcome = t.moment(), outcome
+	ev.Reply = t.moment()
+	ev.Outcome = outcome
 	t.open = slices.DeleteFunc(t.open, func(o int) bool { return o == e })
 	if ev.Kind == oracle.Commit && outcome != oracle.Failed {
 		t.committed(ev.TakeCall)
@@ -133,14 +137,16 @@ func (t *Truth) changes(units int64) {
 	}
 	next := *t.Policy
 	next.Limit = units
-	t.Policy, t.changing = &next, true
+	t.Policy = &next
+	t.changing = true
 	t.limits = append(t.limits, oracle.LimitChange{From: t.moment(), Limit: units})
 	t.note(4, 0, uint64(units))
 }
 
 // changed notes that it is in force.
 func (t *Truth) changed() {
-	t.limits[len(t.limits)-1].To, t.changing = t.moment(), false
+	t.limits[len(t.limits)-1].To = t.moment()
+	t.changing = false
 	t.note(5, 0, 0)
 }
 
@@ -207,8 +213,10 @@ func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool,
 
 // CopyTo makes another truth the same. What it held before is used again.
 func (t *Truth) CopyTo(to *Truth) {
-	limits, events := append(to.limits[:0], t.limits...), append(to.events[:0], t.events...)
-	open, sessions := append(to.open[:0], t.open...), append(to.sessions[:0], t.sessions...)
+	limits := append(to.limits[:0], t.limits...)
+	events := append(to.events[:0], t.events...)
+	open := append(to.open[:0], t.open...)
+	sessions := append(to.sessions[:0], t.sessions...)
 	*to = *t
 	to.limits = limits
 	to.events = events
@@ -279,7 +287,9 @@ func (t *Truth) ended(take int) bool {
 func (t *Truth) settling(take int, kind oracle.Kind, units int64) {
 	for i := range t.sessions {
 		if t.sessions[i].take == take {
-			if t.sessions[i].doubtful, t.sessions[i].back = true, units; kind == oracle.Refund {
+			t.sessions[i].doubtful = true
+			t.sessions[i].back = units
+			if kind == oracle.Refund {
 				t.sessions = slices.Delete(t.sessions, i, i+1)
 			}
 			return

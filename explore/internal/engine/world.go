@@ -31,7 +31,8 @@ type World struct {
 
 // Connect says which engine the world belongs to, and what it runs.
 func (w *World) Connect(port Engine, s *Setup) {
-	w.port, w.Setup = port, s
+	w.port = port
+	w.Setup = s
 	w.Run.Truth = Truth{Policy: &s.Policy, Initial: s.Used, Instances: s.Instances}
 }
 
@@ -51,8 +52,10 @@ func (*World) State() (Digest, error) { return Digest{}, nil }
 
 // Fresh begins a run at that moment, without what is left of the one before.
 func (w *World) Fresh(start time.Time) {
-	w.Budget, w.Err = Budget{}, nil
-	w.Run.Paused, w.Run.Waited = 0, false
+	w.Budget = Budget{}
+	w.Err = nil
+	w.Run.Paused = 0
+	w.Run.Waited = false
 	clear(w.Run.Aborts)
 	w.Run.Timeline.Begin()
 	w.Run.Truth.Begin(start)
@@ -73,7 +76,8 @@ func (w *World) faults() (out []quota.Fault) {
 func (w *World) Enabled(out []Choice, symmetric bool) []Choice {
 	s := w.port.Snapshot()
 	began := w.began(s)
-	runnable, waits := false, false
+	runnable := false
+	waits := false
 	for i := range s.Actors {
 		a := &s.Actors[i]
 		switch {
@@ -213,7 +217,8 @@ func (w *World) Deadline(kind int) (next time.Time, found bool) {
 			t = w.Setup.Rounded(t)
 		}
 		if t.After(s.Now) && (!found || t.Before(next)) {
-			next, found = t, true
+			next = t
+			found = true
 		}
 	}
 	switch kind {
@@ -266,7 +271,8 @@ func (w *World) keys() []Holding {
 
 // Inject counts the fault of a step, and says on its line what happens.
 func (w *World) Inject(c Choice) {
-	x, t := c.injection(), &w.Run.Timeline
+	x := c.injection()
+	t := &w.Run.Timeline
 	*w.Budget.of(x.fault)++
 	switch {
 	case c.Kind == CrashHost:
@@ -288,7 +294,8 @@ func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }
 // Ticking is called before time moves on to a deadline. What it returns is called after, and counts and notes that.
 func (w *World) Ticking() (ticked func(what string)) {
 	s := w.port.Snapshot()
-	from, busy := s.Now, !s.atRest()
+	from := s.Now
+	busy := !s.atRest()
 	return func(what string) {
 		now := w.port.Snapshot().Now
 		d := now.Sub(from)
@@ -352,7 +359,8 @@ func (w *World) Serial() (c Choice, ok bool) {
 			r = goesOn
 		}
 		if r > rank {
-			c, rank = Choice{Kind: StepActor, ID: a.ID}, r
+			c = Choice{Kind: StepActor, ID: a.ID}
+			rank = r
 			if r == waits {
 				c = Choice{Kind: TickClock, ID: TickWaiter}
 			}

@@ -35,7 +35,8 @@ func TestLeft(t *testing.T) {
 		Clients: 1, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}}, Times: 1, Seed: 1, Patience: harness.DefaultDecisionTimeout,
 	}
 	_, err = Search(sel, setup, func(e *Engine) (any, error) {
-		before, left := runtime.NumGoroutine(), leaving()
+		before := runtime.NumGoroutine()
+		left := leaving()
 		const runs = 3
 		for range runs {
 			if err := e.Begin(); err != nil {
@@ -54,7 +55,8 @@ func TestLeft(t *testing.T) {
 		}
 		stay := 0
 		for range 1000 { // those of the bubble itself may be about to end
-			if stay = runtime.NumGoroutine() - before; stay <= 2*runs {
+			stay = runtime.NumGoroutine() - before
+			if stay <= 2*runs {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)

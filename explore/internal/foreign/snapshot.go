@@ -39,9 +39,11 @@ func (e *Engine) caller(c *client) engine.Actor {
 	case c.done.Load() || c.dead.Load():
 		a.At = engine.Done
 	case !c.started:
-		a.At, a.Ready = engine.Unborn, true
+		a.At = engine.Unborn
+		a.Ready = true
 	case c.at == nil:
-		a.At, a.Sleeps = engine.Waiting, true
+		a.At = engine.Waiting
+		a.Sleeps = true
 	default:
 		a.At = c.at.place()
 		a.Ready = true

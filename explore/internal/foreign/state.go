@@ -129,7 +129,8 @@ func (e *Engine) say(text, reply string, event results.StepEvent) {
 		return
 	}
 	if event != results.EventStart && event != results.EventResume {
-		l.Store, l.Kind = "redis", "redis"
+		l.Store = "redis"
+		l.Kind = "redis"
 	}
 	e.Run.Timeline.Add(text, reply, event)
 }

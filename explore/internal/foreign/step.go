@@ -20,7 +20,8 @@ func (e *Engine) Step(c engine.Choice) error {
 		e.Run.Truth.At(e.now)
 		line := &e.Run.Timeline
 		line.Start()
-		if misfit = e.do(c); misfit == nil {
+		misfit = e.do(c)
+		if misfit == nil {
 			line.End(e.now.Sub(e.Setup.Begins()), &e.Run.Truth)
 		}
 	})

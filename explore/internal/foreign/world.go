@@ -67,7 +67,8 @@ func (w *world) do(patience time.Duration, f func()) error {
 	t := time.NewTimer(look)
 	defer t.Stop()
 	waited := time.Duration(0)
-	last, same := "", 0
+	last := ""
+	same := 0
 	for {
 		select {
 		case err := <-w.done:
@@ -80,7 +81,8 @@ func (w *world) do(patience time.Duration, f func()) error {
 		if blocked && at == last {
 			same++
 		} else {
-			last, same = at, 0
+			last = at
+			same = 0
 		}
 		// A mutex is held by another that waits, too: no patience brings it back.
 		if same >= 2 || waited > patience {
@@ -114,7 +116,8 @@ func (w *world) blocked() (at string, all bool) {
 
 // held reports whether a goroutine waits for a lock, which another one may hold that waits for the store.
 func (w *world) held() bool {
-	locked, parked := false, false
+	locked := false
+	parked := false
 	for _, g := range bubble.Members(w.mark) {
 		if _, at := g.Called("foreign.(*Engine).park"); at {
 			parked = true

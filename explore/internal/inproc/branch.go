@@ -93,7 +93,8 @@ func (w *Engine) save(trail []engine.Digest) {
 	b := &w.branch
 	w.s.Sync()
 	ok := false
-	if b.store, ok = w.store.copy(); !ok {
+	b.store, ok = w.store.copy()
+	if !ok {
 		return
 	}
 	b.instance = b.instance[:0]
@@ -109,8 +110,12 @@ func (w *Engine) save(trail []engine.Digest) {
 	w.Run.Truth.CopyTo(&b.truth)
 	w.s.Save(&b.actors)
 	b.trail, b.fresh, b.shared = trail, append(b.fresh[:0], w.store.fresh()...), w.shared.Len()
-	b.used, b.synced, b.paused = w.Budget, w.synced, w.Run.Paused
-	b.on, b.open, b.tangled = true, true, false
+	b.used = w.Budget
+	b.synced = w.synced
+	b.paused = w.Run.Paused
+	b.on = true
+	b.open = true
+	b.tangled = false
 }
 
 // leaves notes that a step is taken from the state.
@@ -157,14 +162,17 @@ func (w *Engine) goBack(c engine.Choice) bool {
 	}
 	b.store()
 	b.truth.CopyTo(&w.Run.Truth)
-	w.Budget, w.synced, w.Run.Paused = b.used, b.synced, b.paused
+	w.Budget = b.used
+	w.synced = b.synced
+	w.Run.Paused = b.paused
 	w.s.Restore(&b.actors, func(a *sched.Actor) bool { return b.changed(w.actors[a.ID].in) })
 	w.recall(b.trail)
 	for i, c := range w.clients {
 		c.Pending = b.clients[i]
 	}
 	for i, in := range w.instances {
-		in.screens, in.forgot = b.instance[i].screens, b.instance[i].forgot
+		in.screens = b.instance[i].screens
+		in.forgot = b.instance[i].forgot
 	}
 	return true
 }
@@ -189,7 +197,8 @@ func (w *Engine) stays() bool {
 		if _, asked := in.strategy.(strategies.Viewer); changed && asked && i == 0 {
 			return false // which says what is in use, from its memory
 		}
-		was.gone, was.changed = was.gone || i == own, changed
+		was.gone = was.gone || i == own
+		was.changed = changed
 	}
 	return true
 }

@@ -74,7 +74,9 @@ func (w *Engine) footBefore() {
 	if !f.noted {
 		return
 	}
-	f.of, f.store, f.tables = engine.Footprint{}, fakeredis.Trace{}, false
+	f.of = engine.Footprint{}
+	f.store = fakeredis.Trace{}
+	f.tables = false
 	f.memory = f.memory[:0]
 	f.rand = f.rand[:0]
 	f.after = f.after[:0]
@@ -107,7 +109,8 @@ func (w *Engine) footAfter(c engine.Choice) {
 	for _, in := range w.instances {
 		f.of.Whole = f.of.Whole || in.forgot // which is said of the last step alone
 	}
-	read, written := &f.of.Read[0], &f.of.Written[0]
+	read := &f.of.Read[0]
+	written := &f.of.Written[0]
 	f.actor = -1
 	if id, ok := c.Actor(); ok {
 		m := w.actors[id]

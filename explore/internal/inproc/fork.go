@@ -37,7 +37,8 @@ func (w *Engine) Fork(beat *sched.Beat) (engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Witness, e.older = w.Witness, w.older
+	e.Witness = w.Witness
+	e.older = w.older
 	for _, c := range e.clients {
 		c.Witness = w.Witness
 	}

@@ -62,9 +62,11 @@ func hasVariables(code uintptr) bool {
 
 // mayCapture tells by the name of a function. Methods of what the surroundings gave keep nothing of a strategy's.
 func mayCapture(name string) bool {
-	path, rest := "", name
+	path := ""
+	rest := name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		path, rest = name[:i], name[i:]
+		path = name[:i]
+		rest = name[i:]
 	}
 	pkg, rest, _ := strings.Cut(rest, ".")
 	if strings.HasSuffix(rest, "-fm") {
@@ -100,7 +102,8 @@ func opaque(t reflect.Type) bool {
 func (m *memory) concurrent() func(*memory, unsafe.Pointer) {
 	entry := m.plan(reflect.TypeFor[any]())
 	return func(m *memory, p unsafe.Pointer) {
-		within, outer := m.seen.len(), m.d
+		within := m.seen.len()
+		outer := m.d
 		var sum engine.Digest
 		n := uint64(0)
 		(*sync.Map)(p).Range(func(key, value any) bool {

@@ -200,7 +200,8 @@ func (w *Engine) Begin() (err error) {
 	defer w.caught("being opened", &err)
 	w.s.Reset()
 	w.store.trace(nil)
-	w.foot.due, w.foot.noted = false, false
+	w.foot.due = false
+	w.foot.noted = false
 	if err := w.store.reset(w.s); err != nil {
 		return err
 	}
@@ -208,16 +209,19 @@ func (w *Engine) Begin() (err error) {
 	w.goroutines = runtime.NumGoroutine()
 	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
 	w.runs++
-	w.branch.on, w.branch.open = false, false
+	w.branch.on = false
+	w.branch.open = false
 	if w.shared == nil || w.shared.Len() > 0 {
 		w.shared = &strategies.Shared{}
 	}
 	w.actors = w.actors[:0]
 	w.synced = 0
-	w.sight, w.history = sight{}, engine.Digest{}
+	w.sight = sight{}
+	w.history = engine.Digest{}
 	w.Fresh(w.start)
 	for _, in := range w.instances {
-		in.members, in.lives = 0, 0
+		in.members = 0
+		in.lives = 0
 		if err := w.open(in); err != nil {
 			return err
 		}
@@ -228,7 +232,8 @@ func (w *Engine) Begin() (err error) {
 	for _, in := range w.instances {
 		w.startJobs(in, in.index == 0)
 	}
-	w.last.m, w.last.Pending = nil, -1
+	w.last.m = nil
+	w.last.Pending = -1
 	for i, c := range w.clients {
 		c.Pending = -1
 		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[i%len(w.instances)], c)
@@ -246,7 +251,8 @@ var setupContext = context.WithValue(context.Background(), setupKey{}, true)
 func (w *Engine) open(in *instance) error {
 	in.jobs.Reset()
 	in.source.SetState(in.begin + uint64(in.lives)) // a process that starts anew draws other numbers
-	in.history, in.hidden = engine.Digest{}, in.hidden[:0]
+	in.history = engine.Digest{}
+	in.hidden = in.hidden[:0]
 	if w.named[string(strategies.NeedRedis)] != w.store.client() { // which is the same in most runs
 		w.named = map[string]any{string(strategies.NeedRedis): w.store.client()}
 		for _, name := range w.sel.RedisNeeds() {
@@ -264,7 +270,8 @@ func (w *Engine) open(in *instance) error {
 	}
 	in.strategy = s
 	in.screener, _ = s.(strategies.Screener)
-	in.screens, in.forgot = false, false
+	in.screens = false
+	in.forgot = false
 	if w.Setup.Has(quota.FaultCrash) {
 		in.fresh, _ = w.hash(in, w.shared)
 	}

@@ -33,7 +33,9 @@ func Live(ctx context.Context, sel strategies.Selection, setup engine.Setup, cli
 	now := clock.Wall{}.Now().Round(0)
 	setup.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: engine.Start}
 	o := *client.Options()
-	o.PoolSize, o.MinIdleConns, o.MaxRetries = 2, 0, -1
+	o.PoolSize = 2
+	o.MinIdleConns = 0
+	o.MaxRetries = -1
 	l := &live{ctx: ctx, admin: client, name: prefix, rdb: redis.NewClient(&o)}
 	return newEngine(sel, setup, l, now)
 }
@@ -96,7 +98,8 @@ func (l *live) keys() ([]fakeredis.Key, error) {
 		// virtual time. Strategies set whole seconds, so rounding up restores them.
 		left = (max(left, 0) + time.Second - 1).Truncate(time.Second)
 		k := fakeredis.Key{Name: strings.TrimPrefix(name, l.name), Left: left}
-		if k.Content, k.Set, err = l.content(name); err != nil {
+		k.Content, k.Set, err = l.content(name)
+		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", name, err)
 		}
 		out = append(out, k)

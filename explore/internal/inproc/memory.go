@@ -69,14 +69,17 @@ var givenPackage = reflect.TypeFor[sched.Scheduler]().PkgPath()
 // hash implements [hasher]. A memory serves any number of instances, one after the other.
 func (m *memory) hash(d *engine.Digest, s strategies.Strategy, of view) (hidden []unsafe.Pointer) {
 	if m.plans == nil {
-		m.plans, m.variables = map[reflect.Type]*plan{}, map[uintptr]bool{}
+		m.plans = map[reflect.Type]*plan{}
+		m.variables = map[uintptr]bool{}
 	}
 	m.seen.forget(0)
 	m.hidden = m.hidden[:0]
 	if of.without != nil {
 		of.without.All(m.leaveOut)
 	}
-	m.d, m.caller, m.seen.all = d, of.caller, of.places
+	m.d = d
+	m.caller = of.caller
+	m.seen.all = of.places
 	v := reflect.ValueOf(s)
 	if v.Kind() != reflect.Pointer {
 		m.copied(v)

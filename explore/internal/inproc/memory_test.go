@@ -97,7 +97,9 @@ func TestFingerprintSeesEveryChange(t *testing.T) {
 // What is told apart although its bytes are the same: values of other types behind an
 // interface, and which of two equal objects a pointer leads to.
 func TestFingerprintTellsApart(t *testing.T) {
-	x, y, m := &inner{1}, &inner{1}, map[string]int{}
+	x := &inner{1}
+	y := &inner{1}
+	m := map[string]int{}
 	for name, pair := range map[string][2]any{
 		"types of structs":    {closed{1}, opened{1}},
 		"types of pointers":   {&closed{1}, &opened{1}},
@@ -108,7 +110,8 @@ func TestFingerprintTellsApart(t *testing.T) {
 		"the object":          {[]*inner{x, y, x}, []*inner{x, y, y}},
 		"the map":             {[]map[string]int{m, m}, []map[string]int{m, {}}},
 	} {
-		a, b := newTiers(), newTiers()
+		a := newTiers()
+		b := newTiers()
 		a.any, b.any = pair[0], pair[1]
 		if hashOf(a) == hashOf(b) {
 			t.Errorf("%s are not told apart", name)
@@ -126,7 +129,8 @@ func TestFingerprintOfChangingTypes(t *testing.T) {
 			s.any = v
 			fresh := newTiers()
 			fresh.any = v
-			got, again := digest(&m, s), digest(&m, s)
+			got := digest(&m, s)
+			again := digest(&m, s)
 			if want := hashOf(fresh); got != want || again != want {
 				t.Errorf("value %d has another hash after others", i)
 			}

@@ -55,7 +55,9 @@ func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 	case reflect.Slice:
 		return m.slice(t)
 	case reflect.Array:
-		each, size, n := m.plan(t.Elem()), t.Elem().Size(), t.Len()
+		each := m.plan(t.Elem())
+		size := t.Elem().Size()
+		n := t.Len()
 		return func(m *memory, p unsafe.Pointer) { m.list(each, size, n, p) }
 	case reflect.Map:
 		return m.entries(t, p)
@@ -201,7 +203,8 @@ func (m *memory) slice(t reflect.Type) func(*memory, unsafe.Pointer) {
 			}
 		}
 	}
-	each, size := m.plan(t.Elem()), t.Elem().Size()
+	each := m.plan(t.Elem())
+	size := t.Elem().Size()
 	return func(m *memory, p unsafe.Pointer) {
 		// Length and array of a slice of any type lie where they do in one of bytes.
 		s := *(*[]byte)(p)
@@ -223,7 +226,8 @@ func (m *memory) list(each *plan, size uintptr, n int, first unsafe.Pointer) {
 // entries hashes a map in no order. What one entry refers to counts as not met before in
 // the others, which may come first the next time.
 func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
-	key, value := m.plan(t.Key()), m.plan(t.Elem())
+	key := m.plan(t.Key())
+	value := m.plan(t.Elem())
 	type pair struct {
 		key, value reflect.Value
 		d          engine.Digest
@@ -247,7 +251,8 @@ func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 		if v.Len() > 0 {
 			var x *pair
 			if n := len(free); n > 0 {
-				x, free = free[n-1], free[:n-1]
+				x = free[n-1]
+				free = free[:n-1]
 			} else {
 				x = &pair{key: reflect.New(t.Key()), value: reflect.New(t.Elem())}
 			}

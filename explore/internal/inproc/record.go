@@ -23,17 +23,22 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 		return
 	}
 	if store, kind := storeName(e.Op); store != "" {
-		l.Store, l.Kind = store, kind
+		l.Store = store
+		l.Kind = kind
 	}
 	event := results.EventCommand
-	text, reply := e.Op.String(), ""
+	text := e.Op.String()
+	reply := ""
 	switch {
 	case e.Op.Kind == sched.Start:
-		text, event = "starts", results.EventStart
+		text = "starts"
+		event = results.EventStart
 	case e.Op.Kind == sched.Idle:
-		text, event = "round begins", results.EventRound
+		text = "round begins"
+		event = results.EventRound
 	case e.Op.Kind == sched.Wait && m.client != nil:
-		text, event = "goes on", results.EventResume
+		text = "goes on"
+		event = results.EventResume
 	case e.Outcome == sched.Failed: // the fault has said so
 		if e.Op.Kind == sched.Reply {
 			text = ""
@@ -41,7 +46,9 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 	case e.Op.Kind == sched.Command:
 		reply = engine.ReplyText(e.Op.Cmd, e.Err)
 	case e.Op.Kind == sched.Reply:
-		text, reply, event = "", "reply", results.EventReply
+		text = ""
+		reply = "reply"
+		event = results.EventReply
 	case e.Err != nil:
 		reply = "error: " + e.Err.Error()
 	}

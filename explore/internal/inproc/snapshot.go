@@ -12,8 +12,10 @@ import (
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
 	s := &w.snapshot
-	s.Now, s.Forgot = w.s.Now(), s.Forgot[:0]
-	s.SyncPeriod, s.PeriodicJobs = w.synced, false
+	s.Now = w.s.Now()
+	s.Forgot = s.Forgot[:0]
+	s.SyncPeriod = w.synced
+	s.PeriodicJobs = false
 	s.Wakes, _ = w.s.NextDeadline()
 	s.Actors = slices.Grow(s.Actors[:0], len(w.actors))[:len(w.actors)]
 	for i, m := range w.actors {

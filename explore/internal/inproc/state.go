@@ -59,7 +59,10 @@ func (w *Engine) before(path []engine.Choice, trail []engine.Digest) error {
 		return err
 	}
 	w.blind = true
-	defer func() { w.blind, w.hurries = false, false }()
+	defer func() {
+		w.blind = false
+		w.hurries = false
+	}()
 	for i, c := range path[:len(path)-1] {
 		w.hurries = i < len(path)-2 // whether a tier has let go is asked of the step before the last
 		if err := w.Step(c); err != nil {

@@ -33,7 +33,8 @@ func TestStateSeesScripts(t *testing.T) {
 				}
 			}
 			var err error
-			if states[i], err = e.State(); err != nil {
+			states[i], err = e.State()
+			if err != nil {
 				return struct{}{}, err
 			}
 		}

@@ -62,7 +62,8 @@ func (w *twin) text(v reflect.Value) string {
 		at.Set(v)
 		v = at
 	}
-	t, at := v.Type(), v.Addr()
+	t := v.Type()
+	at := v.Addr()
 	switch {
 	case t.Kind() == reflect.Pointer && given(t):
 		return fmt.Sprint(v.IsNil())
@@ -275,7 +276,8 @@ func (m *maker) make(v reflect.Value) {
 	v.Set(reflect.MakeMap(t))
 	m.made[t] = append(m.made[t], v)
 	for range m.next(4) {
-		key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+		key := reflect.New(t.Key()).Elem()
+		value := reflect.New(t.Elem()).Elem()
 		m.fill(key)
 		m.fill(value)
 		v.SetMapIndex(key, value)
@@ -286,7 +288,8 @@ func (m *maker) make(v reflect.Value) {
 func TestFingerprintAgreesWithItsTwin(t *testing.T) {
 	testenv.Sequential(t)
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
-	same, differ := 0, 0
+	same := 0
+	differ := 0
 	for range testenv.Pick(10_000, 50_000) {
 		of := typeAtRandom(r, 1+r.IntN(3))
 		bytes := make([]byte, r.IntN(10))

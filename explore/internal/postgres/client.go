@@ -200,7 +200,8 @@ func (t tracer) end(ctx context.Context, conn *pgx.Conn, reply string, err error
 	if err != nil {
 		reply = "error: " + errorText(err)
 	}
-	c.own.reply, c.own.err = reply, err
+	c.own.reply = reply
+	c.own.err = err
 	c.park(halt{kind: opEnded})
 }
 

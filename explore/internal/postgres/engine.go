@@ -92,7 +92,8 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, ser
 		events: make(chan stopped), timer: time.NewTimer(time.Hour),
 	}
 	version, _, _ := strings.Cut(server.Info().Version, " ") // not who packaged it
-	w.Traits, w.Run.Aborts = engine.Traits{Store: "PostgreSQL " + version}, map[results.Property]int{}
+	w.Traits = engine.Traits{Store: "PostgreSQL " + version}
+	w.Run.Aborts = map[results.Property]int{}
 	w.Connect(w, &setup)
 	w.Witness = witness.New(witness.Config{
 		NeedsStore: true, Caller: w.belongs, Real: clock.Wall{}.Now(), Virtual: engine.Start,
@@ -105,7 +106,8 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, ser
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	if w.conn, err = server.Connect(ctx, w.scope, stores.ConnOptions{Pool: 1}); err != nil {
+	w.conn, err = server.Connect(ctx, w.scope, stores.ConnOptions{Pool: 1})
+	if err != nil {
 		return nil, err
 	}
 	admin, ok := w.conn.Client().(*pgxpool.Pool)
@@ -291,7 +293,8 @@ func (w *Engine) release() (over bool, err error) {
 	over = !slices.ContainsFunc(w.callers, func(c *client) bool { return c.op.kind != opDone })
 	over = over && !slices.ContainsFunc(w.pools, func(p *pgxpool.Pool) bool { return p.Stat().AcquiredConns() > 0 })
 	w.stop()
-	if err = w.ended(); w.hung {
+	err = w.ended()
+	if w.hung {
 		err = nil // which was told already
 	}
 	if over {

@@ -36,7 +36,9 @@ func (w *Engine) await(d time.Duration) *client {
 	defer w.timer.Stop()
 	select {
 	case e := <-w.events:
-		e.c.op, e.c.seen, e.c.flying = e.op, e.own, false
+		e.c.op = e.op
+		e.c.seen = e.own
+		e.c.flying = false
 		if e.own.panicked != nil && w.panicked == nil {
 			w.panicked = e.own.panicked
 		}
@@ -77,7 +79,8 @@ func (c *client) hung() error {
 // settle waits until every statement that is with the server has ended or waits
 // for a lock of a client that has stopped.
 func (w *Engine) settle() error {
-	left, wait := settleLimit, settleFirst
+	left := settleLimit
+	wait := settleFirst
 	if !w.contended() {
 		wait = settleQuiet
 	}

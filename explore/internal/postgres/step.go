@@ -86,7 +86,8 @@ func (w *Engine) Step(pick engine.Choice) error {
 	w.writeOp(c)
 	if c.op.kind == opStatement {
 		c.hurry = w.anyFlying()
-		c.flying, c.waits = true, ""
+		c.flying = true
+		c.waits = ""
 		c.resume <- struct{}{}
 		return w.followUp(c)
 	}
@@ -157,7 +158,8 @@ func (w *Engine) begins(c *client) {
 func (w *Engine) write(command, reply string, event results.StepEvent) {
 	w.Run.Timeline.Write(command, reply, event)
 	if l := w.Run.Timeline.Line; l != nil && (reply != "" || event == results.EventCommand) {
-		l.Store, l.Kind = "postgres", "sql"
+		l.Store = "postgres"
+		l.Kind = "sql"
 	}
 }
 

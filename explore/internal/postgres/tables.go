@@ -42,7 +42,8 @@ func (w *Engine) makeTables() error {
 		}
 	}
 	if len(tables) == 0 {
-		if tables, err = w.madeLate(list); err != nil {
+		tables, err = w.madeLate(list)
+		if err != nil {
 			return err
 		}
 	}
@@ -56,7 +57,8 @@ func (w *Engine) makeTables() error {
 		FROM information_schema.columns JOIN pg_tables ON schemaname = table_schema AND tablename = table_name
 		WHERE table_schema = current_schema()
 		AND data_type IN ('smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision') ORDER BY 1`)
-	w.lowest, w.tables = strings.Join(lowest, " UNION ALL "), true
+	w.lowest = strings.Join(lowest, " UNION ALL ")
+	w.tables = true
 	return err
 }
 

@@ -106,7 +106,8 @@ func (s *wire) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.front == nil || s.in.lost || s.out.lost {
-		s.in, s.out = heard{}, heard{}
+		s.in = heard{}
+		s.out = heard{}
 		s.front, s.back = pgproto3.NewFrontend(&s.in.bytes, nil), pgproto3.NewBackend(&s.out.bytes, nil)
 		s.front.SetMaxBodyLen(wireBytes)
 		s.back.SetMaxBodyLen(mostSent)

@@ -29,7 +29,8 @@ func encoded(t testing.TB, list ...encoder) (out []byte) {
 	t.Helper()
 	for _, m := range list {
 		var err error
-		if out, err = m.Encode(out); err != nil {
+		out, err = m.Encode(out)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

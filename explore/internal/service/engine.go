@@ -93,7 +93,9 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd
 
 // openAll starts the instances of an engine that knows what to run.
 func (w *Engine) openAll() (_ *Engine, err error) {
-	w.base, w.timer, w.kept = w.ctx, time.NewTimer(time.Hour), map[string]bool{}
+	w.base = w.ctx
+	w.timer = time.NewTimer(time.Hour)
+	w.kept = map[string]bool{}
 	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
 	w.split = w.Setup.Befalls(engine.Answering)
 	w.Run.Aborts = map[results.Property]int{}
@@ -128,7 +130,8 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 
 // check runs the control for the first time.
 func (w *Engine) check() (err error) {
-	if w.control, err = w.inTurn(); err != nil {
+	w.control, err = w.inTurn()
+	if err != nil {
 		return err
 	}
 	if w.commands == 0 {
@@ -191,7 +194,9 @@ func (w *Engine) begin() error {
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
 		c := &client{w: w, in: in, strategy: in.strategy, child: in.child, stops: make(chan stop, 1), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c }
-		c.resume, c.quit, c.gone = make(chan struct{}), make(chan struct{}), make(chan struct{})
+		c.resume = make(chan struct{})
+		c.quit = make(chan struct{})
+		c.gone = make(chan struct{})
 		c.Over = c.over
 		c.Turn = func() { c.halt(answered) }
 		w.callers = append(w.callers, c)

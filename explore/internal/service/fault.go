@@ -84,7 +84,8 @@ func (w *Engine) checkTimeout() error {
 func (w *Engine) restore() error {
 	loaded := len(w.kept) == 0
 	for _, in := range w.instances {
-		if loaded = loaded && in.child != nil; loaded {
+		loaded = loaded && in.child != nil
+		if loaded {
 			wrong, _ := w.greet(w.base, in)
 			loaded = wrong == nil
 		}

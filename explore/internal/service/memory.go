@@ -43,7 +43,8 @@ func (w *Engine) emptyRedis() (version string, err error) {
 // earlier one, Redis is empty.
 func (w *Engine) moves(now time.Time) error {
 	d := now.Sub(w.now)
-	w.now, w.seen = now, false
+	w.now = now
+	w.seen = false
 	if w.memory == nil {
 		return nil
 	}

@@ -421,7 +421,8 @@ func visited(address string) error {
 		return err
 	}
 	_ = c.Close()
-	if err = l.Close(); err == nil {
+	err = l.Close()
+	if err == nil {
 		time.Sleep(200 * time.Millisecond) // so that the first request finds nobody
 	}
 	return err

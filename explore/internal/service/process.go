@@ -83,8 +83,12 @@ func (c *Command) Dial(ctx context.Context) (conn net.Conn, err error) {
 		conn, err = open(ctx, network, addr)
 		return conn, err
 	}
-	o.Protocol, o.ClientName, o.DisableIdentity = 2, "", true // as it is with a new connection
-	o.MaxRetries, o.DialerRetries, o.MinIdleConns = -1, 1, 0
+	o.Protocol = 2
+	o.ClientName = ""
+	o.DisableIdentity = true // as it is with a new connection
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.MinIdleConns = 0
 	login := redis.NewClient(&o)
 	if err := login.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), login.Close())
@@ -163,7 +167,8 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 		}
 		cmd := exec.Command("sh", "-c", w.cmd.shell())
 		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.Setup.Policy.Limit, w.stopped(in))
-		if in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil); err != nil {
+		in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil)
+		if err != nil {
 			return err
 		}
 		in.addr = net.JoinHostPort("127.0.0.1", number)
@@ -171,7 +176,8 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 			Clock: wall, TrueClock: wall, Options: w.sel.Options, Instance: in.index, Instances: w.Setup.Instances,
 			Clients: map[string]any{"service": remote{in, "http://" + in.addr + w.cmd.Request}},
 		}
-		if in.strategy, err = w.sel.Open(w.base, env); err != nil {
+		in.strategy, err = w.sel.Open(w.base, env)
+		if err != nil {
 			return fmt.Errorf("open %s: %w", w.sel, err)
 		}
 		if err := w.answers(ctx, in); err != nil {
@@ -199,7 +205,8 @@ func (w *Engine) answers(ctx context.Context, in *instance) error {
 			return err
 		}
 		before := cut
-		if answer, cut = w.greet(ctx, in); cut && !before {
+		answer, cut = w.greet(ctx, in)
+		if cut && !before {
 			return answer
 		}
 		return httpstore.Reach(ctx, in.addr)

@@ -140,7 +140,8 @@ func TestKeysThatNeverExpire(t *testing.T) {
 // Each planted defect is found, with its shortest schedule, and no other property is broken by it.
 func TestPlantedServices(t *testing.T) {
 	testenv.Long(t)
-	crash, lost := []quota.Fault{quota.FaultCrash}, []quota.Fault{quota.FaultLostReply}
+	crash := []quota.Fault{quota.FaultCrash}
+	lost := []quota.Fault{quota.FaultLostReply}
 	findPlanted(t, []plantedSearch{
 		{"get-set", nil, nil, "leak: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
 		{"sorted-set", nil, []explore.Property{explore.Leak}, "leak: A zadd s 1700000000 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
@@ -236,8 +237,11 @@ func TestSearchesOfAService(t *testing.T) {
 // What Redis loses, and replies that come too late, are told from what each of them breaks.
 func TestPlantedFaults(t *testing.T) {
 	const slow = "REDIS_URL={redis-url}?read_timeout=500ms&max_retries=1"
-	scripts, restart, late := quota.Fault("script-flush"), quota.Fault("restart"), quota.Fault("timeout")
-	leak, reject := []explore.Property{explore.Leak}, []explore.Property{explore.FalseReject}
+	scripts := quota.Fault("script-flush")
+	restart := quota.Fault("restart")
+	late := quota.Fault("timeout")
+	leak := []explore.Property{explore.Leak}
+	reject := []explore.Property{explore.FalseReject}
 	type search struct {
 		kind  string
 		fault quota.Fault
@@ -256,7 +260,8 @@ func TestPlantedFaults(t *testing.T) {
 			t.Parallel()
 			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, First: true, Environment: []string{slow}}
 			if c.fault == late && c.want == "" { // each schedule waits for a timeout
-				cfg.MaxStates, cfg.Preemptions = 8, -1
+				cfg.MaxStates = 8
+				cfg.Preemptions = -1
 			}
 			found, err := explored(t, c.kind, cfg)
 			if err != nil {

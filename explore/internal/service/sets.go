@@ -28,7 +28,8 @@ type sets struct {
 // Fork implements [engine.Forker]: it starts another set of instances, on the next database, or on another Redis in memory.
 func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 	f := &Engine{sel: w.sel, cmd: w.cmd, sets: w.sets}
-	f.cmd.Redis, f.Witness = nil, w.Witness
+	f.cmd.Redis = nil
+	f.Witness = w.Witness
 	setup := *w.Setup
 	f.Connect(f, &setup)
 	if w.memory == nil {
@@ -61,7 +62,8 @@ func (w *Engine) Further(runs int64, n int) int {
 	for i := range n {
 		c := w.database(i + 1)
 		keys, err := c.DBSize(w.base).Result()
-		if _ = c.Close(); err != nil || keys > 0 {
+		_ = c.Close()
+		if err != nil || keys > 0 {
 			w.occupied = i == 0
 			return i
 		}
@@ -96,7 +98,8 @@ func (w *Engine) Control() error {
 		return w.unlike(again)
 	}
 	w.renew.Store(true)
-	if again, err = w.inTurn(); err != nil {
+	again, err = w.inTurn()
+	if err != nil {
 		return err
 	}
 	if !slices.Equal(again, w.control) {
@@ -112,9 +115,14 @@ func (w *Engine) unlike(again []string) error {
 
 // inTurn runs the clients one after the other, and returns what they were answered.
 func (w *Engine) inTurn() (answers []string, err error) {
-	recording, t := w.Run.Timeline.Recording, &w.Run.Timeline
-	t.Recording, w.InTurn = true, true
-	defer func() { t.Recording, w.InTurn = recording, false }()
+	recording := w.Run.Timeline.Recording
+	t := &w.Run.Timeline
+	t.Recording = true
+	w.InTurn = true
+	defer func() {
+		t.Recording = recording
+		w.InTurn = false
+	}()
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.End())
 	}

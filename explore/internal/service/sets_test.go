@@ -34,13 +34,16 @@ func TestSets(t *testing.T) {
 		{"set-incr", "ttl", true, explore.Config{Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.TTL},
 			Policy: policy(t, "1 request per first-request 1m")}},
 	} {
-		c.cfg.MaxStates, c.cfg.Preemptions = 24, -1
+		c.cfg.MaxStates = 24
+		c.cfg.Preemptions = -1
 		var one []byte
 		for _, sets := range []int{1, 3} {
 			c.cfg.Workers = sets
 			target := explore.Target{}
-			if c.cfg.Redis = nil; !c.memory {
-				c.cfg.Redis, target.Redis = redisOf(t), redisOf(t)
+			c.cfg.Redis = nil
+			if !c.memory {
+				c.cfg.Redis = redisOf(t)
+				target.Redis = redisOf(t)
 			}
 			found, processes, err := countedOn(t, c.kind, c.cfg)
 			if err != nil {
@@ -81,7 +84,8 @@ func TestFewerSets(t *testing.T) {
 	}
 	lost := cfg
 	lost.Faults = []quota.Fault{"script-flush"}
-	lost.Redis, lost.Service = redisOf(t), "true"
+	lost.Redis = redisOf(t)
+	lost.Service = "true"
 	if one, err := lost.Complete(asked(t)); err != nil || one.Workers != 1 {
 		t.Errorf("scripts that are lost: %d workers, %v", one.Workers, err)
 	}

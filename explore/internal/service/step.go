@@ -195,9 +195,11 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 		case c.stuck == "" && (c.held == nil || !a.Ready):
 			a.At = engine.Waiting
 		case c.sent:
-			a.At, a.Delays = engine.Answering, asking == 1
+			a.At = engine.Answering
+			a.Delays = asking == 1
 		default:
-			a.At, a.Fails = engine.Asking, true
+			a.At = engine.Asking
+			a.Fails = true
 		}
 		s.Actors = append(s.Actors, a)
 	}
@@ -291,7 +293,8 @@ func (w *Engine) goOn(c *client) error {
 		}
 		c.told(c.text, w.plain(reply))
 		w.lacks(c.held)
-		if c.sent = w.split && err == nil; c.sent {
+		c.sent = w.split && err == nil
+		if c.sent {
 			return nil
 		}
 	} else {
@@ -305,7 +308,8 @@ func (w *Engine) goOn(c *client) error {
 // told puts a command and its reply on the line of the step.
 func (c *client) told(command, reply string) {
 	if l := c.w.Run.Timeline.Line; l != nil {
-		l.Store, l.Kind = "redis", "redis"
+		l.Store = "redis"
+		l.Kind = "redis"
 		c.w.Run.Timeline.Write(command, reply, "")
 	}
 }

@@ -62,7 +62,8 @@ func (w *Engine) wait(c *client) error {
 
 // await waits for one client. It takes in that it was answered in a step of its own only.
 func (w *Engine) await(c *client, own bool) error {
-	c.held, c.sent = nil, false
+	c.held = nil
+	c.sent = false
 	patience := w.Setup.Patience
 	if c.blocked() {
 		patience = Quiet
@@ -134,7 +135,8 @@ func (c *client) stopped(why stop, own bool) bool {
 		c.stops <- why
 		return true
 	}
-	switch c.asks = why == asking; why {
+	c.asks = why == asking
+	switch why {
 	case asking:
 		return false
 	case answered:

@@ -31,9 +31,13 @@ type Kept struct {
 func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 	t.Helper()
 	ctx := t.Context()
-	dead, far := server.Us(), server.Us()
-	dead.Run, dead.Process = "dead", "0"+dead.Process
-	far.Run, far.Machine, far.Host = "far", "another boot", "far"
+	dead := server.Us()
+	far := server.Us()
+	dead.Run = "dead"
+	dead.Process = "0" + dead.Process
+	far.Run = "far"
+	far.Machine = "another boot"
+	far.Host = "far"
 	if strays, err := s.Prepare(ctx, "mine"); strays != 0 || err != nil {
 		t.Fatalf("%d strays, %v", strays, err)
 	}

@@ -90,6 +90,8 @@ func (e *Store) Close() error {
 func newStore(own server.Server, about stores.Info) *Store {
 	e := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	e.common = e.self.Common()
-	e.self.Remove, e.self.Usage, e.self.Reconnect = e.remove, e.Usage, e.reconnect
+	e.self.Remove = e.remove
+	e.self.Usage = e.Usage
+	e.self.Reconnect = e.reconnect
 	return e
 }

@@ -27,7 +27,9 @@ func open(t testing.TB) *etcd.Store {
 }
 
 func TestStore(t *testing.T) {
-	e, ctx, scope := open(t), t.Context(), storetest.Scope(t)
+	e := open(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	if i := e.Info(); i.Kind != stores.KindProcess || i.Version == "" || e.Driver() != "etcd" || !e.Owned() || stores.PlaceOf(e) != stores.StartedHere {
 		t.Errorf("%+v", i)
 	}
@@ -38,7 +40,8 @@ func TestStore(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	c := conn.Client().(*clientv3.Client)
-	before, known := m.Snapshot(), stats(t, e)
+	before := m.Snapshot()
+	known := stats(t, e)
 	lease, err := c.Grant(ctx, 600)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,8 @@ func TestParseURLs(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	t.Setenv(passwordEnv, "from-there")
-	if e, err = parse("http://me@localhost:1/"); err != nil || e.password != "from-there" || e.tls != nil {
+	e, err = parse("http://me@localhost:1/")
+	if err != nil || e.password != "from-there" || e.tls != nil {
 		t.Errorf("%+v, %v", e, err)
 	}
 	_, err = parse("http://u:s3cr3t%@a:1")

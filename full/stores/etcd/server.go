@@ -37,7 +37,8 @@ func find() (string, error) {
 // start starts the members of a cluster, the first of them on the port.
 func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
 	e := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "write-ahead log, fsync before each answer"})
-	name, folder := server.NewPassword(), ""
+	name := server.NewPassword()
+	folder := ""
 	own, err := cluster.Start(members, port, func(number, port int) (*server.Child, error) {
 		home, err := server.NewHome(o.Dir, "etcd", "nobody")
 		if err != nil {
@@ -55,7 +56,8 @@ func start(ctx context.Context, bin string, members, port int, o stores.Options)
 	if err != nil {
 		return nil, err
 	}
-	e.self.Own, e.self.About.Addr = own, strings.ReplaceAll(strings.Join(e.endpoints, ","), "http://", "")
+	e.self.Own = own
+	e.self.About.Addr = strings.ReplaceAll(strings.Join(e.endpoints, ","), "http://", "")
 	if err := e.ready(ctx, own, name); err != nil {
 		return nil, errors.Join(err, own.Close())
 	}
@@ -75,7 +77,8 @@ func (e *Store) ready(ctx context.Context, own server.Group, name string) error 
 		if err == nil && i == len(own)-1 {
 			err = e.secure(ctx, open)
 		}
-		if err = errors.Join(err, open.Close()); err != nil {
+		err = errors.Join(err, open.Close())
+		if err != nil {
 			return err
 		}
 	}
@@ -124,13 +127,15 @@ func (e *Store) secure(ctx context.Context, c *clientv3.Client) error {
 			return fmt.Errorf("set its password: %w", err)
 		}
 	}
-	e.user, e.password = root, password
+	e.user = root
+	e.password = password
 	return nil
 }
 
 // connect makes the admin client and asks the server for its version.
 func (e *Store) connect(ctx context.Context) (err error) {
-	if e.admin, err = e.client(stores.ConnOptions{}); err != nil {
+	e.admin, err = e.client(stores.ConnOptions{})
+	if err != nil {
 		return err
 	}
 	s, err := e.admin.Status(ctx, e.endpoints[0])
@@ -151,7 +156,9 @@ func parse(spec string) (*Store, error) {
 			"and %-encode what is special in a password")
 	}
 	e := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
-	e.endpoints, e.user, e.password = m.URLs(), m.User, m.Password
+	e.endpoints = m.URLs()
+	e.user = m.User
+	e.password = m.Password
 	e.self.Share(&board{Store: e})
 	if m.Scheme == "https" {
 		e.tls = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -164,14 +171,16 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.self.About.Kind, e.self.About.Detail = stores.KindURL, "a cluster that was already running; it may serve others too"
+	e.self.About.Kind = stores.KindURL
+	e.self.About.Detail = "a cluster that was already running; it may serve others too"
 	e.self.About.Durability = "write-ahead log; what is synced before an answer, the server decides"
 	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()
 	err = e.connect(ctx)
 	if err == nil {
 		// Anyone may ask for the version: only a key shows whether the login is right.
-		if err = e.usable(ctx); err != nil {
+		err = e.usable(ctx)
+		if err != nil {
 			_ = e.admin.Close() // why it is closed says more
 		}
 	}

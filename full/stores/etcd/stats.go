@@ -32,7 +32,9 @@ func (e *Store) Stats(ctx context.Context) (sum stores.Stats, err error) {
 		err = errors.Join(err, serr)
 		sum.Known = sum.Known || s.Known
 		sum.Incarnation = format.Join(",", sum.Incarnation, s.Incarnation)
-		sum.Commands, sum.CPU, sum.Memory = sum.Commands+s.Commands, sum.CPU+s.CPU, sum.Memory+s.Memory
+		sum.Commands = sum.Commands + s.Commands
+		sum.CPU = sum.CPU + s.CPU
+		sum.Memory = sum.Memory + s.Memory
 	}
 	if sum.Known {
 		return sum, nil
@@ -82,7 +84,9 @@ func sums(r io.Reader) (map[string]float64, error) {
 			if j < i {
 				continue
 			}
-			name, value, ok = line[:i], strings.TrimSpace(line[j+1:]), true
+			name = line[:i]
+			value = strings.TrimSpace(line[j+1:])
+			ok = true
 		}
 		if !ok || strings.HasPrefix(line, "#") {
 			continue

@@ -28,7 +28,8 @@ func (e *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 
 // list calls f for each key with the prefix, and the lease that it expires by.
 func (e *Store) list(ctx context.Context, prefix string, f func(key string, lease int64)) error {
-	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	from := prefix
+	end := clientv3.GetPrefixRangeEnd(prefix)
 	for {
 		r, err := e.admin.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(page))
 		if err != nil {

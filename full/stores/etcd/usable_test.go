@@ -20,7 +20,8 @@ func TestUnusableServersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	ctx, c := context.Background(), e.Admin()
+	ctx := context.Background()
+	c := e.Admin()
 	refused := func(user string, want ...string) {
 		t.Helper()
 		s, err := etcd.Open(ctx, "http://"+user+"@"+e.Info().Addr, stores.Options{})
@@ -69,7 +70,8 @@ func TestUnusableServersAreRefused(t *testing.T) {
 		t.Errorf("left: %v (%v)", r, err)
 	}
 	for i := 0; err == nil; i++ {
-		if _, err = c.Put(ctx, "big", strings.Repeat("x", 200_000)); i == 100 {
+		_, err = c.Put(ctx, "big", strings.Repeat("x", 200_000))
+		if i == 100 {
 			t.Fatal("it does not get full")
 		}
 	}

@@ -28,8 +28,10 @@ func (n *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 	sign := stores.Sign{There: true}
 	_, err := n.js.Publish(ctx, mark(scope), []byte("1"), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) { // or its streams are not ready
-		if _, err = n.js.Stream(ctx, mark(scope)); errors.Is(err, jetstream.ErrStreamNotFound) {
-			sign.There, err = false, nil
+		_, err = n.js.Stream(ctx, mark(scope))
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			sign.There = false
+			err = nil
 		} else if err == nil {
 			err = errors.New("its stream does not take messages")
 		}

@@ -89,7 +89,8 @@ func (n *Store) Close() error {
 func newStore(own server.Server, about stores.Info) *Store {
 	n := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	n.common = n.self.Common()
-	n.self.Remove, n.self.Usage = n.remove, n.Usage
+	n.self.Remove = n.remove
+	n.self.Usage = n.Usage
 	return n
 }
 

@@ -22,7 +22,9 @@ func open(t testing.TB) *nats.Store {
 }
 
 func TestStore(t *testing.T) {
-	n, ctx, scope := open(t), t.Context(), storetest.Scope(t)
+	n := open(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	if i := n.Info(); i.Kind != stores.KindProcess || i.Version == "" || n.Driver() != "nats" || !n.Owned() || stores.PlaceOf(n) != stores.StartedHere {
 		t.Errorf("%+v", i)
 	}

@@ -39,7 +39,8 @@ func start(ctx context.Context, bin string, port int, o stores.Options) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	name, password := filepath.Base(home.Dir.Path), server.NewPassword()
+	name := filepath.Base(home.Dir.Path)
+	password := server.NewPassword()
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	file, err := home.WriteSecret("nats.conf", config(name, addr, home.Data, password, o))
 	if err != nil {
@@ -55,7 +56,9 @@ func start(ctx context.Context, bin string, port int, o stores.Options) (*Store,
 		Kind: stores.KindProcess, Detail: "one server with JetStream, child process of " + bin + home.As,
 		Durability: "streams in files, synced every two minutes", Addr: addr,
 	})
-	n.url, n.user, n.password = "nats://"+addr, ownUser, password
+	n.url = "nats://" + addr
+	n.user = ownUser
+	n.password = password
 	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
 	if err := server.Await(ctx, c, taken, func(ctx context.Context) error { return n.connect(ctx, name) }); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -84,7 +87,8 @@ func (n *Store) connect(ctx context.Context, name string, more ...natsgo.Option)
 	}
 	// A server that is back may have been away for longer than a lease lasts.
 	back := natsgo.ReconnectHandler(func(*natsgo.Conn) { n.self.Renew(context.Background()) })
-	if n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}, append(more, back)...); err != nil {
+	n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}, append(more, back)...)
+	if err != nil {
 		return err
 	}
 	if name != "" && n.admin.ConnectedServerName() != name {
@@ -92,7 +96,8 @@ func (n *Store) connect(ctx context.Context, name string, more ...natsgo.Option)
 		return server.ErrPortTaken
 	}
 	n.self.About.Version = n.admin.ConnectedServerVersion()
-	if n.js, err = jetstream.New(n.admin); err == nil {
+	n.js, err = jetstream.New(n.admin)
+	if err == nil {
 		_, err = n.js.AccountInfo(ctx)
 	}
 	if err != nil {
@@ -106,7 +111,8 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.self.About.Kind, n.self.About.Detail = stores.KindURL, "servers that were already running; they may serve others too"
+	n.self.About.Kind = stores.KindURL
+	n.self.About.Detail = "servers that were already running; they may serve others too"
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	// The server says by itself what it does not let this user do, and leaves the request
@@ -118,8 +124,10 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 			refuse(err)
 		}
 	})
-	if err = n.connect(asked, "", denied); err == nil {
-		if err = n.usable(asked); err == nil {
+	err = n.connect(asked, "", denied)
+	if err == nil {
+		err = n.usable(asked)
+		if err == nil {
 			return n, nil
 		}
 		n.admin.Close()
@@ -140,7 +148,9 @@ func parse(spec string) (*Store, error) {
 			"and %-encode what is special in a password")
 	}
 	n := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
-	n.url, n.user, n.password = strings.Join(m.URLs(), ","), m.User, m.Password
+	n.url = strings.Join(m.URLs(), ",")
+	n.user = m.User
+	n.password = m.Password
 	n.self.Share(board{n})
 	return n, nil
 }

@@ -21,7 +21,8 @@ func (n *Store) usable(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a stream: %w", err)
 	}
-	if _, err = s.CreateConsumer(ctx, jetstream.ConsumerConfig{}); err != nil {
+	_, err = s.CreateConsumer(ctx, jetstream.ConsumerConfig{})
+	if err != nil {
 		err = fmt.Errorf("make a consumer: %w", err)
 	} else if _, err = n.js.Publish(ctx, name, []byte("1"), jetstream.WithRetryAttempts(0)); err != nil {
 		err = fmt.Errorf("publish to a stream: %w", err)

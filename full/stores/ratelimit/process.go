@@ -34,7 +34,8 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 	s := &Store{bin: bin, options: o, password: server.NewPassword()}
 	var err error
 	settings := map[string]string{"requirepass": s.password}
-	if s.redis, err = redis.Open(ctx, "process", stores.Options{Dir: o.Dir, Settings: settings}); err != nil {
+	s.redis, err = redis.Open(ctx, "process", stores.Options{Dir: o.Dir, Settings: settings})
+	if err != nil {
 		return nil, fmt.Errorf("ratelimit needs a Redis of its own: %w", err)
 	}
 	s.Kind = driverName
@@ -120,7 +121,8 @@ func (s *Store) launch(ctx context.Context, g *group, text string, settings map[
 		return running{c, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, err
 	})
 	if err == nil {
-		g.Group, g.addrs = append(g.Group, r.child), append(g.addrs, r.addr)
+		g.Group = append(g.Group, r.child)
+		g.addrs = append(g.addrs, r.addr)
 	}
 	return err
 }

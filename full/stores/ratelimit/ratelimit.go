@@ -87,7 +87,8 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		bin, err := find()
 		if err == nil {
 			var s *Store
-			if s, err = openProcess(ctx, bin, o); err == nil {
+			s, err = openProcess(ctx, bin, o)
+			if err == nil {
 				return s, nil
 			}
 		}
@@ -224,7 +225,9 @@ func (c *Client) Locate(
 		if err != nil {
 			return nil, "", "", err
 		}
-		addrs, domain, key = g.addrs, g.domain, Key
+		addrs = g.addrs
+		domain = g.domain
+		key = Key
 	}
 	addr := addrs[instance%len(addrs)]
 	if c.options.Cold {
@@ -237,7 +240,8 @@ func (c *Client) Locate(
 	}
 	own, ok := c.conns[addr]
 	if !ok {
-		if own, err = c.store.dial(addr, c.options); err != nil {
+		own, err = c.store.dial(addr, c.options)
+		if err != nil {
 			return nil, "", "", err
 		}
 		c.conns[addr] = own

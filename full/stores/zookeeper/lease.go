@@ -119,7 +119,8 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (int64, error) {
 		roots, err := b.roots(ctx, scope)
 		for _, root := range roots {
 			removed, rerr := b.remove(ctx, root)
-			n, err = n+removed, errors.Join(err, rerr)
+			n = n + removed
+			err = errors.Join(err, rerr)
 		}
 		return n, err
 	})

@@ -49,7 +49,8 @@ func start(ctx context.Context, bin string, members, port int, o stores.Options)
 	if err != nil {
 		return nil, err
 	}
-	z.self.Own, z.self.About.Addr = own, strings.Join(z.servers, ",")
+	z.self.Own = own
+	z.self.About.Addr = strings.Join(z.servers, ",")
 	for i, s := range own {
 		one := *z
 		one.servers = z.servers[i : i+1]
@@ -134,7 +135,8 @@ func (z *Store) reach(ctx context.Context) error {
 	}
 	probe := "/quotabench-probe-" + server.NewPassword()
 	nobody := []zk.ACL{{Perms: zk.PermAdmin, Scheme: "digest", ID: "nobody:at-all"}}
-	if _, err = z.admin.Create(probe, nil, zk.FlagEphemeral, nobody); err == nil {
+	_, err = z.admin.Create(probe, nil, zk.FlagEphemeral, nobody)
+	if err == nil {
 		_, _, err = z.admin.Get(probe)
 		err = errors.Join(err, z.admin.Delete(probe, -1))
 	}
@@ -195,10 +197,13 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	z.self.About.Kind, z.self.About.Detail = stores.KindURL, "servers that were already running; they may serve others too"
+	z.self.About.Kind = stores.KindURL
+	z.self.About.Detail = "servers that were already running; they may serve others too"
 	z.self.About.Durability = "transaction log; what is synced before an answer, the server decides"
-	if err = z.connect(ctx, dialTimeout); err == nil {
-		if err = z.usable(ctx); err == nil {
+	err = z.connect(ctx, dialTimeout)
+	if err == nil {
+		err = z.usable(ctx)
+		if err == nil {
 			return z, nil
 		}
 		z.admin.Close()
@@ -216,7 +221,9 @@ func parse(spec string) (*Store, error) {
 			"and %-encode what is special in a password")
 	}
 	z := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
-	z.servers, z.user, z.password = m.Addrs, m.User, m.Password
+	z.servers = m.Addrs
+	z.user = m.User
+	z.password = m.Password
 	z.self.Share(board{z})
 	return z, nil
 }

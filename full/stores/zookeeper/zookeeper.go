@@ -93,7 +93,9 @@ func (z *Store) Close() error {
 func newStore(own server.Server, about stores.Info) *Store {
 	z := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
 	z.common = z.self.Common()
-	z.self.Remove, z.self.Usage, z.self.Reconnect = z.removeAll, z.Usage, z.reconnect
+	z.self.Remove = z.removeAll
+	z.self.Usage = z.Usage
+	z.self.Reconnect = z.reconnect
 	return z
 }
 

@@ -25,7 +25,9 @@ func open(t testing.TB) *zookeeper.Store {
 }
 
 func TestStore(t *testing.T) {
-	z, ctx, scope := open(t), t.Context(), storetest.Scope(t)
+	z := open(t)
+	ctx := t.Context()
+	scope := storetest.Scope(t)
 	if i := z.Info(); i.Kind != stores.KindProcess || i.Version == "" || z.Driver() != "zookeeper" || !z.Owned() || stores.PlaceOf(z) != stores.StartedHere {
 		t.Errorf("%+v", i)
 	}
@@ -51,7 +53,8 @@ func TestStore(t *testing.T) {
 			}
 		}
 	}
-	cost, want := m.Snapshot().Sub(before), int64(nodes*len(roots))
+	cost := m.Snapshot().Sub(before)
+	want := int64(nodes * len(roots))
 	if cost.Commands != want || cost.RoundTrips != want || cost.Unparsed != 0 || cost.Connections != 0 || cost.BytesIn == 0 {
 		t.Errorf("%+v, want %d requests in as many round trips over the connection that was open", cost, want)
 	}

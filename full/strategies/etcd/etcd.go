@@ -125,10 +125,12 @@ func (l *leases) with(ctx context.Context, span quota.Span, put func(clientv3.Le
 	if err != nil {
 		return err
 	}
-	if err = put(id); !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+	err = put(id)
+	if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return err
 	}
-	if id, err = l.get(ctx, span, id); err != nil {
+	id, err = l.get(ctx, span, id)
+	if err != nil {
 		return err
 	}
 	return put(id)

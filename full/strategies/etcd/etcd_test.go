@@ -33,7 +33,8 @@ func TestLeases(t *testing.T) {
 		leased bool
 	}{{"lease", quota.CalendarHour, true}, {"lease", quota.Standing, false}, {"none", quota.CalendarHour, false}} {
 		s, of, prefix := served.Start(t, consensus.EtcdCounter).Open(t, quota.Options{"ttl": c.ttl})
-		client, p := of.(*clientv3.Client), served.StandingPolicy(5)
+		client := of.(*clientv3.Client)
+		p := served.StandingPolicy(5)
 		p.Window.Kind = c.kind
 		for _, subject := range []quota.Subject{"a", "b", "a"} {
 			if d, err := s.Take(t.Context(), quota.Request{Subject: subject, Policy: p, Units: 1}); err != nil || !d.Admitted {

@@ -85,7 +85,8 @@ func (q *queue) enter(o order, wait chan reply) order {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
-	o.ID, o.Answer = q.last, q.inbox
+	o.ID = q.last
+	o.Answer = q.inbox
 	if wait != nil {
 		q.waiting[o.ID] = wait
 	} else {

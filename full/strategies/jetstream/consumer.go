@@ -37,10 +37,12 @@ func startConsumer(ctx context.Context, conn *nats.Conn, js jetstream.JetStream,
 	if err != nil {
 		return nil, fmt.Errorf("reading the stream %s: %w", n.stream, err)
 	}
-	if c.read, err = ordered.Consume(c.handle); err != nil {
+	c.read, err = ordered.Consume(c.handle)
+	if err != nil {
 		return nil, fmt.Errorf("reading the stream %s: %w", n.stream, err)
 	}
-	if c.asked, err = conn.Subscribe(n.used(), c.tell); err != nil {
+	c.asked, err = conn.Subscribe(n.used(), c.tell)
+	if err != nil {
 		c.read.Stop()
 		return nil, fmt.Errorf("listening to questions: %w", err)
 	}
@@ -75,7 +77,8 @@ func (c *consumer) apply(o order) answer {
 		for s, units := range o.Counters {
 			k := o.Key
 			k.Subject = s
-			if c.counters[k] = units; units == 0 {
+			c.counters[k] = units
+			if units == 0 {
 				delete(c.counters, k)
 			}
 		}

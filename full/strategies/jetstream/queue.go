@@ -76,12 +76,14 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	}); err != nil {
 		return nil, fmt.Errorf("making the stream %s: %w", q.names.stream, err)
 	}
-	if q.answers, err = conn.Subscribe(q.inbox, q.hear); err != nil {
+	q.answers, err = conn.Subscribe(q.inbox, q.hear)
+	if err != nil {
 		return nil, fmt.Errorf("listening to answers: %w", err)
 	}
 	conn.SetDisconnectErrHandler(func(_ *nats.Conn, err error) { q.lose(err) })
 	if env.Instance == 0 {
-		if q.consumer, err = startConsumer(making, conn, js, env.Clock, q.names); err != nil {
+		q.consumer, err = startConsumer(making, conn, js, env.Clock, q.names)
+		if err != nil {
 			return nil, errors.Join(err, q.answers.Unsubscribe())
 		}
 	}
@@ -94,7 +96,8 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 
 // Take implements [strategies.Strategy].
 func (q *queue) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p, now := req.Policy, q.clock.Now()
+	p := req.Policy
+	now := q.clock.Now()
 	span := p.Window.At(now)
 	k := key{p.Name, span.Index, req.Subject}
 	o := order{Verb: take, Key: k, Units: req.Units, Limit: p.Limit}
@@ -103,14 +106,17 @@ func (q *queue) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 		if err := q.leave(ctx, o); err != nil {
 			return quota.Decision{}, fmt.Errorf("asking for %s: %w", req.Subject, err)
 		}
-		d.Admitted, d.Tier, d.Remaining = true, TierMeanwhile, -1
+		d.Admitted = true
+		d.Tier = TierMeanwhile
+		d.Remaining = -1
 		return d, nil
 	}
 	a, err := q.ask(ctx, o)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("asking for %s: %w", req.Subject, err)
 	}
-	d.Admitted, d.Remaining = a.Admitted, max(p.Limit-a.Used, 0)
+	d.Admitted = a.Admitted
+	d.Remaining = max(p.Limit-a.Used, 0)
 	if !a.Admitted {
 		d.Reservation = quota.Reservation{}
 		if p.Window.Kind.Tumbling() {
@@ -176,7 +182,9 @@ func (q *queue) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 func (q *queue) Measures() []strategies.Measure {
 	var decided, lag, longest int64
 	if q.consumer != nil {
-		decided, lag, longest = q.consumer.decided.Load(), q.consumer.lag.Load(), q.consumer.longest.Load()
+		decided = q.consumer.decided.Load()
+		lag = q.consumer.lag.Load()
+		longest = q.consumer.longest.Load()
 	}
 	return []strategies.Measure{
 		{Name: "queue lag, sum", Unit: "ns", Value: lag},

@@ -75,8 +75,10 @@ func openLimit(_ context.Context, env strategies.Env) (strategies.Strategy, erro
 		return nil, err
 	}
 	o := env.Options
-	l.timeout, l.domain = o.Duration("timeout"), o["domain"]
-	if l.descriptors, err = service.Descriptors(o["descriptors"]); err != nil {
+	l.timeout = o.Duration("timeout")
+	l.domain = o["domain"]
+	l.descriptors, err = service.Descriptors(o["descriptors"])
+	if err != nil {
 		return nil, err
 	}
 	l.settings = func(p *quota.Policy) map[string]string {
@@ -93,7 +95,8 @@ func openBare(_ context.Context, env strategies.Env) (strategies.Strategy, error
 	if err != nil {
 		return nil, err
 	}
-	l.domain, l.descriptors = bareDomain, [][][2]string{{{"subject", subject}}}
+	l.domain = bareDomain
+	l.descriptors = [][][2]string{{{"subject", subject}}}
 	return l, nil
 }
 
@@ -143,7 +146,8 @@ func (l *limiter) decide(r *rls.RateLimitResponse) (quota.Decision, error) {
 	}
 	switch r.OverallCode {
 	case rls.RateLimitResponse_OK:
-		d.Admitted, d.RetryAfter = true, 0
+		d.Admitted = true
+		d.RetryAfter = 0
 	case rls.RateLimitResponse_OVER_LIMIT:
 	default:
 		return quota.Decision{}, fmt.Errorf("the service answers with the code %s, which means neither admitted nor rejected", r.OverallCode)
@@ -175,7 +179,8 @@ func (l *limiter) site(ctx context.Context, p *quota.Policy) (*site, error) {
 	}
 	s = &site{calls: rls.NewRateLimitServiceClient(cc), domain: l.domain, descriptors: l.descriptors}
 	if l.client.Started() {
-		s.domain, s.descriptors = domain, [][][2]string{{{key, subject}}}
+		s.domain = domain
+		s.descriptors = [][][2]string{{{key, subject}}}
 	}
 	l.sites[p.Name] = s
 	return s, nil

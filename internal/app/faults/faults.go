@@ -100,7 +100,8 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 		policies := make([]quota.Policy, len(texts))
 		for i, text := range texts {
 			var err error
-			if policies[i], err = quota.LookupPolicy(text); err != nil {
+			policies[i], err = quota.LookupPolicy(text)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -127,10 +128,12 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings, strings.ReplaceAll(f.Settings, "{store}", store))
 			name, ok := names[settings]
 			if !ok {
-				if name = f.Name; len(names) > 0 {
+				name = f.Name
+				if len(names) > 0 {
 					name = fmt.Sprintf("%s-%d", f.Name, len(names)+1)
 				}
-				names[settings], file.Runs[name] = name, claims.Run{Command: "run", Quick: settings + " " + l.Quick, Full: settings + " " + l.Full}
+				names[settings] = name
+				file.Runs[name] = claims.Run{Command: "run", Quick: settings + " " + l.Quick, Full: settings + " " + l.Full}
 			}
 			r := file.Runs[name]
 			r.Command += " " + label
@@ -159,7 +162,8 @@ func (f *Fault) meets(s strategies.Selection) (store string, ok bool) {
 	for _, n := range s.Needs {
 		kind, _, _ := strings.Cut(string(n), ".")
 		if n == strategies.NeedSource {
-			n, kind = strategies.NeedPostgres, string(strategies.NeedPostgres)
+			n = strategies.NeedPostgres
+			kind = string(strategies.NeedPostgres)
 		}
 		if string(n) == f.Needs || kind == f.Needs && strings.Contains(f.Settings, "{store}") {
 			return string(n), true

@@ -64,7 +64,8 @@ func plant(name, declares string, does quota.Decision) {
 }
 
 func init() {
-	open, closed := quota.Decision{Admitted: true, Tier: quota.TierProcess, Degraded: true}, quota.Decision{Tier: quota.TierProcess, Degraded: true}
+	open := quota.Decision{Admitted: true, Tier: quota.TierProcess, Degraded: true}
+	closed := quota.Decision{Tier: quota.TierProcess, Degraded: true}
 	plant("planted-open", "open", open)
 	plant("planted-closed", "closed", closed)
 	plant("planted-says-open", "open", closed)
@@ -98,7 +99,8 @@ func TestPlanted(t *testing.T) {
 
 func tryPlanted(t *testing.T, duration string) (problems []string) {
 	dir := t.TempDir()
-	list, out := filepath.Join(dir, "list.yaml"), filepath.Join(dir, "out")
+	list := filepath.Join(dir, "list.yaml")
+	out := filepath.Join(dir, "out")
 	if err := os.WriteFile(list, []byte(strings.Replace(short, "--rounds", "--duration "+duration+" --rounds", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +240,8 @@ func TestLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked, full := map[uint32]int64{}, 0
+		asked := map[uint32]int64{}
+		full := 0
 		for i := range all {
 			var op workloads.Op
 			s.At(i, &op)
@@ -297,7 +300,8 @@ func TestShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	month, rolling := `--policy "9 x per calendar month" -s `, `--policy "9 x per rolling 1h" -s `
+	month := `--policy "9 x per calendar month" -s `
+	rolling := `--policy "9 x per rolling 1h" -s `
 	want := []map[string]claims.Run{
 		{"calm": {Command: "run incr-expire lease redis-durable pg-check", Quick: month + " -q"}, "calm-2": {Command: "run sliding-log", Quick: rolling + " -q"}},
 		{
@@ -317,7 +321,8 @@ func TestShared(t *testing.T) {
 			t.Errorf("%s: %d runs", f.Record, len(f.Runs))
 		}
 	}
-	if chosen, err = strategies.Parse("incr-expire,incr-expire:down=open,lease:down=open,incr-expire-atomic,gcra"); err == nil {
+	chosen, err = strategies.Parse("incr-expire,incr-expire:down=open,lease:down=open,incr-expire-atomic,gcra")
+	if err == nil {
 		files, err = l.Files(chosen)
 	}
 	if err != nil {

@@ -98,9 +98,12 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 			if r.Leak.Trials == 0 {
 				continue
 			}
-			x.Units, x.Met, x.Windows = r.Leak.Units, r.Leak.LeakedTrials, r.Leak.Trials
+			x.Units = r.Leak.Units
+			x.Met = r.Leak.LeakedTrials
+			x.Windows = r.Leak.Trials
 		case explore.FalseReject:
-			x.Units, x.Met = r.FalseRejects.Units, r.FalseRejects.Count
+			x.Units = r.FalseRejects.Units
+			x.Met = r.FalseRejects.Count
 		}
 		f.AtRate = &x
 	}

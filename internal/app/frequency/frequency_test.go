@@ -48,7 +48,8 @@ func selection(t *testing.T, strict bool) strategies.Selection {
 func simulated(t *testing.T, sel strategies.Selection, cfg explore.Config, rate float64, properties ...explore.Property) *results.Search {
 	t.Helper()
 	var err error
-	if cfg.Policy, err = quota.ParsePolicy("3 requests per fixed 10s"); err != nil {
+	cfg.Policy, err = quota.ParsePolicy("3 requests per fixed 10s")
+	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Properties = properties

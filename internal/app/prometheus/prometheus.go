@@ -220,11 +220,14 @@ func meter(f *measure.LiveFigures) []results.Measure {
 }
 
 func (w *writer) falsePositives(meter []results.Measure) {
-	hits, wrong, ok := int64(0), int64(0), false
+	hits := int64(0)
+	wrong := int64(0)
+	ok := false
 	for _, m := range meter {
 		switch strategies.MeasureMetric(m.Metric) {
 		case strategies.MetricFilterHits:
-			hits, ok = m.Value, true
+			hits = m.Value
+			ok = true
 		case strategies.MetricFalsePositives:
 			wrong = m.Value
 		}

@@ -40,7 +40,8 @@ func TestWrite(t *testing.T) {
 		{Source{Replace: "../q b"}, `replace github.com/quotabench/quotabench => "../q b"` + "\n", "uses: quotabench/quotabench@main "},
 	} {
 		dir := written(t, c.from)
-		module, flow := read(t, dir, "go.mod"), read(t, dir, ".github/workflows/limiter.yml")
+		module := read(t, dir, "go.mod")
+		flow := read(t, dir, ".github/workflows/limiter.yml")
 		if !strings.Contains(module, c.module) || !strings.Contains(flow, c.flow) {
 			t.Errorf("%+v: go.mod\n%s\nlimiter.yml\n%s", c.from, module, flow)
 		}

@@ -85,7 +85,8 @@ func (s *progress) begin(i int) explore.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &s.all[i]
-	x.began, x.active = clock.Nano(), true
+	x.began = clock.Nano()
+	x.active = true
 	cfg := s.plan[i].cfg
 	cfg.Progress = &x.progress
 	switch {
@@ -115,7 +116,8 @@ func (s *progress) share(i int, deadline int64, among func(*searching) bool) tim
 func (s *progress) end(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[i].active, s.all[i].done = false, true
+	s.all[i].active = false
+	s.all[i].done = true
 }
 
 // status is how far all of them have come.
@@ -142,7 +144,8 @@ func (s *progress) status() terminal.Status {
 	}
 	first := active[0]
 	text, most := first.text(s.full, cmp.Or(s.plan[0].cfg.MaxStates, explore.DefaultStates))
-	if out.Text = text; len(active) > 1 {
+	out.Text = text
+	if len(active) > 1 {
 		out.Text += fmt.Sprintf(" (and %d more)", len(active)-1)
 	}
 	if len(s.all) > 1 {
@@ -156,9 +159,11 @@ func (s *progress) status() terminal.Status {
 // text says how far one search has come, and how long it takes at most until it has
 // as many states as it may.
 func (x *searching) text(full bool, states int) (string, time.Duration) {
-	p, passed := x.progress.Read(), clock.Nano()-x.began
+	p := x.progress.Read()
+	passed := clock.Nano() - x.began
 	perSecond := int64(float64(p.Runs) / max(float64(passed)/1e9, 0.001))
-	depth, rate := "depth "+format.Count(p.Depth), format.Count(perSecond)+"/s"
+	depth := "depth " + format.Count(p.Depth)
+	rate := format.Count(perSecond) + "/s"
 	if full {
 		return fmt.Sprintf("%s: %s, %s, %s", x.name, format.Number(p.Runs, "schedule"), depth, rate), 0
 	}

@@ -107,7 +107,8 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 		}
 	} else if x.server != nil {
 		on.RedisStore = x.server
-		on.Redis, on.Name = x.server.Admin(), fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
+		on.Redis = x.server.Admin()
+		on.Name = fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
 	}
 	r, err := explore.Replay(x.ctx, token, on)
 	if errors.As(err, new(*explore.UnfitError)) {

@@ -85,7 +85,8 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if x.out, err = session.MakeDir(s.Settings, dir); err != nil {
+		x.out, err = session.MakeDir(s.Settings, dir)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -225,7 +226,8 @@ func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress
 		}
 		return x.look(ctx, plan[i].sel, all.begin(i))
 	}
-	numbers, firsts := map[string]int{}, map[string]func() found{}
+	numbers := map[string]int{}
+	firsts := map[string]func() found{}
 	for i := range plan {
 		if name := plan[i].sel.String(); firsts[name] == nil {
 			numbers[name], firsts[name] = i, sync.OnceValue(func() found { return look(i) })
@@ -234,7 +236,8 @@ func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress
 	return func(i int) found {
 		defer all.end(i)
 		sel := plan[i].sel
-		n, f := numbers[sel.String()], firsts[sel.String()]()
+		n := numbers[sel.String()]
+		f := firsts[sel.String()]()
 		if n != i {
 			// The clock may be why the first did not repeat.
 			if errors.Is(f.err, explore.ErrNotDeterministic) && plan[i].cfg.ServiceClock == plan[n].cfg.ServiceClock {

@@ -18,8 +18,10 @@ func TestLeaveOut(t *testing.T) {
 	serving := func(name string, kinds ...quota.Kind) strategies.Selection {
 		return strategies.Selection{Meta: &strategies.Meta{Name: name, Kinds: kinds}}
 	}
-	hourly, bucket := serving("hourly", quota.CalendarHour, quota.Fixed), serving("bucket", quota.Bucket, quota.Rolling, quota.Fixed)
-	log, never := serving("log", quota.Rolling), serving("never", quota.CalendarHour)
+	hourly := serving("hourly", quota.CalendarHour, quota.Fixed)
+	bucket := serving("bucket", quota.Bucket, quota.Rolling, quota.Fixed)
+	log := serving("log", quota.Rolling)
+	never := serving("never", quota.CalendarHour)
 	never.Excluded = map[strategies.Mode]string{strategies.ModeMeasure: "it is a test"}
 	cannot := func(s strategies.Selection, p *harness.Plan) error {
 		return p.CannotRun(s, strategies.ModeMeasure, false)

@@ -49,14 +49,16 @@ func Open(cmd *cobra.Command, s *group.Settings, needed []string) (*Session, err
 	restore := OutlivePipes()
 	x.closing = append(x.closing, func() error { restore(); return nil })
 	var err error
-	if x.path, err = FreeDir(s); err != nil {
+	x.path, err = FreeDir(s)
+	if err != nil {
 		return nil, x.Close(err)
 	}
 	specs, err := s.Specs()
 	if err != nil {
 		return nil, x.Close(err)
 	}
-	if x.Stores, err = stores.OpenNeeded(x.Ctx, specs, needed); err != nil {
+	x.Stores, err = stores.OpenNeeded(x.Ctx, specs, needed)
+	if err != nil {
 		return nil, x.Close(InterruptedOr(x.Ctx, err, exit.Usage))
 	}
 	x.closing = append(x.closing, x.Stores.Close)
@@ -77,7 +79,8 @@ func (x *Session) Serve(from prometheus.Source) error {
 // Begin makes the directory and says what will be used, before it takes its time. Nothing is
 // written before.
 func (x *Session) Begin(notes ...string) (err error) {
-	if x.Dir, err = MakeDir(x.Settings, x.path); err != nil {
+	x.Dir, err = MakeDir(x.Settings, x.path)
+	if err != nil {
 		return err
 	}
 	x.closing = append(x.closing, x.Dir.Release)
@@ -159,7 +162,8 @@ func LeaveOut(s *group.Settings, p *harness.Plan, skipped map[string]string,
 		}
 		line := s.Instead(p, sel, func(q *harness.Plan) error { return cannot(sel, q) })
 		aside := line != "" && !s.Given("policy")
-		if line = cmp.Or(line, s.Elsewhere(sel)); line != "" {
+		line = cmp.Or(line, s.Elsewhere(sel))
+		if line != "" {
 			skipped[label] += "; this runs it: " + line
 		}
 		if !aside || len(skipped) == len(p.Strategies) {

@@ -43,7 +43,8 @@ func Verdict(f *results.File) error {
 
 // unkept says how many histories could not be kept, and why the first was not.
 func unkept(f *results.File) error {
-	n, why := 0, ""
+	n := 0
+	why := ""
 	for _, r := range f.Runs {
 		for _, x := range r.Audit.Reasons {
 			if x.Code == harness.HistoryNotKept {

@@ -174,7 +174,8 @@ func (x *Setting) read(n ast.Node) (take func(), where *token.Token, err error) 
 		if err != nil {
 			return nil, nil, err
 		}
-		if take, err = x.Value.parse(text); err != nil {
+		take, err = x.Value.parse(text)
+		if err != nil {
 			err = fmt.Errorf(" %q: %w", text, err)
 		}
 		return take, nil, err
@@ -187,7 +188,8 @@ func (x *Setting) read(n ast.Node) (take func(), where *token.Token, err error) 
 	}
 	items := make([]string, len(seq.Values))
 	for i, v := range seq.Values {
-		if items[i], err = x.scalar(v); err == nil && items[i] == "" {
+		items[i], err = x.scalar(v)
+		if err == nil && items[i] == "" {
 			err = fmt.Errorf(" \"\": %w", errEmpty)
 		}
 		if err != nil {
@@ -202,17 +204,23 @@ func (x *Setting) scalar(n ast.Node) (text string, err error) {
 	var kind scalar
 	switch n := n.(type) {
 	case *ast.StringNode:
-		kind, text = scalarText, n.Value
+		kind = scalarText
+		text = n.Value
 	case *ast.LiteralNode:
-		kind, text = scalarText, n.Value.Value
+		kind = scalarText
+		text = n.Value.Value
 	case *ast.IntegerNode:
-		kind, text = scalarNumber, fmt.Sprint(n.Value)
+		kind = scalarNumber
+		text = fmt.Sprint(n.Value)
 	case *ast.FloatNode:
-		kind, text = scalarNumber, n.Token.Value
+		kind = scalarNumber
+		text = n.Token.Value
 	case *ast.InfinityNode, *ast.NanNode:
-		kind, text = scalarNumber, strings.Replace(n.GetToken().Value, ".", "", 1)
+		kind = scalarNumber
+		text = strings.Replace(n.GetToken().Value, ".", "", 1)
 	case *ast.BoolNode:
-		kind, text = scalarBool, fmt.Sprint(n.Value)
+		kind = scalarBool
+		text = fmt.Sprint(n.Value)
 	case *ast.NullNode:
 		return "", fmt.Errorf(" has no value: %s", x.Value.wants)
 	default:

@@ -222,12 +222,14 @@ func reflowed(page layout.Page, text string) (out []string) {
 		case len(prose) > 0:
 			out = append(out, page.Wrap(strings.Join(prose, " "))...)
 		}
-		head, prose = "", nil
+		head = ""
+		prose = nil
 	}
 	for l := range strings.SplitSeq(text, "\n") {
 		if m := item.FindStringSubmatch(l); m != nil {
 			flush()
-			head, prose = m[1], []string{m[2]}
+			head = m[1]
+			prose = []string{m[2]}
 			continue
 		}
 		rest, inItem := strings.CutPrefix(l, strings.Repeat(" ", len(head)))
@@ -255,7 +257,8 @@ var flagTexts string
 // texts are what flags.txt says, by "command name"; those of several commands have no command.
 var texts = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
-	commands, name := []string{""}, ""
+	commands := []string{""}
+	name := ""
 	for line := range strings.Lines(flagTexts) {
 		first, rest, named := strings.Cut(strings.TrimSpace(line), ": ")
 		header, isHeader := strings.CutPrefix(first, "[")

@@ -180,7 +180,8 @@ func TestReasonsHaveFigures(t *testing.T) {
 		planted("racy", quota.Rolling, racy), planted("at-the-end", quota.Rolling, failing),
 	}})
 	all := s.Considered()
-	found, simulated := all[0], all[1]
+	found := all[0]
+	simulated := all[1]
 	if found.Schedule == nil || found.Schedule.Steps != 4 || found.Units != 1 ||
 		found.Command != "quotabench explore racy --policy '20 calls per rolling 1m'" {
 		t.Errorf("racy: %+v", found)

@@ -98,7 +98,8 @@ func TestStored(t *testing.T) {
 	}
 	stored := read(t)
 	for name, byKind := range searches {
-		was, is := text(t, stored.Searches[name]), text(t, byKind)
+		was := text(t, stored.Searches[name])
+		is := text(t, byKind)
 		if was != is {
 			t.Errorf("%s: stored is\n%s\nand a search now finds\n%s", name, was, is)
 		}

@@ -117,7 +117,8 @@ func setFailover(c *measure.Config, v string) error {
 
 // setCold has each command open a connection, or not.
 func setCold(c *measure.Config, v string) (err error) {
-	if c.Cold, err = strconv.ParseBool(v); err != nil {
+	c.Cold, err = strconv.ParseBool(v)
+	if err != nil {
 		return errors.New("give true or false")
 	}
 	return nil
@@ -161,7 +162,8 @@ func set(c *measure.Config, name, v string) error {
 func setOption(c *measure.Config, name, v string) error {
 	only, option, qualified := strings.Cut(name, ".")
 	if !qualified {
-		only, option = "", name
+		only = ""
+		option = name
 	}
 	var without []string
 	known := Parameters()
@@ -189,7 +191,8 @@ func setOption(c *measure.Config, name, v string) error {
 		if unknown != nil { // a caller's own, that is not registered
 			meta = s.Meta
 		}
-		if c.Strategies[i], err = meta.Select(options); err != nil {
+		c.Strategies[i], err = meta.Select(options)
+		if err != nil {
 			return err
 		}
 	}
@@ -303,7 +306,8 @@ func expand(item string) ([]string, error) {
 		if !ok || i == 1 && unit != (err != nil) {
 			return nil, fmt.Errorf("%q is no range: its bounds are two numbers or two times", item)
 		}
-		of[i], unit = x, err != nil
+		of[i] = x
+		unit = err != nil
 	}
 	if m[3] == "" {
 		return nil, fmt.Errorf("%q has no step: write %sx2 to double, or %s+STEP", item, item, item)

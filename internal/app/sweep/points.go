@@ -146,7 +146,8 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 				next = append(next, c)
 			}
 		}
-		if combinations = next; len(next) > MaxPoints {
+		combinations = next
+		if len(next) > MaxPoints {
 			return nil, fmt.Errorf("the values make more than %d combinations: give fewer", MaxPoints)
 		}
 	}
@@ -184,7 +185,8 @@ func measured(c *measure.Config) error {
 	err := c.Complete()
 	if err == nil {
 		var info workloads.Info
-		if _, info, err = c.NewStream(1); err == nil {
+		_, info, err = c.NewStream(1)
+		if err == nil {
 			_, err = c.CheckReplay(info, measure.MaxDuration)
 		}
 	}

@@ -71,7 +71,8 @@ func (s *Search) Measure(ctx context.Context) (*measure.Report, error) {
 // complete fills in the defaults.
 func (s *Search) complete() error {
 	if s.Low == 0 && s.High == 0 {
-		s.Low, s.High = DefaultLow, DefaultHigh
+		s.Low = DefaultLow
+		s.High = DefaultHigh
 	}
 	s.Within = cmp.Or(s.Within, 0.05)
 	switch {
@@ -123,7 +124,8 @@ func (h *hunt) search(ctx context.Context) error {
 	for err == nil && low > 0 && high > 0 && !h.out.Interrupted {
 		if mid := rounded(math.Sqrt(low * high)); high/low > 1+h.Within && mid > low && mid < high {
 			var ok bool
-			if ok, err = h.holds(ctx, mid); ok {
+			ok, err = h.holds(ctx, mid)
+			if ok {
 				low = mid
 			} else {
 				high = mid
@@ -132,10 +134,12 @@ func (h *hunt) search(ctx context.Context) error {
 		}
 		// It narrowed: what held once is measured again.
 		var ok bool
-		if ok, err = h.again(ctx, low); ok || err != nil {
+		ok, err = h.again(ctx, low)
+		if ok || err != nil {
 			break
 		}
-		high, low = low, h.below(low)
+		high = low
+		low = h.below(low)
 	}
 	return err
 }

@@ -135,11 +135,13 @@ func config(t *testing.T, l *timed) measure.Config {
 	t.Helper()
 	p := harness.Plan{Workers: 8, Seed: 1}
 	var err error
-	if p.Policy, err = quota.LookupPolicy("agent-api"); err != nil {
+	p.Policy, err = quota.LookupPolicy("agent-api")
+	if err != nil {
 		t.Fatal(err)
 	}
 	p.Policy.Limit = 10 // which is crossed
-	if p.Workload, err = workloads.Lookup("hot-key"); err != nil {
+	p.Workload, err = workloads.Lookup("hot-key")
+	if err != nil {
 		t.Fatal(err)
 	}
 	meta := &strategies.Meta{
@@ -200,12 +202,14 @@ func TestKneeByLittle(t *testing.T) {
 		asPlanted := true
 		for i := range points {
 			// Whatever the machine is busy with, no connection serves more than it can.
-			f, most := &points[i].Summary.Throughput, min(points[i].X, 8)/takes.Seconds()
+			f := &points[i].Summary.Throughput
+			most := min(points[i].X, 8) / takes.Seconds()
 			if f.Value > most {
 				t.Errorf("pool of %s: %v decisions/s, at most %v are possible", points[i].Value, f.Value, most)
 			}
 			asPlanted = asPlanted && f.Value > 0.8*most
-			f.Lo, f.Hi = f.Value, f.Value // few rounds, which vary
+			f.Lo = f.Value
+			f.Hi = f.Value // few rounds, which vary
 		}
 		if !asPlanted && takes < time.Second && !t.Failed() {
 			t.Logf("this machine adds much to %v for each decision", takes)
@@ -223,7 +227,8 @@ func TestKneeByLittle(t *testing.T) {
 func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 	t.Helper()
 	c := config(t, &timed{takes: takes})
-	c.Requests, c.Rounds = 40, 2
+	c.Requests = 40
+	c.Rounds = 2
 	seen := &counting{}
 	c.Observer = seen
 	params, err := sweep.ParseAll([]string{"pool=1..16x2"})
@@ -272,7 +277,8 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 	edges := []struct{ edge, low, high float64 }{{3000, 1000, 20000}, {100, 1000, 20000}, {90000, 1000, 20000}, {3000, 0, 0}}
 	for _, x := range edges[:testenv.Pick(3, 4)] {
 		c := config(t, &timed{servers: make(chan struct{}, 8)})
-		c.Requests, c.Rounds = 20, 1
+		c.Requests = 20
+		c.Rounds = 1
 		seen := &counting{}
 		c.Observer = seen
 		s := &sweep.Search{Config: c, Low: x.low, High: x.high, Holds: func(s *results.Summary) bool { return s.Params.RatePerS <= x.edge }}
@@ -280,7 +286,8 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		holds, fails := 0.0, 1e12
+		holds := 0.0
+		fails := 1e12
 		rounds := map[float64]int{}
 		for i := range r.Runs {
 			p := r.Runs[i].Params
@@ -320,7 +327,9 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 func TestSearchOfACapacity(t *testing.T) {
 	for takes := 2 * time.Millisecond; ; takes *= 2 {
 		c := config(t, &timed{servers: make(chan struct{}, 2), takes: takes})
-		c.Requests, c.Rounds, c.Arrivals = 60, 1, "constant"
+		c.Requests = 60
+		c.Rounds = 1
+		c.Arrivals = "constant"
 		capacity := 2 / takes.Seconds()
 		seen := &speeds{perS: map[float64]float64{}}
 		c.Observer = seen
@@ -393,7 +402,8 @@ func TestPointsOfClients(t *testing.T) {
 	c := config(t, &timed{servers: make(chan struct{}, 1)})
 	own := c.Strategies[0]
 	asking := *own.Meta
-	asking.Name, asking.Needs = "asking", []strategies.Need{strategies.NeedRedis}
+	asking.Name = "asking"
+	asking.Needs = []strategies.Need{strategies.NeedRedis}
 	c.Strategies = append(c.Strategies, strategies.Selection{Meta: &asking, Options: own.Options, Client: strategies.PlainClient})
 	params, err := sweep.ParseAll([]string{"client=plain,autopipeline"})
 	if err != nil {
@@ -454,7 +464,8 @@ func TestLatencyIsSwept(t *testing.T) {
 	if err != nil || fmt.Sprint(points[0].Trouble, points[1].Trouble, c.Trouble) != "[redis:latency=0s] [redis:latency=20ms] []" {
 		t.Errorf("%+v, %v", points, err)
 	}
-	if params, err = sweep.ParseAll([]string{"latency=2"}); err == nil {
+	params, err = sweep.ParseAll([]string{"latency=2"})
+	if err == nil {
 		_, err = sweep.Points(c, params)
 	}
 	if err == nil {

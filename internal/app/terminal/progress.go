@@ -77,7 +77,10 @@ func NewProgress(w io.Writer) *Progress {
 
 // Detail has nothing of the progress shown, but messages, or, if not on a terminal, each step
 // of a measurement.
-func (p *Progress) Detail(quiet, verbose bool) { p.quiet, p.verbose = quiet, verbose }
+func (p *Progress) Detail(quiet, verbose bool) {
+	p.quiet = quiet
+	p.verbose = verbose
+}
 
 // Begin says how many steps there will be.
 func (p *Progress) Begin(steps int) {
@@ -124,10 +127,12 @@ func (p *Progress) due() bool {
 // Filling says now and then which share of the subjects is set up for the step.
 func (p *Progress) Filling(share float64) {
 	p.mu.Lock()
-	s, now := p.state, p.now()
+	s := p.state
+	now := p.now()
 	due := now-p.told >= int64(p.every())
 	if share >= 1 {
-		due, s.Doing = s.Doing != "", "subjects are set up"
+		due = s.Doing != ""
+		s.Doing = "subjects are set up"
 	} else {
 		s.Doing = fmt.Sprintf("setting subjects up: %.0f %%", 100*share)
 	}
@@ -163,7 +168,8 @@ func (p *Progress) Watch(read func() Status) (stop func()) {
 func (p *Progress) show(s Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state = s; p.ended {
+	p.state = s
+	if p.ended {
 		return
 	}
 	switch {

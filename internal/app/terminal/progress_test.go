@@ -16,7 +16,8 @@ import (
 func TestProgressLine(t *testing.T) {
 	now := int64(0)
 	p := NewProgress(&bytes.Buffer{})
-	p.now, p.began = func() int64 { return now }, 0
+	p.now = func() int64 { return now }
+	p.began = 0
 	p.Begin(4)
 	for _, c := range []struct {
 		passed time.Duration
@@ -30,7 +31,8 @@ func TestProgressLine(t *testing.T) {
 		{time.Hour, Status{Text: strings.Repeat("漢字", 60), Share: 0.5}, "about 1h0m0s left"},
 		{time.Second, Status{Text: "\x1b[31mred", Share: 0.5}, `\u001b[31mred`},
 	} {
-		now, p.state = int64(c.passed), c.state
+		now = int64(c.passed)
+		p.state = c.state
 		for _, width := range []int{79, 119, 199} {
 			got := p.render(width)
 			if uniseg.StringWidth(got) > width {

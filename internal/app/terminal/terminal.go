@@ -119,7 +119,8 @@ const (
 func Page(cmd *cobra.Command) (layout.Page, io.Writer) {
 	out := cmd.OutOrStdout()
 	page := layout.Page{Colour: Coloured(out)}
-	if page.Width = screenWidth(out); page.Width == 0 {
+	page.Width = screenWidth(out)
+	if page.Width == 0 {
 		page.Width = columns()
 	}
 	if page.Colour {

@@ -125,7 +125,8 @@ func Within[T any](ctx context.Context, limit, grace time.Duration, where string
 	}
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done, number := make(chan result, 1), make(chan uint64, 1)
+	done := make(chan result, 1)
+	number := make(chan uint64, 1)
 	go func() {
 		r := result{err: &PanicError{Where: where, Value: "it ended its goroutine"}}
 		defer func() { done <- r }()

@@ -49,11 +49,13 @@ func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
 		panic   any
 		stack   []byte
 	}
-	done, number := make(chan struct{}), make(chan uint64, 1)
+	done := make(chan struct{})
+	number := make(chan uint64, 1)
 	go func() {
 		defer close(done)
 		defer func() {
-			if result.panic = recover(); result.panic != nil {
+			result.panic = recover()
+			if result.panic != nil {
 				result.stack = debug.Stack()
 			}
 		}()
@@ -79,7 +81,9 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 	each := min(max(w.Patience/16, time.Millisecond), 250*time.Millisecond)
 	t := time.NewTicker(each)
 	defer t.Stop()
-	count, looks, same := w.Beat.Count(), 0, 0
+	count := w.Beat.Count()
+	looks := 0
+	same := 0
 	var last string
 	for {
 		select {
@@ -109,7 +113,8 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 		case w.Beat.Count() != count:
 			continue
 		case g.Text != last:
-			same, last = 0, g.Text
+			same = 0
+			last = g.Text
 		default:
 			same++
 		}
@@ -131,7 +136,8 @@ func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Fr
 	all := stacks.All()
 	if _, in := all[driver].Called("sched.(*Actor).advance"); in {
 		g = running(all, driver)
-		if calls, known = g.Called(w.Callers...); known && len(calls) > 0 {
+		calls, known = g.Called(w.Callers...)
+		if known && len(calls) > 0 {
 			return g, calls, true, g.Locked() && w.parked(all, g)
 		}
 	} else {

@@ -108,7 +108,8 @@ func Run[N, A any](ctx context.Context, dir, kind string, task any, news func(N)
 	if !serves {
 		return answer, errors.New("a process of its own needs a program that calls harness.ServeIsolated at its beginning")
 	}
-	if dir, err = os.MkdirTemp(dir, "quotabench-child-"); err != nil {
+	dir, err = os.MkdirTemp(dir, "quotabench-child-")
+	if err != nil {
 		return answer, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
@@ -125,7 +126,8 @@ func Run[N, A any](ctx context.Context, dir, kind string, task any, news func(N)
 	var last said[*N, *A]
 	for err == nil && last.Answer == nil && last.Error == "" {
 		last = said[*N, *A]{}
-		if err = c.out.Decode(&last); err == nil && last.News != nil {
+		err = c.out.Decode(&last)
+		if err == nil && last.News != nil {
 			news(*last.News)
 		}
 	}
@@ -161,7 +163,8 @@ func start(dir, kind string) (*child, error) {
 	c := &child{cmd: exec.Command(program, kind), errors: tail{most: 1 << 20}}
 	c.cmd.Env = append(os.Environ(), variable+"="+dir, "GOTRACEBACK=single")
 	c.cmd.Stderr = &c.errors
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
+	c.in, err = c.cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	c.end = sync.OnceFunc(func() { _ = c.in.Close() })
@@ -181,7 +184,8 @@ type tail struct {
 
 // Write implements [io.Writer].
 func (t *tail) Write(p []byte) (int, error) {
-	if t.b = append(t.b, p...); len(t.b) > 2*t.most {
+	t.b = append(t.b, p...)
+	if len(t.b) > 2*t.most {
 		t.b = append(t.b[:0], t.b[len(t.b)-t.most:]...)
 	}
 	return len(p), nil

@@ -89,7 +89,8 @@ func (w *Witness) digits(s string) string {
 		if !digit(s[i]) {
 			continue
 		}
-		from, to := i, i+1
+		from := i
+		to := i + 1
 		for from > 0 && digit(s[from-1]) {
 			from--
 		}

@@ -114,7 +114,8 @@ var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed,
 func New(cfg Config) *Witness {
 	w := &Witness{cfg: cfg}
 	if apart := cfg.Real.Sub(cfg.Virtual).Abs(); !cfg.Real.IsZero() && !cfg.Virtual.IsZero() && apart > 100*24*time.Hour {
-		w.stamps, w.month = true, cfg.Real.UTC().Format("2006-01")
+		w.stamps = true
+		w.month = cfg.Real.UTC().Format("2006-01")
 		for i := range w.lowest {
 			w.lowest[i] = inUnit(cfg.Real.Add(-near), i)
 			w.highest[i] = inUnit(cfg.Real.Add(near), i)
@@ -198,7 +199,8 @@ func (w *Witness) Reasons() []Reason {
 	w.mu.Lock()
 	out := slices.Clone(w.reasons)
 	w.mu.Unlock()
-	answered, failed := w.answered.Load(), w.failed.Load()
+	answered := w.answered.Load()
+	failed := w.failed.Load()
 	if w.cfg.NeedsStore && !w.Noted(OwnGoroutine) && w.seen.Load() == 0 && answered+failed > 0 {
 		out = append(out, Reason{NoCommand, "it needs a store, and no command came through the client that it was given"})
 	}

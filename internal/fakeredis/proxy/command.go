@@ -79,7 +79,8 @@ func (c *Command) Send() (reply string, err error) {
 
 	<-c.got
 	l.p.mu.Lock()
-	answered, held := c.reply != nil, l.p.on
+	answered := c.reply != nil
+	held := l.p.on
 	l.p.mu.Unlock()
 	if !answered {
 		return "", errClosed

@@ -131,7 +131,8 @@ func foulRedis(t *testing.T, sent []byte) bool {
 
 // foulReplies says whether something is no reply, or one reply too many.
 func foulReplies(t *testing.T, sent []byte) bool {
-	r, n := resp.NewReader(bytes.NewReader(sent)), 0
+	r := resp.NewReader(bytes.NewReader(sent))
+	n := 0
 	for {
 		raw, err := r.Reply()
 		if err != nil {

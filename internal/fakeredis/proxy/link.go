@@ -192,11 +192,13 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 	}
 	kept := new(Command) // apart, so that what passes at once is not allocated
 	*kept = c
-	kept.raw, kept.got = bytes.Clone(c.raw), make(chan struct{})
+	kept.raw = bytes.Clone(c.raw)
+	kept.got = make(chan struct{})
 	if len(kept.parts) == 0 {
 		kept.parts = [][]string{resp.Texts(args)}
 	}
-	l.queue, l.ahead = append(l.queue, kept), l.ahead+len(c.raw)+least
+	l.queue = append(l.queue, kept)
+	l.ahead = l.ahead + len(c.raw) + least
 	if c.manner == data {
 		p.held = append(p.held, kept)
 		p.signal()
@@ -209,16 +211,22 @@ func (l *link) classify(args [][]byte, raw []byte) Command {
 	c := Command{link: l, raw: raw, manner: mannerOf(args)}
 	switch c.manner {
 	case refused:
-		c.manner, c.raw = passing, refusal
+		c.manner = passing
+		c.raw = refusal
 	case subscribing:
 		l.subscribed = true
 	case begins:
-		l.multi, l.queued, l.remembered = true, nil, 0
+		l.multi = true
+		l.queued = nil
+		l.remembered = 0
 	case aborts:
-		l.multi, l.queued = false, nil
+		l.multi = false
+		l.queued = nil
 	case ends:
-		c.manner, c.parts = data, l.queued
-		l.multi, l.queued = false, nil
+		c.manner = data
+		c.parts = l.queued
+		l.multi = false
+		l.queued = nil
 	default:
 		if l.multi {
 			c.manner = inTransaction
@@ -278,7 +286,9 @@ func (l *link) keep(raw []byte) bool {
 		}
 		return false
 	case c != nil:
-		c.reply, c.state, l.sent = bytes.Clone(raw), replied, nil
+		c.reply = bytes.Clone(raw)
+		c.state = replied
+		l.sent = nil
 		close(c.got)
 		return true
 	case raw[0] == '-': // before it closes a connection that it does not want

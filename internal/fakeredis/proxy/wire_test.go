@@ -58,7 +58,8 @@ func TestSameBytes(t *testing.T) {
 				b.write(straight, "AUTH "+o.Password)
 				b.read(straight, "+OK\r\n")
 			}
-			passed, held := b.dial(), b.dial()
+			passed := b.dial()
+			held := b.dial()
 			conns := []net.Conn{straight, passed, held}
 			b.Hold(false)
 			readers := make([]*resp.Reader, len(conns))
@@ -124,7 +125,8 @@ func TestInline(t *testing.T) {
 // Large payloads come through as they are, and a proxy reads a bounded amount ahead.
 func TestLargePayloads(t *testing.T) {
 	b := onServer(t)
-	raw, other := b.dial(), b.dial()
+	raw := b.dial()
+	other := b.dial()
 	b.Hold(true)
 	const commands, ahead = 40, 16 // so many are more than 16 MiB, with their names
 	big := bytes.Repeat([]byte("0123456789abcde\n"), 1<<20/16)

@@ -42,7 +42,8 @@ func size(digits []byte, limit int) (v int, ok bool) {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		if v = v*10 + int(c-'0'); v > limit {
+		v = v*10 + int(c-'0')
+		if v > limit {
 			return 0, false
 		}
 	}
@@ -84,7 +85,9 @@ func (r *Reader) begin() {
 	if cap(r.raw) > keepSize {
 		r.raw = nil
 	}
-	r.raw, r.ends, r.args = r.raw[:0], r.ends[:0], r.args[:0]
+	r.raw = r.raw[:0]
+	r.ends = r.ends[:0]
+	r.args = r.args[:0]
 }
 
 func (r *Reader) command() ([][]byte, error) {
@@ -100,7 +103,8 @@ func (r *Reader) command() ([][]byte, error) {
 		return nil, unread(line)
 	}
 	for range count {
-		if line, err = r.line(); err != nil {
+		line, err = r.line()
+		if err != nil {
 			return nil, err
 		}
 		size, ok := r.length(line, maxPart)
@@ -215,7 +219,8 @@ func (r *Reader) length(line []byte, limit int) (n int, ok bool) {
 // with what was promised.
 func (r *Reader) bulk(n int) error {
 	for left := n + len("\r\n"); left > 0; {
-		k, at := min(left, lineSize), len(r.raw)
+		k := min(left, lineSize)
+		at := len(r.raw)
 		r.raw = slices.Grow(r.raw, k)[:at+k]
 		if _, err := io.ReadFull(r.in, r.raw[at:]); err != nil {
 			return err
@@ -252,7 +257,8 @@ func describe(b *strings.Builder, raw []byte) (rest []byte) {
 	if len(line) == 0 || b.Len() > textSize {
 		return nil
 	}
-	kind, text := line[0], line[1:]
+	kind := line[0]
+	text := line[1:]
 	n, _ := strconv.Atoi(string(text))
 	switch kind {
 	case '*', '~', '>', '%', '|', '$', '!', '=':
@@ -263,7 +269,8 @@ func describe(b *strings.Builder, raw []byte) (rest []byte) {
 		if strings.IndexByte("$!=", kind) < 0 {
 			return elements(b, kind, n, rest)
 		}
-		text, rest = rest[:n], rest[n+len("\r\n"):]
+		text = rest[:n]
+		rest = rest[n+len("\r\n"):]
 	case '_':
 		text = []byte("nil")
 	}

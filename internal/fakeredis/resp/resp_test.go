@@ -43,7 +43,8 @@ func TestCommand(t *testing.T) {
 		if got, err := pieces(one[:len(one)-1], 1); len(got) > 0 || err != nil {
 			t.Errorf("%.40q without its last byte is %.40q, %v", one, got, err)
 		}
-		all, text = append(all, args), text+one
+		all = append(all, args)
+		text = text + one
 	}
 	for _, n := range []int{1, 7, 600, len(text)} {
 		if got, err := pieces(text, n); err != nil || !slices.EqualFunc(got, all, slices.Equal) {

@@ -23,7 +23,8 @@ func Allowed() (s Set, ok bool) { return allowed(0) }
 func AllowedTo(pid int) (s Set, ok bool) {
 	for _, tid := range Threads(pid) {
 		if own, known := allowed(tid); known {
-			s, ok = Of(append(s, own...)...), true
+			s = Of(append(s, own...)...)
+			ok = true
 		}
 	}
 	return s, ok
@@ -184,7 +185,8 @@ func ThreadTimes(pid int) (ran, waited time.Duration) {
 		if times := strings.Fields(string(b)); len(times) >= 2 {
 			first, _ := strconv.ParseInt(times[0], 10, 64) // what is no number counts nothing
 			second, _ := strconv.ParseInt(times[1], 10, 64)
-			ran, waited = ran+time.Duration(first), waited+time.Duration(second)
+			ran = ran + time.Duration(first)
+			waited = waited + time.Duration(second)
 		}
 	}
 	return ran, waited

@@ -109,7 +109,8 @@ func (q *RunQueue) refresh(now int64) {
 // parse reads the three numbers of a schedstat.
 func (w *Wait) parse(line []byte) bool {
 	into := [3]*int64{&w.Ran, &w.Waited, &w.Switches}
-	field, digits := 0, 0
+	field := 0
+	digits := 0
 	var n int64
 	for _, c := range line {
 		switch {
@@ -120,7 +121,9 @@ func (w *Wait) parse(line []byte) bool {
 			return false
 		default:
 			*into[field] = n
-			field, n, digits = field+1, 0, 0
+			field = field + 1
+			n = 0
+			digits = 0
 		}
 	}
 	return field == len(into) && digits == 0

@@ -65,7 +65,8 @@ func TestPlantedWaiting(t *testing.T) {
 		})
 	}
 	defer func() { stop.Store(true); busy.Wait() }()
-	a, b := <-tids, <-tids
+	a := <-tids
+	b := <-tids
 	for range 2 {
 		if err := <-refused; err != nil {
 			t.Skip(err)
@@ -83,7 +84,8 @@ func TestPlantedWaiting(t *testing.T) {
 			begun := clock.Nano()
 			waits = q.Sample(waits)
 			now = clock.Nano()
-			if w, ok = ofThread(waits, tid); w.Switches > old.Switches {
+			w, ok = ofThread(waits, tid)
+			if w.Switches > old.Switches {
 				return w, now, now - last
 			}
 			last = begun
@@ -101,7 +103,8 @@ func TestPlantedWaiting(t *testing.T) {
 		}
 		elapsed := float64(now - begin)
 		stolen := 1e9 * ReadCPU().Sub(cpu).Stolen / elapsed // of all cores
-		ran, waited := float64(w1.Ran-w0.Ran)/elapsed, float64(w1.Waited-w0.Waited)/elapsed
+		ran := float64(w1.Ran-w0.Ran) / elapsed
+		waited := float64(w1.Waited-w0.Waited) / elapsed
 		t.Logf("thread %d: from %+v to %+v in %.0f ns: ran %.0f %%, waited %.0f %%, %.0f %% stolen", tid, w0, w1, elapsed, 100*ran, 100*waited, 100*stolen)
 		return waited+stolen >= 0.2 && ran+waited+stolen >= 0.85 && ran+waited <= 1.1 && w1.Process == os.Getpid()
 	}
@@ -196,7 +199,8 @@ func BenchmarkRunQueue(b *testing.B) {
 	for _, threads := range []int{10, 30} {
 		b.Run(strconv.Itoa(threads), func(b *testing.B) {
 			var idle sync.WaitGroup
-			begun, end := make(chan bool), make(chan bool)
+			begun := make(chan bool)
+			end := make(chan bool)
 			for range threads {
 				idle.Go(func() {
 					runtime.LockOSThread()

@@ -70,7 +70,8 @@ func launch(cmd *exec.Cmd, whole bool) (done <-chan struct{}, result *error, err
 // it is killed with all its children.
 func Run(ctx context.Context, cmd *exec.Cmd, user *Account) (string, error) {
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout = &out
+	cmd.Stderr = &out
 	setSysProcAttr(cmd, os.Kill, user)
 	done, result, err := launch(cmd, false)
 	if err != nil {
@@ -94,7 +95,8 @@ func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Chil
 		return nil, errors.Join(err, dir.Remove())
 	}
 	defer func() { _ = log.Close() }()
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout = log
+	cmd.Stderr = log
 	setSysProcAttr(cmd, death, user)
 	done, _, err := launch(cmd, stop == os.Kill)
 	if err != nil {
@@ -287,7 +289,8 @@ func (c *Child) Again(ctx context.Context, try func(context.Context) error) erro
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout = log
+	cmd.Stderr = log
 	done, _, err := launch(cmd, false)
 	if err != nil {
 		return err

@@ -49,7 +49,8 @@ func NewDir(parent string) (*Dir, error) {
 		return nil, fmt.Errorf("make a private directory: %w", err)
 	}
 	d := &Dir{Path: tmp}
-	if d.lock, err = tryLock(filepath.Join(tmp, lockFile)); err != nil {
+	d.lock, err = tryLock(filepath.Join(tmp, lockFile))
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", tmp, err), os.RemoveAll(tmp))
 	}
 	final := strings.TrimSuffix(tmp, newDirSuffix)

@@ -31,7 +31,8 @@ func (g Group) Processes(ctx context.Context) (all []int, err error) {
 	err = ErrNotOurs
 	for _, s := range g {
 		pids, perr := s.Processes(ctx)
-		all, err = append(all, pids...), perr
+		all = append(all, pids...)
+		err = perr
 	}
 	if len(all) > 0 {
 		return all, nil
@@ -84,13 +85,15 @@ func (f *Fleet[S]) Serve(ctx context.Context, settings map[string]string, start 
 	if s, ok := f.parts[key]; ok {
 		return s, nil
 	}
-	if s, err = start(); err != nil {
+	s, err = start()
+	if err != nil {
 		return s, err
 	}
 	if f.parts == nil {
 		f.parts = map[string]S{}
 	}
-	if f.parts[key] = s; f.cores != nil {
+	f.parts[key] = s
+	if f.cores != nil {
 		err = s.Confine(ctx, f.cores)
 	}
 	return s, err

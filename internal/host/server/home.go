@@ -41,9 +41,11 @@ func NewHome(parent string, accounts ...string) (*Home, error) {
 	case err != nil:
 		h.Root, h.As = err, ", running as root ("+format.OneLine(err.Error())+")"
 	case user != nil:
-		h.User, h.As = user, ", running as "+user.Name
+		h.User = user
+		h.As = ", running as " + user.Name
 	}
-	if h.Data, err = dir.Mkdir("data", h.User); err != nil {
+	h.Data, err = dir.Mkdir("data", h.User)
+	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
 	return h, nil
@@ -52,7 +54,8 @@ func NewHome(parent string, accounts ...string) (*Home, error) {
 // WriteSecret writes a file that the server alone can read. If that fails the
 // directory is gone.
 func (h *Home) WriteSecret(name, text string) (path string, err error) {
-	if path, err = h.Dir.WriteSecret(name, text, h.User); err != nil {
+	path, err = h.Dir.WriteSecret(name, text, h.User)
+	if err != nil {
 		return "", errors.Join(err, h.Dir.Remove())
 	}
 	return path, nil

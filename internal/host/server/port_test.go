@@ -19,7 +19,8 @@ func TestOnFreePort(t *testing.T) {
 	if err != nil || len(ports) != 3 {
 		t.Errorf("%v after ports %v, want success at the third", err, ports)
 	}
-	tries, broken := 0, errors.New("broken")
+	tries := 0
+	broken := errors.New("broken")
 	if err := OnFreePort(0, func(int) error { tries++; return broken }); !errors.Is(err, broken) || tries != 1 {
 		t.Errorf("%v after %d tries: what is not the port's fault must not be repeated", err, tries)
 	}
@@ -40,7 +41,8 @@ func TestPortIsMarked(t *testing.T) {
 	}
 	var port int
 	err := OnFreePort(0, func(p int) error {
-		if port = p; mark(p) == nil {
+		port = p
+		if mark(p) == nil {
 			t.Errorf("port %d can be chosen by another process while a server starts on it", p)
 		}
 		return nil

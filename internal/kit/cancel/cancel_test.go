@@ -14,7 +14,8 @@ func TestCall(t *testing.T) {
 	if v, err := Call(ctx, func() (int, error) { return 7, wrong }); v != 7 || !errors.Is(err, wrong) {
 		t.Errorf("%d, %v", v, err)
 	}
-	begun, never := make(chan bool), make(chan bool)
+	begun := make(chan bool)
+	never := make(chan bool)
 	defer close(never)
 	go func() {
 		<-begun

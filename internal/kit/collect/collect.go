@@ -28,8 +28,10 @@ func (g *By[K, V]) Sort() {
 // In is the element of a list that is the same as x. If the list has none, x is appended, and was not known.
 func In[T any](list *[]T, x T, same func(T) bool) (at *T, known bool) {
 	i := slices.IndexFunc(*list, same)
-	if known = i >= 0; !known {
-		i, *list = len(*list), append(*list, x)
+	known = i >= 0
+	if !known {
+		i = len(*list)
+		*list = append(*list, x)
 	}
 	return &(*list)[i], known
 }

@@ -42,7 +42,8 @@ func TestRelease(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	// A cask has one text for all systems.
-	folder, cask := r.Archives[0].Folder, r.Casks[0]
+	folder := r.Archives[0].Folder
+	cask := r.Casks[0]
 	if strings.Contains(folder, ".Os") || cask.Binary != folder+"/quotabench" || !slices.Equal(cask.Manpages, []string{folder + "/man/quotabench.1"}) {
 		t.Errorf("the cask names %q and %q, and the folder in the archives is %q", cask.Binary, cask.Manpages, folder)
 	}

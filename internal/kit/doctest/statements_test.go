@@ -33,7 +33,8 @@ func h() { a, b, c, d := 1, 2, 3, 4 }`
 	}
 	for name := range strings.Lines(string(out)) {
 		// The interceptor of gRPC has the parameters that gRPC wants.
-		if name = strings.TrimSpace(name); strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "grpcstore/dial.go") {
+		name = strings.TrimSpace(name)
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "grpcstore/dial.go") {
 			continue
 		}
 		for _, problem := range unreadable(t, filepath.Join(root, name), nil) {
@@ -50,7 +51,9 @@ func unreadable(t *testing.T, name string, src any) (found []string) {
 		t.Fatal(err)
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
-		count, most, what := 0, maxParams, "parameters"
+		count := 0
+		most := maxParams
+		what := "parameters"
 		switch n := n.(type) {
 		case *ast.FuncType:
 			for _, p := range n.Params.List {
@@ -60,7 +63,9 @@ func unreadable(t *testing.T, name string, src any) (found []string) {
 			}
 		case *ast.AssignStmt:
 			if len(n.Lhs) == len(n.Rhs) {
-				count, most, what = len(n.Lhs), maxAssigns, "assignments in one statement"
+				count = len(n.Lhs)
+				most = maxAssigns
+				what = "assignments in one statement"
 			}
 		}
 		if count > most {

@@ -24,7 +24,8 @@ func TestOneAtATime(t *testing.T) {
 	if _, err := os.Lstat(path); err == nil {
 		t.Error("the file is still there")
 	}
-	if l, err = TakeLock(path); err != nil {
+	l, err = TakeLock(path)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Release(); err != nil {
@@ -35,7 +36,8 @@ func TestOneAtATime(t *testing.T) {
 // TestNoLink: a lock must not be made where a link points to.
 func TestNoLink(t *testing.T) {
 	dir := t.TempDir()
-	aim, path := filepath.Join(dir, "elsewhere"), filepath.Join(dir, "lock")
+	aim := filepath.Join(dir, "elsewhere")
+	path := filepath.Join(dir, "lock")
 	if err := os.Symlink(aim, path); err != nil {
 		t.Skip(err)
 	}

@@ -23,7 +23,8 @@ func Write(path string, b []byte) (err error) {
 	}()
 	_, err = t.Write(b)
 	// CreateTemp makes files private; results are for sharing.
-	if err = cmp.Or(err, t.Chmod(0o644), t.Sync(), t.Close()); err != nil {
+	err = cmp.Or(err, t.Chmod(0o644), t.Sync(), t.Close())
+	if err != nil {
 		return err
 	}
 	return os.Rename(t.Name(), path)

@@ -80,7 +80,8 @@ func Shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	head, tail := most*2/3, len(s)-(most/3-len(gap))
+	head := most * 2 / 3
+	tail := len(s) - (most/3 - len(gap))
 	for head > 0 && !utf8.RuneStart(s[head]) {
 		head--
 	}

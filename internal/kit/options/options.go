@@ -104,7 +104,8 @@ func (r *reader) option(text string) error {
 	last := r.last()
 	name, value, valued := strings.Cut(text, "=")
 	if !valued && r.turnsOn(text) {
-		value, valued = "true", true
+		value = "true"
+		valued = true
 	}
 	if !valued || name == "" {
 		return fmt.Errorf("option %q of %s is not of the form OPTION=VALUE", text, last.Name)
@@ -128,7 +129,8 @@ func Text(name string, declared []quota.Option, given quota.Options) string {
 			order = append(order, option)
 		}
 	}
-	text, separator := name, ":"
+	text := name
+	separator := ":"
 	for _, option := range order {
 		if value, some := given[option]; some {
 			text += separator + option + "=" + value

@@ -159,7 +159,8 @@ func (p Program) Path() (string, error) {
 // user's PATH may not name.
 func (p Program) find(alternatives []string) (path string, ok bool) {
 	for _, name := range alternatives {
-		if path, ok = onPath(name); ok {
+		path, ok = onPath(name)
+		if ok {
 			return path, true
 		}
 		for _, folder := range slices.Concat(expand(usual), p.Folders()) {

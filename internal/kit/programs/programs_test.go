@@ -61,7 +61,8 @@ const plantedTable = "# a comment\n" +
 // TestFind: programs are found on the PATH, in the usual folders and in those of their row; a device or a folder of
 // such a name is none.
 func TestFind(t *testing.T) {
-	wasAll, wasUsual := all, usual
+	wasAll := all
+	wasUsual := usual
 	t.Cleanup(func() {
 		all = wasAll
 		usual = wasUsual

@@ -50,7 +50,8 @@ func TestPurposesKeepTheirNumbers(t *testing.T) {
 }
 
 func TestSourceReadsItsStream(t *testing.T) {
-	s, start := seed.NewSource(7, seed.Network), seed.Stream(7, seed.Network)
+	s := seed.NewSource(7, seed.Network)
+	start := seed.Stream(7, seed.Network)
 	for i := range uint64(100) {
 		if got, want := s.Uint64(), seed.At(start, i); got != want {
 			t.Fatalf("number %d is %#x, want %#x", i, got, want)

@@ -74,7 +74,8 @@ func CurveQuantiles() []float64 {
 	var out []float64
 	for i, q := range NamedQuantiles {
 		if i > 0 {
-			from, to := Nines(NamedQuantiles[i-1]), Nines(q)
+			from := Nines(NamedQuantiles[i-1])
+			to := Nines(q)
 			steps := int(math.Ceil((to - from) * perNine))
 			for j := 1; j < steps; j++ {
 				out = append(out, 1-math.Pow(10, -(from+(to-from)*float64(j)/float64(steps))))

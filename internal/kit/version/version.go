@@ -27,7 +27,8 @@ func Text() string {
 
 // Build is the version and the commit; "" if the build does not know it.
 func Build() (version, commit string) {
-	version, commit = cmp.Or(releaseVersion, "devel"), releaseCommit
+	version = cmp.Or(releaseVersion, "devel")
+	commit = releaseCommit
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return version, shortened(commit)
@@ -36,7 +37,8 @@ func Build() (version, commit string) {
 		version = v
 	}
 	commit = cmp.Or(commit, buildSetting(info, "vcs.revision"))
-	if commit = shortened(commit); buildSetting(info, "vcs.modified") == "true" {
+	commit = shortened(commit)
+	if buildSetting(info, "vcs.modified") == "true" {
 		commit += "+changes"
 	}
 	return version, commit

@@ -9,8 +9,14 @@ import (
 
 // TestOfARelease: what the linker stamps is what the program says.
 func TestOfARelease(t *testing.T) {
-	releaseVersion, releaseCommit, releaseDate = "1.2.3", "0123456789abcdef", "2026-01-02T03:04:05Z"
-	t.Cleanup(func() { releaseVersion, releaseCommit, releaseDate = "", "", "" })
+	releaseVersion = "1.2.3"
+	releaseCommit = "0123456789abcdef"
+	releaseDate = "2026-01-02T03:04:05Z"
+	t.Cleanup(func() {
+		releaseVersion = ""
+		releaseCommit = ""
+		releaseDate = ""
+	})
 	if Date() != releaseDate || !strings.HasPrefix(Text(), "1.2.3 (0123456789ab") {
 		t.Errorf("%s of %s", Text(), Date())
 	}

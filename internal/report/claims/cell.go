@@ -63,7 +63,8 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 	j.Verdict = Undecided
 	row := r.row(c.Label)
 	if m, ok := row.(missing); ok {
-		if j.Why = m.why; !r.short() {
+		j.Why = m.why
+		if !r.short() {
 			j.Verdict = NotHere
 		}
 		return
@@ -74,7 +75,8 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 	if c.Down != "" {
 		j.Promised = format.Join("; ", j.Promised, "fail-"+c.Down)
 	}
-	worst, open := -1, ""
+	worst := -1
+	open := ""
 	for i := range r.File.Runs {
 		x := &r.File.Runs[i]
 		if x.Key() != s.Key {
@@ -93,7 +95,9 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 			open = why
 		}
 		if worst < 0 || j.Verdict == Undecided || v != Undecided && n < worst {
-			worst, j.Verdict, j.Why = n, v, why
+			worst = n
+			j.Verdict = v
+			j.Why = why
 		}
 	}
 	if j.Verdict == Holds && open != "" {
@@ -119,7 +123,8 @@ func (j *Judgement) figures(s *results.Summary) {
 
 // round compares what is declared with what happened in one round.
 func (c *Cell) round(r *results.Run) (Verdict, string) {
-	admitted, others := r.DegradedAdmitted, r.Degraded-r.DegradedAdmitted+r.Errors
+	admitted := r.DegradedAdmitted
+	others := r.Degraded - r.DegradedAdmitted + r.Errors
 	if r.ErrorKinds != nil {
 		others -= r.ErrorKinds.Killed
 	}
@@ -133,7 +138,8 @@ func (c *Cell) round(r *results.Run) (Verdict, string) {
 	case c.Down == "open" && others > 0:
 		return Refuted, fmt.Sprintf("it declares to fail open, and did not admit %s without its store", format.Number(others, "request"))
 	}
-	found, why := Undeclared, ""
+	found := Undeclared
+	why := ""
 	if r.Overwritten > 0 {
 		return found, "nothing is declared for counters that somebody else changes"
 	}
@@ -146,7 +152,8 @@ func (c *Cell) round(r *results.Run) (Verdict, string) {
 		tested = tested || g.Verdict != results.NotExercised
 		v, judged := map[string]Verdict{results.Broken: Refuted, results.Undecided: Undecided, results.Kept: Holds}[g.Verdict]
 		if judged && slices.Index(CellVerdicts, v) < slices.Index(CellVerdicts, found) {
-			if found = v; v != Holds {
+			found = v
+			if v != Holds {
 				why = fmt.Sprintf("declared is %s %s; %s certain, %s possible", g.Property, g.Formula,
 					format.Units(g.Certain, r.Params.Unit), format.Count(g.Possible))
 			}

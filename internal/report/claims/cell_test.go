@@ -19,7 +19,10 @@ import (
 func faulty(rounds ...results.Run) *Record {
 	for i := range rounds {
 		r := &rounds[i]
-		r.Strategy, r.Repetition, r.Issued, r.Admitted = "planted", i+1, 600, 360
+		r.Strategy = "planted"
+		r.Repetition = i + 1
+		r.Issued = 600
+		r.Admitted = 360
 		r.Audit.Valid = len(r.Audit.Reasons) == 0 || r.Audit.Reasons[0].Discards != results.DiscardsCorrectness
 	}
 	f := &results.File{Kind: results.Measured, Runs: rounds}
@@ -95,7 +98,8 @@ func TestLonger(t *testing.T) {
 		want          Verdict
 		why           string
 	}
-	idle, open := clause(results.NotExercised), clause(results.Undecided)
+	idle := clause(results.NotExercised)
+	open := clause(results.Undecided)
 	planted := map[string]runs{
 		"idle-holds": {idle, clause(results.Kept), Holds, "not in each round: the load could not"}, "idle-breaks": {idle, clause(results.Broken), Refuted, "7 x certain"},
 		"open-holds": {open, clause(results.Kept), Holds, "not in each round: declared is leak L; 7 x certain, 9 possible"},
@@ -109,7 +113,8 @@ func TestLonger(t *testing.T) {
 	}
 	records := map[string]*Record{}
 	record := func(name string, r results.Run) *Record {
-		r.Params.Unit, r.Params.Label = "x", name
+		r.Params.Unit = "x"
+		r.Params.Label = name
 		x := faulty(r)
 		x.File.Runs[0].Strategy = name
 		x.File.Summaries = results.Summarise(x.File.Runs)
@@ -145,7 +150,8 @@ func TestLonger(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, name := range names {
-		want, j := planted[name], r.Claims[i]
+		want := planted[name]
+		j := r.Claims[i]
 		if j.ID != name || j.Verdict != want.want || !strings.Contains(j.Why, want.why) || (want.why == "") != (j.Why == "") ||
 			len(j.Directories) != len(j.Commands) || (len(j.Directories) == 2) != (want.longer.Guarantee != nil || want.longer.Audit.Reasons != nil) {
 			t.Errorf("%s: %+v, want %s: %s", name, j, want.want, want.why)
@@ -176,7 +182,8 @@ func TestCellsOfWhoTookNoPart(t *testing.T) {
 
 // TestRecordWithoutFigures: the reason for a figure that an interrupted run does not have is a whole sentence.
 func TestRecordWithoutFigures(t *testing.T) {
-	got, want := (&Record{File: &results.File{}}).row("planted"), absent("the record has no figures: its run ended before them")
+	got := (&Record{File: &results.File{}}).row("planted")
+	want := absent("the record has no figures: its run ended before them")
 	if got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -197,7 +204,10 @@ func TestStrategyNotReached(t *testing.T) {
 // TestFiguresOfCells: a cell has the figures of its record, and none where there are no samples.
 func TestFiguresOfCells(t *testing.T) {
 	r := results.Run{Errors: 60, RecoveredNS: 5e6, Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}
-	r.Leak.Units, r.Leak.Possible, r.Cost.KeysAtEnd, r.Cost.KeysWithoutTTL = 12, 12, 8, 3
+	r.Leak.Units = 12
+	r.Leak.Possible = 12
+	r.Cost.KeysAtEnd = 8
+	r.Cost.KeysWithoutTTL = 3
 	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: results.DisturbsTimings}}
 	j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "planted", Down: "closed"}}, map[string]*Record{"r": faulty(r)})
 	if err != nil || j.Promised != "leak L; fail-closed" {
@@ -228,8 +238,10 @@ func TestRunsAtTheSameTime(t *testing.T) {
 		f.Claims = append(f.Claims, Claim{ID: name, Cell: &Cell{Run: name, Label: "planted"}})
 	}
 	var mu sync.Mutex
-	made, alone := map[string]int{}, false
-	underWay, most := 0, 0
+	made := map[string]int{}
+	alone := false
+	underWay := 0
+	most := 0
 	var failed []string
 	all := make(chan bool) // is closed when so many have begun
 	ready := sync.OnceFunc(func() { close(all) })
@@ -239,7 +251,8 @@ func TestRunsAtTheSameTime(t *testing.T) {
 			mu.Lock()
 			made[args[1]]++
 			underWay++
-			if most = max(most, underWay); most == parallel {
+			most = max(most, underWay)
+			if most == parallel {
 				ready()
 			}
 			mu.Unlock()

@@ -26,7 +26,8 @@ func planted(n int) *Record {
 	for round := range n {
 		for i, label := range []string{"slow", "fast"} {
 			r := results.Run{Strategy: label, Repetition: round, Issued: 100, Admitted: 60, Rejected: 40}
-			r.Params.Label, r.Params.Loop = label, results.ClosedLoop
+			r.Params.Label = label
+			r.Params.Loop = results.ClosedLoop
 			r.ThroughputPerS = float64(1000+3000*i) * (1 + float64(round)/100)
 			r.ElapsedNS = 1
 			r.Audit = results.Audit{Valid: true}
@@ -151,7 +152,8 @@ func TestTimings(t *testing.T) {
 	if j := decide(t, `a["slow"].throughput > 1`, map[string]*Record{"a": planted(2)}); j.Verdict != Undecided {
 		t.Errorf("two rounds: %s", j.Verdict)
 	}
-	few, enough := planted(3), planted(6)
+	few := planted(3)
+	enough := planted(6)
 	for r, n := range map[*Record]int{few: 3, enough: 6} {
 		f := results.Figure{Value: 900, Lo: 800, Hi: 1000, Rounds: n}
 		if n >= 6 {
@@ -223,7 +225,8 @@ func TestSweepGivesTheCondition(t *testing.T) {
 	var runs []results.Run
 	for i, value := range f.File.Sweep.Parameters[0].Values {
 		for _, r := range f.File.Runs {
-			r.Params.Point, r.Issued = map[string]string{"share": value}, int64(i)
+			r.Params.Point = map[string]string{"share": value}
+			r.Issued = int64(i)
 			runs = append(runs, r)
 		}
 	}
@@ -312,13 +315,15 @@ claims:
 	if !slices.Equal(got[:5], want) || r.Runs != 3 || r.Asked != 10 {
 		t.Errorf("%d runs for %d: %q, want %q", r.Runs, r.Asked, got[:5], want)
 	}
-	p.Full, made = true, nil
+	p.Full = true
+	made = nil
 	if _, err := p.Judge(t.Context()); err != nil || !strings.Contains(made[0], "--rounds 9") {
 		t.Errorf("a full pass made %q, %v", made, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err = p.Judge(ctx); err != nil || !r.Interrupted || r.Claims[0].Verdict != Undecided {
+	r, err = p.Judge(ctx)
+	if err != nil || !r.Interrupted || r.Claims[0].Verdict != Undecided {
 		t.Errorf("an interrupted pass: %+v, %v", r.Claims[0], err)
 	}
 }
@@ -475,11 +480,13 @@ claims:
 		t.Errorf("the record of one run was taken for another: %+v, %v", r, err)
 	}
 	alone := &Pass{Files: []*File{parsed(`b: "run slow", `)}, Begin: p.Begin, Read: p.Read, Run: func(context.Context, []string) (int, string) { return 0, "" }}
-	if r, err = alone.Judge(t.Context()); err != nil {
+	r, err = alone.Judge(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	again = &Pass{Files: alone.Files, Earlier: r, Read: p.Read}
-	if r, err = again.Judge(t.Context()); err != nil || r.Claims[0].Verdict != Holds || r.Claims[1].Verdict != Holds {
+	r, err = again.Judge(t.Context())
+	if err != nil || r.Claims[0].Verdict != Holds || r.Claims[1].Verdict != Holds {
 		t.Errorf("judged again: %+v, %v", r, err)
 	}
 }

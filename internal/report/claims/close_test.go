@@ -10,7 +10,9 @@ import (
 
 // TestClose: a verdict is close exactly if another pass may decide otherwise.
 func TestClose(t *testing.T) {
-	disturbed, simulated, one := planted(6), planted(6), planted(3)
+	disturbed := planted(6)
+	simulated := planted(6)
+	one := planted(3)
 	for i := range disturbed.File.Runs {
 		disturbed.File.Runs[i].Audit.Discard("machine-busy", results.Disturbs, "planted")
 	}
@@ -73,7 +75,8 @@ func TestPassesAgree(t *testing.T) {
 		r.File.Summaries = results.Summarise(r.File.Runs)
 		return r
 	}
-	differ, half := 0, 0
+	differ := 0
+	half := 0
 	for _, centre := range []float64{400, 700, 850, 950, 1000, 1050, 1200, 1500, 2800} {
 		for range 40 {
 			a := decide(t, `a["slow"].throughput > 1000`, map[string]*Record{"a": pass(centre)})

@@ -39,7 +39,8 @@ func sweptLeak() *Record {
 	f := &results.File{Kind: results.Simulated, Sweep: &results.Sweep{Parameters: []results.Swept{{Name: "lag", Values: []string{"1", "2", "3"}}}}}
 	for i, value := range f.Sweep.Parameters[0].Values {
 		r := results.Run{Strategy: "s", Audit: results.Audit{Valid: true}}
-		r.Params.Label, r.Params.Point = "s:lag="+value, map[string]string{"lag": value}
+		r.Params.Label = "s:lag=" + value
+		r.Params.Point = map[string]string{"lag": value}
 		r.Leak.Units = int64((i + 1) * (i + 1))
 		f.Runs = append(f.Runs, r)
 	}
@@ -79,7 +80,8 @@ func TestEarlierRunsAreFoundByTheirCommands(t *testing.T) {
 		}
 		return f
 	}
-	one, two := parsed("A", "run slow"), parsed("B", "run fast")
+	one := parsed("A", "run slow")
+	two := parsed("B", "run fast")
 	var read []string
 	p := &Pass{
 		Files: []*File{one, two}, Begin: func(int, int, []string) {}, Read: func(dir string) *Record { read = append(read, dir); return planted(3) },
@@ -95,7 +97,8 @@ func TestEarlierRunsAreFoundByTheirCommands(t *testing.T) {
 		t.Errorf("the runs of B were read from %q, %v", read, err)
 	}
 	again.Files = []*File{parsed("B", "run other")}
-	if r, err = again.Judge(t.Context()); err != nil || r.Claims[0].Verdict != Undecided || !strings.Contains(r.Claims[0].Why, "did not make") {
+	r, err = again.Judge(t.Context())
+	if err != nil || r.Claims[0].Verdict != Undecided || !strings.Contains(r.Claims[0].Why, "did not make") {
 		t.Errorf("a run that was not made: %+v, %v", r.Claims[0], err)
 	}
 }

@@ -173,7 +173,8 @@ func (f *File) check() error {
 	for name, r := range f.Runs {
 		at := "$.runs." + name
 		var err error
-		if r.args, err = split(r.Command); err == nil && (len(r.args) == 0 || !slices.Contains(commands, r.args[0])) {
+		r.args, err = split(r.Command)
+		if err == nil && (len(r.args) == 0 || !slices.Contains(commands, r.args[0])) {
 			err = fmt.Errorf("the command %q leaves no record: begin with one of %s", r.Command, strings.Join(commands, ", "))
 		}
 		if err == nil && slices.ContainsFunc(r.args, func(a string) bool { return a == "--out" || strings.HasPrefix(a, "--out=") }) {

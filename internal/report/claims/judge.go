@@ -102,15 +102,18 @@ func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
 func (j *Judgement) decide(c *Claim, records map[string]*Record) error {
 	if c.needs != nil {
 		t, err := pointOf(c, records, "", "").truth(c.needs.node)
-		if j.Close = t.Close; err != nil || !t.Yes {
-			j.Verdict, j.Why = Undecided, cmp.Or(t.Why, "what it is about did not happen ("+c.Needs+")")
+		j.Close = t.Close
+		if err != nil || !t.Yes {
+			j.Verdict = Undecided
+			j.Why = cmp.Or(t.Why, "what it is about did not happen ("+c.Needs+")")
 			return err
 		}
 	}
 	p := results.Swept{Values: []string{""}}
 	if sweep := records[c.Each]; c.Each != "" {
 		if sweep.Why != "" || sweep.File == nil || sweep.File.Sweep == nil {
-			j.Verdict, j.Why = Undecided, sweep.Why
+			j.Verdict = Undecided
+			j.Why = sweep.Why
 			return nil
 		}
 		p = sweep.File.Sweep.Parameters[0]
@@ -123,16 +126,19 @@ func (j *Judgement) decide(c *Claim, records map[string]*Record) error {
 		if err != nil {
 			return err
 		}
-		j.Why, j.Close = cmp.Or(j.Why, t.Why), j.Close || t.Close
+		j.Why = cmp.Or(j.Why, t.Why)
+		j.Close = j.Close || t.Close
 		by[verdict(t)] = append(by[verdict(t)], value)
-		if measured, err = at.add(measured, c.shows, c.Named, value); err == nil && c.form != nil {
+		measured, err = at.add(measured, c.shows, c.Named, value)
+		if err == nil && c.form != nil {
 			forms, err = at.add(forms, c.form, "", value)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	j.Measured, j.Form = strings.Join(measured, "; "), strings.Join(forms, "; ")
+	j.Measured = strings.Join(measured, "; ")
+	j.Form = strings.Join(forms, "; ")
 	j.overall(p.Name, by)
 	return nil
 }
@@ -163,7 +169,8 @@ func (e *evaluation) text(x *Expression) (string, error) {
 	switch {
 	case x != nil:
 		var err error
-		if v, err = e.value(x.node); err != nil {
+		v, err = e.value(x.node)
+		if err != nil {
 			return "", err
 		}
 	case e.first != nil:
@@ -204,7 +211,8 @@ func pointOf(c *Claim, records map[string]*Record, sweep, value string) *evaluat
 	}
 	here := *records[sweep]
 	here.point = value
-	at.records, at.point = maps.Clone(records), value
+	at.records = maps.Clone(records)
+	at.point = value
 	at.records[sweep] = &here
 	if x, ok := results.SweepNumber(value); ok {
 		at.point = exactly(x)
@@ -217,7 +225,8 @@ func (j *Judgement) overall(name string, by map[Verdict][]string) {
 	of := func(v Verdict) string { return name + " = " + strings.Join(by[v], ", ") }
 	switch {
 	case by[Undecided] != nil && by[Holds] == nil:
-		if j.Verdict = Undecided; name != "" {
+		j.Verdict = Undecided
+		if name != "" {
 			j.Why = of(Undecided) + ": " + j.Why
 		}
 	case by[Holds] == nil:

@@ -97,7 +97,8 @@ func (p *Pass) job(f *File, name, alone string) job {
 		more = r.Full
 	}
 	if alone != "" {
-		r.Command, more = "run "+alone, more+" --duration "+f.Longer
+		r.Command = "run " + alone
+		more = more + " --duration " + f.Longer
 	}
 	args, _ := split(r.Command + " " + more) // which the file's check has split
 	j := job{args: args, line: format.Command(args)}
@@ -111,7 +112,8 @@ func (p *Pass) job(f *File, name, alone string) job {
 
 // plan gives each command line that is needed a directory: the name of its first run, unless an earlier pass made it.
 func (p *Pass) plan() (jobs []job, asked int) {
-	planned, taken := map[string]bool{}, map[string]bool{}
+	planned := map[string]bool{}
+	taken := map[string]bool{}
 	for _, f := range p.Files {
 		for i := range f.Claims {
 			names := f.Claims[i].runs()
@@ -165,7 +167,8 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	all, wrong := p.judge()
 	if more := p.longer(ctx, all); len(more) > 0 {
 		p.obtain(ctx, more, len(jobs))
-		jobs, asked = append(jobs, more...), asked+len(more)
+		jobs = append(jobs, more...)
+		asked = asked + len(more)
 		all, wrong = p.judge()
 	}
 	return &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: all, Interrupted: ctx.Err() != nil}, wrong
@@ -192,7 +195,8 @@ func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
 	n := 0
 	for _, f := range p.Files {
 		for i := range f.Claims {
-			c, first := &f.Claims[i], all[n]
+			c := &f.Claims[i]
+			first := all[n]
 			n++
 			if f.Longer == "" || c.Cell == nil || ctx.Err() != nil {
 				continue
@@ -229,12 +233,14 @@ func (p *Pass) judge() (all []Judgement, wrong error) {
 				used = append(used, j)
 			}
 			if j, ok := p.again[c]; ok {
-				used, records[c.Cell.Run] = append(used, j), together(records[c.Cell.Run], p.done[j.dir])
+				used = append(used, j)
+				records[c.Cell.Run] = together(records[c.Cell.Run], p.done[j.dir])
 			}
 			judged, err := f.Judge(c, records)
 			judged.Schedule = schedule
 			if err != nil {
-				judged.Verdict, judged.Why = Undecided, err.Error()
+				judged.Verdict = Undecided
+				judged.Why = err.Error()
 				wrong = errors.Join(wrong, err)
 			}
 			for _, j := range used {
@@ -264,7 +270,8 @@ func (r *Report) has(f *File, c *Claim) bool {
 		return true
 	}
 	p := Pass{Full: r.Full, Earlier: r, dirs: r.directories()}
-	runs, missing := c.runs(), func(run string) bool { return p.job(f, run, "").dir == "" }
+	runs := c.runs()
+	missing := func(run string) bool { return p.job(f, run, "").dir == "" }
 	return len(runs) > 0 && !slices.ContainsFunc(runs, missing)
 }
 
@@ -288,7 +295,8 @@ func (r *Report) directories() map[string]string {
 
 // record of a run that is made now, or was made before.
 func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
-	dir, messages := filepath.Join(p.Dir, j.dir), ""
+	dir := filepath.Join(p.Dir, j.dir)
+	messages := ""
 	if j.dir == "" {
 		return &Record{Why: "the earlier pass did not make its run"}
 	}

@@ -24,7 +24,8 @@ func sel(v any, name string) (any, error) {
 		out := make([]any, len(x))
 		for i := range x {
 			var err error
-			if out[i], err = sel(x[i], name); err != nil {
+			out[i], err = sel(x[i], name)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -118,7 +119,8 @@ func (o object) figure(s *results.Summary, f *figures.Figure) any {
 	if path, last, ok := cutLast(f.From); ok {
 		if parent, ok := figures.At(reflect.ValueOf(s), path); ok {
 			if n, partly := (object{parent, o.of}).possible(last); partly {
-				n.Unit, n.varies = f.Unit, out.varies
+				n.Unit = f.Unit
+				n.varies = out.varies
 				return n
 			}
 		}
@@ -167,7 +169,8 @@ func (o object) possible(name string) (Number, bool) {
 	}
 	certain, ok := figures.At(o.Value, "units")
 	if count, counted := figures.At(o.Value, "count"); counted {
-		certain, ok = count, true
+		certain = count
+		ok = true
 	}
 	at, here := figures.At(o.Value, name)
 	if !ok || !here || whole.Int() <= certain.Int() || !at.CanInt() && !at.CanFloat() {

@@ -73,7 +73,8 @@ func (r *Record) told(round *results.Run) *Record {
 // rows are the summaries of runs and the searches, with their labels, in the order of the record.
 func (r *Record) rows() (labels []string, rows []any) {
 	add := func(label string, v any) {
-		labels, rows = append(labels, label), append(rows, object{reflect.ValueOf(v), r})
+		labels = append(labels, label)
+		rows = append(rows, object{reflect.ValueOf(v), r})
 	}
 	if f := r.File; f != nil {
 		all := f.Summarised()

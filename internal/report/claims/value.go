@@ -312,8 +312,11 @@ func reduce(name string, list []any) (any, error) {
 		case missing:
 			return n, nil
 		case Number:
-			los, his, values = append(los, n.Lo), append(his, n.Hi), append(values, n.Value)
-			out.varies, out.few = out.varies || n.varies, out.few || n.few
+			los = append(los, n.Lo)
+			his = append(his, n.Hi)
+			values = append(values, n.Value)
+			out.varies = out.varies || n.varies
+			out.few = out.few || n.few
 			if i == 0 {
 				out.Unit = n.Unit
 			}
@@ -325,7 +328,9 @@ func reduce(name string, list []any) (any, error) {
 		return absent("there is nothing to take %s of", name), nil
 	}
 	f := reductions[name]
-	out.Lo, out.Hi, out.Value = f(los), f(his), f(values)
+	out.Lo = f(los)
+	out.Hi = f(his)
+	out.Value = f(values)
 	return out, nil
 }
 
@@ -361,7 +366,8 @@ func share(part, whole Number) any {
 
 func proportion(k, n float64) (lo, hi float64) {
 	const z = 1.96
-	p, centre := k/n, (k+z*z/2)/(n+z*z)
+	p := k / n
+	centre := (k + z*z/2) / (n + z*z)
 	half := z * math.Sqrt(p*(1-p)*n+z*z/4) / (n + z*z)
 	return max(0, 100*(centre-half)), min(100, 100*(centre+half))
 }

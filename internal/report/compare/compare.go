@@ -214,7 +214,8 @@ func Compare(base, head Side, o Options) (*Comparison, error) {
 
 // add appends a row of the pair.
 func (c *Comparison) add(p *pair, r Row) {
-	r.Strategy, r.Setting = p.label, p.setting
+	r.Strategy = p.label
+	r.Setting = p.setting
 	r.Advisory = r.Advisory || p.baseline && r.Kind == Sample
 	c.Rows = append(c.Rows, r)
 }

@@ -54,7 +54,8 @@ func measured(seed uint64) *results.File {
 			r.Guarantee = append(r.Guarantee, results.Clause{Property: results.FalseRejectProperty, Formula: "0", Verdict: results.Kept})
 		}
 		if r.Strategy == "pg-check" {
-			r.Guarantee[0].Bound, r.Guarantee[0].Verdict = 49, results.Kept
+			r.Guarantee[0].Bound = 49
+			r.Guarantee[0].Verdict = results.Kept
 		}
 	}
 	return f
@@ -63,9 +64,11 @@ func measured(seed uint64) *results.File {
 func simulated() *results.File {
 	f := record(ten())
 	f.Runs = f.Runs[:len(fixture.Strategies)]
-	f.Kind, f.Provenance = results.Simulated, results.Provenance{}
+	f.Kind = results.Simulated
+	f.Provenance = results.Provenance{}
 	for i := range f.Runs {
-		f.Runs[i].Guarantee, f.Runs[i].Placement = nil, nil
+		f.Runs[i].Guarantee = nil
+		f.Runs[i].Placement = nil
 	}
 	return f
 }
@@ -111,7 +114,8 @@ func TestPlantedRegressions(t *testing.T) {
 		{"a counter that drifts", measured(1), func(f *results.File) { of(f, "lua-reserve")[3].Drift.Tiers[0].Units = -1 }, []string{"lua-reserve drift"}},
 		{"a broken clause", measured(1), func(f *results.File) {
 			g := &of(f, "pg-check")[4].Guarantee[0]
-			g.Certain, g.Verdict = 50, results.Broken
+			g.Certain = 50
+			g.Verdict = results.Broken
 		}, []string{"pg-check violations of the leak guarantee"}},
 		{"one command per decision", measured(1), func(f *results.File) { of(f, "lua-reserve")[0].Cost.Probe.Admitted.Commands++ }, []string{"lua-reserve commands of a later admission"}},
 		{"more bytes", measured(1), func(f *results.File) { of(f, "lua-reserve")[0].Cost.Probe.First.Bytes += 16 }, []string{"lua-reserve bytes of the first decision"}},
@@ -210,7 +214,8 @@ func TestRefused(t *testing.T) {
 
 // TestUnmatched: what differs is left out, with the reason, and the rest is compared.
 func TestUnmatched(t *testing.T) {
-	base, head := measured(1), measured(2)
+	base := measured(1)
+	head := measured(2)
 	for _, r := range of(head, "exact") {
 		r.Params.DurationNS = 5
 	}
@@ -383,7 +388,8 @@ func TestPercentiles(t *testing.T) {
 		}
 		return f
 	}
-	base, head := slower(100), slower(100)
+	base := slower(100)
+	head := slower(100)
 	for i := range head.Runs {
 		head.Runs[i].Paced.Service.P99 *= 2
 	}
@@ -409,7 +415,8 @@ func TestPercentiles(t *testing.T) {
 }
 
 func ExampleCompare() {
-	base, head := record(one()), record(one())
+	base := record(one())
+	head := record(one())
 	head.Runs[0].Leak.Units = 1
 	c, err := compare.Compare(compare.Side{Name: "main", File: base}, compare.Side{Name: "branch", File: head}, compare.Options{})
 	if err != nil {

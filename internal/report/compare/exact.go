@@ -57,7 +57,8 @@ func strays(base float64) Tolerance { return Tolerance{By: max(2, 0.05*base)} }
 
 // exact compares all figures of a pair that are exact.
 func (c *Comparison) exact(p *pair, o *Options, measured bool) {
-	base, head := valid(p.base), valid(p.head)
+	base := valid(p.base)
+	head := valid(p.head)
 	if len(base) == 0 || len(head) == 0 {
 		return // which validity says
 	}
@@ -81,7 +82,8 @@ func (c *Comparison) exact(p *pair, o *Options, measured bool) {
 			if len(head) > 1 {
 				x = x.label(fmt.Sprintf("round %d", h.Repetition))
 			}
-			all.base, all.head = append(all.base, x.base...), append(all.head, x.head...)
+			all.base = append(all.base, x.base...)
+			all.head = append(all.head, x.head...)
 		}
 	}
 	c.values(p, o, all)
@@ -115,7 +117,8 @@ func (c *Comparison) values(p *pair, o *Options, x both) {
 		r := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v, Advisory: h.advisory}
 		r.Verdict, r.Detail = o.weigh(h.figure, b.v, h.v-b.v)
 		if _, given := o.Tolerances[h.figure]; !given && b.slack.allows(b.v, math.Abs(h.v-b.v)) {
-			r.Verdict, r.Detail = Same, ""
+			r.Verdict = Same
+			r.Detail = ""
 		}
 		if b.disturbed || h.disturbed {
 			r.Verdict = Inconclusive
@@ -146,13 +149,16 @@ func promised(base, head []*results.Run) (x both) {
 	leak := exactly(base, results.LeakProperty) || exactly(head, results.LeakProperty)
 	rejects := exactly(base, results.FalseRejectProperty) || exactly(head, results.FalseRejectProperty)
 	if leak {
-		x.base, x.head = append(x.base, worst(Leak, base)), append(x.head, worst(Leak, head))
+		x.base = append(x.base, worst(Leak, base))
+		x.head = append(x.head, worst(Leak, head))
 	}
 	if rejects {
-		x.base, x.head = append(x.base, worst(FalseRejects, base)), append(x.head, worst(FalseRejects, head))
+		x.base = append(x.base, worst(FalseRejects, base))
+		x.head = append(x.head, worst(FalseRejects, head))
 	}
 	if leak && rejects && driftless(base) {
-		x.base, x.head = append(x.base, worst(DriftAtRest, base)), append(x.head, worst(DriftAtRest, head))
+		x.base = append(x.base, worst(DriftAtRest, base))
+		x.head = append(x.head, worst(DriftAtRest, head))
 	}
 	return x
 }
@@ -264,9 +270,11 @@ func simulated(r *results.Run) (out []value) {
 // violations adds a row for each property of which the head broke a clause, in any
 // round, or the base.
 func (c *Comparison) violations(p *pair, o *Options, base, head []*results.Run, of string) {
-	b, h := broken(base), broken(head)
+	b := broken(base)
+	h := broken(head)
 	for _, property := range []string{results.LeakProperty, results.FalseRejectProperty} {
-		was, is := float64(len(b[property])), float64(len(h[property]))
+		was := float64(len(b[property]))
+		is := float64(len(h[property]))
 		if was == 0 && is == 0 {
 			continue
 		}
@@ -285,7 +293,8 @@ func (c *Comparison) violations(p *pair, o *Options, base, head []*results.Run, 
 // broken are the clauses that were broken in any round, by property, each with what
 // was measured in its first one.
 func broken(runs []*results.Run) map[string][]string {
-	out, seen := map[string][]string{}, map[string]bool{}
+	out := map[string][]string{}
+	seen := map[string]bool{}
 	for _, r := range runs {
 		for _, c := range r.Guarantee {
 			if c.Verdict != results.Broken || seen[c.Property+c.Formula] {

@@ -10,7 +10,8 @@ import (
 
 // explorations compares two records of searches.
 func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
-	searched, counted := map[string]int{}, map[string]int{}
+	searched := map[string]int{}
+	counted := map[string]int{}
 	for _, h := range head.Searches {
 		searched[h.Strategy]++
 	}
@@ -105,7 +106,8 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 	}
 	for _, property := range head.Properties {
 		of := "a broken " + string(property)
-		b, h := base.Found(property), head.Found(property)
+		b := base.Found(property)
+		h := head.Found(property)
 		if b != nil && h != nil {
 			c.finding(p, b, h, of, o)
 			continue
@@ -119,9 +121,11 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 		case b != nil && head.Capped == "":
 			r.Verdict = Better
 		case b != nil:
-			r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything: "+head.Capped
+			r.Verdict = Inconclusive
+			r.Detail = "the search ended before it had seen everything: " + head.Capped
 		case head.Capped != "" && base.Capped == "":
-			r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything, and that of the base did not: "+head.Capped
+			r.Verdict = Inconclusive
+			r.Detail = "the search ended before it had seen everything, and that of the base did not: " + head.Capped
 		}
 		c.add(p, r)
 	}
@@ -129,9 +133,11 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 
 // finding compares two shortest schedules: a shorter one is easier to meet.
 func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, o *Options) {
-	b, h := float64(len(base.Steps)), float64(len(head.Steps))
+	b := float64(len(base.Steps))
+	h := float64(len(head.Steps))
 	r := Row{Figure: Steps, Of: of, Kind: Exact, Base: &b, Head: &h}
-	if r.Verdict, r.Detail = o.weigh(Steps, b, b-h); r.Verdict == Worse {
+	r.Verdict, r.Detail = o.weigh(Steps, b, b-h)
+	if r.Verdict == Worse {
 		r.Detail = "a shorter schedule breaks it: " + head.Detail
 	}
 	c.add(p, r)
@@ -177,14 +183,17 @@ func (c *Comparison) replays(base, head []*results.Replay) {
 			{BrokenAgain, base[i].Broken, h.Broken},
 			{OtherReplies, !base[i].Same, !h.Same},
 		} {
-			b, n := once(x.base), once(x.head)
+			b := once(x.base)
+			n := once(x.head)
 			r := Row{Figure: x.figure, Of: "a repeated " + string(h.Property), Unit: "schedules", Kind: Exact, Base: &b, Head: &n, Verdict: Same,
 				Advisory: true}
 			switch {
 			case n > b:
-				r.Verdict, r.Detail = Worse, "on "+h.Store
+				r.Verdict = Worse
+				r.Detail = "on " + h.Store
 			case n < b:
-				r.Verdict, r.Detail = Better, "on "+h.Store
+				r.Verdict = Better
+				r.Detail = "on " + h.Store
 			}
 			c.add(p, r)
 		}

@@ -27,11 +27,13 @@ func searched(strategy string, found map[results.Property]int) *results.Search {
 }
 
 func TestExplorations(t *testing.T) {
-	withheld, capped := searched("a", nil), searched("a", map[results.Property]int{"leak": 9})
+	withheld := searched("a", nil)
+	capped := searched("a", map[results.Property]int{"leak": 9})
 	withheld.Withheld = []results.Withheld{{Code: "context-lost", Detail: "a command came without its context"}}
 	capped.Capped = "the bound on states"
 	untried := searched("a", nil)
-	untried.Runs, untried.Capped = 0, "its time was up"
+	untried.Runs = 0
+	untried.Capped = "its time was up"
 	more := searched("a", map[results.Property]int{"leak": 9})
 	more.Findings[0].Units = -2
 	failed := explored(searched("b", nil))

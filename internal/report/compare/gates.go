@@ -62,7 +62,8 @@ func parseGate(text string, known []string, searches bool) (Gate, error) {
 		expression = g.text[:at]
 	}
 	field, by, ratio := strings.Cut(expression, "/")
-	g.field, g.by = strings.TrimSpace(field), strings.TrimSpace(by)
+	g.field = strings.TrimSpace(field)
+	g.by = strings.TrimSpace(by)
 	if g.field == "" || ratio && g.by == "" {
 		return g, fmt.Errorf("%q is no condition: give one such as %s", text, example(searches))
 	}
@@ -96,7 +97,8 @@ func (g *Gate) parseBound(text, bound string) error {
 		return nil
 	}
 	var err error
-	if g.number, err = strconv.ParseFloat(number, 64); err != nil && g.by == "" && isTime(g.field) {
+	g.number, err = strconv.ParseFloat(number, 64)
+	if err != nil && g.by == "" && isTime(g.field) {
 		var d time.Duration
 		d, err = time.ParseDuration(number)
 		g.number = float64(d)
@@ -153,7 +155,8 @@ func Check(f *results.File, gates []Gate) (out []Row) {
 	for i := range all {
 		for _, g := range gates {
 			r := g.run(&all[i], f.Kind == results.Measured)
-			if r.Strategy = all[i].Label; labels[r.Strategy] > 1 {
+			r.Strategy = all[i].Label
+			if labels[r.Strategy] > 1 {
 				r.Setting = all[i].Policy + ", " + all[i].Workload
 			}
 			if point := all[i].Params.Point; point != nil {
@@ -208,12 +211,14 @@ func (g Gate) doubt(s *results.Summary, v float64) error {
 	}
 	lo, hi := f.Ends(s)
 	if g.by != "" && f.Key != "ratio" { // the quotient of two, of which no interval is known
-		lo, hi = v, v
+		lo = v
+		hi = v
 	}
 	disturbed := f.Disturbed(s)
 	switch {
 	case disturbed && g.by != "":
-		lo, hi = 0, math.Inf(1)
+		lo = 0
+		hi = math.Inf(1)
 	case disturbed && f.Unit == figures.Nanoseconds:
 		lo = 0
 	case disturbed:
@@ -239,7 +244,8 @@ func (g Gate) value(s *results.Summary) (float64, error) {
 }
 
 func refused(r Row, why string) Row {
-	r.Verdict, r.Detail = Invalid, why
+	r.Verdict = Invalid
+	r.Detail = why
 	return r
 }
 
@@ -262,7 +268,8 @@ func (g Gate) ratio(s *results.Summary, v float64) (float64, error) {
 
 func (g Gate) decide(r Row, v float64, err error) Row {
 	if err != nil {
-		r.Verdict, r.Detail = Inconclusive, "it cannot be decided: "+err.Error()
+		r.Verdict = Inconclusive
+		r.Detail = "it cannot be decided: " + err.Error()
 		if !g.lenient {
 			r.Verdict = Invalid
 			r.Detail += "; --undecided pass accepts that"
@@ -315,12 +322,14 @@ func (g Gate) search(s *results.Search) Row {
 	v, err := searchField(s, g.field)
 	if err == nil && g.by != "" {
 		var by float64
-		if by, err = searchField(s, g.by); err == nil && by == 0 {
+		by, err = searchField(s, g.by)
+		if err == nil && by == 0 {
 			err = fmt.Errorf("%s is 0", g.by)
 		}
 		v /= by
 	}
-	if r = g.decide(r, v, err); r.Verdict == Worse {
+	r = g.decide(r, v, err)
+	if r.Verdict == Worse {
 		if f := s.Found(results.Property(g.field)); f != nil {
 			r.Detail = f.Detail + " in " + format.Plural(int64(len(f.Steps)), "step", "steps")
 		}
@@ -419,7 +428,8 @@ func (g Gate) Along(s *results.SweepSeries) Edge {
 		e.To = i
 	}
 	if e.Stretches > 1 {
-		e.From, e.To = -1, -1
+		e.From = -1
+		e.To = -1
 	}
 	return e
 }

@@ -90,7 +90,8 @@ func TestReplays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, o := row(c, "a", "broken-again of a repeated leak"), row(c, "a", "other-replies of a repeated leak")
+		b := row(c, "a", "broken-again of a repeated leak")
+		o := row(c, "a", "other-replies of a repeated leak")
 		if b == nil || o == nil || b.Verdict != x.broken || o.Verdict != x.otherwise || !c.Passes() {
 			t.Errorf("%+v, %+v", b, o)
 		}

@@ -24,7 +24,8 @@ type pair struct {
 
 // files compares two records of runs.
 func (c *Comparison) files(b, h *Side, o *Options) error {
-	base, head := b.File, h.File
+	base := b.File
+	head := h.File
 	if base.Seed != head.Seed {
 		return fmt.Errorf("%s has seed %d and %s has seed %d: their requests differ", c.Base, base.Seed, c.Head, head.Seed)
 	}
@@ -47,7 +48,8 @@ func (c *Comparison) files(b, h *Side, o *Options) error {
 		c.validity(p)
 		if !measured && o.Paired { // each round is the same simulation
 			samples = append(samples, processor(p)...)
-			p.base, p.head = p.base[:1], p.head[:1]
+			p.base = p.base[:1]
+			p.head = p.head[:1]
 		}
 		c.exact(p, o, measured)
 		if measured && c.TimingsRefused == "" {
@@ -73,7 +75,8 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	kept := map[*results.Run]bool{}
 	timed(kept, base.Runs)
 	timed(kept, head.Runs)
-	b, h := grouped(base), grouped(head)
+	b := grouped(base)
+	h := grouped(head)
 	settings := map[string]int{}
 	for _, key := range h.Keys {
 		settings[h.Of[key][0].Params.Label]++
@@ -146,7 +149,8 @@ func alone(r *results.Run, other *results.File, name string) string {
 // differences names the parameters in which two runs of a strategy differ.
 func differences(r, other *results.Run) string {
 	var out []string
-	here, there := parameters(r), parameters(other)
+	here := parameters(r)
+	there := parameters(other)
 	all := maps.Clone(there)
 	maps.Copy(all, here)
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -28,7 +28,8 @@ func TestPercentilesArePooled(t *testing.T) {
 		l.StallsP99 = 99
 		r.Reference = &results.Distribution{Samples: 1_000, P99: 1_000_000, StallsP99: 99}
 		p := *r
-		p.Params.RatePerS, p.Service = 100, l
+		p.Params.RatePerS = 100
+		p.Service = l
 		r.Paced = &p
 	}
 	gate, err := compare.ParseRunGate("p99/reference>0")

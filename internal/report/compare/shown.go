@@ -21,7 +21,9 @@ type Reading struct {
 // Read condenses the comparison for a reader.
 func (c *Comparison) Read() Reading {
 	var r Reading
-	exact, samples, gates := 0, 0, 0
+	exact := 0
+	samples := 0
+	gates := 0
 	resolved := 0.0
 	for _, row := range c.Rows {
 		switch {
@@ -96,25 +98,31 @@ func together(rows []Row) (out []Row) {
 func merged(group []Row) Row {
 	r := group[0]
 	var names []string
-	smallest, most, details := 0.0, 0.0, 0
+	smallest := 0.0
+	most := 0.0
+	details := 0
 	for _, x := range group {
 		names = append(names, x.Strategy)
 		if x.Detail != r.Detail {
 			details++
 		}
 		if x.Test != nil && x.Test.Smallest > 0 {
-			if most = max(most, x.Test.Smallest); smallest == 0 || x.Test.Smallest < smallest {
+			most = max(most, x.Test.Smallest)
+			if smallest == 0 || x.Test.Smallest < smallest {
 				smallest = x.Test.Smallest
 			}
 		}
 	}
-	r.Strategy, r.Setting = someOf(names), ""
+	r.Strategy = someOf(names)
+	r.Setting = ""
 	if details > 0 && most > 0 {
 		r.Detail = fmt.Sprintf("the rounds show worsenings of %s to %s at the least", format.Pct(100*smallest), format.Pct(100*most))
 	} else if details > 0 {
 		r.Detail += " (and the like)"
 	}
-	r.Base, r.Head, r.Test = nil, nil, nil
+	r.Base = nil
+	r.Head = nil
+	r.Test = nil
 	return r
 }
 
@@ -124,7 +132,8 @@ func (c *Comparison) headline() string {
 	if c.Kind == "exploration" {
 		pairs = format.Plural(int64(c.Pairs), "search", "searches") + " compared"
 	}
-	failed, open := len(c.Failed()), 0
+	failed := len(c.Failed())
+	open := 0
 	for i := range c.Rows {
 		if r := &c.Rows[i]; !r.Advisory && !r.Fails(c.Strict) && (r.Verdict == Inconclusive || r.Verdict == Discarded) {
 			open++

@@ -23,10 +23,12 @@ func Staged(o Options, rounds, looks int, strategies []string, measure Measure) 
 		return Compare(sides[0], sides[1], o)
 	}
 	for look, from := 1, 1; ; look, from, rounds = look+1, rounds+1, 2*rounds {
-		if c, err = made(1, from, strategies); err != nil {
+		c, err = made(1, from, strategies)
+		if err != nil {
 			return nil, err
 		}
-		if strategies = c.Of(Inconclusive); look == looks || len(strategies) == 0 {
+		strategies = c.Of(Inconclusive)
+		if look == looks || len(strategies) == 0 {
 			break
 		}
 	}
@@ -34,7 +36,8 @@ func Staged(o Options, rounds, looks int, strategies []string, measure Measure) 
 	if len(flagged) == 0 {
 		return c, nil
 	}
-	o.Rule, o.Gates = Confirmation(looks*c.Gated()), nil
+	o.Rule = Confirmation(looks * c.Gated())
+	o.Gates = nil
 	again, err := made(2, 1, flagged)
 	if err == nil {
 		c.Confirm(again)
@@ -86,13 +89,15 @@ func (c *Comparison) Confirm(second *Comparison) {
 		j := slices.IndexFunc(second.Rows, func(s Row) bool { return alike(&s, r) })
 		switch {
 		case j < 0:
-			r.Verdict, r.Detail = Inconclusive, "it was flagged, and could not be measured again"
+			r.Verdict = Inconclusive
+			r.Detail = "it was flagged, and could not be measured again"
 		case second.Rows[j].Verdict == Worse:
 			*r = second.Rows[j]
 			r.Detail = "twice, in fresh rounds"
 		case second.Rows[j].Verdict == Same || second.Rows[j].Verdict == Better:
 			*r = second.Rows[j]
-			r.Verdict, r.Detail = Same, "it was flagged, and fresh rounds do not show it"
+			r.Verdict = Same
+			r.Detail = "it was flagged, and fresh rounds do not show it"
 		default:
 			*r = second.Rows[j]
 		}

@@ -54,7 +54,8 @@ func TestStages(t *testing.T) {
 		}
 	}
 	// What was flagged and is not there again is no pass.
-	c, fresh := flagged(), slow(4, 1)
+	c := flagged()
+	fresh := slow(4, 1)
 	fresh.Runs = slices.DeleteFunc(fresh.Runs, func(r results.Run) bool { return r.Strategy == "lua-reserve" })
 	c.Confirm(files(t, measured(3), fresh, o))
 	if i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Verdict == compare.Inconclusive }); i < 0 || !c.Passes() {
@@ -69,7 +70,8 @@ func TestPairing(t *testing.T) {
 		base, head string
 		want       compare.Verdict
 	}{{"", "", compare.Inconclusive}, {"a", "b", compare.Inconclusive}, {"a", "a", compare.Worse}} {
-		base, head := measured(1), measured(2)
+		base := measured(1)
+		head := measured(2)
 		for _, f := range []*results.File{base, head} {
 			for i := range f.Runs {
 				f.Runs[i].ReferencePerS = 0
@@ -105,7 +107,8 @@ func TestProcessorTime(t *testing.T) {
 		one := all.Runs[0]
 		all.Runs = nil
 		for i := range 12 {
-			one.Repetition, one.Leak.Units = i+1, leak
+			one.Repetition = i + 1
+			one.Leak.Units = leak
 			one.Cost.ClientCPU = 5_000 * by * (1 + 0.04*float64(i*5%12)/12)
 			all.Runs = append(all.Runs, one)
 		}

@@ -70,7 +70,8 @@ func (r Rule) Test(base, head []float64, alpha float64, middle func([]float64) f
 // shown reports whether the head is worse by the rule, and how likely that is of unchanged
 // code.
 func (r Rule) shown(base, head []float64, alpha float64, middle func([]float64) float64) (p float64, shown bool) {
-	b, h := middle(base), middle(head)
+	b := middle(base)
+	h := middle(head)
 	p = less(base, head)
 	return p, p <= alpha && h > b && h >= b*(1+r.AtLeast)
 }
@@ -109,11 +110,14 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 	const most = 10                                                    // times
 	rng := rand.New(rand.NewPCG(uint64(len(base)), uint64(len(head)))) // the same rounds have the same answer
 	needed := make([]float64, resamples)
-	a, b, worse := make([]float64, len(base)), make([]float64, len(head)), make([]float64, len(head))
+	a := make([]float64, len(base))
+	b := make([]float64, len(head))
+	worse := make([]float64, len(head))
 	for i := range needed {
 		draw(rng, pool, a)
 		draw(rng, pool, b)
-		before, after := middle(a), middle(b)
+		before := middle(a)
+		after := middle(b)
 		shows := func(times float64) bool {
 			if after*times <= before || after*times < before*(1+r.AtLeast) {
 				return false
@@ -127,7 +131,8 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 			needed[i] = math.Inf(1)
 			continue
 		}
-		lo, hi := 1.0, float64(most)
+		lo := 1.0
+		hi := float64(most)
 		for hi/lo > 1.001 {
 			if mid := math.Sqrt(lo * hi); shows(mid) {
 				hi = mid
@@ -153,7 +158,8 @@ func draw(rng *rand.Rand, pool, to []float64) {
 
 // u counts the pairs in which a is larger, ties by half. Both ascend.
 func u(a, b []float64) (n float64) {
-	below, upTo := 0, 0
+	below := 0
+	upTo := 0
 	for _, x := range a {
 		for below < len(b) && b[below] < x {
 			below++
@@ -171,7 +177,8 @@ func u(a, b []float64) (n float64) {
 // in the test.
 func criticalU(n, m int, alpha float64) float64 {
 	if n > stats.MannWhitneyExactLimit || m > stats.MannWhitneyExactLimit {
-		mean, sd := float64(n*m)/2, math.Sqrt(float64(n)*float64(m)*float64(n+m+1)/12)
+		mean := float64(n*m) / 2
+		sd := math.Sqrt(float64(n) * float64(m) * float64(n+m+1) / 12)
 		return max(-1, math.Floor(mean-0.5+sd*stats.InvCDF(stats.StdNormal)(alpha)))
 	}
 	d := stats.UDist{N1: n, N2: m}

@@ -14,14 +14,17 @@ import (
 func TestExactAgainstEnumeration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for trial := range 200 {
-		n, m := 1+rng.IntN(6), 1+rng.IntN(6)
+		n := 1 + rng.IntN(6)
+		m := 1 + rng.IntN(6)
 		values := make([]float64, n+m)
 		for i := range values {
-			if values[i] = rng.Float64(); trial%2 == 0 {
+			values[i] = rng.Float64()
+			if trial%2 == 0 {
 				values[i] = float64(rng.IntN(4))
 			}
 		}
-		got, want := less(values[:n], values[n:]), enumerated(values, n)
+		got := less(values[:n], values[n:])
+		want := enumerated(values, n)
 		if math.Abs(got-want) > 1e-9 {
 			t.Fatalf("%v and %v: p %g, want %g", values[:n], values[n:], got, want)
 		}
@@ -46,7 +49,9 @@ func enumerated(values []float64, n int) float64 {
 		}
 		return larger
 	}
-	observed, extreme, all := pairs(1<<n-1), 0, 0
+	observed := pairs(1<<n - 1)
+	extreme := 0
+	all := 0
 	for mask := range uint(1) << len(values) {
 		if bits.OnesCount(mask) != n {
 			continue
@@ -72,7 +77,8 @@ func TestCriticalU(t *testing.T) {
 		}
 	}
 	// The normal distribution goes on where the exact one ends.
-	exact, normal := criticalU(50, 50, 0.005), criticalU(51, 51, 0.005)
+	exact := criticalU(50, 50, 0.005)
+	normal := criticalU(51, 51, 0.005)
 	if d := normal - exact; d < 0 || d > 50 {
 		t.Errorf("50 rounds: %g, 51: %g", exact, normal)
 	}
@@ -92,7 +98,8 @@ func TestSmallestIsWhatIsDetected(t *testing.T) {
 	for range 40 {
 		smallest = append(smallest, Standard.Test(rounds(1), rounds(1), 0.005, stat.Median[float64]).Smallest)
 	}
-	by, shown := stat.Median(smallest), 0
+	by := stat.Median(smallest)
+	shown := 0
 	for range 1000 {
 		if _, ok := Standard.shown(rounds(1), rounds(1+by), 0.005, stat.Median[float64]); ok {
 			shown++

@@ -88,20 +88,23 @@ func (c *Comparison) samples(p *pair, o *Options) (out []*sample) {
 	out = append(out, racy(p)...)
 	doubt := o.doubt(p)
 	for _, s := range out {
-		s.doubt, s.row.Advisory = doubt, s.row.Advisory || p.baseline
+		s.doubt = doubt
+		s.row.Advisory = s.row.Advisory || p.baseline
 	}
 	return out
 }
 
 // discard adds a row of which nothing can be said.
 func (c *Comparison) discard(p *pair, r Row, why string) {
-	r.Verdict, r.Detail = Discarded, why
+	r.Verdict = Discarded
+	r.Detail = why
 	c.add(p, r)
 }
 
 // placed says why runs were not made in the same way: on other cores.
 func placed(p *pair) string {
-	b, h := p.base[0].Placement, p.head[0].Placement
+	b := p.base[0].Placement
+	h := p.head[0].Placement
 	if b == nil || h == nil || b.Mode == h.Mode && b.Harness == h.Harness && b.Stores == h.Stores && b.Procs == h.Procs {
 		return ""
 	}
@@ -122,7 +125,8 @@ func (o *Options) doubt(p *pair) string {
 		return "the machine was disturbed, and all rounds of the base were made before those of the head"
 	}
 	speed := func(r *results.Run) (float64, bool) { return r.ReferencePerS, r.ReferencePerS > 0 }
-	b, h := stat.Median(p.rounds(p.base, speed)), stat.Median(p.rounds(p.head, speed))
+	b := stat.Median(p.rounds(p.base, speed))
+	h := stat.Median(p.rounds(p.head, speed))
 	switch {
 	case b == 0 || h == 0:
 		return "no reference loop counts on one side, and all rounds of the base were made before those of the head"
@@ -135,7 +139,8 @@ func (o *Options) doubt(p *pair) string {
 
 // disturbed reports whether the timings of one side are marked.
 func (p *pair) disturbed(runs []*results.Run) bool {
-	kept, disturbed := 0, 0
+	kept := 0
+	disturbed := 0
 	for _, r := range runs {
 		if !p.kept[r] {
 			continue

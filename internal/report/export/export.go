@@ -86,7 +86,8 @@ func (g *group) timed() []*results.Run {
 // grouped puts the rounds of each strategy and setting together, in order of
 // appearance. The open loop next to a closed one is a group of its own.
 func grouped(f *results.File) (out []group) {
-	condensed, of := map[string]*results.Summary{}, map[string]*results.Summary{}
+	condensed := map[string]*results.Summary{}
+	of := map[string]*results.Summary{}
 	summaries := f.Summarised()
 	for i := range summaries {
 		condensed[summaries[i].Key] = &summaries[i]

@@ -59,10 +59,18 @@ func TestZeroesThatArePromised(t *testing.T) {
 		has    []string
 		lacks  []string
 	}{
-		"exact":    {func(r *results.Run) { r.Guarantee, r.Leak.Units = exact, 0 }, []string{"\t0 leak-units/op"}, []string{"false-rejects-%", "drift-%"}},
-		"drifting": {func(r *results.Run) { r.Guarantee, r.Drift.Units, r.Drift.PctOfLimit = exact, -1, -10 }, []string{"\t-10 drift-%"}, []string{"false-rejects-%"}},
+		"exact": {func(r *results.Run) {
+			r.Guarantee = exact
+			r.Leak.Units = 0
+		}, []string{"\t0 leak-units/op"}, []string{"false-rejects-%", "drift-%"}},
+		"drifting": {func(r *results.Run) {
+			r.Guarantee = exact
+			r.Drift.Units = -1
+			r.Drift.PctOfLimit = -10
+		}, []string{"\t-10 drift-%"}, []string{"false-rejects-%"}},
 		"broken": {func(r *results.Run) {
-			r.Guarantee, r.FalseRejects = exact, results.FalseRejects{Count: 1, PctOfValid: 5}
+			r.Guarantee = exact
+			r.FalseRejects = results.FalseRejects{Count: 1, PctOfValid: 5}
 		}, []string{"\t5 false-rejects-%", "drift-%"}, nil},
 		"leak allowed": {func(r *results.Run) { r.Guarantee = exact[1:] }, []string{"drift-%", "leak-units/op"}, []string{"false-rejects-%"}},
 		"no counter":   {func(r *results.Run) { r.Drift = nil }, []string{"\t0 false-rejects-%"}, []string{"drift-%"}},
@@ -92,7 +100,8 @@ func suspended(label string, round int) results.Run {
 
 // Rounds that are left out of timings are not compared with those that are kept.
 func TestGoBenchLeavesOut(t *testing.T) {
-	invalid, other := planted("a", 3), planted("a", 1)
+	invalid := planted("a", 3)
+	other := planted("a", 1)
 	invalid.Audit.Discard("history-overflow", results.DiscardsCorrectness, "too long")
 	other.Params.Limit = 20
 	f := &results.File{Kind: results.Measured, Runs: []results.Run{planted("a", 1), suspended("a", 2), invalid}}
@@ -119,7 +128,9 @@ func TestGoBenchLeavesOut(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	open := planted("a", 1)
-	open.Params.Loop, open.Params.RatePerS, open.Response = results.OpenLoop, 50, &results.Latency{Distribution: results.Distribution{P99: 999}}
+	open.Params.Loop = results.OpenLoop
+	open.Params.RatePerS = 50
+	open.Response = &results.Latency{Distribution: results.Distribution{P99: 999}}
 	beside := planted("a", 1)
 	beside.Paced = &open
 	f.Runs = []results.Run{beside}
@@ -136,7 +147,8 @@ func TestHGRM(t *testing.T) {
 		h.Record(i * 1000) // 1 to 1000 microseconds
 	}
 	h.Record(math.MaxInt64) // one out of range, in each round
-	a, b := planted("a", 1), planted("a", 2)
+	a := planted("a", 1)
+	b := planted("a", 2)
 	for _, r := range []*results.Run{&a, &b} {
 		r.Service = fixture.Must[results.Latency](t)(h.Latency())
 	}
@@ -161,7 +173,8 @@ func TestHGRM(t *testing.T) {
 		if row[1] == 0.5 {
 			half = row[0]
 		}
-		most, total = row[0], row[2]
+		most = row[0]
+		total = row[2]
 	}
 	if math.Abs(half-501) > 1.5 || total != 2002 || math.Abs(most-3.6e9) > 3.6e6 {
 		t.Errorf("half %v, %v values, the largest %v:\n%s", half, total, most, all[0].Text)
@@ -196,8 +209,10 @@ func read(t *testing.T, b []byte, err error) (out []map[string]string) {
 
 func TestRunsCSV(t *testing.T) {
 	hostile := planted(`=HYPERLINK("http://h","a"),b`, 2)
-	hostile.Params.Unit, hostile.Drift.Units = "@units", -4
-	hostile.ReferencePerS, hostile.Drift.PctOfLimit = 0, -40
+	hostile.Params.Unit = "@units"
+	hostile.Drift.Units = -4
+	hostile.ReferencePerS = 0
+	hostile.Drift.PctOfLimit = -40
 	f := fixture.Full(t)
 	f.Runs = append(f.Runs[:2], planted("a", 1), hostile)
 	b, err := export.RunsCSV(&f)

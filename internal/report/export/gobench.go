@@ -94,7 +94,8 @@ func parameters(r *results.Run) map[string]string {
 	p := r.Params.Compared()
 	given := format.List(slices.Sorted(maps.Keys(p.Workload)), ",", func(k string) string { return k + "=" + p.Workload[k] })
 	out := map[string]string{"policy": r.Policy, "parameters": given}
-	p.Workload, p.Point = nil, nil // the latter repeats others
+	p.Workload = nil
+	p.Point = nil // the latter repeats others
 	all := reflect.ValueOf(p)
 	for i := range all.NumField() {
 		name, _, _ := strings.Cut(all.Type().Field(i).Tag.Get("json"), ",")

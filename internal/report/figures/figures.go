@@ -83,7 +83,8 @@ var conditions = []string{"", "valid", "timed"}
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (c *Condition) UnmarshalText(name []byte) error {
-	if *c = Condition(slices.Index(conditions, string(name))); *c < Always {
+	*c = Condition(slices.Index(conditions, string(name)))
+	if *c < Always {
 		return fmt.Errorf("no figure counts if it is %q", name)
 	}
 	return nil
@@ -99,7 +100,8 @@ const (
 var errInvalid = errors.New("no round is valid")
 
 var byKey = sync.OnceValue(func() map[string]*Figure {
-	all, out := All(), map[string]*Figure{}
+	all := All()
+	out := map[string]*Figure{}
 	for i := range all {
 		out[all[i].Key] = &all[i]
 	}
@@ -211,7 +213,8 @@ func (f *Figure) in(s *results.Summary) (reflect.Value, bool) {
 // At follows a path of JSON names. It finds nothing if a part is absent.
 func At(v reflect.Value, path string) (reflect.Value, bool) {
 	for name := range strings.SplitSeq(path, ".") {
-		if v = reflect.Indirect(v); path == "" || !v.IsValid() || v.Kind() != reflect.Struct {
+		v = reflect.Indirect(v)
+		if path == "" || !v.IsValid() || v.Kind() != reflect.Struct {
 			return v, false
 		}
 		index, ok := field(v.Type(), name)

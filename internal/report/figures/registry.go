@@ -36,7 +36,9 @@ var declared = sync.OnceValue(func() (r registry) {
 	for _, g := range r.Groups {
 		for i := range g.Figures {
 			f := &g.Figures[i]
-			f.of, f.run, f.text = computed[f.Key], ofRound[f.Key], shown[f.Key]
+			f.of = computed[f.Key]
+			f.run = ofRound[f.Key]
+			f.text = shown[f.Key]
 		}
 	}
 	return r

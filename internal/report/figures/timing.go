@@ -125,7 +125,8 @@ const othersShown = 0.1
 // Disturbance says in one sentence what disturbed the timings of strategies, and by how
 // much; empty if nothing did.
 func Disturbance(all []results.Summary) string {
-	share, cause := 0.0, ""
+	share := 0.0
+	cause := ""
 	for i := range all {
 		for _, s := range []*results.Summary{&all[i], all[i].AtRate()} {
 			if !s.Throughput.Disturbed && !s.Latency().P50.Disturbed {
@@ -147,7 +148,8 @@ func Disturbance(all []results.Summary) string {
 // coreWait says how much of a p99 may be waiting for a core, of the strategy that waited in
 // most rounds; empty if none did in more than half of them.
 func coreWait(all []results.Summary) string {
-	rounds, of := 0, 0
+	rounds := 0
+	of := 0
 	longest := int64(0)
 	for i := range all {
 		s := all[i].AtRate()
@@ -157,7 +159,8 @@ func coreWait(all []results.Summary) string {
 		}
 		longest = max(longest, s.CoreWaitNS)
 		if p.Waited > rounds {
-			rounds, of = p.Waited, p.Rounds
+			rounds = p.Waited
+			of = p.Rounds
 		}
 	}
 	if rounds == 0 || longest == 0 {

@@ -52,7 +52,8 @@ func startBrowser(t *testing.T) *browser {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = toBrowser.Close(), fromBrowser.Close()
+	_ = toBrowser.Close()
+	_ = fromBrowser.Close()
 	b := &browser{t: t, in: in, out: bufio.NewReaderSize(out, 1<<20)}
 	t.Cleanup(func() {
 		b.session = ""

@@ -52,7 +52,8 @@ var decisionColumns = []decisionColumn{
 // of is the column of a figure, by which rows are sorted, or by that of another key. What is
 // above 0 speaks against the strategy if bad is set.
 func of(key, by string, bad bool, sub func(*results.Summary) string) decisionColumn {
-	f, order := figures.Of(key), figures.Of(by)
+	f := figures.Of(key)
+	order := figures.Of(by)
 	return decisionColumn{Title: f.Title(), Doc: f.Doc, Figure: true, of: func(s *results.Summary, v *settingView) decisionCell {
 		c := decisionCell{Main: f.Text(s, &v.notes)}
 		x, err := order.Value(s)
@@ -60,7 +61,8 @@ func of(key, by string, bad bool, sub func(*results.Summary) string) decisionCol
 			c.Bad = bad
 			return c
 		}
-		c.Sort, c.Bad = number(x), bad && x > 0
+		c.Sort = number(x)
+		c.Bad = bad && x > 0
 		if sub != nil {
 			c.Sub = sub(s)
 		}
@@ -109,7 +111,8 @@ func (v *settingView) decide(a *ranking.Setting, p *panels) {
 		}
 	}
 	for i := range v.group {
-		s, x := &v.group[i], &a.Strategies[i]
+		s := &v.group[i]
+		x := &a.Strategies[i]
 		row := decisionRow{Strategy: x, Panel: p.of(x.Label, s.Strategy).ID}
 		for _, c := range v.Columns {
 			row.Cells = append(row.Cells, c.of(s, v))

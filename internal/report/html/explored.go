@@ -118,7 +118,8 @@ func (p *panels) search(s *results.Search) {
 		x := p.schedule(v, f)
 		same := slices.IndexFunc(s.Findings[:i], func(g results.Finding) bool { return len(f.Steps) > 0 && slices.Equal(g.Steps, f.Steps) })
 		if same >= 0 {
-			x.Said, x.Table = append(x.Said, fmt.Sprintf("by the schedule of the %s above", s.Findings[same].Property)), nil
+			x.Said = append(x.Said, fmt.Sprintf("by the schedule of the %s above", s.Findings[same].Property))
+			x.Table = nil
 		}
 	}
 	p.rest(v, s.Aborts, s.Withheld)
@@ -214,14 +215,16 @@ func seriesTable(s *results.Series) *table {
 			continue
 		}
 		x := &s.Samples[i]
-		drift, stale := "-", "-"
+		drift := "-"
+		stale := "-"
 		if n := len(x.Counters); n > 0 {
 			var sum, longest int64
 			for _, c := range x.Counters {
 				sum += c.Drift
 				longest = max(longest, c.StalenessNS)
 			}
-			drift, stale = format.Signed(sum), format.NS(float64(longest))
+			drift = format.Signed(sum)
+			stale = format.NS(float64(longest))
 		}
 		t.Add(time.Duration(x.AtNS).String(), format.Count(x.Issued), format.Count(x.Admitted), format.Count(x.Rejected),
 			format.Count(x.Errors), format.Count(x.Leak),

@@ -75,7 +75,8 @@ func Write(w io.Writer, records []Record, about func(strategy string) (About, bo
 		return err
 	}
 	var b strings.Builder
-	if err = page.Execute(&b, v); err == nil {
+	err = page.Execute(&b, v)
+	if err == nil {
 		// Names in a record may come from anywhere: what would reorder or hide a text is shown.
 		_, err = io.WriteString(w, format.Visible(b.String()))
 	}

@@ -59,7 +59,8 @@ func full(t *testing.T) *render.Bundle {
 	r.Settlement = &results.Settlement{Commits: 3}
 	r.Rolling = &results.Rolling{Multiple: 2}
 	paced := *r
-	r.Params.Loop, r.Paced = results.ClosedLoop, &paced
+	r.Params.Loop = results.ClosedLoop
+	r.Paced = &paced
 	steps := []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart, Limit: 1}, {Number: 2, At: time.Second, Actor: "A", Role: results.RoleClient, Event: results.EventCrash, Kind: "redis", Store: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1}}
 	finding := results.Finding{Strategy: "incr-expire", Policy: "p", Property: "leak", Detail: "2 of 1", Faults: []quota.Fault{"crash"}, Token: "qb2.token",
 		Steps: steps, Columns: []results.Column{{Name: "A", Role: results.RoleClient}}}
@@ -99,7 +100,8 @@ func poison(v reflect.Value, keep []string) (n int) {
 	case reflect.Map:
 		bad := reflect.MakeMap(v.Type())
 		for i, k := range v.MapKeys() {
-			key, value := reflect.New(k.Type()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			key := reflect.New(k.Type()).Elem()
+			value := reflect.New(v.Type().Elem()).Elem()
 			value.Set(v.MapIndex(k))
 			key.Set(k)
 			n += poison(key, keep) + poison(value, keep)
@@ -197,7 +199,8 @@ func TestEmpty(t *testing.T) {
 // TestSeveral: strategies have one panel each, whatever the number of records, and no
 // two elements share an id.
 func TestSeveral(t *testing.T) {
-	a, b := full(t), full(t)
+	a := full(t)
+	b := full(t)
 	b.Name = "b/results.json"
 	page, err := render.HTML([]*render.Bundle{a, b})
 	if err != nil {
@@ -277,7 +280,8 @@ func TestPageSaysWhatTheTerminalSays(t *testing.T) {
 	}
 	change := func(change func(f *results.File, r *results.Run)) results.File {
 		f := first
-		f.Stores, f.Runs = maps.Clone(f.Stores), slices.Clone(f.Runs)
+		f.Stores = maps.Clone(f.Stores)
+		f.Runs = slices.Clone(f.Runs)
 		for i := range f.Runs {
 			if p := f.Runs[i].Paced; p != nil {
 				paced := *p
@@ -297,7 +301,8 @@ func TestPageSaysWhatTheTerminalSays(t *testing.T) {
 		"tied": {change(func(f *results.File, r *results.Run) {
 			for i := range f.Runs {
 				if x := &f.Runs[i]; x.Strategy == "incr-expire" && r.Strategy == "incr-expire-atomic" && x.Repetition == r.Repetition && r.Paced == nil {
-					r.Service, r.Response = x.Paced.Service, x.Paced.Response
+					r.Service = x.Paced.Service
+					r.Response = x.Paced.Response
 				}
 			}
 		}), "incr-expire"},

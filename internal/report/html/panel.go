@@ -217,7 +217,8 @@ func optionsTable(f *results.File, s *results.Summary) *table {
 
 // costTable is what a decision costs, as a mean of the run and as a probe counted it.
 func costTable(s *results.Summary) *table {
-	t, keys := newTable("Cost per decision", "of"), figures.Table("cost")
+	t := newTable("Cost per decision", "of")
+	keys := figures.Table("cost")
 	t.notes.Exact = true
 	for _, k := range keys {
 		t.Columns = append(t.Columns, layout.Column{Title: figures.Of(k).Title()})
@@ -226,7 +227,8 @@ func costTable(s *results.Summary) *table {
 		if c == nil {
 			return
 		}
-		part, cells := &results.Summary{Cost: results.Cost{ProbeCost: *c}}, []string{name}
+		part := &results.Summary{Cost: results.Cost{ProbeCost: *c}}
+		cells := []string{name}
 		for _, k := range keys {
 			cells = append(cells, cmp.Or(figures.Of(k).Text(part, &t.notes), "-"))
 		}

@@ -40,7 +40,8 @@ func (v *settingView) Notes() []string {
 // runs shows what was run, on what, and every strategy of it.
 func (v *recordView) runs(r *Record, p *panels) error {
 	f := r.File
-	v.Kind, v.Simulated = f.Kind, f.Kind == results.Simulated
+	v.Kind = f.Kind
+	v.Simulated = f.Kind == results.Simulated
 	head := *f
 	if r.Provenance != nil {
 		head.Provenance = *r.Provenance

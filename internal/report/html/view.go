@@ -112,7 +112,8 @@ func (t *table) orNil() *table {
 // view is what a page shows of records.
 func view(records []Record, about func(strategy string) (About, bool)) (*document, error) {
 	d := &document{Policy: policyOf(script), Legend: legend(), Has: map[string]bool{}}
-	d.Style, d.Script = template.CSS(style), template.JS(script) //nolint:gosec // embedded files
+	d.Style = template.CSS(style)
+	d.Script = template.JS(script) //nolint:gosec // embedded files
 	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}, charts: map[*results.Finding]*scheduleView{}}
 	for i := range records {
 		r := &records[i]
@@ -131,7 +132,8 @@ func view(records []Record, about func(strategy string) (About, bool)) (*documen
 	}
 	d.Panels = p.sorted()
 	for _, x := range parts {
-		if d.Has[x.ID] = x.in == nil && len(d.Panels) > 0 || x.in != nil && slices.ContainsFunc(d.Records, x.in); d.Has[x.ID] {
+		d.Has[x.ID] = x.in == nil && len(d.Panels) > 0 || x.in != nil && slices.ContainsFunc(d.Records, x.in)
+		if d.Has[x.ID] {
 			d.Parts = append(d.Parts, x)
 		}
 	}

@@ -46,14 +46,17 @@ func (s percentScale) at(pct float64) float64 {
 
 // percentAxis is for shares in percent.
 func percentAxis(a *plot.Axis, values []float64) {
-	least, most := math.Inf(1), 0.0
+	least := math.Inf(1)
+	most := 0.0
 	for _, v := range values {
-		if most = max(most, v); v > 0 {
+		most = max(most, v)
+		if v > 0 {
 			least = min(least, v)
 		}
 	}
 	if most == 0 {
-		least, most = 1, 100 // an empty scale, so that 0 is seen to be little
+		least = 1
+		most = 100 // an empty scale, so that 0 is seen to be little
 	}
 	// A decade at least below the largest value, so that little is seen to be little.
 	s := percentScale{floor: math.Floor(math.Log10(min(least, most/5)))}
@@ -61,7 +64,8 @@ func percentAxis(a *plot.Axis, values []float64) {
 	// The strip takes the same share of the height whatever the scale spans.
 	s.strip = 0.4 * (top - s.floor)
 	a.Scale = s
-	a.Min, a.Max = -0.5*s.strip, math.Pow(10, top)
+	a.Min = -0.5 * s.strip
+	a.Max = math.Pow(10, top)
 	ticks := logTicks(percentTick)(math.Pow(10, s.floor), a.Max)
 	a.Tick.Marker = plot.ConstantTicks(append(ticks, plot.Tick{Label: "none found"}))
 }
@@ -76,15 +80,18 @@ func percentTick(v float64) string {
 
 // linearAxis includes 0 and ends at round values.
 func linearAxis(a *plot.Axis, values []float64) {
-	lo, hi := 0.0, 0.0
+	lo := 0.0
+	hi := 0.0
 	for _, v := range values {
 		if !math.IsNaN(v) {
-			lo, hi = min(lo, v), max(hi, v)
+			lo = min(lo, v)
+			hi = max(hi, v)
 		}
 	}
 	step := niceStep(hi - lo)
 	a.Tick.Marker = plot.TickerFunc(linearTicks)
-	a.Min, a.Max = math.Floor(lo/step)*step, math.Ceil(max(hi/step, 1))*step
+	a.Min = math.Floor(lo/step) * step
+	a.Max = math.Ceil(max(hi/step, 1)) * step
 }
 
 // linearTicks are at round distances.
@@ -133,13 +140,15 @@ const day = 24 * time.Hour
 
 // durationTicks are round in the largest unit of time that suits the end of an axis in nanoseconds.
 func durationTicks(lo, hi float64) []plot.Tick {
-	unit, name := 1.0, tickNS
+	unit := 1.0
+	name := tickNS
 	for _, u := range []struct {
 		of   time.Duration
 		name string
 	}{{time.Minute, " min"}, {time.Hour, " h"}, {day, " d"}} {
 		if of := float64(u.of); hi > 2*of {
-			unit, name = of, func(ns float64) string { return tickValue(ns/of) + u.name }
+			unit = of
+			name = func(ns float64) string { return tickValue(ns/of) + u.name }
 		}
 	}
 	ticks := linearTicks(lo/unit, hi/unit)
@@ -160,12 +169,15 @@ func tickNS(ns float64) string {
 
 // timeAxis is logarithmic, from lo to hi nanoseconds.
 func timeAxis(a *plot.Axis, lo, hi float64) {
-	lo, hi = max(lo, 1)/1.1, max(hi, 1)*1.1
+	lo = max(lo, 1) / 1.1
+	hi = max(hi, 1) * 1.1
 	if short := 3 / (hi / lo); short > 1 { // keep noise from looking like a difference
-		lo, hi = lo/math.Sqrt(short), hi*math.Sqrt(short)
+		lo = lo / math.Sqrt(short)
+		hi = hi * math.Sqrt(short)
 	}
 	a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks(tickNS)
-	a.Min, a.Max = lo, hi
+	a.Min = lo
+	a.Max = hi
 }
 
 // logTicks marks 1 to 9 in every decade of a logarithmic axis. It labels full
@@ -202,10 +214,12 @@ func logTicks(name func(float64) string) plot.TickerFunc {
 // they are shares, of which those near 1 would crowd.
 func settingsAxis(a *plot.Axis, title string, values []string) (place map[string]float64) {
 	numbers := make([]float64, len(values))
-	even, smallest := false, math.Inf(1)
+	even := false
+	smallest := math.Inf(1)
 	for i, v := range values {
 		n, ok := results.SweepNumber(v)
-		if numbers[i] = n; n > 0 {
+		numbers[i] = n
+		if n > 0 {
 			smallest = min(smallest, n)
 		}
 		even = even || !ok || math.IsNaN(n) || math.IsInf(n, 0)
@@ -234,7 +248,8 @@ func settingsAxis(a *plot.Axis, title string, values []string) (place map[string
 			label = format.Count(n)
 		}
 		ticks = append(ticks, plot.Tick{Value: at, Label: label})
-		a.Min, a.Max = min(a.Min, at), max(a.Max, at)
+		a.Min = min(a.Min, at)
+		a.Max = max(a.Max, at)
 	}
 	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	a.Tick.Marker = plot.ConstantTicks(ticks)
@@ -248,7 +263,8 @@ func apart(a *plot.Axis, c draw.Canvas) plot.ConstantTicks {
 	free := c.Min.X - c.Max.X
 	for i := range ticks {
 		t := &ticks[i]
-		x, half := c.X(a.Norm(t.Value)), a.Tick.Label.Width(t.Label)/2
+		x := c.X(a.Norm(t.Value))
+		half := a.Tick.Label.Width(t.Label) / 2
 		switch {
 		case t.IsMinor():
 		case x-half < free:
@@ -277,8 +293,10 @@ func momentsAxis(a *plot.Axis, s *results.Series) {
 
 // spanAxis is linear from 0 to end nanoseconds.
 func spanAxis(a *plot.Axis, title string, end float64) {
-	a.Label.Text, a.Tick.Marker = title, plot.TickerFunc(durationTicks)
-	a.Min, a.Max = 0, max(end, 1)
+	a.Label.Text = title
+	a.Tick.Marker = plot.TickerFunc(durationTicks)
+	a.Min = 0
+	a.Max = max(end, 1)
 }
 
 // dates are a stretch of time and its ticks: dates, and hours if it is short.

@@ -29,7 +29,8 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 	for i, x := range c.Points {
 		l.marks = append(l.marks, i)
 		l.add(place[x.At], x.Value)
-		l.lo, l.hi = append(l.lo, x.Lo), append(l.hi, x.Hi)
+		l.lo = append(l.lo, x.Lo)
+		l.hi = append(l.hi, x.Hi)
 		extent = append(extent, x.Value, x.Lo, x.Hi)
 		if x.Lo < x.Hi {
 			note = "Whiskers: what is known of the figure."

@@ -32,11 +32,15 @@ func TestClaim(t *testing.T) {
 	if !strings.Contains(string(svg), "Whiskers") {
 		t.Error("nothing says what the whiskers are")
 	}
-	j.Curve.Limit, j.Curve.Points[0].Lo, j.Curve.Points[0].Hi = nil, 2e6, 2e6
-	if p, err = Claim(j); err != nil {
+	j.Curve.Limit = nil
+	j.Curve.Points[0].Lo = 2e6
+	j.Curve.Points[0].Hi = 2e6
+	p, err = Claim(j)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if svg, err = p.Render("svg"); err != nil || strings.Contains(string(svg), "limit") || strings.Contains(string(svg), "Whiskers") {
+	svg, err = p.Render("svg")
+	if err != nil || strings.Contains(string(svg), "limit") || strings.Contains(string(svg), "Whiskers") {
 		t.Errorf("a limit is drawn that varies, or there is a note about whiskers without any: %v", err)
 	}
 	j.Curve.Points = nil

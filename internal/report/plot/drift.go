@@ -38,7 +38,9 @@ func Drift(f results.File) (*Plot, error) {
 	}
 	p := newPanel("drift, % of the limit")
 	p.lines = ordered(lines)
-	p.X.Label.Text, p.X.Min, p.X.Max = "round", 0.5, rounds+0.5
+	p.X.Label.Text = "round"
+	p.X.Min = 0.5
+	p.X.Max = rounds + 0.5
 	var ticks plot.ConstantTicks
 	for n := 1.0; n <= rounds; n++ {
 		ticks = append(ticks, plot.Tick{Value: n, Label: tickValue(n)})
@@ -57,7 +59,8 @@ func Drift(f results.File) (*Plot, error) {
 // driftOf is the drift of a strategy by round. It is not known if no counter was
 // read.
 func driftOf(runs []results.Run, s series) (l line, known bool) {
-	l.name, l.style = s.label, s.style
+	l.name = s.label
+	l.style = s.style
 	for i := range runs {
 		r := &runs[i]
 		if s.Key == "" || r.Key() != s.Key || r.Drift == nil || r.Partial || !r.Audit.Valid {

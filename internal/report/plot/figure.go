@@ -40,7 +40,8 @@ func newPanel(title string) *panel { return &panel{axes: newAxes(), title: title
 
 // shade gives a stretch of the horizontal axis another ground.
 func (p *panel) shade(from, to float64) {
-	from, to = max(from, p.X.Min), min(to, p.X.Max)
+	from = max(from, p.X.Min)
+	to = min(to, p.X.Max)
 	p.add(&plotter.Polygon{Color: away, XYs: []plotter.XYs{{{X: from, Y: p.Y.Min}, {X: to, Y: p.Y.Min}, {X: to, Y: p.Y.Max},
 		{X: from, Y: p.Y.Max}}}})
 }
@@ -56,14 +57,16 @@ func (p *panel) upright(x float64, style draw.LineStyle) {
 
 // plot lays the figure out.
 func (g *figure) plot() *Plot {
-	names, body := vg.Length(0), vg.Length(0)
+	names := vg.Length(0)
+	body := vg.Length(0)
 	heights := make([]vg.Length, len(g.panels))
 	least := cmp.Or(g.least, 360/min(2.4, vg.Length(len(g.panels))))
 	for i, p := range g.panels {
 		most := vg.Length(0)
 		for k := range p.lines {
 			name := fold(labelStyle, drawable(p.lines[k].name), nameWidth)
-			if p.names = append(p.names, name); name != "" {
+			p.names = append(p.names, name)
+			if name != "" {
 				names = max(names, nameGap+swatchWidth+labelStyle.Width(name))
 			}
 			most += nameHeight(name)
@@ -79,10 +82,12 @@ func (g *figure) plot() *Plot {
 		var left, right vg.Length // what axes need
 		for _, p := range g.panels {
 			area := p.DataCanvas(c)
-			left, right = max(left, area.Min.X-c.Min.X), max(right, c.Max.X-area.Max.X)
+			left = max(left, area.Min.X-c.Min.X)
+			right = max(right, c.Max.X-area.Max.X)
 		}
 		for i, p := range g.panels {
-			part, area := c, p.DataCanvas(c)
+			part := c
+			area := p.DataCanvas(c)
 			part.Min.Y = c.Max.Y - heights[i]
 			c.Max.Y = part.Min.Y
 			p.draw(draw.Crop(part, left-(area.Min.X-c.Min.X), c.Max.X-area.Max.X-right, 0, -panelTitle), g.simulated && len(g.panels) == 1)
@@ -116,7 +121,8 @@ func nameHeight(name string) vg.Length {
 // room to where its line ends.
 func (p *panel) drawNames(c draw.Canvas) {
 	toX, toY := p.Transforms(&c)
-	ends, heights := make([]vg.Length, len(p.lines)), make([]vg.Length, len(p.lines))
+	ends := make([]vg.Length, len(p.lines))
+	heights := make([]vg.Length, len(p.lines))
 	for k := range p.lines {
 		ends[k], heights[k] = min(toY(p.lines[k].last().Y), c.Max.Y), nameHeight(p.names[k])
 	}
@@ -124,7 +130,8 @@ func (p *panel) drawNames(c draw.Canvas) {
 		if p.names[k] == "" {
 			continue
 		}
-		l, x := &p.lines[k], c.Max.X+nameGap
+		l := &p.lines[k]
+		x := c.Max.X + nameGap
 		if end := toX(l.last().X); c.Max.X-end < 14 {
 			c.StrokeLine2(draw.LineStyle{Color: pale(l.style.line.Color), Width: 0.7}, end+5, ends[k], x-1, at)
 		}

@@ -13,11 +13,14 @@ import (
 func TestRowsSayWhatDiffers(t *testing.T) {
 	name := fixture.Strategies[0]
 	for want, change := range map[string]func(r *results.Run){
-		"":              func(*results.Run) {},
-		" (login)":      func(r *results.Run) { r.Policy = "login" },
-		" (steady)":     func(r *results.Run) { r.Workload = "steady" },
-		" (setting 2)":  func(r *results.Run) { r.Params.Workers++ },
-		" (login, own)": func(r *results.Run) { r.Policy, r.Workload = "login", "own" },
+		"":             func(*results.Run) {},
+		" (login)":     func(r *results.Run) { r.Policy = "login" },
+		" (steady)":    func(r *results.Run) { r.Workload = "steady" },
+		" (setting 2)": func(r *results.Run) { r.Params.Workers++ },
+		" (login, own)": func(r *results.Run) {
+			r.Policy = "login"
+			r.Workload = "own"
+		},
 	} {
 		f := fixture.New(1, name)
 		other := fixture.New(1, name).Runs

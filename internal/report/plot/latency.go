@@ -82,7 +82,9 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 	if simulated {
 		what = "modelled " + what
 	}
-	lo, hi, far := math.Inf(1), ceiling(curves), 0.99
+	lo := math.Inf(1)
+	hi := ceiling(curves)
+	far := 0.99
 	for _, c := range curves {
 		lo = min(lo, c.at[0].Y)
 	}
@@ -91,8 +93,10 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 	}
 	p := newPanel(format.Join(": ", title, what))
 	timeAxis(&p.Y, lo, hi)
-	p.X.Label.Text, p.X.Scale = "percentile of requests", nines{}
-	p.X.Min, p.X.Max = 0.5, far
+	p.X.Label.Text = "percentile of requests"
+	p.X.Scale = nines{}
+	p.X.Min = 0.5
+	p.X.Max = far
 	var ticks plot.ConstantTicks
 	for i, q := range stat.NamedQuantiles {
 		if q <= p.X.Max {
@@ -117,7 +121,8 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 // the next one if the slowest would press all others together.
 func ceiling(curves []curve) float64 {
 	curves = slices.SortedFunc(slices.Values(curves), func(a, b curve) int { return cmp.Compare(a.last().Y, b.last().Y) })
-	n, lo := len(curves), math.Inf(1)
+	n := len(curves)
+	lo := math.Inf(1)
 	for _, c := range curves {
 		lo = min(lo, c.at[0].Y)
 	}
@@ -195,7 +200,8 @@ func latencyDesc(curves []curve) string {
 		return text
 	}
 	by := func(a, b curve) int { return cmp.Compare(a.value(0.99), b.value(0.99)) }
-	lo, hi := slices.MinFunc(with, by), slices.MaxFunc(with, by)
+	lo := slices.MinFunc(with, by)
+	hi := slices.MaxFunc(with, by)
 	return fmt.Sprintf("%s Of those that ask a store %s has the lowest p99, %s, and %s the highest, %s.", text, lo.label,
 		format.NS(lo.value(0.99)), hi.label, format.NS(hi.value(0.99)))
 }
@@ -205,9 +211,11 @@ func curveOf(s series) (c curve) {
 	c.series = s
 	l := s.Latency()
 	points := []results.Percentile{l.P50, l.P90, l.P99, l.P999, l.P9999}
-	quantiles, value := stat.NamedQuantiles, func(i int) float64 { return points[i].Value }
+	quantiles := stat.NamedQuantiles
+	value := func(i int) float64 { return points[i].Value }
 	if l.Curve != nil {
-		quantiles, value = stat.CurveQuantiles(), func(i int) float64 { return float64(l.Curve[i]) }
+		quantiles = stat.CurveQuantiles()
+		value = func(i int) float64 { return float64(l.Curve[i]) }
 	}
 	for i, q := range quantiles {
 		at := slices.IndexFunc(stat.NamedQuantiles, func(named float64) bool { return q <= named })

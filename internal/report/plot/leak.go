@@ -76,7 +76,8 @@ func (g *leakFigure) add(s series, notes *captions) {
 	}
 	d := leakRow{series: s, p99: p, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
 	if p.Coverage == 0 { // fewer than 6 rounds say nothing about how much it varies
-		d.p99.Lo, d.p99.Hi = p.Value, p.Value
+		d.p99.Lo = p.Value
+		d.p99.Hi = p.Value
 	}
 	switch {
 	case p.Rounds == 0:
@@ -115,10 +116,12 @@ func (g *leakFigure) sort() {
 // scales chooses those that hold every row. Baselines may lie to the left of what others
 // need of p99.
 func (g *leakFigure) scales() {
-	lo, hi := math.Inf(1), 0.0
+	lo := math.Inf(1)
+	hi := 0.0
 	extent := func(d *leakRow) {
 		if d.missing == "" {
-			lo, hi = min(lo, d.p99.Lo), max(hi, d.p99.Hi)
+			lo = min(lo, d.p99.Lo)
+			hi = max(hi, d.p99.Hi)
 		}
 	}
 	var leaks []float64
@@ -135,7 +138,8 @@ func (g *leakFigure) scales() {
 		}
 	}
 	if hi == 0 { // an empty scale
-		lo, hi = float64(time.Millisecond), float64(time.Second)
+		lo = float64(time.Millisecond)
+		hi = float64(time.Second)
 	}
 	x := "p99 service time"
 	if g.rows[0].AtRate().Params.Loop == results.OpenLoop {
@@ -162,10 +166,12 @@ func (g *leakFigure) markFrontier() bool {
 	slices.SortStableFunc(order, func(a, b *leakRow) int {
 		return cmp.Or(cmp.Compare(a.p99.Value, b.p99.Value), cmp.Compare(a.pct, b.pct))
 	})
-	least, n := math.Inf(1), 0
+	least := math.Inf(1)
+	n := 0
 	for _, d := range order {
 		if d.pct < least {
-			least, d.frontier = d.pct, true
+			least = d.pct
+			d.frontier = true
 			n++
 		}
 	}
@@ -174,7 +180,9 @@ func (g *leakFigure) markFrontier() bool {
 
 // draw draws a strategy's name, its lines and its two marks.
 func (g *leakFigure) draw(d *leakRow) {
-	leak, p99, style := &g.charts[0], &g.charts[1], groupStyles[d.group]
+	leak := &g.charts[0]
+	p99 := &g.charts[1]
+	style := groupStyles[d.group]
 	at := g.row(d.name, d.frontier)
 	line := draw.LineStyle{Color: pale(style.Color), Width: 1.6}
 	leak.add(bar(0, d.pct, at, line), bar(d.pct, d.possible, at, draw.LineStyle{Color: pale(line.Color), Width: 1.6}))
@@ -223,7 +231,8 @@ func (g *leakFigure) explain() {
 func (g *leakFigure) describe() string {
 	txt := fmt.Sprintf("Leak in percent of the limit, and p99 latency, of %s.", format.Plural(int64(len(g.rows)), "strategy", "strategies"))
 	for _, group := range ranking.Groups() {
-		n, first := int64(0), (*leakRow)(nil)
+		n := int64(0)
+		first := (*leakRow)(nil)
 		for i := range g.rows {
 			if d := &g.rows[i]; d.group == group {
 				if n++; first == nil && d.missing == "" {

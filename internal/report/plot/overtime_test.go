@@ -24,7 +24,9 @@ func TestThroughput(t *testing.T) {
 		r.Params.Trouble = trouble.MustParse("redis:empty@0.3-0.6", "limit:is=4@0.5", "redis/2:cut@0.7-0.8", "redis:latency=1ms")
 		o := &results.OverTime{SliceNS: 1e6}
 		for k := range 60 {
-			o.Admitted, o.Rejected, o.Errors = append(o.Admitted, int64(10*k)), append(o.Rejected, int64(r.Repetition)), append(o.Errors, 0)
+			o.Admitted = append(o.Admitted, int64(10*k))
+			o.Rejected = append(o.Rejected, int64(r.Repetition))
+			o.Errors = append(o.Errors, 0)
 		}
 		r.OverTime = o
 		if r.Strategy == "redis-hash" {
@@ -58,7 +60,8 @@ func TestDrift(t *testing.T) {
 	who := f.Runs[0].Strategy
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		if r.Drift = (&results.Drift{}); r.Strategy == who {
+		r.Drift = (&results.Drift{})
+		if r.Strategy == who {
 			r.Drift.PctOfLimit = []float64{-84, 0, 12.5}[r.Repetition-1]
 		}
 	}

@@ -188,7 +188,8 @@ func captionOf(f results.File, s *results.Summary, parts ...string) string {
 // keptText says how many rounds are behind the timings, of those that were run.
 func keptText(all []series, of loopOf) string {
 	by := func(a, b series) int { return cmp.Compare(of(a.Summary).Timed, of(b.Summary).Timed) }
-	lo, hi := of(slices.MinFunc(all, by).Summary), of(slices.MaxFunc(all, by).Summary)
+	lo := of(slices.MinFunc(all, by).Summary)
+	hi := of(slices.MaxFunc(all, by).Summary)
 	kept := strconv.Itoa(lo.Timed)
 	if lo.Timed < hi.Timed {
 		kept += fmt.Sprintf(" to %d", hi.Timed)

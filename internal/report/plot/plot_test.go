@@ -20,7 +20,8 @@ func TestPlotsDeterministic(t *testing.T) {
 		var svgs, pngs [][]byte
 		for range 2 {
 			p := fixture.Must[*Plot](t)(make(f))
-			p.width, p.height = 500, 300 // pixels take their time
+			p.width = 500
+			p.height = 300 // pixels take their time
 			svgs = append(svgs, fixture.Must[[]byte](t)(p.SVG()))
 			pngs = append(pngs, fixture.Must[[]byte](t)(p.PNG()))
 		}
@@ -81,7 +82,8 @@ func TestNothingToPlot(t *testing.T) {
 
 func TestRender(t *testing.T) {
 	p := fixture.Must[*Plot](t)(Latency(fixture.New(1, fixture.Strategies[:2]...)))
-	p.width, p.height = 500, 300
+	p.width = 500
+	p.height = 300
 	for ext, magic := range map[string]string{"svg": "<svg ", "png": "\x89PNG"} {
 		if b := fixture.Must[[]byte](t)(p.Render(ext)); !strings.HasPrefix(string(b), magic) {
 			t.Errorf("%s begins with %q", ext, b[:8])
@@ -101,7 +103,8 @@ func TestDrawable(t *testing.T) {
 // TestOneColourPerStrategy: plots sort lines by where they end, and a strategy has one colour in all plots of a record.
 func TestOneColourPerStrategy(t *testing.T) {
 	swatch := regexp.MustCompile(`stroke:(#\w+);stroke-width:1\.6[^\n]*\n(?:<path[^\n]*\n){0,4}<text[^>]*>([^<]+)</text>`)
-	run, sweep := fixture.New(6, fixture.Strategies...), swept("workers", "1", "2", "4")
+	run := fixture.New(6, fixture.Strategies...)
+	sweep := swept("workers", "1", "2", "4")
 	for i := range sweep.Runs {
 		if r := &sweep.Runs[i]; r.Strategy != sweep.Runs[0].Strategy {
 			r.ThroughputPerS /= 2
@@ -114,7 +117,8 @@ func TestOneColourPerStrategy(t *testing.T) {
 			func() (*Plot, error) { return SweepOf(sweep, quantityOf("throughput")) },
 		},
 	} {
-		colours, orders := map[string]string{}, [][]string{}
+		colours := map[string]string{}
+		orders := [][]string{}
 		for _, draw := range draw {
 			var order []string
 			svg := fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(draw()).SVG())
@@ -146,7 +150,8 @@ func TestStylesDiffer(t *testing.T) {
 	// one colour differ in dash and in marker.
 	for i := range 20 {
 		for j := range i {
-			a, b := styleOf(i), styleOf(j)
+			a := styleOf(i)
+			b := styleOf(j)
 			dash := fmt.Sprint(a.line.Dashes) != fmt.Sprint(b.line.Dashes)
 			marker := a.glyph.Shape != b.glyph.Shape
 			if a.line.Color == b.line.Color && (!dash || !marker) {

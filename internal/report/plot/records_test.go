@@ -30,19 +30,22 @@ func nasty() map[string]results.File {
 	out["words of 60 characters"] = word
 	equal := fixture.New(1, fixture.Many(30)...)
 	for i := range equal.Runs {
-		equal.Runs[i].Service, equal.Runs[i].Leak = equal.Runs[0].Service, results.Leak{Trials: 10}
+		equal.Runs[i].Service = equal.Runs[0].Service
+		equal.Runs[i].Leak = results.Leak{Trials: 10}
 	}
 	out["equal values"] = equal
 	leaks := fixture.New(1, fixture.Many(30)...)
 	for i := range leaks.Runs {
-		leaks.Runs[i].Service, leaks.Runs[i].Leak = leaks.Runs[0].Service, results.Leak{Units: 10, Trials: 10, PctOfLimit: 5}
+		leaks.Runs[i].Service = leaks.Runs[0].Service
+		leaks.Runs[i].Leak = results.Leak{Units: 10, Trials: 10, PctOfLimit: 5}
 		leaks.Runs[i].FalseRejects = results.FalseRejects{Count: 5, PctOfValid: 5}
 	}
 	out["equal leaks"] = leaks
 	zero := fixture.New(1, fixture.Strategies...)
 	for i := range zero.Runs {
 		zero.Runs[i].Service.Distribution = results.Distribution{Samples: 1_000_000, StallsP99: 100, StallsP999: 100}
-		zero.Runs[i].Leak, zero.Runs[i].ThroughputPerS = results.Leak{}, 0
+		zero.Runs[i].Leak = results.Leak{}
+		zero.Runs[i].ThroughputPerS = 0
 	}
 	out["zeros"] = zero
 	disturbed := fixture.New(1, fixture.Strategies...)

@@ -50,19 +50,24 @@ func (t *table) row(name string, bold bool) (at float64) {
 // plot lays the table out.
 func (t *table) plot() *Plot {
 	return t.sheet.plot(keyHeight+t.depth+panelAxis, func(c draw.Canvas) {
-		names, all := vg.Length(0), c
+		names := vg.Length(0)
+		all := c
 		for _, r := range t.rows {
 			names = max(names, t.style(r).Width(r.name))
 		}
-		c.Min.X, c.Max.Y = c.Min.X+names+14, c.Max.Y-keyHeight
+		c.Min.X = c.Min.X + names + 14
+		c.Max.Y = c.Max.Y - keyHeight
 		if t.simulated {
 			watermark(c)
 		}
-		part, area := c, c
+		part := c
+		area := c
 		for i := range t.charts {
 			x := &t.charts[i]
 			x.HideY()
-			x.Y.Width, x.Y.Min, x.Y.Max = edgeStyle.Width, -float64(t.depth), 0
+			x.Y.Width = edgeStyle.Width
+			x.Y.Min = -float64(t.depth)
+			x.Y.Max = 0
 			part.Min.X = c.Min.X + vg.Length(i)*(c.Max.X-c.Min.X+chartSpace)/vg.Length(len(t.charts))
 			part.Max.X = part.Min.X + (c.Max.X-c.Min.X+chartSpace)/vg.Length(len(t.charts)) - chartSpace
 			area = x.draw(part)

@@ -70,7 +70,8 @@ func drawSchedules(rows []scheduleRow, f results.File, all []series, notes strin
 	linearAxis(&x.X, []float64{100})
 	desc := "Share of leaking schedules next to the share of trials that leaked:"
 	for _, r := range rows {
-		at, glyph := t.row(r.label, false), scheduleGlyph
+		at := t.row(r.label, false)
+		glyph := scheduleGlyph
 		if !r.census.Complete {
 			glyph = hollow(glyph)
 		}

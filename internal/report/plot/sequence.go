@@ -173,17 +173,25 @@ func (c *chart) addRows(f *results.Finding) {
 			if s.Event == results.EventCrash {
 				head += " crash"
 			}
-			r.kind, r.label = markBand, []string{head + ": " + s.Command}
+			r.kind = markBand
+			r.label = []string{head + ": " + s.Command}
 		case s.Event == results.EventCrash:
-			r.kind, r.label, r.ends = markNote, []string{"crashes"}, true
+			r.kind = markNote
+			r.label = []string{"crashes"}
+			r.ends = true
 		case s.Event == results.EventLostReply:
-			r.kind, r.label, r.broken = markReply, []string{"the reply is lost"}, true
+			r.kind = markReply
+			r.label = []string{"the reply is lost"}
+			r.broken = true
 		case r.store < 0:
-			r.kind, r.label = markNote, layout.Wrap(strings.TrimSpace(s.Command+" "+s.Reply), labelChars)
+			r.kind = markNote
+			r.label = layout.Wrap(strings.TrimSpace(s.Command+" "+s.Reply), labelChars)
 		case s.Command == "":
-			r.kind, r.label = markReply, layout.Wrap(pending[s.Column], labelChars)
+			r.kind = markReply
+			r.label = layout.Wrap(pending[s.Column], labelChars)
 		default:
-			r.kind, r.label = markCall, layout.Wrap(s.Command, labelChars)
+			r.kind = markCall
+			r.label = layout.Wrap(s.Command, labelChars)
 			switch s.Event {
 			case results.EventOutage:
 				r.broken = true
@@ -194,7 +202,8 @@ func (c *chart) addRows(f *results.Finding) {
 			reply := cmp.Or(s.Reply, "done")
 			pending[s.Column] = reply
 			if split := s.Outcome == "" && replyFollows(f.Steps, s); !split && !r.broken {
-				r.kind, r.answer = markBoth, reply
+				r.kind = markBoth
+				r.answer = reply
 			}
 		}
 		r.answer = short(r.answer)

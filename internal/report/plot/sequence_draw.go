@@ -79,7 +79,8 @@ type (
 
 // over sets a line, from or around a point, on a filled ground, which keeps it readable if it crosses lifelines.
 func (d *drawing) over(p point, align text.XAlignment, s draw.TextStyle, ground color.Color, line string) {
-	e, w := s.FontExtents(), float64(s.Width(drawable(line)))
+	e := s.FontExtents()
+	w := float64(s.Width(drawable(line)))
 	left := p.x
 	if align == text.XCenter {
 		left -= w / 2
@@ -89,13 +90,15 @@ func (d *drawing) over(p point, align text.XAlignment, s draw.TextStyle, ground 
 }
 
 func (d *drawing) line(from, to point, stroke color.Color, width float64, dashes ...vg.Length) {
-	a, b := d.at(from.x, from.y), d.at(to.x, to.y)
+	a := d.at(from.x, from.y)
+	b := d.at(to.x, to.y)
 	d.c.StrokeLine2(draw.LineStyle{Color: stroke, Width: vg.Length(width), Dashes: dashes}, a.X, a.Y, b.X, b.Y)
 }
 
 // box fills a rectangle, and frames it if a stroke is given.
 func (d *drawing) box(a area, fill, stroke color.Color) {
-	right, low := a.x+a.width, a.y+a.height
+	right := a.x + a.width
+	low := a.y + a.height
 	corners := []vg.Point{d.at(a.x, a.y), d.at(right, a.y), d.at(right, low), d.at(a.x, low)}
 	d.c.FillPolygon(fill, corners)
 	if stroke != nil {
@@ -114,9 +117,13 @@ func (l *lane) headWidth() float64 {
 
 func (d *drawing) lifelines(c *chart) {
 	for _, l := range c.lanes {
-		fill, stroke, width := white, ink, 1.0
+		fill := white
+		stroke := ink
+		width := 1.0
 		if l.store != "" {
-			fill, stroke, width = storeGround, chartBlue, 3
+			fill = storeGround
+			stroke = chartBlue
+			width = 3
 		}
 		d.line(point{l.x, headHeight}, point{l.x, cmp.Or(l.end, c.bottom)}, lifelineInk, width)
 		half := l.headWidth()
@@ -205,9 +212,11 @@ func (d *drawing) row(c *chart, r *row) {
 // label sets lines next to the actor's lifeline, on the side of the store, the
 // last one at y.
 func (d *drawing) label(c *chart, r *row, lines []string, y float64, colour color.Color) {
-	x, align := c.lanes[r.lane].x+labelRoom, text.XLeft
+	x := c.lanes[r.lane].x + labelRoom
+	align := text.XLeft
 	if c.lanes[r.store].x < c.lanes[r.lane].x {
-		x, align = c.lanes[r.lane].x-labelRoom, text.XRight
+		x = c.lanes[r.lane].x - labelRoom
+		align = text.XRight
 	}
 	for i, l := range lines {
 		d.text(x, y-float64(len(lines)-1-i)*lineHeight, align, monoText(colour), l)
@@ -243,7 +252,8 @@ func (d *drawing) cross(x, y float64, colour color.Color) {
 
 // note marks a step that is no command.
 func (d *drawing) note(c *chart, r *row, colour color.Color) {
-	x, y := c.lanes[r.lane].x, r.y+rowGap/2+lineHeight/2+1
+	x := c.lanes[r.lane].x
+	y := r.y + rowGap/2 + lineHeight/2 + 1
 	if r.ends {
 		y = r.y + r.height/2
 		d.cross(x, y, chartRed)

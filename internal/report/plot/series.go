@@ -188,9 +188,11 @@ func hits(s *results.Series) (out []course) {
 	x := s.Samples
 	for k, name := range s.Tiers {
 		out = append(out, course{storeNamed(name), func(i int) float64 {
-			before, decided := int64(0), x[i].Issued-x[i].InFlight
+			before := int64(0)
+			decided := x[i].Issued - x[i].InFlight
 			if i > 0 {
-				before, decided = x[i-1].Hits[k], decided-(x[i-1].Issued-x[i-1].InFlight)
+				before = x[i-1].Hits[k]
+				decided = decided - (x[i-1].Issued - x[i-1].InFlight)
 			}
 			if decided <= 0 {
 				return math.NaN()

@@ -26,7 +26,8 @@ func (s *sheet) plot(body vg.Length, paint func(c draw.Canvas)) *Plot {
 	}
 	width := cmp.Or(s.width, 900)
 	room := width - 2*margin
-	title, caption := fold(titleStyle, drawable(s.title), room), fold(captionStyle, drawable(s.caption), room)
+	title := fold(titleStyle, drawable(s.title), room)
+	caption := fold(captionStyle, drawable(s.caption), room)
 	note := fold(captionStyle, drawable(s.note), room)
 	below := margin + height(titleStyle, title) + 5 // the title
 	head := below + height(captionStyle, caption) + 10
@@ -57,10 +58,15 @@ func newAxes() axes {
 	c := axes{Plot: plot.New()}
 	c.BackgroundColor = nil
 	for _, a := range []*plot.Axis{&c.X, &c.Y} {
-		a.LineStyle, a.Tick.LineStyle = edgeStyle, edgeStyle
-		a.Tick.Length, a.Padding = 4.5, 0
-		a.Label.TextStyle.Font, a.Label.TextStyle.Color, a.Label.Padding = textStyle(axisSize, ink, false).Font, ink, 4
-		a.Tick.Label.Font, a.Tick.Label.Color = labelStyle.Font, ink
+		a.LineStyle = edgeStyle
+		a.Tick.LineStyle = edgeStyle
+		a.Tick.Length = 4.5
+		a.Padding = 0
+		a.Label.TextStyle.Font = textStyle(axisSize, ink, false).Font
+		a.Label.TextStyle.Color = ink
+		a.Label.Padding = 4
+		a.Tick.Label.Font = labelStyle.Font
+		a.Tick.Label.Color = ink
 	}
 	return c
 }

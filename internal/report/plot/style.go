@@ -69,7 +69,8 @@ func textStyle(size float64, c color.Color, bold bool) draw.TextStyle {
 
 // aligned returns the style with another anchor.
 func aligned(s draw.TextStyle, x text.XAlignment, y text.YAlignment) draw.TextStyle {
-	s.XAlign, s.YAlign = x, y
+	s.XAlign = x
+	s.YAlign = y
 	return s
 }
 

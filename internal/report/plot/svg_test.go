@@ -98,7 +98,8 @@ func readSVG(t *testing.T, b []byte) svgDocument {
 				}
 			}
 		case xml.EndElement:
-			stack, open = stack[:len(stack)-1], open[:len(open)-1]
+			stack = stack[:len(stack)-1]
+			open = open[:len(open)-1]
 		case xml.CharData:
 			all = append(all, string(e))
 			switch in := open[max(len(open)-1, 0):]; {
@@ -126,7 +127,10 @@ func attr(e xml.StartElement, name string) string {
 func box(t *testing.T, e xml.StartElement, text string, m matrix) svgBox {
 	t.Helper()
 	num := func(name string) float64 { return fixture.Must[float64](t)(strconv.ParseFloat(attr(e, name), 64)) }
-	size, stated, x, y := num("font-size"), num("textLength"), num("x"), num("y")
+	size := num("font-size")
+	stated := num("textLength")
+	x := num("x")
+	y := num("y")
 	s := textStyle(size, ink, attr(e, "font-weight") == "bold")
 	if strings.Contains(attr(e, "font-family"), "Mono") {
 		s.Font = monoFont(size)
@@ -135,15 +139,22 @@ func box(t *testing.T, e xml.StartElement, text string, m matrix) svgBox {
 		t.Errorf("%q states a width of %g and has %g", text, stated, w)
 	}
 	// Letters without accents and without most descenders: lines of one block touch.
-	up, down := size*0.72, size*0.05
+	up := size * 0.72
+	down := size * 0.05
 	return svgBox{text, [4][2]float64{m.apply(x, y-up), m.apply(x+stated, y-up), m.apply(x+stated, y+down), m.apply(x, y+down)}}
 }
 
 // bounds of a box that is not turned, or by a quarter.
 func (b *svgBox) bounds() (x0, y0, x1, y1 float64) {
-	x0, y0, x1, y1 = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	x0 = math.Inf(1)
+	y0 = math.Inf(1)
+	x1 = math.Inf(-1)
+	y1 = math.Inf(-1)
 	for _, c := range b.corners {
-		x0, y0, x1, y1 = min(x0, c[0]), min(y0, c[1]), max(x1, c[0]), max(y1, c[1])
+		x0 = min(x0, c[0])
+		y0 = min(y0, c[1])
+		x1 = max(x1, c[0])
+		y1 = max(y1, c[1])
 	}
 	return
 }

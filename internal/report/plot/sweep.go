@@ -55,7 +55,8 @@ func readP99(s *results.Summary) reading {
 	p := s.Latency().P99
 	r := reading{Figure: p.Figure, ok: p.Shown() && p.Value > 0}
 	if p.Coverage == 0 {
-		r.Lo, r.Hi = p.Value, p.Value
+		r.Lo = p.Value
+		r.Hi = p.Value
 	}
 	return r
 }
@@ -122,7 +123,8 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 	var points []series
 	for i := range all {
 		for _, p := range all[i].Points {
-			values, points = append(values, format.Plain(p.Value)), append(points, series{Summary: p.Summary})
+			values = append(values, format.Plain(p.Value))
+			points = append(points, series{Summary: p.Summary})
 		}
 	}
 	param := f.Sweep.Parameters[0].Name
@@ -147,7 +149,8 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, q.title, param)
 	}
 	q.axis(&p.Y, s.extent)
-	first, simulated := all[0].Points[0].Summary, f.Kind == results.Simulated
+	first := all[0].Points[0].Summary
+	simulated := f.Kind == results.Simulated
 	if simulated && q.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
@@ -172,7 +175,8 @@ func (s *sweepPlot) line(l line, all *results.SweepSeries, q *Quantity) {
 	var told []string
 	disturbed := false
 	for _, p := range all.Points {
-		r, value := q.of(p.Summary), format.Plain(p.Value)
+		r := q.of(p.Summary)
+		value := format.Plain(p.Value)
 		if !r.ok {
 			s.notes.add("No figure", l.name+" at "+value, "it cannot be shown")
 			continue
@@ -180,7 +184,8 @@ func (s *sweepPlot) line(l line, all *results.SweepSeries, q *Quantity) {
 		disturbed = disturbed || r.Disturbed
 		l.marks = append(l.marks, len(l.at))
 		l.add(s.place[value], r.Value)
-		l.lo, l.hi = append(l.lo, r.Lo), append(l.hi, r.Hi)
+		l.lo = append(l.lo, r.Lo)
+		l.hi = append(l.hi, r.Hi)
 		s.extent = append(s.extent, r.Value, r.Lo, r.Hi)
 		told = append(told, fmt.Sprintf("%s at %s", q.show(r.Value), value))
 	}

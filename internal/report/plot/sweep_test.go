@@ -19,7 +19,8 @@ func swept(param string, values ...string) results.File {
 	f := fixture.New(6, fixture.Strategies[0], fixture.Strategies[3])
 	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: param, Values: values}}}
 	base := f.Runs
-	f.Runs, f.Summaries = nil, nil
+	f.Runs = nil
+	f.Summaries = nil
 	for i, v := range values {
 		for _, r := range base {
 			r.Params.Point = map[string]string{param: v}
@@ -147,7 +148,8 @@ func TestSharesStandApart(t *testing.T) {
 	if place["0.999"]-place["0.99"] != place["0.1"]-place["0.001"] {
 		t.Errorf("shares are at %v", place)
 	}
-	if place = settingsAxis(&axis, "over-quota", []string{"0.05", "0.5", "0.99", "1"}); place["1"]-place["0.99"] != place["0.5"]-place["0.05"] {
+	place = settingsAxis(&axis, "over-quota", []string{"0.05", "0.5", "0.99", "1"})
+	if place["1"]-place["0.99"] != place["0.5"]-place["0.05"] {
 		t.Errorf("shares up to all are at %v", place)
 	}
 }

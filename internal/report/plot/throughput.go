@@ -123,7 +123,8 @@ func outages(all []series) (out []shade, note string) {
 
 func throughputDesc(paces []pace) string {
 	by := func(a, b pace) int { return cmp.Compare(a.Throughput.Value, b.Throughput.Value) }
-	lo, hi := slices.MinFunc(paces, by), slices.MaxFunc(paces, by)
+	lo := slices.MinFunc(paces, by)
+	hi := slices.MaxFunc(paces, by)
 	return fmt.Sprintf("Decisions per second over the time of a round, of %s. "+
 		"Over whole rounds %s makes the most, %s/s, and %s the fewest, %s/s.",
 		format.Plural(int64(len(paces)), "strategy", "strategies"), hi.label, format.Digits(hi.Throughput.Value), lo.label,

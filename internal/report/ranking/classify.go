@@ -44,14 +44,18 @@ func Classify(s *results.Summary) Strategy {
 // Also has the worse group of two loads stand, and its reason say where.
 func (s *Strategy) Also(other *Strategy, where string) {
 	if rank(other.Group) > rank(s.Group) {
-		s.Group, s.Reason, s.Judged = other.Group, other.Reason+" ("+where+")", other.Judged
+		s.Group = other.Group
+		s.Reason = other.Reason + " (" + where + ")"
+		s.Judged = other.Judged
 	}
 }
 
 func classify(s *results.Summary) Strategy {
-	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
+	leak := boundOn(s, results.LeakProperty)
+	mayReject := boundOn(s, results.FalseRejectProperty)
 	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: s, Judged: s}
-	unit, planned := s.Params.Unit, troubled(s)
+	unit := s.Params.Unit
+	planned := troubled(s)
 	set := func(g Group, reason string) Strategy {
 		if s.PerProcess {
 			reason += "; counts per process"
@@ -133,7 +137,9 @@ func boundOn(s *results.Summary, property string) bound {
 	for _, c := range s.Guarantee {
 		if c.Property == property {
 			if c.Bound < b.units || c.Bound == b.units && len(c.Tolerates) > b.survives {
-				b.units, b.survives, b.clause = c.Bound, len(c.Tolerates), &c
+				b.units = c.Bound
+				b.survives = len(c.Tolerates)
+				b.clause = &c
 			}
 			b.declared = true
 		}

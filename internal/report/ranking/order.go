@@ -114,7 +114,8 @@ func speed(s *results.Summary) float64 {
 // slower is 1 if s is slower than the leader in their common rounds, and 0 if the two
 // cannot be told apart: by p99, and if that does not tell, by the median.
 func slower(s, leader *results.Summary) int {
-	a, b := s.AtRate(), leader.AtRate()
+	a := s.AtRate()
+	b := leader.AtRate()
 	if !open(s) || !open(leader) {
 		return max(0, leader.Compare(s, func(t results.Timing) float64 { return t.PerS }).Ordered(Level))
 	}
@@ -161,7 +162,8 @@ func (s *Setting) Cheapest() *Strategy {
 			second++
 		}
 		if second < best {
-			first, best = x, second
+			first = x
+			best = second
 		}
 	}
 	return first

@@ -39,15 +39,21 @@ func clause(property string, bound, worst int64, verdict string) results.Clause 
 // leak plants units over the limit, all of one window.
 func leak(units int64) func(*results.Run) {
 	return func(r *results.Run) {
-		r.Admitted, r.Rejected = r.Admitted+units, r.Rejected-units
-		r.Leak.Units, r.Leak.Possible, r.Leak.WorstUnits, r.Leak.LeakedTrials, r.Leak.Requests = units, units, units, 1, units
+		r.Admitted = r.Admitted + units
+		r.Rejected = r.Rejected - units
+		r.Leak.Units = units
+		r.Leak.Possible = units
+		r.Leak.WorstUnits = units
+		r.Leak.LeakedTrials = 1
+		r.Leak.Requests = units
 	}
 }
 
 // reject plants requests that were rejected wrongly.
 func reject(n int64) func(*results.Run) {
 	return func(r *results.Run) {
-		r.Admitted, r.Rejected = r.Admitted-n, r.Rejected+n
+		r.Admitted = r.Admitted - n
+		r.Rejected = r.Rejected + n
 		r.FalseRejects = results.FalseRejects{Count: n, Possible: n, Units: n}
 	}
 }
@@ -55,7 +61,8 @@ func reject(n int64) func(*results.Run) {
 // neverGiven plants the room that wrong rejections, each of so many units, kept from callers for good.
 func neverGiven(units, each int64) func(*results.Run) {
 	return func(r *results.Run) {
-		r.FalseRejects.Units, r.FalseRejects.NeverGiven = r.FalseRejects.Count*each, &units
+		r.FalseRejects.Units = r.FalseRejects.Count * each
+		r.FalseRejects.NeverGiven = &units
 	}
 }
 
@@ -64,7 +71,8 @@ func declare(clauses ...results.Clause) func(*results.Run) {
 }
 
 func timeOuts(r *results.Run) {
-	r.Errors, r.ErrorKinds = 500, &results.ErrorKinds{TimeOuts: 500}
+	r.Errors = 500
+	r.ErrorKinds = &results.ErrorKinds{TimeOuts: 500}
 }
 
 func busy(r *results.Run) { r.Audit.Discard("machine-busy", results.Disturbs, "planted") }
@@ -122,7 +130,9 @@ func TestGroups(t *testing.T) {
 			ranking.Bounded, "rejects 90.0 % of valid requests (room never given: 0 requests), as it declares"},
 		"errors": {[]func(*results.Run){func(r *results.Run) { r.Errors = 101 }}, ranking.Unusable, "10.1 % of requests end in an error"},
 		"all fail": {[]func(*results.Run){func(r *results.Run) {
-			r.Errors, r.Leak.Trials, r.FirstError = 1000, 0, "CROSSSLOT Keys in request don't hash to the same slot"
+			r.Errors = 1000
+			r.Leak.Trials = 0
+			r.FirstError = "CROSSSLOT Keys in request don't hash to the same slot"
 		}}, ranking.Unusable, "100 % of requests end in an error: CROSSSLOT Keys in request don't hash to the same slot"},
 		"time-outs":                   {[]func(*results.Run){timeOuts}, ranking.Unusable, "50.0 % of requests end in an error"},
 		"time-outs of a busy machine": {[]func(*results.Run){timeOuts, busy}, ranking.Undecided, "50.0 % of requests timed out while the machine was busy"},
@@ -188,7 +198,9 @@ func timed(label string, p99 int64, commands float64, more ...func(*results.Run)
 	for i := range int64(8) {
 		r := planted(label, func(r *results.Run) {
 			r.Repetition = int(i) + 1
-			r.Service.P99, r.Cost.Commands, r.ThroughputPerS = p99+p99*i/50, commands, 1e9/float64(p99+p99*i/50)
+			r.Service.P99 = p99 + p99*i/50
+			r.Cost.Commands = commands
+			r.ThroughputPerS = 1e9 / float64(p99+p99*i/50)
 			for _, f := range more {
 				f(r)
 			}
@@ -259,8 +271,11 @@ func TestFasterByTheMedian(t *testing.T) {
 				t.Fatal(err)
 			}
 			out = append(out, planted(label, func(r *results.Run) {
-				r.Repetition, r.Params.Loop, r.Params.RatePerS = round+1, results.OpenLoop, 1000
-				r.Response, r.Guarantee[0].Tolerates = &l, tolerates
+				r.Repetition = round + 1
+				r.Params.Loop = results.OpenLoop
+				r.Params.RatePerS = 1000
+				r.Response = &l
+				r.Guarantee[0].Tolerates = tolerates
 			}))
 		}
 		return out
@@ -326,7 +341,8 @@ func TestOrderOfDamage(t *testing.T) {
 func TestConditions(t *testing.T) {
 	a := ranking.Of(results.File{Kind: results.Measured, Runs: []results.Run{planted("a", func(r *results.Run) {
 		c := clause(results.LeakProperty, 0, 0, results.Kept)
-		c.Formula, c.Tolerates = "L while no sync round has run", []string{"lost-reply", "retry", "clock", "outage", "limit", "failover"}
+		c.Formula = "L while no sync round has run"
+		c.Tolerates = []string{"lost-reply", "retry", "clock", "outage", "limit", "failover"}
 		r.Guarantee = []results.Clause{clause(results.LeakProperty, 5, 0, results.Kept), c}
 		r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
 	})}})
@@ -382,19 +398,33 @@ func TestUntested(t *testing.T) {
 		"killed":       {nil, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("callers:killed=0.01") }, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
 		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
 		"all that is not a default": {nil, func(r *results.Run) {
-			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
-			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1-2"}
+			r.Policy = "5 attempts per rolling 15m"
+			r.Workload = "steady"
+			r.Params.Limit = 7
+			r.Params.Workers = 8
+			r.Params.Instances = 1
+			r.Params.Pool = 3
+			r.Params.Cold = true
+			r.Params.Workload = map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1-2"}
 		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client plain:cold=true,pool=3\n" +
 			"crashes, retries and other faults: quotabench explore a:b=c --policy '5 attempts per rolling 15m' --faults all"},
 		"pipelines": {nil, func(r *results.Run) {
-			r.Params.Instances, r.Params.Client, r.Params.Label = 1, "autopipeline", "a@autopipeline:b=c"
+			r.Params.Instances = 1
+			r.Params.Client = "autopipeline"
+			r.Params.Label = "a@autopipeline:b=c"
 		},
 			"more than one instance: quotabench run a@autopipeline:b=c --instances 4\n" + faults},
-		"an option with a mark":      {nil, func(r *results.Run) { r.Params.Instances, r.Params.Label = 4, "a:b=x@c" }, strings.Replace(faults, "a:b=c", "a:b=x@c", 1)},
+		"an option with a mark": {nil, func(r *results.Run) {
+			r.Params.Instances = 4
+			r.Params.Label = "a:b=x@c"
+		}, strings.Replace(faults, "a:b=c", "a:b=x@c", 1)},
 		"an old record of a service": {nil, func(r *results.Run) { r.Outside = true }, "crashes, retries and other orders of its steps, which a service does not show: "},
 		"not explored":               {nil, func(r *results.Run) { r.NotExplored = "it keeps to itself" }, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
 		"faults":                     {redis, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:latency=2ms") }, "failover of Redis: \n" + faults},
-		"a policy of a file":         {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
+		"a policy of a file": {nil, func(r *results.Run) {
+			r.Params.Instances = 1
+			r.Policy = "mine"
+		}, "more than one instance: \n" + faults},
 	} {
 		if got := open(c.stores, c.change); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
@@ -417,7 +447,8 @@ func TestSaturatedRounds(t *testing.T) {
 				r := planted(label, nil)
 				response := r.Service
 				r.Repetition = i + 1
-				r.Params.Loop, r.Params.RatePerS = results.OpenLoop, 1000
+				r.Params.Loop = results.OpenLoop
+				r.Params.RatePerS = 1000
 				r.Response = &response
 				r.Lateness = &results.Lateness{Saturated: label == "b" && i < saturated}
 				runs = append(runs, r)

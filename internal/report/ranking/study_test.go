@@ -115,7 +115,8 @@ func (w *world) perSecond(rng *rand.Rand, scale float64) float64 {
 // rounds makes the runs of three strategies, of which the last takes twice as long. busy reports
 // how many of the first rounds were busy.
 func (w *world) rounds(t *testing.T, rng *rand.Rand, h *results.Histogram) (runs []results.Run, busy func(rounds int) int) {
-	from, to := 0, 0
+	from := 0
+	to := 0
 	if w.busy {
 		from = rng.IntN(looks[1]/2 + 1)
 		to = from + looks[1]/2
@@ -136,7 +137,11 @@ func (w *world) rounds(t *testing.T, rng *rand.Rand, h *results.Histogram) (runs
 			}
 			l.StallsP99, l.StallsP999 = stalls(all, l.P99), stalls(all, l.P999)
 			r := planted(label, nil)
-			r.Repetition, r.Params.Loop, r.Params.RatePerS, r.Service, r.Response = i+1, results.OpenLoop, 1000, results.Latency{}, &l
+			r.Repetition = i + 1
+			r.Params.Loop = results.OpenLoop
+			r.Params.RatePerS = 1000
+			r.Service = results.Latency{}
+			r.Response = &l
 			r.ThroughputPerS = w.perSecond(rng, scale)
 			if disturbed {
 				r.Audit.Discard("machine-busy", results.Disturbs, "planted")
@@ -181,7 +186,8 @@ func TestStudyOfRounds(t *testing.T) {
 			w := &worlds[i]
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
-				rng, h := rand.New(rand.NewPCG(9, uint64(i))), results.NewHistogram()
+				rng := rand.New(rand.NewPCG(9, uint64(i)))
+				h := results.NewHistogram()
 				truth := map[[2]int]truths{}
 				var own covers
 				var o, f int64

@@ -10,10 +10,10 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/options"
-	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // Untested is something that the record says nothing of.
@@ -101,7 +101,8 @@ func withoutClient(x *Strategy) string {
 		return x.Label
 	}
 	name, options, has := strings.Cut(x.Label, ":")
-	if name = strings.TrimSuffix(name, "@"+client); has {
+	name = strings.TrimSuffix(name, "@"+client)
+	if has {
 		name += ":" + options
 	}
 	return name

@@ -147,7 +147,8 @@ func listed(names []string) string {
 	if n > most+1 {
 		names = append(names[:most:most], fmt.Sprintf("%d others", n-most))
 	}
-	if n = len(names); n < 2 {
+	n = len(names)
+	if n < 2 {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
@@ -161,7 +162,8 @@ func cost(simulated bool, s *results.Summary) string {
 }
 
 func waitText(simulated bool, s *results.Summary) string {
-	r, p99 := s.AtRate(), s.Latency().P99
+	r := s.AtRate()
+	p99 := s.Latency().P99
 	load := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
 	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {
 		load = "at " + format.Digits(r.Params.RatePerS) + " requests/s"

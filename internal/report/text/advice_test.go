@@ -13,7 +13,11 @@ import (
 func TestReasonsAgainstTheOthers(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	sends := f.Summarised()[0]
-	silent, busy, broken, over, rejects := sends, sends, sends, sends, sends
+	silent := sends
+	busy := sends
+	broken := sends
+	over := sends
+	rejects := sends
 	silent.Cost = results.Cost{}
 	busy.Cost.Commands = 9
 	broken.Verdict = results.Broken

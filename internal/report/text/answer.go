@@ -363,10 +363,12 @@ func (t *verdicts) shortened() (out []string) {
 // untestedLines says what is left open, with one command that tests some of it.
 func (d *Decision) untestedLines(page layout.Page) []string {
 	var what []string
-	command, add := "", ""
+	command := ""
+	add := ""
 	for _, u := range d.Untested {
 		what = collect.Union(what, u.What)
-		command, add = cmp.Or(u.Command, command), cmp.Or(u.Add, add)
+		command = cmp.Or(u.Command, command)
+		add = cmp.Or(u.Add, add)
 	}
 	if command == "" && add != "" {
 		command = "this command again, with " + add

@@ -13,7 +13,8 @@ import (
 func TestTextIsBounded(t *testing.T) {
 	f := fixture.New(2, fixture.Strategies[:2]...)
 	for i := range f.Runs {
-		f.Runs[i].FirstError, f.Runs[i].Errors = strings.Repeat("x y", 1<<20), 1
+		f.Runs[i].FirstError = strings.Repeat("x y", 1<<20)
+		f.Runs[i].Errors = 1
 	}
 	var b bytes.Buffer
 	if err := Table(&b, layout.Page{}, f); err != nil {

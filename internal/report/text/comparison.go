@@ -117,7 +117,8 @@ func changeText(r *compare.Row) string {
 	if r.Base == nil || r.Head == nil || *r.Head == *r.Base {
 		return ""
 	}
-	d, pct := *r.Head-*r.Base, ""
+	d := *r.Head - *r.Base
+	pct := ""
 	if *r.Base != 0 {
 		pct = signed(100*d/math.Abs(*r.Base), format.Pct)
 	}

@@ -15,7 +15,8 @@ import (
 // compared is a comparison in which a strategy with an odd name became slower.
 func compared(t *testing.T) *compare.Comparison {
 	t.Helper()
-	base, head := fixture.New(10, fixture.Strategies[1], fixture.Strategies[3]), fixture.New(10, fixture.Strategies[1], fixture.Strategies[3])
+	base := fixture.New(10, fixture.Strategies[1], fixture.Strategies[3])
+	head := fixture.New(10, fixture.Strategies[1], fixture.Strategies[3])
 	for i := range base.Runs {
 		if b, h := &base.Runs[i], &head.Runs[i]; b.Strategy == "incr-expire-atomic" {
 			b.Params.Label = "a|b\n::error::x`*_[y](z)<script>@all"

@@ -34,7 +34,8 @@ func correctnessLines(page layout.Page, f results.File, group []results.Summary)
 			g.AddHeading(string(in), ToneOf(string(in)))
 		}
 		cells := slices.Repeat([]string{"-"}, len(all))
-		if cells[0] = "invalid"; x.Summary.Counts() {
+		cells[0] = "invalid"
+		if x.Summary.Counts() {
 			cells = cellsOf(x.Summary, all, &figures.Notes{})
 		}
 		g.Add(append([]string{format.Plain(named(&x, x.Label))}, cells...)...)

@@ -66,7 +66,8 @@ func Replay(w io.Writer, page layout.Page, r *results.Replay, known bool) error 
 
 // SearchFacts say what was searched, a text for each.
 func SearchFacts(r *results.Search) []string {
-	how, alike := "one step per command", "; clients that have not begun are alike"
+	how := "one step per command"
+	alike := "; clients that have not begun are alike"
 	if r.Split {
 		how = "effect and reply are two steps"
 	}
@@ -117,9 +118,11 @@ func Found(r *results.Search, sep string) string {
 
 // searchAnswer is what a search comes to, in one sentence. again is what an earlier one found too.
 func searchAnswer(r *results.Search, again string) string {
-	under, other := "", ""
+	under := ""
+	other := ""
 	if again != "" {
-		other, again = "other ", "; found again: "+again
+		other = "other "
+		again = "; found again: " + again
 	}
 	if len(r.Faults) > 0 {
 		under = " under faults"

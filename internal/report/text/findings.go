@@ -162,7 +162,8 @@ func remarks(s *results.Summary) []results.Reason {
 func byLabel(who []concern) (out []concern) {
 	for _, c := range who {
 		if of, known := collect.In(&out, c, func(o concern) bool { return o.label == c.label }); known {
-			of.n, of.rounds = of.n+c.n, of.rounds+c.rounds
+			of.n = of.n + c.n
+			of.rounds = of.rounds + c.rounds
 		}
 	}
 	return out
@@ -182,7 +183,8 @@ func concerned(who []concern, strategies int) string {
 	}
 	byCount := func(a, b concern) int { return a.n - b.n }
 	byRounds := func(a, b concern) int { return a.rounds - b.rounds }
-	least, most := slices.MinFunc(who, byCount).n, slices.MaxFunc(who, byCount).n
+	least := slices.MinFunc(who, byCount).n
+	most := slices.MaxFunc(who, byCount).n
 	rounds := slices.MaxFunc(who, byRounds).rounds
 	switch {
 	case !slices.ContainsFunc(who, func(c concern) bool { return c.n < c.rounds }):

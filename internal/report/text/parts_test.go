@@ -43,7 +43,8 @@ func TestErrorsCell(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[:2]...)
 	const heading = "CORRECTNESS"
 	_, without, _ := strings.Cut(render(t, f), heading)
-	f.Runs[1].Errors, f.Runs[1].ErrorKinds = 7, &results.ErrorKinds{Contention: 7}
+	f.Runs[1].Errors = 7
+	f.Runs[1].ErrorKinds = &results.ErrorKinds{Contention: 7}
 	_, with, _ := strings.Cut(render(t, f), heading)
 	if strings.Contains(without, "errors") || !strings.Contains(with, "errors") || !strings.Contains(with, " contention") {
 		t.Errorf("without errors:\n%s\nwith some:\n%s", without, with)
@@ -55,8 +56,12 @@ func TestErrorsCell(t *testing.T) {
 func TestErrorOfAllRequests(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[:2]...)
 	r := &f.Runs[1]
-	r.Errors, r.Admitted, r.Rejected, r.Form = r.Issued, 0, 0, "documented"
-	r.ErrorKinds, r.FirstError = &results.ErrorKinds{Other: r.Issued}, "reserving for hot-0: CROSSSLOT Keys in request don't hash to the same slot"
+	r.Errors = r.Issued
+	r.Admitted = 0
+	r.Rejected = 0
+	r.Form = "documented"
+	r.ErrorKinds = &results.ErrorKinds{Other: r.Issued}
+	r.FirstError = "reserving for hot-0: CROSSSLOT Keys in request don't hash to the same slot"
 	text := strings.Join(strings.Fields(render(t, f)), " ")
 	answer, table, _ := strings.Cut(text, "CORRECTNESS")
 	if !strings.Contains(table, "CROSSSLOT") || !strings.Contains(answer, "100 % of requests end in an error: reserving for hot-0: CROSSSLOT Keys in request don't hash") {
@@ -104,7 +109,8 @@ func TestOpenLoopTables(t *testing.T) {
 	for i := range f.Runs {
 		if r := &f.Runs[i]; r.Strategy == "pg-check" {
 			l := *r.Lateness
-			l.BacklogHalf, l.BacklogEnd = 100, 100+int64(r.Repetition)
+			l.BacklogHalf = 100
+			l.BacklogEnd = 100 + int64(r.Repetition)
 			r.Lateness = &l
 		}
 	}
@@ -166,7 +172,8 @@ func TestLateResponse(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	r := &f.Runs[0]
 	response := r.Service
-	r.Params.Loop, r.Response = results.OpenLoop, &response
+	r.Params.Loop = results.OpenLoop
+	r.Response = &response
 	r.Audit.Discard("pacer-late", results.DisturbsResponse, "x")
 	s := results.Summarise(f.Runs)[0]
 	var m figures.Notes
@@ -198,7 +205,8 @@ func TestExcursionsAndOverruns(t *testing.T) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		r.Settlement = &results.Settlement{Commits: 5, OverrunUnits: 40, Service: r.Service}
-		r.Leak.Excursions, r.Leak.UnitSeconds = 3, 1.25
+		r.Leak.Excursions = 3
+		r.Leak.UnitSeconds = 1.25
 	}
 	got := cell(t, f, "SETTLEMENT", "incr-expire")
 	if want := []string{"10", "0", "0", "0", "80", "6", "2.50"}; !slices.Equal(got[:len(want)], want) {
@@ -214,7 +222,8 @@ func TestExcursionsAndOverruns(t *testing.T) {
 func TestFiguresOfTheirOwn(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	r := &f.Runs[0]
-	r.Admitted, r.Rejected = 10, 30
+	r.Admitted = 10
+	r.Rejected = 30
 	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20}, {Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"}, {Name: "lag", Unit: "us", Value: 60_000}, {Name: "wait", Unit: "µs", Value: 40_000}}
 	_, section, _ := strings.Cut(render(t, f), "\nFIGURES OF THEIR OWN")
 	section, _, _ = strings.Cut(section, "\n\n")

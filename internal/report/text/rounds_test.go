@@ -37,7 +37,8 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 		"one":           {1, after(1), []string{"one round says nothing about how much figures vary", "rounds kept: 1 of 1"}},
 		"one strategy began later": {8, func(r *results.Run) {
 			if r.Repetition > 6 && r.Strategy == "incr-expire" {
-				r.Strategy, r.Params.Label = "later", "later"
+				r.Strategy = "later"
+				r.Params.Label = "later"
 			}
 		}, []string{"2 to 8 of each strategy", "rounds kept: 6 of 6 (incr-expire-atomic 8 of 8; later 2 of 2)"}},
 		"no histograms": {8, func(r *results.Run) { r.Service.Histogram = "" }, []string{"percentiles are medians, since histograms were not stored"}},
@@ -61,7 +62,8 @@ func TestKeptRoundsOfTwoLoops(t *testing.T) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		paced := *r
-		paced.Params.Loop, paced.Params.RatePerS = results.OpenLoop, 100
+		paced.Params.Loop = results.OpenLoop
+		paced.Params.RatePerS = 100
 		r.Paced = &paced
 	}
 	f.Runs[6].Audit.Discard("stood-still", results.DiscardsRound, "x")
@@ -72,7 +74,8 @@ func TestKeptRoundsOfTwoLoops(t *testing.T) {
 
 // TestAnswerSaysWhatIsAsGood: strategies that are not shown to be slower than the cheapest are named, and nothing is called the cheapest by timings that say nothing.
 func TestAnswerSaysWhatIsAsGood(t *testing.T) {
-	apart, equal := fixture.New(8, fixture.Strategies[:2]...), fixture.New(8, fixture.Strategies[:2]...)
+	apart := fixture.New(8, fixture.Strategies[:2]...)
+	equal := fixture.New(8, fixture.Strategies[:2]...)
 	for i := range apart.Runs {
 		if r := &apart.Runs[i]; r.Params.Label != "incr-expire" {
 			r.ThroughputPerS *= 0.6

@@ -38,11 +38,13 @@ var Own = Rows{
 			if m.Value.Hi == 0 && m.Value.Lo == 0 {
 				continue
 			}
-			unit, per := format.Plain(m.Unit), format.Per
+			unit := format.Plain(m.Unit)
+			per := format.Per
 			show := func(x float64) string { return format.Count(int64(x)) }
 			if ns, ok := nanoseconds[m.Unit]; ok {
 				show = func(x float64) string { return format.NS(x * ns) }
-				unit, per = "time", show
+				unit = "time"
+				per = show
 			}
 			cells := []string{format.Plain(m.Name), show(m.Value.Value), unit, "", ""}
 			if m.Kind == "" { // levels and largest values are of no decision

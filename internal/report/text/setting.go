@@ -57,9 +57,11 @@ func Setting(f results.File, group []results.Summary) []Entry {
 // Policy says which policy was tried, and with which limit if that is not its own.
 func Policy(s *results.Summary) string {
 	p := &s.Params
-	limit, tried := fixed(p, "limit", format.Units(p.Limit, p.Unit)), ""
+	limit := fixed(p, "limit", format.Units(p.Limit, p.Unit))
+	tried := ""
 	if p.PolicyLimit > 0 {
-		limit, tried = format.Units(p.PolicyLimit, p.Unit), fixed(p, "limit", "tried with "+format.Count(p.Limit))
+		limit = format.Units(p.PolicyLimit, p.Unit)
+		tried = fixed(p, "limit", "tried with "+format.Count(p.Limit))
 	}
 	if unicode.IsDigit(rune((s.Policy + " ")[0])) { // its name is a text
 		return format.Join(", ", s.Policy, tried)
@@ -114,9 +116,11 @@ func clientsText(group []results.Summary) string {
 
 // boundText says how long a round is. At a rate that varies, requests follow from the duration.
 func boundText(p results.Params) string {
-	requests, duration := fixed(&p, "requests", some(p.Requests, "request", "requests")), ""
+	requests := fixed(&p, "requests", some(p.Requests, "request", "requests"))
+	duration := ""
 	if p.DurationNS > 0 {
-		requests, duration = fixed(&p, "rate", requests), fixed(&p, "duration", time.Duration(p.DurationNS).String())
+		requests = fixed(&p, "rate", requests)
+		duration = fixed(&p, "duration", time.Duration(p.DurationNS).String())
 	}
 	return surrounded("", format.Join(" or ", requests, duration), " per round")
 }

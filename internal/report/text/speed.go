@@ -13,7 +13,8 @@ import (
 // speedLines renders latency and throughput. Latency comes from an open loop if
 // there is one, with what a bare client saw in the same rounds.
 func speedLines(page layout.Page, f results.File, group []results.Summary) []string {
-	paced, simulated := group[0].Paced != nil, f.Kind == results.Simulated
+	paced := group[0].Paced != nil
+	simulated := f.Kind == results.Simulated
 	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
 	always := KeptRounds(group)
 	if bare {
@@ -43,7 +44,8 @@ func speedTitle(s *results.Summary, simulated bool) string {
 // speedColumns are those of strategies that were measured as the first one was.
 func speedColumns(first *results.Summary, bare, simulated bool) []column {
 	open := first.AtRate().Params.Loop == results.OpenLoop
-	over, service := "", "service"
+	over := ""
+	service := "service"
 	if open {
 		over = "response"
 	}

@@ -64,9 +64,11 @@ func DecideSweep(f *results.File) (Decision, error) {
 func (v *sweepView) advice(f *results.File, series []results.SweepSeries, settings []ranking.Setting) ([]string, []ranking.Untested) {
 	var all []ranking.Strategy
 	var fails []string
-	names, why := map[*results.Summary]string{}, map[*results.Summary]string{}
+	names := map[*results.Summary]string{}
+	why := map[*results.Summary]string{}
 	for i := range series {
-		s, points := &series[i], settings[i].Strategies
+		s := &series[i]
+		points := settings[i].Strategies
 		at := v.chosen(s)
 		if at < 0 && v.until != nil {
 			fails = append(fails, v.seriesName(s)+": "+v.conclusion(s)+".")
@@ -198,8 +200,10 @@ func (v *sweepView) knee(s *results.SweepSeries) string {
 	if k.At < 0 {
 		return "there is no knee, since " + k.Why
 	}
-	p, last := &s.Points[k.At], &s.Points[len(s.Points)-1]
-	at, end := p.Summary.Throughput.Value, last.Summary.Throughput.Value
+	p := &s.Points[k.At]
+	last := &s.Points[len(s.Points)-1]
+	at := p.Summary.Throughput.Value
+	end := last.Summary.Throughput.Value
 	return fmt.Sprintf("the knee is at %s %s, with %s decisions/s; %s brings %s", v.first().Name, p.Value, format.Count(int64(at+0.5)),
 		last.Value, thanText(end, at))
 }
@@ -215,7 +219,8 @@ func thanText(x, than float64) string {
 // edge says from where on, or up to where, the condition holds.
 func (v *sweepView) edge(s *results.SweepSeries) string {
 	e := v.until.Along(s)
-	name, last := v.first().Name, len(s.Points)-1
+	name := v.first().Name
+	last := len(s.Points) - 1
 	at := func(i int) string { return fmt.Sprintf("%s (%s)", v.valueText(s.Points[i].Value), e.Held[i].Detail) }
 	not := func(i int) string {
 		if e.Held[i].Unknown {
@@ -296,7 +301,8 @@ func (v *sweepView) marks(s *results.SweepSeries) []string {
 		return out
 	}
 	for i, h := range v.until.Along(s).Held {
-		switch out[i] = "no"; {
+		out[i] = "no"
+		switch {
 		case h.Unknown:
 			out[i] = "not known"
 		case h.Holds:

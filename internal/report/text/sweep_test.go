@@ -23,7 +23,8 @@ func swept(until string) results.File {
 	for i, v := range f.Sweep.Parameters[0].Values {
 		workers := 1 << i
 		for _, r := range base {
-			r.Params.Workers, r.Params.Point = workers, map[string]string{"workers": v}
+			r.Params.Workers = workers
+			r.Params.Point = map[string]string{"workers": v}
 			r.ThroughputPerS = 1000*float64(min(workers, 4)) + float64(r.Repetition)
 			r.PoolWait = []results.PoolWait{{Store: "redis", Taken: r.Issued, Waited: r.Issued / 4, WaitNS: r.Issued * int64(1000*max(0, workers-4))}}
 			f.Runs = append(f.Runs, r)
@@ -84,7 +85,8 @@ func TestSweepSaysTheSetting(t *testing.T) {
 	f.Runs = slices.DeleteFunc(f.Runs, func(r results.Run) bool { return r.Repetition > 1 })
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		r.Params.Trouble, r.Placement = trouble.MustParse("callers:killed=0.01,after=2"), &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
+		r.Params.Trouble = trouble.MustParse("callers:killed=0.01,after=2")
+		r.Placement = &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
 	for _, want := range []string{"trouble callers:killed=0.01,after=2", "shared by harness and stores, GOMAXPROCS 2 (shared: planted)", "closed loop · 2 instances · 0 client retries",
@@ -132,7 +134,8 @@ func TestSweepOfDisturbedTimings(t *testing.T) {
 	f := swept("p99<50us")
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		r.Service.P99, r.Service.Histogram = int64(20_000*(r.Params.Workers)), ""
+		r.Service.P99 = int64(20_000 * (r.Params.Workers))
+		r.Service.Histogram = ""
 		r.OthersShare = 0.42
 		r.Audit.Discard("machine-busy", results.Disturbs, "planted")
 	}
@@ -184,9 +187,13 @@ func TestSweepSaysWhatToUse(t *testing.T) {
 	other := swept("").Runs
 	for i := range other {
 		r := &other[i]
-		r.Strategy, r.Params.Label = "racy", "racy"
+		r.Strategy = "racy"
+		r.Params.Label = "racy"
 		if r.Params.Workers == 8 { // beyond the knee
-			r.Leak.Units, r.Leak.Possible, r.Leak.WorstUnits, r.Leak.LeakedTrials = 7, 7, 7, 1
+			r.Leak.Units = 7
+			r.Leak.Possible = 7
+			r.Leak.WorstUnits = 7
+			r.Leak.LeakedTrials = 1
 		}
 	}
 	both.Runs = append(both.Runs, other...)
@@ -197,11 +204,15 @@ func TestSweepSaysWhatToUse(t *testing.T) {
 		r := &option.Runs[i]
 		r.Params.Point = map[string]string{"x.lag": []string{"1s", "2s"}[i/6]}
 		if i/6 == 0 {
-			r.Leak.Units, r.Leak.Possible, r.Leak.WorstUnits, r.Leak.LeakedTrials = 7, 7, 7, 1
+			r.Leak.Units = 7
+			r.Leak.Possible = 7
+			r.Leak.WorstUnits = 7
+			r.Leak.LeakedTrials = 1
 		}
 	}
 	rates := swept("throughput>1")
-	rates.Sweep.Parameters[0].Name, rates.Sweep.Search = "rate", true
+	rates.Sweep.Parameters[0].Name = "rate"
+	rates.Sweep.Search = true
 	slow := swept("").Runs[:24] // up to 8
 	for i := range slow {
 		slow[i].Strategy, slow[i].Params.Label = "a-slow-one", "a-slow-one"
@@ -209,7 +220,8 @@ func TestSweepSaysWhatToUse(t *testing.T) {
 	rates.Runs = append(rates.Runs, slow...)
 	for i := range rates.Runs {
 		r := &rates.Runs[i]
-		r.Params.Loop, r.Params.RatePerS = results.OpenLoop, float64(r.Params.Workers)
+		r.Params.Loop = results.OpenLoop
+		r.Params.RatePerS = float64(r.Params.Workers)
 		r.Params.Point = map[string]string{"rate": r.Params.Point["workers"]}
 		response := r.Service
 		r.Response = &response

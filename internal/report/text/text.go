@@ -156,7 +156,8 @@ func versionText(v map[string]string) string {
 // brackets of the tables below stand on.
 func roundsText(group []results.Summary) string {
 	run := spread(group, func(s *results.Summary) int { return s.Rounds })
-	text, brackets := run+" of each strategy; ", bracketsText(group)
+	text := run + " of each strategy; "
+	brackets := bracketsText(group)
 	if group[0].Params.Point != nil {
 		text = run + " of each point, the points in random order within a round; "
 		kept := spread(group, func(s *results.Summary) int { return s.AtRate().Timed })
@@ -174,9 +175,11 @@ func roundsText(group []results.Summary) string {
 
 // spread is the range of a number of rounds: an interrupted sweep and a search have more of some points than of others.
 func spread(group []results.Summary, of func(*results.Summary) int) string {
-	lo, hi := of(&group[0]), of(&group[0])
+	lo := of(&group[0])
+	hi := of(&group[0])
 	for i := range group {
-		lo, hi = min(lo, of(&group[i])), max(hi, of(&group[i]))
+		lo = min(lo, of(&group[i]))
+		hi = max(hi, of(&group[i]))
 	}
 	if lo == hi {
 		return strconv.Itoa(hi)
@@ -194,10 +197,12 @@ func intervalsText(group []results.Summary) string {
 
 // bracketsText says what the intervals of p99 are.
 func bracketsText(group []results.Summary) string {
-	figures, intervals := false, false
+	figures := false
+	intervals := false
 	for i := range group {
 		p := group[i].Latency().P99
-		figures, intervals = figures || p.Shown(), intervals || p.Coverage > 0
+		figures = figures || p.Shown()
+		intervals = intervals || p.Coverage > 0
 	}
 	switch {
 	case intervals:
@@ -241,7 +246,8 @@ func Kept(s *results.Summary) string { return fmt.Sprintf("%d of %d", s.Timed, s
 
 // KeptRounds says the same of all strategies of one table, in both loops if there are two.
 func KeptRounds(group []results.Summary) string {
-	first, rate := keptOf(group, itself), keptOf(group, (*results.Summary).AtRate)
+	first := keptOf(group, itself)
+	rate := keptOf(group, (*results.Summary).AtRate)
 	if first == rate {
 		return "rounds kept: " + first
 	}

@@ -26,11 +26,13 @@ func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 	room := page.Cells() - stepWidth - truth - columnGap*(len(cols)+1)
 	// Too many actors for a column each share one, with their names in it.
 	shared := len(cols)*leastColumn > room || len(cols) == 0
-	names, columns := []string{"who does what"}, 1
+	names := []string{"who does what"}
+	columns := 1
 	if shared {
 		room = page.Cells() - stepWidth - truth - 2*columnGap
 	} else {
-		names, columns = nil, len(cols)
+		names = nil
+		columns = len(cols)
 		for _, c := range cols {
 			names = append(names, f.Columns[c].Name)
 		}
@@ -66,11 +68,13 @@ func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 	}
 	out = append(out, rowLines(widths, rules)...)
 	for _, s := range f.Steps {
-		at, text := slices.Index(cols, s.Column), stepText(&s)
+		at := slices.Index(cols, s.Column)
+		text := stepText(&s)
 		number := fmt.Sprintf("T%d", s.Number)
 		switch {
 		case shared:
-			at, text = 0, s.Actor+": "+text
+			at = 0
+			text = s.Actor + ": " + text
 		case at < 0:
 			out = append(out, rowLines([]int{stepWidth, span, truth}, []string{number, acrossText(&s), truthText(&s)})...)
 			continue

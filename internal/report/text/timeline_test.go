@@ -14,7 +14,8 @@ import (
 func madeFinding(clients int) *results.Finding {
 	f := &results.Finding{Strategy: "planted", Property: "leak", Columns: []results.Column{{Name: "0:sync", Role: results.RoleJob}}}
 	add := func(s results.Step) {
-		s.Number, s.Limit = len(f.Steps)+1, 1
+		s.Number = len(f.Steps) + 1
+		s.Limit = 1
 		f.Steps = append(f.Steps, s)
 	}
 	for i := range clients {

@@ -19,16 +19,19 @@ func (r *Parser[T]) Parse(p []byte) (out T, ok bool) {
 	for len(p) > 0 {
 		if r.Have < len(r.Header) {
 			n := copy(r.Header[r.Have:], p)
-			r.Have, p = r.Have+n, p[n:]
+			r.Have = r.Have + n
+			p = p[n:]
 			if r.Have < len(r.Header) {
 				break
 			}
-			if r.left, ok = r.Rest(r.Header); !ok {
+			r.left, ok = r.Rest(r.Header)
+			if !ok {
 				return out, false
 			}
 		}
 		n := min(r.left, len(p))
-		r.left, p = r.left-n, p[n:]
+		r.left = r.left - n
+		p = p[n:]
 		if r.left == 0 {
 			r.Count(r.Header, &out)
 			r.Have = 0

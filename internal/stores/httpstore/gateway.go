@@ -215,7 +215,8 @@ func (p *Program) start(ctx context.Context, bin string, port int, settings map[
 		Root: home.User == nil && os.Getuid() == 0,
 		Bare: secret + "/bare", Limited: secret + "/limited",
 	}
-	if site.Page, err = home.WriteSecret("page", "admitted\n"); err != nil {
+	site.Page, err = home.WriteSecret("page", "admitted\n")
+	if err != nil {
 		return nil, err
 	}
 	text, err := p.config(site)

@@ -54,7 +54,10 @@ type Board interface {
 }
 
 // Share keeps leases on the board, which outlives this process, from now on.
-func (s *Self) Share(on Board) { s.board, s.held = on, map[stores.Scope]bool{} }
+func (s *Self) Share(on Board) {
+	s.board = on
+	s.held = map[stores.Scope]bool{}
+}
 
 // Shared reports whether leases are kept: not for a server of this process alone.
 func (s *Self) Shared() bool { return s.board != nil }
@@ -119,7 +122,8 @@ func (s *Self) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	s.stop, s.done = cancel, done
+	s.stop = cancel
+	s.done = done
 	go func() {
 		defer close(done)
 		for (clock.Wall{}).Sleep(ctx, server.LeaseRenewal) == nil {
@@ -192,7 +196,8 @@ func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, 
 	var out []stores.Holding
 	var entered []stores.Scope
 	for _, e := range all {
-		out, entered = append(out, s.judge(e)), append(entered, e.Scope)
+		out = append(out, s.judge(e))
+		entered = append(entered, e.Scope)
 	}
 	if !thorough {
 		return out, nil
@@ -215,7 +220,8 @@ func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, 
 func (s *Self) judge(e Entry) stores.Holding {
 	h := stores.Holding{Scope: e.Scope, Name: s.board.Name(e.Scope), State: stores.HeldUnknown, Entry: e.Text}
 	if o, ok := server.ParseOwner(e.Text); ok {
-		h.Owner, h.State = o.String(), stores.HeldDead
+		h.Owner = o.String()
+		h.State = stores.HeldDead
 		if o.Lives(e.Renewed) {
 			h.State = stores.HeldLive
 		}
@@ -247,7 +253,8 @@ func (c Common) Discard(ctx context.Context, h stores.Holding) (removed int64, e
 			return 0, err
 		}
 	}
-	if removed, err = s.board.Clear(ctx, h.Scope); err == nil && h.Entry != "" {
+	removed, err = s.board.Clear(ctx, h.Scope)
+	if err == nil && h.Entry != "" {
 		err = s.board.Leave(ctx, h.Scope, false)
 	}
 	return removed, err

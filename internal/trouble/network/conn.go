@@ -35,7 +35,10 @@ func (l *Link) Wrap(store net.Conn) net.Conn {
 }
 
 // Commands says how many commands the next write completes. A connection that is never told takes each write for one.
-func (c *conn) Commands(n int64) { c.told, c.asks = true, n > 0 }
+func (c *conn) Commands(n int64) {
+	c.told = true
+	c.asks = n > 0
+}
 
 // packet is sent on its way; one without data ends the connection.
 type packet struct {
@@ -84,7 +87,8 @@ func (c *conn) carry(way int, from, to net.Conn) {
 			if way == back && c.losing.Load() {
 				c.lost.Store(true)
 			}
-			_, _ = from.Close(), to.Close()
+			_ = from.Close()
+			_ = to.Close()
 			for range sent { // what follows is for nobody
 			}
 		}
@@ -102,7 +106,8 @@ func (c *conn) Write(b []byte) (int, error) {
 		case request:
 			c.link.Lost.Add(1)
 			c.lost.Store(true)
-			_, _ = c.far.Close(), c.store.Close()
+			_ = c.far.Close()
+			_ = c.store.Close()
 			return len(b), nil
 		case reply:
 			c.losing.Store(true)
@@ -224,7 +229,8 @@ func NewRelay(to string, link *Link) (*Relay, error) {
 // pump carries what comes from one side to the other one, and ends both.
 func pump(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
-	_, _ = to.Close(), from.Close()
+	_ = to.Close()
+	_ = from.Close()
 }
 
 // Close ends the relay and its connections at once: what is on its way is lost. One that is being opened may go on.

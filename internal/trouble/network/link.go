@@ -129,7 +129,8 @@ func (l *Link) wait(at int64) {
 			return
 		}
 	}
-	if left = at - l.now(); left <= 0 {
+	left = at - l.now()
+	if left <= 0 {
 		return
 	}
 	select {

@@ -118,7 +118,9 @@ func TestJitter(t *testing.T) {
 			if err != nil || took < 5*time.Millisecond || took > 15*time.Millisecond {
 				t.Fatalf("%v, %v", took, err)
 			}
-			sum, least, most = sum+took, min(least, took), max(most, took)
+			sum = sum + took
+			least = min(least, took)
+			most = max(most, took)
 		}
 		if mean := sum / 300; mean < 9500*time.Microsecond || mean > 10500*time.Microsecond || most-least < 9*time.Millisecond {
 			t.Errorf("mean %v, from %v to %v", mean, least, most)
@@ -130,7 +132,8 @@ func TestJitter(t *testing.T) {
 func TestBandwidth(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		l := open(t, "redis:bandwidth=10kB")
-		begun, line := now(), append(make([]byte, 999), '\n')
+		begun := now()
+		line := append(make([]byte, 999), '\n')
 		for range 2 {
 			if _, err := l.Write(line); err != nil {
 				t.Fatal(err)

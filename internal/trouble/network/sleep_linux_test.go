@@ -13,7 +13,9 @@ import (
 func TestSleepThroughSignals(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	thread, done, ended := unix.Gettid(), make(chan struct{}), make(chan struct{})
+	thread := unix.Gettid()
+	done := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {

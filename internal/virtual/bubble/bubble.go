@@ -61,7 +61,8 @@ func Left(mark string, root uint64) int {
 	for id, in := root, true; in; {
 		parent, member := members[id]
 		delete(members, id)
-		id, in = parent, member
+		id = parent
+		in = member
 	}
 	return len(members)
 }
@@ -75,7 +76,9 @@ func Run(f func()) (left int) {
 		left   int
 		panics any
 	}
-	done, over, end := make(chan result, 1), make(chan struct{}), make(chan struct{}) // no channels of the bubble's
+	done := make(chan result, 1)
+	over := make(chan struct{})
+	end := make(chan struct{}) // no channels of the bubble's
 	go func() {
 		defer close(end)
 		defer func() {

@@ -67,7 +67,8 @@ func From(ctx context.Context) *Actor {
 func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor {
 	var a *Actor
 	if n := len(s.spare); n > 0 {
-		a, s.spare = s.spare[n-1], s.spare[:n-1]
+		a = s.spare[n-1]
+		s.spare = s.spare[:n-1]
 		past := a.past
 		if a.job != nil {
 			past = a.job
@@ -77,7 +78,9 @@ func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor 
 		a = &Actor{}
 		a.ctx = &actorContext{context.Background(), a}
 	}
-	a.Name, a.s, a.body = name, s, body // and it is parked at its start
+	a.Name = name
+	a.s = s
+	a.body = body // and it is parked at its start
 	return a
 }
 
@@ -177,7 +180,8 @@ var errOver = errors.New("the schedule is over")
 // and not the operation's own. What a client library would send again is repeat.
 // answer may be nil. The actor must not be [Actor.astray].
 func (a *Actor) perform(op *Op, answer Answer, effect, repeat func() error) (err error, injected bool) {
-	a.answer, a.answered = answer, false
+	a.answer = answer
+	a.answered = false
 	if err := a.parkHere(op); err != nil {
 		return err, true
 	}

@@ -29,7 +29,8 @@ func (s *Scheduler) Save(into *Saved) {
 		}
 		into.actors = append(into.actors, x)
 	}
-	into.touched, into.made = s.touched, s.made
+	into.touched = s.touched
+	into.made = s.made
 }
 
 // Moved reports whether something was changed since Save that Restore cannot put back: a
@@ -52,7 +53,8 @@ func (s *Scheduler) Restore(from *Saved, frozen func(*Actor) bool) {
 			*a.job = x.job
 		}
 		if frozen(a) {
-			a.frozen, a.wasReady = true, x.ready
+			a.frozen = true
+			a.wasReady = x.ready
 		}
 	}
 }

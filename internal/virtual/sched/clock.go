@@ -126,7 +126,8 @@ type event struct {
 // one of a scheduler's clock.
 func Renew(e quota.Event) {
 	x := e.(*event)
-	x.set, x.made = false, x.s.stepped
+	x.set = false
+	x.made = x.s.stepped
 }
 
 func (e *event) Set() {

@@ -153,7 +153,8 @@ func TestDeadlockNamesWhoWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sched.New(sched.Config{Start: start})
 			defer s.Close()
-			a, b := s.Clock(0).NewMutex(), s.Clock(0).NewMutex()
+			a := s.Clock(0).NewMutex()
+			b := s.Clock(0).NewMutex()
 			both := func(first, second quota.Mutex) func(ctx context.Context) {
 				return func(ctx context.Context) {
 					check(t, first.Lock(ctx))
@@ -204,7 +205,8 @@ func TestEventReleasesAll(t *testing.T) {
 
 func TestWaitingOutsideOfActors(t *testing.T) {
 	s := sched.New(sched.Config{Start: start})
-	c, ctx := s.Clock(0), context.Background()
+	c := s.Clock(0)
+	ctx := context.Background()
 	m := c.NewMutex()
 	check(t, m.Lock(ctx))
 	for name, err := range map[string]error{

@@ -48,7 +48,9 @@ func (t *Tree) Next() bool {
 	for last := len(t.path) - 1; last >= t.floor; last-- {
 		if t.path[last]+1 < t.width[last] {
 			t.path[last]++
-			t.path, t.width, t.depth = t.path[:last+1], t.width[:last+1], 0
+			t.path = t.path[:last+1]
+			t.width = t.width[:last+1]
+			t.depth = 0
 			return true
 		}
 	}
@@ -80,7 +82,8 @@ func (t *Tree) Clone() *Tree {
 // Share is the part of all sequences that lies before the present one, 0 to 1, if
 // every choice is taken to lead to as many as its alternatives.
 func (t *Tree) Share() float64 {
-	share, part := 0.0, 1.0
+	share := 0.0
+	part := 1.0
 	for i, at := range t.path {
 		part /= float64(t.width[i])
 		share += float64(at) * part

@@ -48,7 +48,8 @@ func testInProcess(t *testing.T, r fakeredis.Redis, c *redis.Client) {
 		s.Go("a", func(ctx context.Context) {
 			check(t, c.Set(ctx, "k", strings.Repeat("x", 5000), time.Minute).Err())
 			pipe := c.Pipeline()
-			n, m := pipe.Incr(ctx, "n"), pipe.IncrBy(ctx, "n", 4)
+			n := pipe.Incr(ctx, "n")
+			m := pipe.IncrBy(ctx, "n", 4)
 			_, err := pipe.Exec(ctx)
 			check(t, err)
 			tx := c.TxPipeline()

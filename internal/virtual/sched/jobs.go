@@ -130,7 +130,8 @@ func (j *Jobs) name(job string) string {
 
 // begins gives an actor a job, in the place of one that it had in an earlier run.
 func (a *Actor) begins(st JobState) {
-	if a.job = a.past; a.job == nil {
+	a.job = a.past
+	if a.job == nil {
 		a.job = new(JobState)
 	}
 	*a.job = st
@@ -140,7 +141,8 @@ func (a *Actor) begins(st JobState) {
 func runJob(ctx context.Context, a *Actor) {
 	st := a.job
 	for {
-		st.woken, st.prompted = false, false
+		st.woken = false
+		st.prompted = false
 		st.Changed, st.Err = st.job.Run(ctx)
 		st.Rounds++
 		// One wake may stand for more work than fits into a round. A round that

@@ -47,7 +47,8 @@ func TestPeriodicJobRunsWhileCallersLive(t *testing.T) {
 // A job that outlasts its period misses rounds and never overlaps with itself.
 func TestSlowJobMissesRounds(t *testing.T) {
 	s := sched.New(sched.Config{Start: start})
-	inside, rounds := 0, 0
+	inside := 0
+	rounds := 0
 	s.NewJobs("").Start([]strategies.Job{{Name: "slow", Every: time.Second, Run: func(ctx context.Context) (bool, error) {
 		inside++
 		rounds++
@@ -69,7 +70,8 @@ func TestSlowJobMissesRounds(t *testing.T) {
 func TestWokenJob(t *testing.T) {
 	for _, how := range []string{"run", "simulate"} {
 		s := sched.New(sched.Config{Start: start})
-		queue, done := []string{"before start"}, []string{}
+		queue := []string{"before start"}
+		done := []string{}
 		jobs := s.NewJobs("")
 		jobs.Wake("write-back") // before the strategy has said what its jobs are
 		failing := errors.New("database gone")
@@ -77,7 +79,8 @@ func TestWokenJob(t *testing.T) {
 			Name:    "write-back",
 			Pending: func() bool { return len(queue) > 0 },
 			Run: func(ctx context.Context) (bool, error) {
-				done, queue = append(done, queue...), nil
+				done = append(done, queue...)
+				queue = nil
 				return true, failing
 			},
 		}})[0]
@@ -108,7 +111,8 @@ func TestWokenJob(t *testing.T) {
 func TestWokenJobGoesOnWhileItGetsThingsDone(t *testing.T) {
 	s := sched.New(sched.Config{Start: start})
 	defer s.Close()
-	left, down := 10, false
+	left := 10
+	down := false
 	jobs := s.NewJobs("")
 	a := jobs.Start([]strategies.Job{{
 		Name:    "batches",
@@ -125,7 +129,8 @@ func TestWokenJobGoesOnWhileItGetsThingsDone(t *testing.T) {
 	if left != 0 || a.Job().Rounds != 3 {
 		t.Fatalf("%d left after %d rounds", left, a.Job().Rounds)
 	}
-	left, down = 10, true
+	left = 10
+	down = true
 	jobs.Wake("batches")
 	check(t, s.Run(first))
 	if a.Job().Rounds != 4 || !errors.Is(a.Job().Err, errGone) {

@@ -46,7 +46,8 @@ func (p *Process) Crash(err error) {
 // Die ends the call that the actor makes within a process with err, as if the actor had a process
 // of its own that was killed. It is called on the actor's goroutine, and does not return.
 func (a *Actor) Die(err error) {
-	a.dying, a.ended = true, err
+	a.dying = true
+	a.ended = err
 	panic(unwind{})
 }
 
@@ -63,8 +64,10 @@ func (p *Process) Do(ctx context.Context, call func() error) (err error) {
 		if r := recover(); r != nil && r != any(unwind{}) {
 			panic(r)
 		}
-		a.dying, a.cleanups = false, 0
-		err, a.ended = ended, nil
+		a.dying = false
+		a.cleanups = 0
+		err = ended
+		a.ended = nil
 	}()
 	if err := p.s.Clock(0).Sleep(ctx, p.until-p.s.since); err != nil {
 		return err

@@ -174,7 +174,8 @@ func TestCheckThenSetRaces(t *testing.T) {
 
 // recordsTimeLine replays the order that ADR-RM-3 prints.
 func recordsTimeLine(p *parked) {
-	a, b := p.caller("A", 100), p.caller("B", 150)
+	a := p.caller("A", 100)
+	b := p.caller("B", 150)
 	p.steps(a, b, a, b)
 }
 
@@ -312,7 +313,8 @@ func TestThreeTierRacesBetweenCheckAndIncrement(t *testing.T) {
 	}
 	p := twoChecks(t, w)
 	actors := p.Alive(nil)
-	a, b := actors[len(actors)-2], actors[len(actors)-1]
+	a := actors[len(actors)-2]
+	b := actors[len(actors)-1]
 	p.steps(a, b, a, b) // both have checked
 	check(t, p.Run(first))
 	if used := fmt.Sprint(p.used(t)); used != "[1001 1001]" || p.admitted != 1001 {

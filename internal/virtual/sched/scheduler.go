@@ -230,11 +230,17 @@ func (s *Scheduler) Reset() {
 	observe := s.cfg.Observe
 	s.cfg.Observe = nil
 	s.killAll()
-	s.cfg.Observe, s.reused = observe, true
-	s.spare, s.members = append(s.spare, s.members...), s.members[:0]
+	s.cfg.Observe = observe
+	s.reused = true
+	s.spare = append(s.spare, s.members...)
+	s.members = s.members[:0]
 	s.syncs = s.syncs[:0]
-	s.locks, s.woken, s.opened = s.locks[:0], s.woken[:0], 0
-	s.since, s.made, s.queue = 0, 0, nil
+	s.locks = s.locks[:0]
+	s.woken = s.woken[:0]
+	s.opened = 0
+	s.since = 0
+	s.made = 0
+	s.queue = nil
 }
 
 // Advance moves virtual time forward by d.

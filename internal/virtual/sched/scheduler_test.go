@@ -256,7 +256,8 @@ func TestFaultsOfAPipeline(t *testing.T) {
 			got := ""
 			a := begin(s, "a", func(ctx context.Context) {
 				pipe := w.rdb.Pipeline()
-				one, two := pipe.Incr(ctx, "n"), pipe.IncrBy(ctx, "n", 10)
+				one := pipe.Incr(ctx, "n")
+				two := pipe.IncrBy(ctx, "n", 10)
 				if _, err := pipe.Exec(ctx); !errors.Is(err, errGone) {
 					t.Errorf("the pipeline's error is %v", err)
 				}
@@ -279,7 +280,8 @@ func TestStatementOfAModelParks(t *testing.T) {
 		_ = model.Do(ctx, "SELECT used", func() error { read = row; return nil })
 		_ = model.Do(ctx, "UPDATE used", func() error { row = read + 1; return nil })
 	}
-	a, b := begin(s, "a", body), begin(s, "b", body)
+	a := begin(s, "a", body)
+	b := begin(s, "b", body)
 	if got := a.Op(); got.Kind != sched.SQL || got.String() != "SELECT used" {
 		t.Fatalf("parked at %v", got)
 	}

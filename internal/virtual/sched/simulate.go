@@ -79,7 +79,8 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 // without carries out what needs no actor to run: a request that arrives at its store, or
 // a command that is answered at once. It reports false for all else.
 func (q *queue) without(e *entry) bool {
-	a, s := e.actor, q.s
+	a := e.actor
+	s := q.s
 	if e.travels {
 		q.replace(q.entry(s.since+q.latency(a, &a.op), a, false))
 		return true
@@ -95,8 +96,10 @@ func (q *queue) without(e *entry) bool {
 		return false
 	}
 	s.note(a, &a.op, Happened, err)
-	a.answered, a.reply = true, err
-	a.op.Kind, a.op.of = Reply, Command
+	a.answered = true
+	a.reply = err
+	a.op.Kind = Reply
+	a.op.of = Command
 	a.parks++
 	if a.op.ctx == nil && len(q.cancellable) == 0 {
 		q.replace(q.entry(s.since+q.latency(a, &a.op), a, false))

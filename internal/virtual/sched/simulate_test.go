@@ -155,7 +155,8 @@ func TestSimulateMutexOutlivesTheNextInLine(t *testing.T) {
 func TestSimulateOpenLoop(t *testing.T) {
 	w := newWorld(t)
 	s := w.scheduler(sched.Config{})
-	inFlight, most := 0, 0
+	inFlight := 0
+	most := 0
 	s.Go("arrivals", func(ctx context.Context) {
 		for i := range 100 {
 			s.Go(fmt.Sprint(i), func(ctx context.Context) {
@@ -215,7 +216,8 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 		var want []string
 		for _, how := range []string{"careful", "alone", "answered", "half answered", "in pieces"} {
 			w := newWorld(t)
-			answers, asked := map[string]int64{}, 0
+			answers := map[string]int64{}
+			asked := 0
 			answer := func(cmd redis.Cmder) (error, bool) {
 				if asked++; how == "half answered" && asked%2 == 0 {
 					return nil, false
@@ -240,7 +242,8 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 			latency := func(*sched.Actor, *sched.Op) time.Duration {
 				return time.Duration(rng.Int64N(3)) * time.Millisecond // many at the same moment
 			}
-			mutex, event := s.Clock(0).NewMutex(), s.Clock(0).NewEvent()
+			mutex := s.Clock(0).NewMutex()
+			event := s.Clock(0).NewEvent()
 			for i := range 4 {
 				s.Go("caller", func(ctx context.Context) {
 					for j := range 5 {

@@ -16,7 +16,8 @@ func TestKilledWhileCleaningUp(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:0", MaxRetries: -1})
 	rdb.AddHook(sched.Hook{})
 	for _, command := range []string{"unwatch", "get"} {
-		cleaned, on := false, false
+		cleaned := false
+		on := false
 		a := s.Go("a", func(ctx context.Context) {
 			err := rdb.Do(ctx, command, "k").Err()
 			cleaned = err != nil

@@ -77,7 +77,8 @@ func (a *Actor) advance() (ended bool) {
 	if alive && w.actor != nil {
 		return false
 	}
-	a.worker, a.body = nil, nil
+	a.worker = nil
+	a.body = nil
 	if alive {
 		a.s.idle = append(a.s.idle, w)
 	}

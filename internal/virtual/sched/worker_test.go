@@ -31,7 +31,9 @@ func TestWorkersServeRunAfterRun(t *testing.T) {
 	for round := range 5 {
 		log = nil
 		s.Reset()
-		ends, dies, late := s.Go("ends", body("ends")), s.Go("dies", body("dies")), s.Go("late", body("late"))
+		ends := s.Go("ends", body("ends"))
+		dies := s.Go("dies", body("dies"))
+		late := s.Go("late", body("late"))
 		if ends.ID != 0 || late.ID != 2 {
 			t.Fatalf("round %d begins with actors %d and %d", round, ends.ID, late.ID)
 		}

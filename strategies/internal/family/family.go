@@ -33,8 +33,10 @@ func Register(files embed.FS, metas ...strategies.Meta) {
 		if about == nil {
 			panic("there are no notes of the strategy " + m.Name)
 		}
-		m.Notes, m.Doc = about.Notes, about.Doc
-		m.Form, m.Source = about.Form, about.Source
+		m.Notes = about.Notes
+		m.Doc = about.Doc
+		m.Form = about.Form
+		m.Source = about.Source
 		m.Options = slices.Clone(m.Options)
 		for _, o := range about.Options {
 			i := slices.IndexFunc(m.Options, func(own quota.Option) bool { return own.Name == o.Name })
@@ -55,7 +57,9 @@ var Windowed = []quota.Kind{
 
 // GivingBack completes the Meta of a strategy that counts admitted units for each window, and takes units back.
 func GivingBack(m strategies.Meta) strategies.Meta {
-	m.Kinds, m.GivesBack, m.Counts = Windowed, true, quota.CountsAdmitted
+	m.Kinds = Windowed
+	m.GivesBack = true
+	m.Counts = quota.CountsAdmitted
 	return m
 }
 

@@ -17,11 +17,13 @@ func readNotes(markdown string) map[string]*strategies.Meta {
 	var names []string
 	part := ""
 	for line := range strings.Lines(markdown) {
-		if line = strings.TrimSpace(line); line == "" {
+		line = strings.TrimSpace(line)
+		if line == "" {
 			continue
 		}
 		if head, ok := strings.CutPrefix(line, "# "); ok {
-			names, part = strings.Split(head, ", "), ""
+			names = strings.Split(head, ", ")
+			part = ""
 			continue
 		}
 		if head, ok := strings.CutPrefix(line, "## "); ok {

@@ -67,7 +67,8 @@ func Quotas(req quota.Request) []quota.Request {
 		return []quota.Request{req}
 	}
 	second := req
-	second.Subject, second.Policy = req.Second.Subject, req.Second.Policy
+	second.Subject = req.Second.Subject
+	second.Policy = req.Second.Policy
 	return []quota.Request{req, second}
 }
 
@@ -81,7 +82,8 @@ func Charge(req quota.Request, together bool, ask func(...quota.Request) (quota.
 	for i, r := range reqs {
 		d, err = ask(r)
 		degraded = degraded || d.Degraded
-		d.Degraded, d.BySecond = degraded, i > 0 && err == nil && !d.Admitted
+		d.Degraded = degraded
+		d.BySecond = i > 0 && err == nil && !d.Admitted
 		if err != nil || !d.Admitted {
 			break
 		}

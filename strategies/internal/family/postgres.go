@@ -95,7 +95,9 @@ func Names(subjects []quota.Subject) []string {
 // Columns are grants as PostgreSQL's driver takes them.
 func Columns(grants []strategies.Grant) (names []string, limits, used []int64) {
 	for _, g := range grants {
-		names, limits, used = append(names, string(g.Subject)), append(limits, g.Limit), append(used, g.Used)
+		names = append(names, string(g.Subject))
+		limits = append(limits, g.Limit)
+		used = append(used, g.Used)
 	}
 	return names, limits, used
 }

@@ -94,7 +94,8 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		leases: newLeases(env.Clock, int64(span), env.Subjects),
 		name:   strconv.Itoa(env.Instance) + "-" + strconv.FormatUint(env.Rand.Uint64(), 36) + "-",
 	}
-	if in.every = env.Options.Duration("recall"); in.every > 0 && env.Region != "" {
+	in.every = env.Options.Duration("recall")
+	if in.every > 0 && env.Region != "" {
 		in.region = env.Region
 		if err := src.enroll(ctx, in.region); err != nil {
 			return nil, fmt.Errorf("enroll the region %s: %w", in.region, err)

@@ -89,19 +89,23 @@ func (s *stack) open(t *testing.T, selection string) *in {
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	env := s.env
-	env.Options, env.Instance, env.Clients = sel[0].Options, s.opened, map[string]any{"redis": client}
+	env.Options = sel[0].Options
+	env.Instance = s.opened
+	env.Clients = map[string]any{"redis": client}
 	env.Rand = seed.Rand(1, seed.Instance, 1, uint64(s.opened))
 	s.opened++
 	i := &in{t: t, client: client, ids: new(uint64)}
 	*i.ids = uint64(s.opened) << 32
 	if s.pool != nil {
-		if i.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config()); err != nil {
+		i.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config())
+		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(i.pool.Close)
 		env.Clients["postgres"] = i.pool
 	}
-	if i.Strategy, err = sel[0].Open(t.Context(), env); err != nil {
+	i.Strategy, err = sel[0].Open(t.Context(), env)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return i
@@ -190,7 +194,8 @@ const name = "three-tier-hardened"
 // what was lost with it never add up to more than the limit.
 func TestEvictionAdmitsNothingTwice(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, name+":lease=0s"), s.open(t, name+":lease=0s")
+		a := s.open(t, name+":lease=0s")
+		b := s.open(t, name+":lease=0s")
 		limit := testenv.Pick(40, 160)
 		p := policy(t, "agent-api", int64(limit))
 		a.provision(p, int64(limit), 0)
@@ -225,7 +230,8 @@ func (s *stack) wipe(t *testing.T) {
 // TestReset: a new window rejects nobody, whatever instances still know of the old one.
 func TestReset(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, name+":lease=1m"), s.open(t, name+":lease=1m")
+		a := s.open(t, name+":lease=1m")
+		b := s.open(t, name+":lease=1m")
 		p := policy(t, "agent-api", 5)
 		a.provision(p, 5, 0)
 		a.wants("the first window", p, 9, 5)
@@ -245,7 +251,8 @@ func TestReset(t *testing.T) {
 // is answered. Neither one rejects what fits then.
 func TestRaisedLimit(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, name+":lease=100ms"), s.open(t, name+":lease=100ms")
+		a := s.open(t, name+":lease=100ms")
+		b := s.open(t, name+":lease=100ms")
 		p := policy(t, "agent-api", 3)
 		a.provision(p, 3, 0)
 		a.wants("at first", p, 5, 3)
@@ -266,7 +273,8 @@ func TestRaisedLimit(t *testing.T) {
 func TestRefundReachesEveryInstance(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		for _, use := range []string{"agent-api", "agent-sandboxes"} {
-			a, b := s.open(t, name+":lease=100ms"), s.open(t, name+":lease=100ms")
+			a := s.open(t, name+":lease=100ms")
+			b := s.open(t, name+":lease=100ms")
 			p := policy(t, use, 3)
 			a.provision(p, 3, 0)
 			held := a.wants(use, p, 5, 3)
@@ -324,7 +332,8 @@ func TestSettledOnce(t *testing.T) {
 // admitted. Without PostgreSQL the credit lasts.
 func TestOutages(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, name), s.open(t, name)
+		a := s.open(t, name)
+		b := s.open(t, name)
 		p := policy(t, "agent-api", 32)
 		a.provision(p, 32, 0)
 		a.wants("with both", p, 1, 1) // and one unit of credit
@@ -448,7 +457,8 @@ func (a *ahead) Now() time.Time { return a.Wall.Now().Add(a.by) }
 // TestInstancesTogether: many callers of two instances are admitted exactly the limit.
 func TestInstancesTogether(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.open(t, name), s.open(t, name)
+		a := s.open(t, name)
+		b := s.open(t, name)
 		p := policy(t, "agent-api", 100)
 		a.provision(p, 100, 0)
 		var admitted [2]int

@@ -57,7 +57,8 @@ func (l *leases) rejects(k leaseKey, units int64) bool {
 	if l.span == 0 {
 		return false
 	}
-	now, sum := l.clock.Now().UnixNano(), k.hash()
+	now := l.clock.Now().UnixNano()
+	sum := k.hash()
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.slot != now/l.span || !l.bits.Test(sum[:]) {

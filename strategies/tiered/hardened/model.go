@@ -101,7 +101,8 @@ func (t *tables) draw(u *usage, limit int64, w want) (d drawn) {
 		return d
 	}
 	if d.several && !w.whole && d.left <= w.near {
-		w.units, w.whole = w.batch, d.left < w.least
+		w.units = w.batch
+		w.whole = d.left < w.least
 	}
 	if w.whole && d.left < w.units {
 		return d
@@ -141,7 +142,8 @@ func (m *modelSource) settle(ctx context.Context, a *account, request uint64, ta
 func (m *modelSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
 	err = family.Statement(ctx, m.model, "SELECT drawn", func() {
 		if u := m.t.usage[a.row()]; u != nil {
-			units, known = u.drawn, true
+			units = u.drawn
+			known = true
 		}
 	})
 	return units, known, err

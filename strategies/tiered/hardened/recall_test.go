@@ -21,7 +21,8 @@ func (s *stack) region(t *testing.T, name, options string) *in {
 	t.Helper()
 	before := s.env
 	defer func() { s.env = before }()
-	s.env.Region, s.env.Prefix = name, before.Prefix+name+":"
+	s.env.Region = name
+	s.env.Prefix = before.Prefix + name + ":"
 	return s.open(t, "three-tier-hardened:lease=0s,recall=1ms"+options)
 }
 
@@ -64,7 +65,8 @@ func drain(t *testing.T, p *quota.Policy, regions ...*in) (admitted int) {
 // the other one once it was returned, and not a unit more.
 func TestRegionsReturnCredit(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.region(t, "a", ""), s.region(t, "b", "")
+		a := s.region(t, "a", "")
+		b := s.region(t, "b", "")
 		p := policy(t, "agent-api", 160)
 		a.provision(p, 160, 0)
 		a.wants("the first draw", p, 1, 1)
@@ -89,7 +91,8 @@ func TestRegionsReturnCredit(t *testing.T) {
 // that no region rejects while the other one holds units.
 func TestNearTheLimitRegionsKeepNothing(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, b := s.region(t, "a", ""), s.region(t, "b", "")
+		a := s.region(t, "a", "")
+		b := s.region(t, "b", "")
 		p := policy(t, "agent-api", 160)
 		a.provision(p, 160, 0)
 		a.wants("the first draw", p, 1, 1)
@@ -110,7 +113,9 @@ func TestNearTheLimitRegionsKeepNothing(t *testing.T) {
 // and what was set anew in between takes nothing back.
 func TestReturnsAreNotCountedTwice(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
-		a, twin, b := s.region(t, "a", ""), s.region(t, "a", ""), s.region(t, "b", "")
+		a := s.region(t, "a", "")
+		twin := s.region(t, "a", "")
+		b := s.region(t, "b", "")
 		p := policy(t, "agent-api", 32)
 		a.provision(p, 32, 0)
 		a.wants("the first draw", p, 1, 1)
@@ -149,13 +154,15 @@ func TestRegionsTogether(t *testing.T) {
 				})
 			}
 			var mu sync.Mutex
-			admitted, slowest := 0, time.Duration(0)
+			admitted := 0
+			slowest := time.Duration(0)
 			for w := range 8 {
 				x := all[w%4]
 				rng := seed.Rand(1, seed.Instance, 2, uint64(w))
 				callers.Go(func() {
 					for i := range 16 {
-						units, begun := 1+rng.Int64N(2), clock.Wall{}.Now()
+						units := 1 + rng.Int64N(2)
+						begun := clock.Wall{}.Now()
 						d, err := x.Take(t.Context(), quota.Request{ID: uint64(w*100 + i), Subject: agent, Policy: p, Units: units})
 						if err != nil {
 							t.Error(err)

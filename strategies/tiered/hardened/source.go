@@ -128,8 +128,11 @@ func (p *postgresSource) recalled(ctx context.Context, region string) ([]recall,
 }
 
 func (p *postgresSource) giveBack(ctx context.Context, region string, list []recall) error {
-	agents, policies := make([]string, len(list)), make([]string, len(list))
-	spans, draws, units := make([]int64, len(list)), make([]int64, len(list)), make([]int64, len(list))
+	agents := make([]string, len(list))
+	policies := make([]string, len(list))
+	spans := make([]int64, len(list))
+	draws := make([]int64, len(list))
+	units := make([]int64, len(list))
 	for i, r := range list {
 		agents[i] = string(r.subject)
 		policies[i] = r.policy

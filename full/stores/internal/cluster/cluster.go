@@ -74,7 +74,8 @@ func Start(members, port int, start func(number, port int) (*server.Child, error
 	used := map[int]bool{}
 	for len(g) < members && err == nil {
 		var c *server.Child
-		if c, err = start(len(g), port); err == nil {
+		c, err = start(len(g), port)
+		if err == nil {
 			g = append(g, c)
 			used[port] = true
 			for used[port] && err == nil { // a server that does not listen yet leaves its port free

@@ -34,7 +34,8 @@ type Reach struct {
 
 // Explain says in one line why they cannot be used, with a way out and without the password.
 func (r Reach) Explain(ctx context.Context, err error) error {
-	kind, addr := r.Self.Kind, r.Self.About.Addr
+	kind := r.Self.Kind
+	addr := r.Self.About.Addr
 	text := server.Redact(format.OneLine(err.Error()), r.Password)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("connect to %s at %s: %w", kind, addr, context.Canceled)

@@ -69,7 +69,8 @@ func (s *Settings) readClients() (kinds []strategies.Client, err error) {
 	if err != nil {
 		return nil, s.Wrong("client", err)
 	}
-	s.Pool, s.ClientRetries = 0, 0
+	s.Pool = 0
+	s.ClientRetries = 0
 	if _, some := given["pool"]; some {
 		s.Pool = int(complete.Int("pool"))
 	}

@@ -52,7 +52,8 @@ func New(c Command) *Settings {
 	s.Instances = 2
 	s.Seed = 1
 	s.Workload = "hot-key"
-	s.Arrivals, s.Cores = poisson, measure.Cores{Mode: measure.CoresAuto}
+	s.Arrivals = poisson
+	s.Cores = measure.Cores{Mode: measure.CoresAuto}
 	s.Clients = []string{string(strategies.PlainClient)}
 	s.From = map[string]*string{}
 	switch c {
@@ -60,7 +61,9 @@ func New(c Command) *Settings {
 		s.Workers = 50
 		s.Strategies = nil
 	case Explore:
-		s.Strategies, s.Policy, s.Instances = nil, "", 0
+		s.Strategies = nil
+		s.Policy = ""
+		s.Instances = 0
 	case Compare, Claims, Faults:
 		s.Format = ComparisonFormats()[0]
 	}

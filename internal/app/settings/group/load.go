@@ -42,10 +42,13 @@ const routes = 10
 
 // Load says how many requests are issued, and how.
 func (s *Settings) Load() []settings.Setting {
-	loops, workers, longest := []string{string(harness.Both), string(workloads.Closed), string(workloads.Open)}, measure.MaxWorkers,
-		measure.MaxDuration
+	loops := []string{string(harness.Both), string(workloads.Closed), string(workloads.Open)}
+	workers := measure.MaxWorkers
+	longest := measure.MaxDuration
 	if s.command == Sim {
-		loops, workers, longest = loops[1:], sim.MaxWorkers, sim.MaxDuration
+		loops = loops[1:]
+		workers = sim.MaxWorkers
+		longest = sim.MaxDuration
 	}
 	return []settings.Setting{
 		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim},
@@ -168,7 +171,10 @@ func (s *Settings) rateValue() *settings.Value {
 		if err != nil {
 			return nil, fmt.Errorf("%s %w", text, err)
 		}
-		return func() { s.Rate, s.record = rate, harness.Load{PerSecond: rate, From: "the rate of " + text} }, nil
+		return func() {
+			s.Rate = rate
+			s.record = harness.Load{PerSecond: rate, From: "the rate of " + text}
+		}, nil
 	})
 }
 

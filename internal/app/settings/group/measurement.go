@@ -25,21 +25,25 @@ func (s *Settings) Plan() (harness.Plan, error) {
 // PlanFor is [Settings.Plan] for these strategies.
 func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err error) {
 	p = s.Config.Plan
-	p.Strategies, p.Archive = all, s.History
+	p.Strategies = all
+	p.Archive = s.History
 	if s.Route != "" {
 		second, err := LookupPolicy(s.Route)
 		if err != nil {
 			return p, s.Wrong("route-policy", err)
 		}
-		p.Second, p.Routes = &second, routes
+		p.Second = &second
+		p.Routes = routes
 	}
-	if p.Policy, err = LookupPolicy(s.Policy); err != nil {
+	p.Policy, err = LookupPolicy(s.Policy)
+	if err != nil {
 		return p, s.Wrong("policy", err)
 	}
 	if s.Considers() && p.Policy.Window.Kind == quota.Standing && !s.Given("workload") && s.Trace == "" {
 		s.Workload = standingWorkload
 	}
-	if p.Workload, p.Stream.Options, err = s.Chosen(); err != nil {
+	p.Workload, p.Stream.Options, err = s.Chosen()
+	if err != nil {
 		return p, err
 	}
 	switch {
@@ -48,7 +52,8 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	case p.Workload.Crosses && listed(p.Policy.Name): // an own policy says what it means
 		p.Policy = strategies.ForCrossings(p.Policy)
 	}
-	if p.Trouble, err = s.planned(); err != nil {
+	p.Trouble, err = s.planned()
+	if err != nil {
 		return p, err
 	}
 	if !s.Given("policy") && !s.Considers() {
@@ -57,7 +62,8 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	if err := p.CheckPolicy(); err != nil {
 		return p, s.unfit(&p, err)
 	}
-	if err = s.RunGates(); err != nil {
+	err = s.RunGates()
+	if err != nil {
 		return p, err
 	}
 	return p, s.CheckStores()
@@ -80,7 +86,8 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 		return c, err
 	}
 	c = s.Config
-	if c.Plan, err = s.Plan(); err != nil {
+	c.Plan, err = s.Plan()
+	if err != nil {
 		return c, err
 	}
 	s.look(&c)
@@ -94,16 +101,20 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	if _, err := c.CheckReplay(info, measure.MaxDuration); err != nil {
 		return c, exit.With(exit.Usage, err)
 	}
-	if c.Load, err = s.Issued(c.Workload, info.Loop); err != nil {
+	c.Load, err = s.Issued(c.Workload, info.Loop)
+	if err != nil {
 		return c, err
 	}
 	if err := c.Complete(); err != nil { // the load is known now
 		return c, exit.With(exit.Usage, err)
 	}
-	s.Limit, s.Workers = c.Policy.Limit, c.Workers
-	s.Life, s.DecisionTimeout = c.Life, c.DecisionTimeout
+	s.Limit = c.Policy.Limit
+	s.Workers = c.Workers
+	s.Life = c.Life
+	s.DecisionTimeout = c.DecisionTimeout
 	if !s.Looking { // a duration that is given ends that
-		s.Rounds, s.Duration = c.Rounds, c.Duration
+		s.Rounds = c.Rounds
+		s.Duration = c.Duration
 	}
 	return c, nil
 }

@@ -77,7 +77,8 @@ func readPolicy(b []byte) (quota.Policy, error) {
 	}
 	p.Window.Refill = f.Refill
 	var err error
-	if err = p.Window.Kind.UnmarshalText([]byte(f.Window)); err != nil {
+	err = p.Window.Kind.UnmarshalText([]byte(f.Window))
+	if err != nil {
 		return p, err
 	}
 	for _, x := range []struct {
@@ -87,11 +88,13 @@ func readPolicy(b []byte) (quota.Policy, error) {
 		if x.text == "" {
 			continue
 		}
-		if *x.to, err = quota.ParseLength(x.text); err != nil {
+		*x.to, err = quota.ParseLength(x.text)
+		if err != nil {
 			return p, err
 		}
 	}
-	if p.Window.Location, err = quota.ParseZone(f.Location); err != nil {
+	p.Window.Location, err = quota.ParseZone(f.Location)
+	if err != nil {
 		return p, err
 	}
 	if p.Name == "" {
@@ -117,10 +120,12 @@ func (s *Settings) fit(p *harness.Plan) {
 	}
 	for _, policy := range strategies.PoliciesToTry(usual, p.Strategies) {
 		if n := s.running(p, policy, p.Strategies); n > most {
-			most, p.Policy = n, policy
+			most = n
+			p.Policy = policy
 		}
 	}
-	if s.Policy = p.Policy.Name; s.Policy != usual.Name {
+	s.Policy = p.Policy.Name
+	if s.Policy != usual.Name {
 		s.Chose = "no --policy was given: using --policy " + format.Quoted(p.Policy.Text())
 	}
 }
@@ -143,7 +148,8 @@ func (s *Settings) fitEach(p *harness.Plan) {
 		}
 	}
 	if len(policies) > 0 {
-		p.Policies, s.Policy = policies, ""
+		p.Policies = policies
+		s.Policy = ""
 	}
 }
 
@@ -178,7 +184,8 @@ func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot fun
 	for _, w := range append([]*workloads.Meta{p.Workload}, others...) {
 		for _, policy := range strategies.PoliciesToTry(base, []strategies.Selection{sel}) {
 			q := *p
-			q.Policy, q.Workload = policy, w
+			q.Policy = policy
+			q.Workload = w
 			if q.CheckPolicy() == nil && cannot(&q) == nil {
 				return s.line(sel, p, &q)
 			}
@@ -231,7 +238,8 @@ func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string
 		if listed(to.Policy.Name) {
 			text = to.Policy.Name
 		}
-		words, except = append(words, "--policy", text), append(except, "policy")
+		words = append(words, "--policy", text)
+		except = append(except, "policy")
 	}
 	for _, flag := range s.Flags(except...) {
 		words = append(words, redact.All(flag))

@@ -26,9 +26,11 @@ type subject struct {
 
 // Subject says what is tried.
 func (s *Settings) Subject() []settings.Setting {
-	lowest, highest := 1, measure.MaxInstances
+	lowest := 1
+	highest := measure.MaxInstances
 	if s.command == Explore {
-		lowest, highest = 0, explore.MaxClients
+		lowest = 0
+		highest = explore.MaxClients
 	}
 	return []settings.Setting{
 		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
@@ -128,9 +130,11 @@ func CompletePolicies(*cobra.Command, []string, string) ([]cobra.Completion, cob
 // "a,b:option=value,option=": a name, an option of the strategy that the part
 // belongs to, or a value of it.
 func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	done, part := "", typed
+	done := ""
+	part := typed
 	if i := strings.LastIndexByte(typed, ','); i >= 0 {
-		done, part = typed[:i+1], typed[i+1:]
+		done = typed[:i+1]
+		part = typed[i+1:]
 	}
 	name, option, inOptions := strings.Cut(part, ":")
 	if inOptions {

@@ -22,16 +22,19 @@ const (
 func (g *Grid) needs() []needs {
 	out := make([]needs, len(g.Columns))
 	for i, c := range g.Columns {
-		cells, pieces := 0, 0
+		cells := 0
+		pieces := 0
 		for _, r := range g.Rows {
 			if !r.Rule {
-				cells, pieces = max(cells, TextWidth(r.Cells[i])), max(pieces, longestPiece(r.Cells[i]))
+				cells = max(cells, TextWidth(r.Cells[i]))
+				pieces = max(pieces, longestPiece(r.Cells[i]))
 			}
 		}
 		if !c.Flexible {
 			pieces = cells
 		}
-		title, word := TextWidth(c.Title), TextWidth(strings.Join(strings.Fields(c.Title), "\n"))
+		title := TextWidth(c.Title)
+		word := TextWidth(strings.Join(strings.Fields(c.Title), "\n"))
 		n := &out[i]
 		n[natural] = max(cells, title)
 		if c.Flexible {
@@ -110,7 +113,8 @@ func (g *Grid) panels(width int) [][]int {
 			at = with
 			return
 		}
-		out, at = append(out, at), append([]int{0}, unit...)
+		out = append(out, at)
+		at = append([]int{0}, unit...)
 	}
 	for _, u := range units[1:] {
 		if fits(append([]int{0}, u...)) {

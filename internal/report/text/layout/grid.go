@@ -150,7 +150,8 @@ func (g *Grid) panel(p Page) []string {
 // spans returns the columns from..to-1 below each heading, and those without one by themselves.
 func (g *Grid) spans(each func(from, to int, over string)) {
 	for from := 0; from < len(g.Columns); {
-		over, to := g.Columns[from].Over, from+1
+		over := g.Columns[from].Over
+		to := from + 1
 		for over != "" && to < len(g.Columns) && g.Columns[to].Over == over {
 			to++
 		}
@@ -214,7 +215,8 @@ func (g *Grid) block(p Page, cells []string, widths []int, bottom bool) []string
 				continue
 			}
 			if !g.Columns[i].Left {
-				pending, pad = pending+pad, 0
+				pending = pending + pad
+				pad = 0
 			}
 			tone := Plain
 			if t := g.Columns[i].Tone; t != nil && !bottom {

@@ -91,10 +91,12 @@ func (p Page) Paragraph(head, text string) []string {
 func Painted(text string, visible func(string) string) string {
 	var b strings.Builder
 	for text != "" {
-		next, mark := len(text), ""
+		next := len(text)
+		mark := ""
 		for _, s := range append(sequences[Faint:len(sequences):len(sequences)], reset) {
 			if i := strings.Index(text, s); i >= 0 && i < next {
-				next, mark = i, s
+				next = i
+				mark = s
 			}
 		}
 		b.WriteString(visible(text[:next]) + mark)

@@ -38,7 +38,8 @@ func Fold[N ~int | ~float64](s string, width N, of func(character string) N) (ou
 				return false
 			}
 			used += w
-			switch cut = end; place {
+			cut = end
+			switch place {
 			case dropped:
 				soft = at
 			case after:
@@ -98,7 +99,9 @@ func walk(s string, each func(at, end, width int, place place) bool) {
 		if !each(at, at+len(cluster), w, place) {
 			return
 		}
-		at, before, length = at+len(cluster), cluster, length+1
+		at = at + len(cluster)
+		before = cluster
+		length = length + 1
 		if cluster == " " {
 			length = 0
 		}
